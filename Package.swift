@@ -1,0 +1,65 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableExperimentalFeature("Lifetimes"),
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+]
+
+/// Tests speak to the engine through its safe interface only; they need no `unsafe` markers.
+let relaxed: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableExperimentalFeature("Lifetimes"),
+  .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+  name: "tidemark",
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  products: [
+    .library(name: "Tidemark", targets: ["Tidemark"]),
+    .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
+    .executable(name: "logtool", targets: ["logtool"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CZstd",
+      pkgConfig: "libzstd",
+      providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    .target(name: "CTidemark"),
+    .target(
+      name: "TidemarkEngine", dependencies: ["CZstd", "CTidemark"], swiftSettings: strict),
+    .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
+    .target(name: "TidemarkTestKit", dependencies: ["Tidemark"], swiftSettings: strict),
+    .target(
+      name: "LogtoolKit",
+      dependencies: [
+        "Tidemark", "TidemarkEngine",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "logtool", dependencies: ["LogtoolKit"], path: "Tools/logtool",
+      swiftSettings: strict),
+    .testTarget(
+      name: "TidemarkEngineTests", dependencies: ["TidemarkEngine", "TidemarkTestKit"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkTestKit"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit"], swiftSettings: relaxed),
+    .testTarget(
+      name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkTestKit"],
+      swiftSettings: relaxed),
+  ],
+  swiftLanguageModes: [.v6]
+)

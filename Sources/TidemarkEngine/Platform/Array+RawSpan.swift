@@ -1,0 +1,47 @@
+// SAFETY: bytes have no padding and no invalid patterns, so viewing an array of them as raw
+// memory, for reading or for writing, is always right; the spans cannot outlive the array.
+
+extension [UInt8] {
+  /// The array's bytes.
+  package var rawSpan: RawSpan {
+    @_lifetime(borrow self) get { unsafe span.bytes }
+  }
+
+  /// Calls `body` with the array's bytes for writing.
+  package mutating func withMutableRawSpan<R, E: Error>(
+    _ body: (inout MutableRawSpan) throws(E) -> R
+  ) throws(E) -> R {
+    var elements = mutableSpan
+    var bytes = unsafe elements.mutableBytes
+    return try body(&bytes)
+  }
+
+  /// A copy of a span.
+  package init(copying bytes: RawSpan) {
+    self = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
+  }
+
+  /// Appends a span's bytes.
+  package mutating func append(copying bytes: RawSpan) {
+    unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
+  }
+}
+
+extension RawSpan {
+  /// Whether both hold the same bytes.
+  package func isEqual(to other: RawSpan) -> Bool {
+    guard byteCount == other.byteCount else { return false }
+    return unsafe withUnsafeBytes { a in
+      unsafe other.withUnsafeBytes { b in unsafe compareBytes(a, b, a.count) == 0 }
+    }
+  }
+
+  /// Byte order: below zero when this sorts first, zero when equal.
+  package func compare(to other: RawSpan) -> Int {
+    let common = Swift.min(byteCount, other.byteCount)
+    let order = unsafe withUnsafeBytes { a in
+      unsafe other.withUnsafeBytes { b in unsafe compareBytes(a, b, common) }
+    }
+    return order != 0 ? order : byteCount - other.byteCount
+  }
+}

@@ -1,0 +1,66 @@
+// SAFETY: integers are stored from their own bytes.
+
+/// Appends a format's fields, little-endian.
+package struct ByteWriter: Sendable {
+  package var bytes: [UInt8]
+
+  package init(capacity: Int = 0) {
+    bytes = []
+    bytes.reserveCapacity(capacity)
+  }
+
+  package var count: Int { bytes.count }
+
+  package mutating func u8(_ value: UInt8) { bytes.append(value) }
+
+  package mutating func u16(_ value: UInt16) { fixed(value.littleEndian) }
+
+  package mutating func u32(_ value: UInt32) { fixed(value.littleEndian) }
+
+  package mutating func u64(_ value: UInt64) { fixed(value.littleEndian) }
+
+  /// An unsigned LEB128 number.
+  @inline(__always)
+  package mutating func varint(_ value: UInt64) {
+    if value < 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: value))
+      return
+    }
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  package mutating func varint(_ value: Int) { varint(UInt64(value)) }
+
+  /// A signed number, zigzag-coded.
+  package mutating func zigzag(_ value: Int64) {
+    varint(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
+  }
+
+  package mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
+
+  package mutating func raw(_ more: RawSpan) { bytes.append(copying: more) }
+
+  package mutating func zeros(_ count: Int) {
+    bytes.append(contentsOf: repeatElement(0, count: count))
+  }
+
+  /// Overwrites four bytes that were appended before.
+  package mutating func patch(u32 value: UInt32, at offset: Int) {
+    for i in 0..<4 { bytes[offset + i] = UInt8(truncatingIfNeeded: value >> (8 * UInt32(i))) }
+  }
+
+  /// Overwrites eight bytes that were appended before.
+  package mutating func patch(u64 value: UInt64, at offset: Int) {
+    for i in 0..<8 { bytes[offset + i] = UInt8(truncatingIfNeeded: value >> (8 * UInt64(i))) }
+  }
+
+  @inline(__always)
+  private mutating func fixed<T: FixedWidthInteger>(_ value: T) {
+    unsafe withUnsafeBytes(of: value) { unsafe bytes.append(contentsOf: $0) }
+  }
+}

@@ -1,0 +1,95 @@
+/// Everything that the engine asks of a disk.
+///
+/// The engine does all its input and output through this protocol, so that tests can put a
+/// simulated disk under it, cut the power at any call and look at what survives.
+/// Paths are plain strings with `/` between components.
+public protocol FileSystem: Sendable {
+  /// Opens a file.
+  func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File
+
+  /// Creates a directory whose parent exists; `EEXIST` when there is something already.
+  func createDirectory(_ path: String) throws(FileSystemError)
+
+  /// Makes the names in a directory durable.
+  func syncDirectory(_ path: String) throws(FileSystemError)
+
+  /// The names in a directory, without `.` and `..`, in byte order.
+  func list(_ path: String) throws(FileSystemError) -> [String]
+
+  /// Removes a file or an empty directory.
+  func remove(_ path: String) throws(FileSystemError)
+
+  /// What stands at a path; nil when nothing does.
+  func kind(_ path: String) throws(FileSystemError) -> FileKind?
+
+  /// Takes the exclusive lock of a file, which is created when missing, and writes `owner` into it.
+  ///
+  /// The lock goes when it is released or when the process ends. `owner` is a short text that
+  /// whoever finds the lock taken is shown.
+  func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome
+
+  /// Sixteen bytes that stay the same until the machine starts again.
+  func bootIdentifier() throws(FileSystemError) -> [UInt8]
+}
+
+/// How a file is opened.
+public enum FileMode: Sendable, Hashable {
+  /// For reading; the file must exist.
+  case read
+  /// For reading and writing; the file must exist.
+  case readWrite
+  /// For reading and writing; the file must not exist and is created empty.
+  case create
+}
+
+/// What stands at a path.
+public enum FileKind: Sendable, Hashable {
+  case file
+  case directory
+  case other
+}
+
+/// The answer to ``FileSystem/lock(_:owner:)``.
+public enum FileLockOutcome: Sendable {
+  /// The lock is ours until released.
+  case acquired(any FileLock)
+  /// Somebody else has it; `owner` is what they wrote into the file.
+  case held(owner: [UInt8])
+}
+
+/// A lock that is held.
+public protocol FileLock: AnyObject, Sendable {
+  /// Gives the lock back. Further calls do nothing.
+  func release()
+}
+
+/// An open file.
+///
+/// Transfers may be short, like those of the system calls beneath; the engine's `readFully` and
+/// `writeFully` loop. It is a class, since a segment's file is shared by readers that run
+/// beside a compaction, and the last of them closes it.
+public protocol File: AnyObject, Sendable {
+  /// The length in bytes.
+  func length() throws(FileSystemError) -> Int
+
+  /// Reads up to `buffer.byteCount` bytes at `offset`.
+  /// - Returns: how many were read; 0 only at the end of the file.
+  func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int
+
+  /// Writes bytes at `offset`, which may lie at or beyond the end.
+  /// - Returns: how many were written, at least 1 unless `bytes` is empty.
+  func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int
+
+  /// Cuts or extends (with zeros, not allocated) the file.
+  func truncate(to length: Int) throws(FileSystemError)
+
+  /// Makes the file at least `length` bytes long, with space on the disk behind every byte.
+  /// New bytes read as zeros; existing bytes stay.
+  func allocate(to length: Int) throws(FileSystemError)
+
+  /// Makes bytes and length durable. After an error nothing may be believed about unsynced bytes.
+  func sync() throws(FileSystemError)
+
+  /// Closes the file. Further calls do nothing; any other call after it throws `EBADF`.
+  func close()
+}

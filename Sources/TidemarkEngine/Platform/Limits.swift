@@ -1,0 +1,65 @@
+/// Every bound of the engine, in one place. Sizes are in bytes unless a name says otherwise.
+package enum Limits {
+  /// Longest key; the shortest has one byte.
+  package static let keyBytes = 65_535
+  /// Longest value in the log; larger ones are attachments.
+  package static let valueBytes = 64 << 20
+  /// Most labels on one entry.
+  package static let labelsPerEntry = 64
+  /// Longest label; the shortest has one byte.
+  package static let labelBytes = 255
+  /// Longest validator hash.
+  package static let hashBytes = 64
+  /// Longest alias of a key.
+  package static let aliasBytes = 1024
+  /// Longest generation token.
+  package static let generationBytes = 64
+  /// Most `after` edges of one entry.
+  package static let afterEdges = 16
+
+  /// A value block holds at most this many raw bytes.
+  package static let blockBytes = 16 << 10
+  /// A frame is closed once its raw heads reach this.
+  package static let frameHeadsTarget = 32 << 10
+  /// A frame is closed once its raw values reach this.
+  package static let frameValuesTarget = 1 << 20
+  /// Largest raw size of a frame's heads that a decoder accepts.
+  package static let frameHeadsBytes = 1 << 20
+  /// Largest stored payload of a frame that a decoder accepts.
+  package static let framePayloadBytes = 72 << 20
+  /// Most entries in one frame.
+  package static let frameEntries = 65_536
+  /// Most value blocks in one frame.
+  package static let frameBlocks = 8_192
+
+  /// A segment is sealed once it reaches this.
+  package static let segmentBytes = 64 << 20
+  /// Groups of fewer raw bytes are stored uncompressed, unless compaction writes them.
+  package static let compressFromBytes = 64 << 10
+  /// Largest compression dictionary.
+  package static let dictionaryBytes = 64 << 10
+
+  /// A background sync starts at this many unsynced bytes.
+  package static let unsyncedBytesBeforeSync = 4 << 20
+  /// Writers wait at this many unsynced bytes.
+  package static let unsyncedBytesBeforeWait = 16 << 20
+  /// A background sync starts when the oldest unsynced byte is this old.
+  package static let unsyncedNanoseconds: UInt64 = 1_000_000_000
+  /// `async` writes reach the kernel at this many staged bytes.
+  package static let stagedBytes = 1 << 20
+  /// `async` writes reach the kernel after this time.
+  package static let stagedNanoseconds: UInt64 = 50_000_000
+
+  /// Torn tails kept in quarantine.
+  package static let quarantineFiles = 16
+  /// Rows of the epoch table before the oldest are folded.
+  package static let epochs = 4_096
+  /// Segments in a store.
+  package static let segments = 65_536
+  /// Index images listed in MANIFEST.
+  package static let images = 8
+  /// Damage records in MANIFEST.
+  package static let damageRecords = 1_024
+  /// Largest MANIFEST that is read.
+  package static let manifestBytes = 64 << 20
+}

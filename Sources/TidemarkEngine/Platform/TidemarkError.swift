@@ -1,0 +1,99 @@
+/// What went wrong, what it means, and what to do about it.
+///
+/// Keys and values never stand in an error's text: logs travel further than data should.
+public struct TidemarkError: Error, Sendable {
+  /// The kind of failure. Open: later versions may add kinds, so keep a default branch.
+  public struct Code: Sendable, Hashable, CustomStringConvertible {
+    /// The kind's name.
+    public let description: String
+
+    private init(_ description: String) { self.description = description }
+
+    /// There is no store at this path.
+    public static let storeMissing = Code("storeMissing")
+    /// Something is at this path that is no store.
+    public static let notAStore = Code("notAStore")
+    /// There is a store already where one was to be created.
+    public static let storeExists = Code("storeExists")
+    /// A later version of the library wrote this store.
+    public static let formatTooNew = Code("formatTooNew")
+    /// Another process, or another open store of this one, writes to the store.
+    public static let locked = Code("locked")
+    /// Acknowledged data is damaged; ``TidemarkError/file`` and the rest say where.
+    public static let damaged = Code("damaged")
+    /// The key may have been written in a damaged part of the log that could not be read.
+    public static let possiblyStale = Code("possiblyStale")
+    /// History that far back is no longer kept.
+    public static let historyGone = Code("historyGone")
+    /// The cursor speaks of entries that this store no longer has.
+    public static let historyDiverged = Code("historyDiverged")
+    /// The disk is full: not committed; writes resume when there is space.
+    public static let noSpace = Code("noSpace")
+    /// A write or sync failed midway: committed or not, only reopening will tell.
+    public static let unknownOutcome = Code("unknownOutcome")
+    /// An earlier write ended with an unknown outcome; reopen the store to write again.
+    public static let poisoned = Code("poisoned")
+    /// A key, value, label or option is out of bounds.
+    public static let invalidArgument = Code("invalidArgument")
+    /// The key was not in the state that a compare-and-put asked for.
+    public static let conflict = Code("conflict")
+    /// The system refused or failed.
+    public static let inputOutput = Code("inputOutput")
+    /// No permission to read or write the store's files.
+    public static let permissionDenied = Code("permissionDenied")
+    /// The store was opened for reading only.
+    public static let readOnly = Code("readOnly")
+    /// The store is closed.
+    public static let closed = Code("closed")
+    /// A bound of the engine would be exceeded.
+    public static let limitExceeded = Code("limitExceeded")
+  }
+
+  /// The kind of failure.
+  public var code: Code
+  /// What happened and what to do, in one line.
+  public var message: String
+  /// The file that it is about, relative to the store where it lies inside.
+  public var file: String?
+  /// The offset in the file, in bytes.
+  public var offset: Int?
+  /// The sequences that are concerned.
+  public var sequences: ClosedRange<UInt64>?
+  /// What caused it.
+  public var cause: (any Error)?
+
+  /// Creates an error.
+  /// - Parameters:
+  ///   - code: the kind of failure.
+  ///   - message: what happened and what to do, in one line.
+  ///   - file: the file that it is about.
+  ///   - offset: the offset in the file, in bytes.
+  ///   - sequences: the sequences that are concerned.
+  ///   - cause: what caused it.
+  public init(
+    _ code: Code, _ message: String, file: String? = nil, offset: Int? = nil,
+    sequences: ClosedRange<UInt64>? = nil, cause: (any Error)? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.file = file
+    self.offset = offset
+    self.sequences = sequences
+    self.cause = cause
+  }
+}
+
+extension TidemarkError: CustomStringConvertible {
+  public var description: String {
+    var text = message
+    if let file {
+      text += " (\(file)"
+      if let offset { text += ", offset \(offset)" }
+      if let sequences {
+        text += ", sequences \(sequences.lowerBound) to \(sequences.upperBound)"
+      }
+      text += ")"
+    }
+    return text
+  }
+}

@@ -1,0 +1,32 @@
+/// A point in time: seconds since 1970-01-01T00:00:00Z and nanoseconds within the second.
+public struct Timestamp: Sendable, Hashable, Comparable, Codable {
+  /// Whole seconds since 1970, negative before it.
+  public var seconds: Int64
+  /// Nanoseconds within the second, 0 to 999,999,999.
+  public var nanoseconds: UInt32
+
+  /// Creates a point in time; nanoseconds above 999,999,999 are cut to that.
+  public init(seconds: Int64, nanoseconds: UInt32 = 0) {
+    self.seconds = seconds
+    self.nanoseconds = min(nanoseconds, 999_999_999)
+  }
+
+  /// Milliseconds since 1970, rounded down and saturating.
+  public var milliseconds: Int64 {
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+    if overflow { return seconds < 0 ? .min : .max }
+    let (sum, over) = scaled.addingReportingOverflow(Int64(nanoseconds / 1_000_000))
+    return over ? .max : sum
+  }
+
+  /// The point `milliseconds` after 1970.
+  public init(milliseconds: Int64) {
+    let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
+    self.init(
+      seconds: seconds, nanoseconds: UInt32(milliseconds - seconds * 1000) * 1_000_000)
+  }
+
+  public static func < (a: Timestamp, b: Timestamp) -> Bool {
+    (a.seconds, a.nanoseconds) < (b.seconds, b.nanoseconds)
+  }
+}
