@@ -1,14 +1,19 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let strict: [SwiftSetting] = [
-  .enableUpcomingFeature("ExistentialAny"),
-  .enableUpcomingFeature("MemberImportVisibility"),
-  .enableUpcomingFeature("InternalImportsByDefault"),
-  .enableExperimentalFeature("Lifetimes"),
-  .strictMemorySafety(),
-  .treatAllWarnings(as: .error),
-]
+// ThreadSanitizer does not understand `Synchronization.Mutex` on Linux; builds for it set this
+// variable and take a mutex that it understands: `TIDEMARK_TSAN=1 swift test --sanitize=thread`.
+let sanitizesThreads = Context.environment["TIDEMARK_TSAN"] == "1"
+
+let strict: [SwiftSetting] =
+  [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableExperimentalFeature("Lifetimes"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+  ] + (sanitizesThreads ? [.define("TIDEMARK_TSAN")] : [])
 
 /// Tests speak to the engine through its safe interface only; they need no `unsafe` markers.
 let relaxed: [SwiftSetting] = [

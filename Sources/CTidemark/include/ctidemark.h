@@ -1,7 +1,35 @@
-// The few things that Swift cannot say itself: the processor's CRC instructions.
+// The few things that Swift cannot say itself or says differently from system to system: the
+// processor's CRC instructions, and threads.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 /// CRC-32C (Castagnoli) of `count` bytes, continuing from `crc` (0 to begin).
 uint32_t ctidemark_crc32c(uint32_t crc, const void *bytes, size_t count);
+
+/// A mutex with a condition.
+typedef struct ctidemark_monitor ctidemark_monitor;
+
+/// A new monitor; null when memory runs out.
+ctidemark_monitor *ctidemark_monitor_create(void);
+void ctidemark_monitor_destroy(ctidemark_monitor *monitor);
+void ctidemark_monitor_lock(ctidemark_monitor *monitor);
+void ctidemark_monitor_unlock(ctidemark_monitor *monitor);
+/// Gives the mutex up, waits to be woken, takes it again. May return for no reason.
+void ctidemark_monitor_wait(ctidemark_monitor *monitor);
+/// The same for `nanoseconds` at most.
+void ctidemark_monitor_wait_for(ctidemark_monitor *monitor, uint64_t nanoseconds);
+void ctidemark_monitor_signal(ctidemark_monitor *monitor);
+void ctidemark_monitor_broadcast(ctidemark_monitor *monitor);
+
+/// A thread that is neither joined nor detached yet.
+typedef struct ctidemark_thread ctidemark_thread;
+
+/// Starts a thread that calls `body` with `argument`.
+/// Returns 0, or the system's error number, and then `body` is never called.
+int ctidemark_thread_start(const char *name, size_t stack_bytes, void (*body)(void *),
+                           void *argument, ctidemark_thread **thread);
+/// Waits for the thread's end and frees the handle.
+void ctidemark_thread_join(ctidemark_thread *thread);
+/// Lets the thread run on and frees the handle.
+void ctidemark_thread_detach(ctidemark_thread *thread);

@@ -1,0 +1,72 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+// SAFETY: `strerror` gives a C string that is copied at once.
+
+/// The system's error numbers that the engine tells apart.
+package enum ErrorNumber {
+  package static let noEntry = ENOENT
+  package static let exists = EEXIST
+  package static let noSpace = ENOSPC
+  package static let quotaExceeded = EDQUOT
+  package static let inputOutput = EIO
+  package static let interrupted = EINTR
+  package static let accessDenied = EACCES
+  package static let notPermitted = EPERM
+  package static let readOnlyFileSystem = EROFS
+  package static let tooManyOpenFiles = EMFILE
+  package static let tooManyOpenFilesInSystem = ENFILE
+  package static let notADirectory = ENOTDIR
+  package static let isADirectory = EISDIR
+  package static let directoryNotEmpty = ENOTEMPTY
+  package static let badDescriptor = EBADF
+  package static let wouldBlock = EWOULDBLOCK
+  package static let invalidArgument = EINVAL
+  package static let fileTooLarge = EFBIG
+
+  /// The system's words for an error number.
+  package static func text(_ number: Int32) -> String {
+    guard let words = unsafe strerror(number) else { return "error \(number)" }
+    return unsafe String(cString: words)
+  }
+}
+
+extension TidemarkError {
+  /// An error from the file system, in the terms of the store.
+  /// - Parameters:
+  ///   - error: what the file system threw.
+  ///   - task: what was being done, as in "while reading the manifest"; without the "while".
+  package init(_ error: FileSystemError, while task: String) {
+    let reason = "\(ErrorNumber.text(error.number)), in \(error.operation.rawValue)"
+    switch error.number {
+    case ErrorNumber.noSpace, ErrorNumber.quotaExceeded:
+      self.init(
+        .noSpace,
+        "the disk is full; free space and try again (while \(task): \(reason) of \(error.path))",
+        cause: error)
+    case ErrorNumber.accessDenied, ErrorNumber.notPermitted, ErrorNumber.readOnlyFileSystem:
+      self.init(
+        .permissionDenied,
+        "no permission for \(error.path); grant it and open the store again "
+          + "(while \(task): \(reason))",
+        cause: error)
+    case ErrorNumber.tooManyOpenFiles, ErrorNumber.tooManyOpenFilesInSystem:
+      self.init(
+        .inputOutput,
+        "too many open files; raise the limit (ulimit -n) and try again "
+          + "(while \(task): \(reason) of \(error.path))",
+        cause: error)
+    default:
+      self.init(
+        .inputOutput,
+        "the system failed at \(error.path); check the disk and open the store again "
+          + "(while \(task): \(reason))",
+        cause: error)
+    }
+  }
+}

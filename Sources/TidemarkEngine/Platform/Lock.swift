@@ -1,0 +1,42 @@
+#if !TIDEMARK_TSAN
+  internal import Synchronization
+#endif
+
+// SAFETY: `state` is touched only while the mutex is held. What a body returns may be anything:
+// callers must not let parts of a state that is not Sendable escape through it.
+
+/// State behind a mutex.
+///
+/// Built on `Synchronization.Mutex`; with ThreadSanitizer on a mutex of the C library, since
+/// the sanitizer does not see how `Mutex` orders memory on Linux and reports races that are none.
+package final class Lock<State>: @unchecked Sendable {
+  #if TIDEMARK_TSAN
+    private let mutex = PosixMutex()
+  #else
+    private let mutex = Mutex(())
+  #endif
+  // The mutex is what makes access exclusive.
+  @exclusivity(unchecked)
+  private var state: State
+
+  package init(_ state: sending State) { unsafe self.state = state }
+
+  /// Runs `body` with the state, alone. Not reentrant.
+  package func withLock<R, E: Error>(
+    _ body: (inout State) throws(E) -> R
+  ) throws(E) -> R {
+    #if TIDEMARK_TSAN
+      mutex.lock()
+      defer { mutex.unlock() }
+      return unsafe try body(&state)
+    #else
+      return try mutex.withLock { _ throws(E) in unsafe Handed(value: try body(&state)) }.value
+    #endif
+  }
+}
+
+#if !TIDEMARK_TSAN
+  private struct Handed<Value>: @unchecked Sendable {
+    var value: Value
+  }
+#endif

@@ -1,0 +1,67 @@
+// SAFETY: `state` is touched only while the mutex is held. What a body returns may be anything:
+// callers must not let parts of a state that is not Sendable escape through it.
+
+/// State behind a mutex, with a condition on which threads wait for the state to change.
+package final class Monitor<State>: @unchecked Sendable {
+  private let mutex = PosixMutex()
+  // The mutex is what makes access exclusive.
+  @exclusivity(unchecked)
+  private var state: State
+
+  package init(_ state: sending State) { unsafe self.state = state }
+
+  /// Runs `body` with the state, alone. Not reentrant; wakes nobody.
+  package func withLock<R, E: Error>(
+    _ body: (inout State) throws(E) -> R
+  ) throws(E) -> R {
+    mutex.lock()
+    defer { mutex.unlock() }
+    return unsafe try body(&state)
+  }
+
+  /// Waits until `ready` says so. It runs alone and may change the state.
+  package func wait(until ready: (inout State) -> Bool) {
+    mutex.lock()
+    defer { mutex.unlock() }
+    while unsafe !ready(&state) { mutex.wait() }
+  }
+
+  /// Waits until `take` gives a value. It runs alone and may change the state.
+  package func wait<R>(for take: (inout State) -> R?) -> R {
+    mutex.lock()
+    defer { mutex.unlock() }
+    while true {
+      if let value = unsafe take(&state) { return value }
+      mutex.wait()
+    }
+  }
+
+  /// Like ``wait(until:)``, but no longer than a time.
+  /// - Returns: whether `ready` said so; it is asked a last time when the time is over.
+  package func wait(
+    timeoutNanoseconds: UInt64, until ready: (inout State) -> Bool
+  ) -> Bool {
+    wait(timeoutNanoseconds: timeoutNanoseconds) { ready(&$0) ? true : nil } ?? false
+  }
+
+  /// Like ``wait(for:)``, but no longer than a time.
+  /// - Returns: nil when the time is over; `take` is asked a last time then.
+  package func wait<R>(timeoutNanoseconds: UInt64, for take: (inout State) -> R?) -> R? {
+    let clock = SystemClock()
+    let start = clock.monotonicNanoseconds()
+    mutex.lock()
+    defer { mutex.unlock() }
+    while true {
+      if let value = unsafe take(&state) { return value }
+      let waited = clock.monotonicNanoseconds() - start
+      if waited >= timeoutNanoseconds { return nil }
+      mutex.wait(forNanoseconds: timeoutNanoseconds - waited)
+    }
+  }
+
+  /// Wakes one waiter.
+  package func signal() { mutex.signal() }
+
+  /// Wakes all waiters.
+  package func broadcast() { mutex.broadcast() }
+}

@@ -1,0 +1,57 @@
+internal import CTidemark
+
+// SAFETY: the thread takes over the one reference that its argument stands for. The handle
+// goes into a join or a detach once, since whoever does it takes the handle out of the lock.
+
+/// A thread of the system with a name, for work that blocks.
+@safe
+package final class WorkerThread: @unchecked Sendable {
+  /// Enough for the engine, whose big buffers are on the heap; systems' defaults vary widely.
+  private static let stackBytes = 1 << 20
+
+  private let handle: Lock<OpaquePointer?>
+
+  /// Starts a thread.
+  /// - Parameters:
+  ///   - name: shown by debuggers and `top`; Linux keeps the first 15 bytes.
+  ///   - body: what it does.
+  /// - Throws: `limitExceeded` when the system gives no more threads.
+  package init(name: String, _ body: @escaping @Sendable () -> Void) throws(TidemarkError) {
+    let work = unsafe Unmanaged.passRetained(Work(body))
+    var thread: OpaquePointer?
+    let result = unsafe ctidemark_thread_start(
+      name, Self.stackBytes,
+      { argument in
+        guard let argument = unsafe argument else { return }
+        unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
+      }, work.toOpaque(), &thread)
+    guard result == 0 else {
+      unsafe work.release()
+      throw TidemarkError(
+        .limitExceeded,
+        "cannot start the thread \(name): \(ErrorNumber.text(result)); raise the limit of "
+          + "threads or end other programs")
+    }
+    unsafe handle = Lock(thread)
+  }
+
+  deinit {
+    if let thread = unsafe handle.withLock({ unsafe $0 }) {
+      unsafe ctidemark_thread_detach(thread)
+    }
+  }
+
+  /// Waits until the thread's work is done. Further calls wait with the first, or do nothing.
+  package func join() {
+    unsafe handle.withLock { thread in
+      if let joined = unsafe thread { unsafe ctidemark_thread_join(joined) }
+      unsafe thread = nil
+    }
+  }
+
+  private final class Work: Sendable {
+    let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+}
