@@ -1,0 +1,59 @@
+/// Lends zstd's contexts, which are costly to create, to any number of threads.
+///
+/// A bounded number of idle ones is kept; when more are needed at once they are created and
+/// freed again.
+package final class ZstdContexts: Sendable {
+  private struct Idle {
+    var decompressors: [ZstdDecompressor] = []
+    var compressors: [ZstdCompressor] = []
+  }
+
+  private let limit: Int
+  private let idle = Lock(Idle())
+
+  /// Creates an empty pool.
+  /// - Parameter limit: how many idle contexts of each sort to keep.
+  package init(limit: Int = 4) { self.limit = max(limit, 1) }
+
+  /// Calls `body` with a decompressor that nobody else uses meanwhile.
+  package func withDecompressor<R, E: Error>(
+    _ body: (ZstdDecompressor) throws(E) -> R
+  ) throws(E) -> R {
+    let context = idle.withLock { $0.decompressors.popLast() } ?? ZstdDecompressor()
+    defer {
+      idle.withLock {
+        if $0.decompressors.count < limit { $0.decompressors.append(context) }
+      }
+    }
+    return try body(context)
+  }
+
+  /// Calls `body` with a compressor that nobody else uses meanwhile.
+  /// - Parameters:
+  ///   - level: zstd's level.
+  ///   - dictionary: a dictionary, best prepared for the same level.
+  package func withCompressor<R, E: Error>(
+    level: Int32, dictionary: ZstdDictionary? = nil, _ body: (ZstdCompressor) throws(E) -> R
+  ) throws(E) -> R {
+    let found = idle.withLock { idle -> ZstdCompressor? in
+      let index = idle.compressors.lastIndex {
+        $0.level == level && $0.dictionary === dictionary
+      }
+      return index.map { idle.compressors.remove(at: $0) }
+    }
+    let context = found ?? ZstdCompressor(level: level, dictionary: dictionary)
+    defer {
+      // The one that was idle longest makes room; it is freed outside of the lock.
+      _ = idle.withLock { idle -> ZstdCompressor? in
+        idle.compressors.append(context)
+        return idle.compressors.count > limit ? idle.compressors.removeFirst() : nil
+      }
+    }
+    return try body(context)
+  }
+
+  /// How many contexts are idle.
+  package var idleCount: Int {
+    idle.withLock { $0.decompressors.count + $0.compressors.count }
+  }
+}

@@ -1,0 +1,113 @@
+internal import CZstd
+
+// SAFETY: the context is this object's alone and freed with it; every buffer is passed with its
+// own length, and only what zstd says it wrote counts as written.
+
+/// Decompresses zstd files piece by piece: any number of frames, one after the other.
+///
+/// Input may be hostile: memory is bounded by the window that is allowed and by the pieces that
+/// the caller asks for. Not thread-safe; of no use after an error.
+@safe
+package final class ZstdStreamDecoder {
+  /// What a call of ``decode(_:appendingTo:atMost:)`` did.
+  package struct Step: Sendable, Hashable {
+    /// How many bytes of the input are done with; the rest is to be given again.
+    package var consumed: Int
+    /// Whether there is nothing more to give before more input comes.
+    package var needsInput: Bool
+  }
+
+  private let context: OpaquePointer
+  private let dictionary: ZstdDictionary?
+  /// The magic number of the next frame, as far as it was read; complete within a frame.
+  private var magic: [UInt8] = []
+  private var hasFrame = false
+
+  /// Creates a decoder.
+  /// - Parameters:
+  ///   - windowLogMax: the binary logarithm of the greatest window, so of the memory, allowed.
+  ///   - dictionary: the dictionary that the frames were written with.
+  package init(windowLogMax: Int32 = 27, dictionary: ZstdDictionary? = nil) {
+    guard let context = unsafe ZSTD_createDCtx() else { preconditionFailure("out of memory") }
+    unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, windowLogMax)
+    if let dictionary { unsafe ZSTD_DCtx_refDDict(context, dictionary.forDecompression) }
+    self.dictionary = dictionary
+    unsafe self.context = context
+  }
+
+  deinit { unsafe ZSTD_freeDCtx(context) }
+
+  /// Appends what the input gives, up to a limit.
+  /// - Parameters:
+  ///   - input: the next bytes of the file.
+  ///   - output: gets the content.
+  ///   - limit: how many bytes to append at most; at least 1.
+  package func decode(
+    _ input: RawSpan, appendingTo output: inout [UInt8], atMost limit: Int
+  ) throws(FormatError) -> Step {
+    var consumed = 0
+    var room = Swift.max(limit, 1)
+    while true {
+      if magic.count < 4 {
+        consumed += try beginFrame(try input.slice(consumed, input.byteCount - consumed))
+        if magic.count < 4 { return Step(consumed: consumed, needsInput: true) }
+      }
+      let rest = try input.slice(consumed, input.byteCount - consumed)
+      let piece = Swift.min(room, ZSTD_DStreamOutSize())
+      let (read, written, isEnd) = try run(rest, appendingTo: &output, capacity: piece)
+      consumed += read
+      room -= written
+      if isEnd {
+        magic = []
+        hasFrame = true
+      } else if written < piece, consumed == input.byteCount {
+        return Step(consumed: consumed, needsInput: true)
+      }
+      if room == 0 { return Step(consumed: consumed, needsInput: false) }
+    }
+  }
+
+  /// Says that the input is over.
+  /// - Throws: when it is over within a frame or before the first.
+  package func finish() throws(FormatError) {
+    guard hasFrame, magic.isEmpty else { throw FormatError("the zstd file ends too early") }
+  }
+
+  /// Takes the magic number of the next frame, or a part of it.
+  ///
+  /// The library would also take its formats before 1.0, whose decoders see little testing.
+  private func beginFrame(_ input: RawSpan) throws(FormatError) -> Int {
+    let count = Swift.min(4 - magic.count, input.byteCount)
+    magic.append(copying: try input.slice(0, count))
+    guard magic.count == 4 else { return count }
+    let start = magic
+    let number = try start.rawSpan.u32(at: 0)
+    let isSkippable = number & 0xFFFF_FFF0 == 0x184D_2A50
+    guard number == ZSTD_MAGICNUMBER || isSkippable else { throw FormatError("no zstd frame") }
+    var nothing: [UInt8] = []
+    let (read, _, _) = try run(start.rawSpan, appendingTo: &nothing, capacity: 0)
+    guard read == 4 else { throw FormatError("no zstd frame") }
+    return count
+  }
+
+  private func run(
+    _ input: RawSpan, appendingTo output: inout [UInt8], capacity: Int
+  ) throws(FormatError) -> (read: Int, written: Int, isEnd: Bool) {
+    var result = 0
+    var read = 0
+    let before = output.count
+    output.append(addingCapacity: capacity) { span in
+      unsafe span.withUnsafeMutableBufferPointer { target, written in
+        unsafe input.withUnsafeBytes { source in
+          var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+          var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: capacity, pos: 0)
+          result = unsafe ZSTD_decompressStream(context, &to, &from)
+          read = unsafe from.pos
+          written = unsafe to.pos
+        }
+      }
+    }
+    if ZSTD_isError(result) != 0 { throw FormatError(zstdCode: result) }
+    return (read, output.count - before, result == 0)
+  }
+}
