@@ -17,6 +17,11 @@ package enum Limits {
   /// Most `after` edges of one entry.
   package static let afterEdges = 16
 
+  /// Most bytes of keys and values in one batch.
+  package static let batchBytes = 512 << 20
+  /// Most operations in one batch.
+  package static let batchOperations = 16 << 20
+
   /// A value block holds at most this many raw bytes.
   package static let blockBytes = 16 << 10
   /// A frame is closed once its raw heads reach this.
@@ -50,6 +55,8 @@ package enum Limits {
   /// `async` writes reach the kernel after this time.
   package static let stagedNanoseconds: UInt64 = 50_000_000
 
+  /// Longest torn tail that is copied into quarantine.
+  package static let quarantineBytes = 64 << 20
   /// Torn tails kept in quarantine.
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.

@@ -1,0 +1,173 @@
+/// What a commit has done.
+package struct CommitResult: Sendable, Hashable {
+  /// The sequences that it took; empty when nothing changed.
+  package var sequences: Range<UInt64>
+  /// How many operations made an entry.
+  package var applied: Int { sequences.count }
+  package var commitTime: UInt64
+  /// The epoch of the sequences.
+  package var epoch: UInt64
+}
+
+extension Engine {
+  /// The write path: check, make space, stage, hand to the kernel, sync.
+  ///
+  /// Staging makes the batch visible to readers as a whole; the durability only decides when
+  /// the caller is answered.
+  /// - Parameters:
+  ///   - batch: what to commit, all or nothing.
+  ///   - durability: nil takes the store's.
+  /// - Throws: `conflict`, `noSpace` and the like with nothing committed; `unknownOutcome` when
+  ///   a write or sync failed midway.
+  @discardableResult
+  package func commit(
+    _ batch: OperationBatch, durability: Durability? = nil
+  ) throws(TidemarkError) -> CommitResult {
+    let result = try stage(batch, durability: durability)
+    if (durability ?? configuration.durability) == .durable, !result.sequences.isEmpty {
+      try sync(through: result.sequences.upperBound - 1)
+    }
+    return result
+  }
+
+  /// Commits up to `buffered`; `durable` remains to be awaited by `sync(through:)`.
+  package func stage(
+    _ batch: OperationBatch, durability: Durability? = nil
+  ) throws(TidemarkError) -> CommitResult {
+    let durability = durability ?? configuration.durability
+    try waitForRoom()
+    let result = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard !batch.isEmpty else {
+        return CommitResult(
+          sequences: (state.sequence + 1)..<(state.sequence + 1),
+          commitTime: state.commitTime.rawValue, epoch: state.manifest.epochs.last?.epoch ?? 0)
+      }
+      try makeRoom(for: batch.storedBound, &state)
+      let result = try stageLocked(batch, &state)
+      if durability != .async || state.stagedBytes >= Limits.stagedBytes {
+        try writeStaged(&state, mayCompress: durability != .durable)
+      }
+      return result
+    }
+    try afterCommit()
+    return result
+  }
+
+  func checkWritable(_ state: WriterState) throws(TidemarkError) {
+    if state.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    guard state.canWrite else {
+      throw TidemarkError(.readOnly, "the store is open for reading only")
+    }
+    if let poison = state.poison {
+      throw TidemarkError(
+        .poisoned, "an earlier write ended with an unknown outcome; close and reopen the store",
+        cause: poison)
+    }
+  }
+
+  /// Takes sequences, makes the entries visible and leaves them in frames to be written.
+  private func stageLocked(
+    _ batch: OperationBatch, _ state: inout WriterState
+  ) throws(TidemarkError) -> CommitResult {
+    let commitTime = state.commitTime.next(wallClock: environment.clock.now())
+    let first = state.sequence + 1
+    var staging = Staging(
+      next: first, commitTime: commitTime, startsOwnFrame: batch.count > 1)
+    var attempt = 0
+    while true {
+      do {
+        try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) in
+          try staging.run(batch, &read, hotCache: hotCache, caches: caches)
+        }
+        break
+      } catch .store(let error) {
+        throw error
+      } catch .index(let error) {
+        // Nothing of the batch is in a frame of the log yet: the index is made anew from the
+        // log, and the batch is staged again from the beginning.
+        attempt += 1
+        guard attempt == 1 else { throw describe(error) }
+        try writeStaged(&state, mayCompress: false)
+        try rebuildIndex(after: error)
+        staging = Staging(next: first, commitTime: commitTime, startsOwnFrame: true)
+      }
+    }
+    guard staging.next > first else {
+      return CommitResult(
+        sequences: first..<first, commitTime: commitTime.rawValue,
+        epoch: state.manifest.epochs.last?.epoch ?? 0)
+    }
+    if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
+    state.stagedBytes += staging.rawBytes
+    state.sequence = staging.next - 1
+    state.commitTime = commitTime
+    state.appender?.note(
+      rawBytes: staging.rawBytes, time: staging.latestTime ?? commitTime.timestamp,
+      commitTime: commitTime.rawValue)
+    return CommitResult(
+      sequences: first..<staging.next, commitTime: commitTime.rawValue,
+      epoch: state.manifest.epochs.last?.epoch ?? 0)
+  }
+
+  /// Writes what is staged into the active segment.
+  func writeStaged(
+    _ state: inout WriterState, mayCompress: Bool
+  ) throws(TidemarkError) {
+    guard state.stagedBytes > 0, let appender = state.appender else { return }
+    let frames = reading.withLock { $0.staged }
+    let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
+    let before = appender.length
+    do {
+      try appender.write(
+        frames, durableThrough: state.durable, level: compresses ? FrameCodecs.fastLevel : nil)
+    } catch {
+      throw poison(&state, describe(error), reason: "writing to the log failed midway")
+    }
+    reading.withLock { read in
+      read.staged.removeAll(keepingCapacity: true)
+      read.stagedTouches.removeAll(keepingCapacity: true)
+    }
+    let now = environment.clock.monotonicNanoseconds()
+    if state.unsyncedBytes == 0 { state.unsyncedSince = now }
+    state.unsyncedBytes += appender.length - before
+    state.bytesSinceImage += appender.length - before
+    state.stagedBytes = 0
+    state.written = state.sequence
+    state.durableInLog = state.durable
+  }
+
+  /// Marks the writer as not to be used until the store is reopened.
+  func poison(
+    _ state: inout WriterState, _ cause: any Error, reason: String
+  ) -> TidemarkError {
+    let error = TidemarkError(
+      .unknownOutcome,
+      "\(reason); whether the last writes are kept shows when the store is reopened",
+      cause: cause)
+    state.poison = error
+    return error
+  }
+
+  func describe(_ error: LogReadError) -> TidemarkError {
+    switch error {
+    case .system(let error): TidemarkError(error, while: "writing to the log")
+    case .format(let error): TidemarkError(.limitExceeded, error.reason, cause: error)
+    }
+  }
+
+  func describe(_ error: IndexError) -> TidemarkError {
+    switch error {
+    case .fileSystem(let error): TidemarkError(error, while: "reading the index")
+    case .limitExceeded:
+      TidemarkError(.limitExceeded, "the index is full: too many keys or sets of labels")
+    default: TidemarkError(.damaged, "the index image is damaged", cause: error)
+    }
+  }
+}
+
+/// A failure inside the index, or one that the caller is to see.
+enum IndexOrStoreError: Error {
+  case index(IndexError)
+  case store(TidemarkError)
+}

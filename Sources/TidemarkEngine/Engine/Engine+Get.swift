@@ -1,0 +1,195 @@
+/// What stands at a key, without its value.
+package struct EntryInfo: Sendable {
+  /// The sequence of the newest entry.
+  package var sequence: UInt64
+  package var kind: EntryKind
+  /// The sequence of the put that holds the value: another one after a touch.
+  package var valueSequence: UInt64
+  package var valueLength: Int
+  package var labels: [[UInt8]]
+  package var commitTime: UInt64
+  /// Commit time of the put.
+  package var updated: UInt64
+  package var previous: UInt64
+  package var created: UInt64
+  package var endsBatch: Bool
+  /// Those of the put, with what a touch has renewed.
+  package var attributes: EntryAttributes
+}
+
+extension Engine {
+  /// Calls `body` with a key's value and sequence.
+  /// - Returns: nil when there is no such key.
+  package func withValue<R>(
+    forKey key: RawSpan, _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R? {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    if let hit = try hotCache.withValue(key, hash: hash, body) { return hit }
+    guard let slot = try slot(ofKey: key), !slot.isDeleted else { return nil }
+    return try withValue(of: slot.sequence, isTouch: slot.size.isTouched) {
+      (value, _) throws(TidemarkError) in
+      remember(key, hash: hash, sequence: slot.sequence, value: value)
+      return try body(value, slot.sequence)
+    }
+  }
+
+  /// Keeps a value that was read, unless the key was written in between.
+  private func remember(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {
+    reading.withLock { read in
+      guard let slot = try? read.index.lookup(key, hash: hash), slot.sequence == sequence
+      else { return }
+      hotCache.insert(key, hash: hash, sequence: sequence, value: value)
+    }
+  }
+
+  /// What the index says of a key; also of one that is deleted.
+  package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      let slot: Slot?
+      do { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch {
+        throw .index(error)
+      }
+      if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
+        throw .store(Self.possiblyStale(read.staleBelow))
+      }
+      return slot
+    }
+  }
+
+  static func possiblyStale(_ below: UInt64) -> TidemarkError {
+    TidemarkError(
+      .possiblyStale,
+      "the key may have been written in a damaged part of the log; repair into a new store",
+      sequences: 1...max(1, below - 1))
+  }
+
+  /// Calls `body` under the readers' lock; makes the index anew when its image is damaged.
+  func withIndex<R>(
+    _ body: (inout ReadState) throws(IndexOrStoreError) -> R
+  ) throws(TidemarkError) -> R {
+    var attempt = 0
+    while true {
+      do {
+        return try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) -> R in
+          if read.isClosed { throw .store(TidemarkError(.closed, "the store is closed")) }
+          return try body(&read)
+        }
+      } catch .store(let error) {
+        throw error
+      } catch .index(let error) {
+        attempt += 1
+        guard attempt == 1 else { throw describe(error) }
+        try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+          try writeStaged(&state, mayCompress: false)
+          try rebuildIndex(after: error)
+        }
+      }
+    }
+  }
+
+  /// Calls `body` with the value of a sequence.
+  /// - Parameters:
+  ///   - isTouch: whether the entry is a touch, whose value lies at an older put.
+  /// - Throws: `damaged` when the log lacks it.
+  package func withValue<R>(
+    of sequence: UInt64, isTouch: Bool = false,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
+    var sequence = sequence
+    if isTouch { sequence = try entry(at: sequence).head.valueSequence }
+    // Compaction may replace the segment in between: then the second look finds the new one.
+    for attempt in 0..<3 {
+      let place = try place(of: sequence)
+      switch place {
+      case .staged(let bytes): return try body(bytes.rawSpan, sequence)
+      case .segment(let segment):
+        do {
+          guard let location = try segment.locate(sequence) else { break }
+          return try segment.withValue(
+            at: location, sequence: sequence, caches: caches,
+            { (value) throws(TidemarkError) in try body(value, sequence) }
+          ).get()
+        } catch where error.code == .closed && attempt < 2 {
+          continue
+        }
+      case .nowhere: break
+      }
+    }
+    throw missing(sequence)
+  }
+
+  func missing(_ sequence: UInt64) -> TidemarkError {
+    TidemarkError(
+      .damaged, "the log lacks an entry that the index knows; run verify",
+      sequences: sequence...sequence)
+  }
+
+  enum Place {
+    case staged([UInt8])
+    case segment(Segment)
+    case nowhere
+  }
+
+  func place(of sequence: UInt64) throws(TidemarkError) -> Place {
+    reading.withLock { read in
+      for frame in read.staged
+      where frame.firstSequence <= sequence && sequence <= frame.lastSequence {
+        let range = frame.valueRange(of: Int(sequence - frame.firstSequence))
+        return .staged(Array(frame.values[range]))
+      }
+      guard let segment = read.segment(covering: sequence) else { return .nowhere }
+      return .segment(segment)
+    }
+  }
+
+  /// An entry of the log without its value. What is staged goes to the log first.
+  package func entry(at sequence: UInt64) throws(TidemarkError) -> LogEntry {
+    guard let entry = try entryIfKept(at: sequence) else { throw missing(sequence) }
+    return entry
+  }
+
+  /// An entry of the log; nil when compaction dropped it.
+  package func entryIfKept(at sequence: UInt64) throws(TidemarkError) -> LogEntry? {
+    for attempt in 0..<3 {
+      switch try place(of: sequence) {
+      case .nowhere: return nil
+      case .staged:
+        try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+          try writeStaged(&state, mayCompress: false)
+        }
+      case .segment(let segment):
+        do {
+          if let entry = try segment.head(of: sequence, caches: caches) { return entry }
+          // A compaction may just have replaced the segment that was looked at.
+          let now = reading.withLock { $0.segment(covering: sequence)?.id }
+          if now == segment.id { return nil }
+        } catch where error.code == .closed && attempt < 2 {
+          continue
+        }
+      }
+    }
+    return nil
+  }
+
+  /// All that is known of an entry.
+  package func info(_ entry: LogEntry) throws(TidemarkError) -> EntryInfo {
+    let head = entry.head
+    var info = EntryInfo(
+      sequence: head.sequence, kind: head.kind, valueSequence: head.sequence,
+      valueLength: head.valueLength, labels: entry.labels, commitTime: head.commitTime,
+      updated: head.commitTime, previous: head.previous, created: head.created,
+      endsBatch: head.endsBatch, attributes: try entry.attributes())
+    guard head.kind == .touch else { return info }
+    let put = try self.entry(at: head.valueSequence)
+    let renewed = info.attributes
+    info.attributes = try put.attributes()
+    if let maxAge = renewed.maxAge { info.attributes.maxAge = maxAge }
+    if let hash = renewed.hash { info.attributes.hash = hash }
+    info.labels = put.labels
+    info.valueSequence = put.sequence
+    info.valueLength = put.head.valueLength
+    info.updated = put.head.commitTime
+    info.created = put.head.created
+    return info
+  }
+}

@@ -1,0 +1,142 @@
+extension Engine {
+  /// Opens a store.
+  /// - Parameters:
+  ///   - path: its directory.
+  ///   - configuration: how.
+  ///   - environment: on what.
+  package static func open(
+    _ path: String, configuration: EngineConfiguration,
+    environment: EngineEnvironment = .system
+  ) throws(TidemarkError) -> Engine {
+    var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
+    let opened = try opener.open()
+    let engine = Engine(
+      path: path, configuration: configuration, environment: environment, opened: opened)
+    if let retention = configuration.retention, opened.canWrite,
+      retention != opened.manifest.retention
+    {
+      try engine.setRetention(retention)
+    }
+    let stale = opener.staleBelow
+    if stale > 0 { engine.reading.withLock { $0.staleBelow = stale } }
+    return engine
+  }
+
+  /// Changes how much history is kept.
+  package func setRetention(_ retention: Retention) throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      manifest.retention = retention
+      try updateManifest(manifest, &state)
+    }
+  }
+}
+
+/// Opens a store, step by step.
+struct StoreOpener {
+  let path: String
+  let configuration: EngineConfiguration
+  let environment: EngineEnvironment
+  let contexts = ZstdContexts()
+  /// See `ReadState.staleBelow`.
+  var staleBelow: UInt64 = 0
+
+  init(path: String, configuration: EngineConfiguration, environment: EngineEnvironment) {
+    self.path = path
+    self.configuration = configuration
+    self.environment = environment
+  }
+
+  var fileSystem: any FileSystem { environment.fileSystem }
+  var writes: Bool {
+    configuration.access != .readOnly && configuration.recovery == .strict
+  }
+
+  mutating func open() throws(TidemarkError) -> Opened {
+    try StoreDirectory.check(path, fileSystem, creates: configuration.access == .create)
+    var lock: (any FileLock)?
+    if writes {
+      lock = try StoreDirectory.lock(path, environment)
+    }
+    do {
+      return try openLocked(lock)
+    } catch {
+      lock?.release()
+      throw error
+    }
+  }
+
+  private mutating func openLocked(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+    let manifests = ManifestStore(fileSystem, storePath: path)
+    var loaded: ManifestStore.Loaded
+    if let found = try manifests.load() {
+      loaded = found
+      if let damage = loaded.manifest.damage.first(where: { $0.state == .found }), writes {
+        throw Self.refusal(damage, in: loaded.manifest)
+      }
+      if writes, !(loaded.manifest.isClosedCleanly && loaded.areEqual) {
+        try manifests.heal(loaded)
+      }
+    } else {
+      guard configuration.access == .create else {
+        throw TidemarkError(
+          .notAStore, "there is no store at \(path); import into it or create it first")
+      }
+      loaded = try create(manifests)
+    }
+    let recovery = try recover(&loaded.manifest, manifests)
+    return try recovery.opened(
+      manifests: manifests, lock: lock, manifest: loaded.manifest, canWrite: writes)
+  }
+
+  /// Damage that was found and not dealt with yet.
+  static func refusal(_ damage: Manifest.Damage, in manifest: Manifest) -> TidemarkError {
+    let name = manifest.segments.first { $0.id == damage.segmentID }?.fileName
+    return TidemarkError(
+      .damaged,
+      "damage to acknowledged data is on record: \(String(decoding: damage.reason, as: UTF8.self));"
+        + " repair what is left into a new store",
+      file: StoreLayout.logDirectory + "/" + (name ?? "?"), offset: damage.offset,
+      sequences: damage.firstSequence...max(damage.firstSequence, damage.lastSequence))
+  }
+
+  /// Writes the first MANIFEST; nothing refers to anything before it.
+  private func create(
+    _ manifests: ManifestStore
+  ) throws(TidemarkError) -> ManifestStore.Loaded {
+    try StoreDirectory.createFolders(path, fileSystem)
+    var manifest = Manifest(
+      storeID: environment.randomBytes(16), replicaID: environment.randomBytes(16),
+      bootID: [], hashSeed: environment.random.next())
+    do { manifest.bootID = try fileSystem.bootIdentifier() } catch {
+      throw TidemarkError(error, while: "creating the store")
+    }
+    manifest.retention = configuration.retention ?? .everything
+    manifest.isClosedCleanly = true
+    try manifests.update(&manifest)
+    do { try fileSystem.syncDirectory(path) } catch {
+      throw TidemarkError(error, while: "creating the store")
+    }
+    return ManifestStore.Loaded(
+      manifest: manifest, winner: 0, areEqual: true, otherProblem: nil)
+  }
+
+  /// Works out where the log ends and makes the index.
+  private mutating func recover(
+    _ manifest: inout Manifest, _ manifests: ManifestStore
+  ) throws(TidemarkError) -> StoreRecovery {
+    var recovery = StoreRecovery(
+      path: path, configuration: configuration, environment: environment, contexts: contexts,
+      manifest: manifest)
+    try recovery.checkLastSegment(manifest)
+    try recovery.walkActive(manifest)
+    if writes, !manifest.isClosedCleanly { try recovery.removeLeftovers(manifest) }
+    if writes, recovery.needsSealing {
+      try recovery.sealRecovered(&manifest, manifests)
+    }
+    try recovery.makeIndex(manifest)
+    staleBelow = recovery.staleBelow
+    return recovery
+  }
+}

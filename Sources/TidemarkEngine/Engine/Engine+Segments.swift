@@ -1,0 +1,106 @@
+extension Engine {
+  /// Makes sure that a batch has its place: a segment of this opening, space on the disk.
+  /// - Throws: `noSpace` and the like; then nothing has changed.
+  func makeRoom(for bytes: Int, _ state: inout WriterState) throws(TidemarkError) {
+    if state.appender == nil {
+      try beginSegment(&state, isNewEpoch: true)
+    } else if let appender = state.appender, !appender.isEmpty || state.stagedBytes > 0,
+      appender.length + bytes + state.stagedBytes > configuration.segmentBytes
+    {
+      try writeStaged(&state, mayCompress: true)
+      if appender.length + bytes > configuration.segmentBytes {
+        try beginSegment(&state, isNewEpoch: false)
+      }
+    }
+    do {
+      // What `async` has staged already was reserved for with its own batch, but its bytes are
+      // not in `length` yet.
+      try state.appender?.reserve(bytes + state.stagedBytes * 2 + 4096)
+    } catch { throw TidemarkError(error, while: "making space in the log") }
+  }
+
+  /// Seals the active segment, if there is one, and begins the next.
+  ///
+  /// Order: the new file with its header is synced, then its name, then the old segment is
+  /// sealed and synced, then MANIFEST says both. A segment is listed before its first frame.
+  func beginSegment(_ state: inout WriterState, isNewEpoch: Bool) throws(TidemarkError) {
+    var row = Manifest.Segment(
+      id: state.manifest.nextSegmentID, state: .active, kind: .appended,
+      salt: UInt32(truncatingIfNeeded: environment.random.next()),
+      firstSequence: state.sequence + 1)
+    row.lastSequence = state.sequence
+    var manifest = state.manifest
+    manifest.nextSegmentID += 1
+    if isNewEpoch {
+      manifest.epochs.append(
+        Manifest.Epoch(epoch: environment.random.next(), firstSequence: state.sequence + 1))
+      if manifest.epochs.count > Limits.epochs { manifest.epochs.removeFirst() }
+      manifest.isClosedCleanly = false
+    }
+    let appender: SegmentAppender
+    do {
+      manifest.bootID = try environment.fileSystem.bootIdentifier()
+      appender = try SegmentAppender(
+        creating: row, storeID: manifest.storeID, storePath: path,
+        fileSystem: environment.fileSystem, contexts: contexts)
+      try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory)
+    } catch { throw TidemarkError(error, while: "beginning a segment of the log") }
+    let old = state.appender
+    try sealActive(&state, in: &manifest)
+    manifest.segments.append(row)
+    try updateManifest(manifest, &state)
+    state.appender = appender
+    reading.withLock { read in
+      read.segments.append(appender.segment)
+      read.usage.supersededBytes[row.id] = 0
+    }
+    if old != nil { advanceDurable(to: state.written, &state) }
+  }
+
+  /// Seals the active segment in a manifest that is about to be written; an empty one goes.
+  func sealActive(
+    _ state: inout WriterState, in manifest: inout Manifest
+  ) throws(TidemarkError) {
+    guard let appender = state.appender else { return }
+    manifest.latestCommitTime = state.commitTime.rawValue
+    manifest.lastSequence = state.sequence
+    guard !appender.isEmpty else {
+      manifest.segments.removeAll { $0.id == appender.row.id }
+      return
+    }
+    do {
+      let sealed = try appender.seal()
+      manifest.segments.removeAll { $0.id == sealed.id }
+      manifest.segments.append(sealed)
+      appender.segment.seal(length: sealed.length)
+    } catch {
+      throw poison(
+        &state, TidemarkError(error, while: "sealing a segment"), reason: "a segment is half sealed")
+    }
+  }
+
+  /// Writes MANIFEST and takes it over.
+  func updateManifest(
+    _ manifest: Manifest, _ state: inout WriterState
+  ) throws(TidemarkError) {
+    var manifest = manifest
+    do {
+      try manifests.update(&manifest)
+    } catch {
+      throw poison(&state, error, reason: "writing MANIFEST failed midway")
+    }
+    state.manifest = manifest
+    let shown = manifest
+    reading.withLock { $0.manifest = shown }
+  }
+
+  /// Seals what was written so far, so that all of the log is in sealed segments.
+  package func sealSegments() throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard let appender = state.appender else { return }
+      try writeStaged(&state, mayCompress: true)
+      if !appender.isEmpty { try beginSegment(&state, isNewEpoch: false) }
+    }
+  }
+}

@@ -1,0 +1,141 @@
+extension Engine {
+  /// Returns once everything up to a sequence is on the disk.
+  ///
+  /// One caller syncs for all that have written by then; the others wait for it.
+  package func sync(through sequence: UInt64) throws(TidemarkError) {
+    while true {
+      let turn = try writer.withLock { (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
+        if state.durable >= sequence { return .done }
+        try checkWritable(state)
+        if state.isSyncing { return .wait }
+        try writeStaged(&state, mayCompress: false)
+        guard let appender = state.appender else { return .done }
+        state.isSyncing = true
+        return .lead(appender, goal: state.written, bytes: state.unsyncedBytes)
+      }
+      switch turn {
+      case .done: return
+      case .wait:
+        writer.wait { !$0.isSyncing || $0.durable >= sequence || $0.isClosed }
+      case .lead(let appender, let goal, let bytes):
+        try lead(appender, goal: goal, bytes: bytes)
+      }
+    }
+  }
+
+  private enum SyncTurn {
+    case done
+    case wait
+    case lead(SegmentAppender, goal: UInt64, bytes: Int)
+  }
+
+  private func lead(
+    _ appender: SegmentAppender, goal: UInt64, bytes: Int
+  ) throws(TidemarkError) {
+    var failure: FileSystemError?
+    do { try appender.sync() } catch { failure = error }
+    let failed = failure
+    defer { writer.broadcast() }
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      state.isSyncing = false
+      if let failed {
+        // A sync is never retried and believed: the kernel may have dropped what it could not
+        // write, and the next sync would answer for nothing.
+        throw poison(
+          &state, TidemarkError(failed, while: "syncing the log"), reason: "syncing the log failed")
+      }
+      state.unsyncedBytes -= min(bytes, state.unsyncedBytes)
+      state.unsyncedSince = environment.clock.monotonicNanoseconds()
+      advanceDurable(to: goal, &state)
+    }
+    notifyObservers()
+  }
+
+  /// Takes note that everything up to a sequence is on the disk.
+  func advanceDurable(to sequence: UInt64, _ state: inout WriterState) {
+    guard sequence > state.durable else { return }
+    state.durable = sequence
+    reading.withLock { $0.durable = sequence }
+  }
+
+  /// Makes everything written so far durable.
+  package func flush() throws(TidemarkError) {
+    let last = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      return state.sequence
+    }
+    try sync(through: last)
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try carryDurableForward(&state)
+    }
+  }
+
+  /// Lets the log itself say how far it is synced.
+  func carryDurableForward(_ state: inout WriterState) throws(TidemarkError) {
+    guard state.durableInLog < state.durable, state.poison == nil, state.stagedBytes == 0,
+      let appender = state.appender, !appender.isEmpty
+    else { return }
+    do { try appender.writeEmptyFrame(durableThrough: state.durable) } catch {
+      // The frame holds nothing that anybody wrote: a full disk just leaves it out.
+      if case .system(let cause) = error, cause.operation == .allocate { return }
+      throw poison(&state, describe(error), reason: "writing to the log failed midway")
+    }
+    state.durableInLog = state.durable
+  }
+
+  /// Writers wait while too much is unsynced.
+  func waitForRoom() throws(TidemarkError) {
+    let goal: UInt64? = writer.withLock { state in
+      state.poison == nil && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
+        ? state.written : nil
+    }
+    if let goal { try sync(through: goal) }
+  }
+
+  /// What is due after a commit, where no thread does it.
+  func afterCommit() throws(TidemarkError) {
+    if configuration.doesBackgroundWorkInline { try doBackgroundWork() }
+    notifyObservers()
+  }
+
+  /// Does what is due and nobody waits for; called by a thread of the store's, about twenty
+  /// times a second, or inline in simulations.
+  package func doBackgroundWork() throws(TidemarkError) {
+    let now = environment.clock.monotonicNanoseconds()
+    var syncGoal: UInt64?
+    var imageIsDue = false
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      guard state.canWrite, !state.isClosed, state.poison == nil else { return }
+      if state.stagedBytes > 0, now &- state.stagedSince >= Limits.stagedNanoseconds {
+        try writeStaged(&state, mayCompress: true)
+      }
+      let age = now &- state.unsyncedSince
+      if state.unsyncedBytes >= Limits.unsyncedBytesBeforeSync
+        || (state.unsyncedBytes > 0 && age >= Limits.unsyncedNanoseconds)
+      {
+        syncGoal = state.written
+      } else if state.unsyncedBytes == 0, age >= Limits.unsyncedNanoseconds {
+        try carryDurableForward(&state)
+      }
+      imageIsDue = !state.isWritingImage && state.bytesSinceImage >= configuration.imageEveryBytes
+    }
+    if let syncGoal { try sync(through: syncGoal) }
+    if imageIsDue { try writeImage() }
+  }
+
+  /// Calls `body` after every change of the durable or the visible sequence.
+  /// - Returns: what to pass to `stopObserving`.
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
+    observers.withLock { observers in
+      observers.next += 1
+      observers.calls.append((observers.next, body))
+      return observers.next
+    }
+  }
+
+  package func stopObserving(_ token: Int) { observers.withLock { $0.calls.removeAll { $0.token == token } } }
+
+  func notifyObservers() {
+    for (_, call) in observers.withLock({ $0.calls }) { call() }
+  }
+}

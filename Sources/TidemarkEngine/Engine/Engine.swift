@@ -1,0 +1,159 @@
+/// The database, synchronous: bytes to state.
+///
+/// Two locks. `writer` orders everything that changes the log; `reading` guards what readers
+/// look at and is held briefly. Whoever needs both takes `writer` first.
+package final class Engine: Sendable {
+  package let path: String
+  package let configuration: EngineConfiguration
+  package let environment: EngineEnvironment
+  let contexts = ZstdContexts()
+  let caches: LogCaches
+  let hotCache: HotCache
+  let manifests: ManifestStore
+  let writer: Monitor<WriterState>
+  let reading: Lock<ReadState>
+  /// Calls made after every change of the durable sequence.
+  let observers = Lock(Observers())
+
+  init(
+    path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
+    opened: Opened
+  ) {
+    self.path = path
+    self.configuration = configuration
+    self.environment = environment
+    caches = opened.caches
+    hotCache = HotCache(limitBytes: configuration.cacheBytes, seed: opened.manifest.hashSeed)
+    manifests = opened.manifests
+    writer = Monitor(
+      WriterState(
+        manifest: opened.manifest, lock: opened.lock, sequence: opened.lastSequence,
+        commitTime: HybridTime(opened.latestCommitTime), durable: opened.durable,
+        canWrite: opened.canWrite))
+    reading = Lock(
+      ReadState(
+        index: opened.index, segments: opened.segments, visible: opened.lastSequence,
+        durable: opened.durable, manifest: opened.manifest, usage: opened.usage))
+  }
+
+  /// The store's id, 16 bytes.
+  package var storeID: [UInt8] { reading.withLock { $0.manifest.storeID } }
+  /// The replica's id, 16 bytes.
+  package var replicaID: [UInt8] { reading.withLock { $0.manifest.replicaID } }
+  /// The highest sequence that readers see.
+  package var lastSequence: UInt64 { reading.withLock { $0.visible } }
+  /// The highest sequence known to be on the disk.
+  package var durableSequence: UInt64 { reading.withLock { $0.durable } }
+  /// How many keys there are.
+  package var liveKeys: Int { reading.withLock { $0.index.liveKeys } }
+}
+
+/// What writers change, under `writer`.
+struct WriterState {
+  var manifest: Manifest
+  var lock: (any FileLock)?
+  /// The segment that is appended to; nil until the first write of this opening.
+  var appender: SegmentAppender?
+  /// The last sequence given out.
+  var sequence: UInt64
+  var commitTime: HybridTime
+  /// The highest sequence known to be synced.
+  var durable: UInt64
+  /// The highest sequence whose bytes are with the kernel.
+  var written: UInt64
+  var canWrite: Bool
+  var isClosed = false
+  /// Why nothing can be written until the store is reopened.
+  var poison: TidemarkError?
+  var isSyncing = false
+  /// Bytes of frames that no sync has covered yet, and since when.
+  var unsyncedBytes = 0
+  var unsyncedSince: UInt64 = 0
+  /// Raw bytes that are in no frame yet (`async`), and since when.
+  var stagedBytes = 0
+  var stagedSince: UInt64 = 0
+  /// `durable` as the last frame says.
+  var durableInLog: UInt64 = 0
+  /// Bytes of log written since the last image.
+  var bytesSinceImage = 0
+  var isWritingImage = false
+  var isCompacting = false
+
+  init(
+    manifest: Manifest, lock: (any FileLock)?, sequence: UInt64, commitTime: HybridTime,
+    durable: UInt64, canWrite: Bool
+  ) {
+    self.manifest = manifest
+    self.lock = lock
+    self.sequence = sequence
+    self.commitTime = commitTime
+    self.durable = durable
+    self.canWrite = canWrite
+    written = sequence
+    durableInLog = durable
+  }
+}
+
+/// What readers look at, under `reading`.
+struct ReadState {
+  var index: Index
+  /// By first sequence.
+  var segments: [Segment]
+  /// Frames whose entries are visible and not yet with the kernel.
+  var staged: [FrameBuilder] = []
+  /// For touches among them, the sequence of the put that holds the value.
+  var stagedTouches: [UInt64: UInt64] = [:]
+  var visible: UInt64
+  var durable: UInt64
+  var manifest: Manifest
+  var usage: SpaceUsage
+  /// Sequences that open views read at, with how many views each.
+  var pins: [UInt64: Int] = [:]
+  var isClosed = false
+  /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
+  var staleBelow: UInt64 = 0
+
+  init(
+    index: Index, segments: [Segment], visible: UInt64, durable: UInt64, manifest: Manifest,
+    usage: SpaceUsage
+  ) {
+    self.index = index
+    self.segments = segments
+    self.visible = visible
+    self.durable = durable
+    self.manifest = manifest
+    self.usage = usage
+  }
+
+  /// The segment that covers a sequence; nil for what compaction dropped with its segment.
+  func segment(covering sequence: UInt64) -> Segment? {
+    var low = 0
+    var high = segments.count
+    while low < high {
+      let middle = (low + high) / 2
+      if segments[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : segments[low - 1]
+  }
+}
+
+/// Who wants to hear of progress.
+struct Observers {
+  var next = 0
+  var calls: [(token: Int, call: @Sendable () -> Void)] = []
+}
+
+/// What opening a store has put together.
+struct Opened {
+  var manifest: Manifest
+  var manifests: ManifestStore
+  var lock: (any FileLock)?
+  var segments: [Segment]
+  var index: Index
+  var caches: LogCaches
+  var usage: SpaceUsage
+  var lastSequence: UInt64
+  var latestCommitTime: UInt64
+  var durable: UInt64
+  var canWrite: Bool
+}

@@ -1,0 +1,70 @@
+/// How an engine is opened.
+package struct EngineConfiguration: Sendable {
+  package enum Access: Sendable, Hashable {
+    /// Creates the store when there is none.
+    case create
+    /// Opens a store that exists.
+    case write
+    /// Takes no lock and writes nothing.
+    case readOnly
+  }
+
+  /// What opening does when acknowledged data is damaged.
+  package enum Recovery: Sendable, Hashable {
+    /// Fails and says where.
+    case strict
+    /// Reads around the damage; nothing can be written.
+    case salvage
+  }
+
+  package var access = Access.create
+  package var recovery = Recovery.strict
+  package var durability = Durability.buffered
+  /// Given when the store is created or changed; nil keeps what the store has.
+  package var retention: Retention?
+  /// Bytes of the hot cache.
+  package var cacheBytes = 32 << 20
+  /// A new image is due when this much log has come after the last one.
+  package var imageEveryBytes = 64 << 20
+  /// Whether the work that nobody waits for (background syncs, images) is done by the caller
+  /// of a write, at once: for simulations, which have one thread.
+  package var doesBackgroundWorkInline = false
+  /// A segment is sealed once it reaches this.
+  package var segmentBytes = Limits.segmentBytes
+  /// Whether closing writes an image when that is cheap.
+  package var writesImageOnClose = true
+
+  package init() {}
+}
+
+/// The disk, the clocks and the chance that an engine runs on.
+package struct EngineEnvironment: Sendable {
+  package var fileSystem: any FileSystem
+  package var clock: any WallClock
+  package var random: any RandomSource
+
+  package init(fileSystem: any FileSystem, clock: any WallClock, random: any RandomSource) {
+    self.fileSystem = fileSystem
+    self.clock = clock
+    self.random = random
+  }
+
+  /// The machine's own.
+  package static var system: EngineEnvironment {
+    EngineEnvironment(
+      fileSystem: LocalFileSystem(), clock: SystemClock(), random: SystemRandom())
+  }
+
+  /// `count` unpredictable bytes.
+  func randomBytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      var word = random.next()
+      for _ in 0..<min(8, count - bytes.count) {
+        bytes.append(UInt8(truncatingIfNeeded: word))
+        word >>= 8
+      }
+    }
+    return bytes
+  }
+}

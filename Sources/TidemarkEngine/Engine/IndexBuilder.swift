@@ -1,0 +1,164 @@
+/// Makes the index from the newest image that serves and the heads that came after it.
+struct IndexBuilder {
+  struct Built {
+    var index: Index
+    var usage: SpaceUsage
+    /// Bytes of log that the image does not cover.
+    var staleBelow: UInt64 = 0
+    /// The image's sequence; 0 without one.
+    var imageSequence: UInt64 = 0
+  }
+
+  let path: String
+  let environment: EngineEnvironment
+  let caches: LogCaches
+  let manifest: Manifest
+  let segments: [Segment]
+  let lastSequence: UInt64
+
+  /// - Parameters:
+  ///   - active: the frames of the segment that recovery has walked.
+  ///   - salvage: whether to read around damage.
+  ///   - ignoring: images that were found damaged.
+  func build(
+    active: [DecodedFront], salvage: Bool, ignoring: Set<UInt64> = []
+  ) throws(TidemarkError) -> Built {
+    for row in manifest.images.reversed() where !ignoring.contains(row.id) {
+      // An image older than a dropped tombstone would bring the deleted key back; one newer
+      // than the log's end knows entries that were never durable.
+      guard row.sequence >= manifest.droppedThrough, row.sequence <= lastSequence,
+        let image = try open(row)
+      else { continue }
+      var built = Built(
+        index: Index(image: image, seed: manifest.hashSeed), usage: SpaceUsage(),
+        imageSequence: row.sequence)
+      guard let usage = try? SpaceUsage(decoding: image.userInfo.rawSpan) else { continue }
+      built.usage = usage
+      do {
+        try replay(into: &built, active: active, salvage: salvage)
+        return built
+      } catch .index {
+        continue
+      } catch .store(let error) {
+        throw error
+      }
+    }
+    var built = Built(index: Index(image: nil, seed: manifest.hashSeed), usage: SpaceUsage())
+    do { try replay(into: &built, active: active, salvage: salvage) } catch {
+      switch error {
+      case .index(let error):
+        throw TidemarkError(.limitExceeded, "the index cannot be made", cause: error)
+      case .store(let error): throw error
+      }
+    }
+    return built
+  }
+
+  /// A damaged image is passed over: the log can always make the index anew.
+  private func open(_ row: Manifest.Image) throws(TidemarkError) -> Image? {
+    let name = path + "/" + StoreLayout.indexDirectory + "/" + row.fileName
+    let file: any File
+    do { file = try environment.fileSystem.open(name, .read) } catch {
+      if error.number == ErrorNumber.noEntry { return nil }
+      throw TidemarkError(error, while: "opening the index")
+    }
+    guard let image = try? Image(opening: file), image.storeID == manifest.storeID,
+      image.imageID == row.id, image.sequence == row.sequence
+    else {
+      file.close()
+      return nil
+    }
+    return image
+  }
+
+  private func replay(
+    into built: inout Built, active: [DecodedFront], salvage: Bool
+  ) throws(IndexOrStoreError) {
+    var replayer = IndexReplayer(
+      index: built.index, usage: built.usage, segments: segments, after: built.imageSequence)
+    for segment in segments where segment.lastSequence > built.imageSequence {
+      guard segment.isSealed else { continue }
+      do {
+        for record in try segment.frames() {
+          if segment.kind == .appended,
+            segment.firstSequence + UInt64(record.firstSlot) + UInt64(record.entryCount)
+              <= built.imageSequence + 1
+          { continue }
+          try replayer.apply(try segment.front(record, caches: caches))
+        }
+      } catch let error as TidemarkError {
+        guard salvage, error.code == .damaged else { throw .store(error) }
+        built.staleBelow = max(built.staleBelow, segment.lastSequence + 1)
+      } catch let error as IndexError {
+        throw .index(error)
+      } catch { throw .store(TidemarkError(.inputOutput, "the log cannot be read", cause: error)) }
+    }
+    do {
+      for front in active { try replayer.apply(front) }
+    } catch { throw .index(error) }
+    built.usage = replayer.usage
+  }
+}
+
+/// Applies heads to an index.
+struct IndexReplayer {
+  let index: Index
+  private(set) var usage: SpaceUsage
+  private let segments: [Segment]
+  private let after: UInt64
+
+  init(index: Index, usage: SpaceUsage, segments: [Segment], after: UInt64) {
+    self.index = index
+    self.usage = usage
+    self.segments = segments
+    self.after = after
+    for segment in segments where segment.firstSequence > after {
+      self.usage.supersededBytes[segment.id] = self.usage.supersededBytes[segment.id] ?? 0
+    }
+  }
+
+  /// Applies the entries of one frame that the image does not know yet.
+  mutating func apply(_ front: DecodedFront) throws(IndexError) {
+    var sets: [Int: UInt32] = [:]
+    for entry in front.entries where entry.sequence > after && entry.kind != .record {
+      let key = front.key(of: entry)
+      let hash = index.hash(key)
+      var slot = Slot(
+        sequence: entry.sequence, labelSet: 0,
+        size: .ofEntry(key: entry.keyLength, value: entry.valueLength))
+      switch entry.kind {
+      case .put:
+        if entry.labelSet >= 0 {
+          if let known = sets[entry.labelSet] {
+            slot.labelSet = known
+          } else {
+            slot.labelSet = try index.labels.intern(front.labels(of: entry))
+            sets[entry.labelSet] = slot.labelSet
+          }
+        }
+      case .touch:
+        guard let present = try index.lookup(key, hash: hash), !present.isDeleted else { continue }
+        slot.labelSet = present.labelSet
+        slot.size = present.size
+        slot.size.isTouched = true
+      case .delete, .evict:
+        slot.size = .deleted
+      case .record: continue
+      }
+      let previous = try index.upsert(key, hash: hash, slot)
+      if let previous, !previous.isDeleted {
+        usage.supersede(previous, in: segment(covering: previous.sequence))
+      }
+    }
+  }
+
+  private func segment(covering sequence: UInt64) -> Segment? {
+    var low = 0
+    var high = segments.count
+    while low < high {
+      let middle = (low + high) / 2
+      if segments[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : segments[low - 1]
+  }
+}

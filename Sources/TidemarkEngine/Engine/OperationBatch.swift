@@ -1,0 +1,179 @@
+/// Changes to be committed together, in one flat piece of memory: nothing is allocated per key.
+package struct OperationBatch: Sendable {
+  package struct Operation: Sendable {
+    package var kind: EntryKind
+    /// Commits a tombstone even when the key is absent (imports take a sequence for every line).
+    package var isForced = false
+    package var keyStart: Int
+    package var keyLength: Int
+    package var valueStart = 0
+    package var valueLength = 0
+    /// Index into `labelSets`; -1 for none.
+    package var labelSet = -1
+    package var attributesStart = 0
+    package var attributesLength = 0
+    package var ownTime: Timestamp?
+    /// Index into `conditions`; -1 for none.
+    package var condition = -1
+  }
+
+  /// The state in which a key must be for a write to go through.
+  package enum Condition: Sendable, Hashable {
+    case absent
+    case present
+    case sequence(UInt64)
+  }
+
+  /// Keys, values and attributes.
+  package private(set) var arena: [UInt8] = []
+  package private(set) var operations: [Operation] = []
+  /// Sorted and without repetition each.
+  package private(set) var labelSets: [[[UInt8]]] = []
+  package private(set) var conditions: [Condition] = []
+  private var scratch = ByteWriter()
+
+  package init() {}
+
+  package var isEmpty: Bool { operations.isEmpty }
+  package var count: Int { operations.count }
+
+  /// No frame and no reservation on the disk can need more than this.
+  package var storedBound: Int {
+    var labels = 0
+    for set in labelSets { for label in set { labels += label.count + 2 } }
+    let blocks = arena.count / Limits.blockBytes + operations.count
+    // Sets may have to be repeated in every frame.
+    let frames = arena.count / Limits.frameHeadsTarget + operations.count / 1024 + 2
+    return arena.count + operations.count * 96 + labels * min(frames, operations.count + 1)
+      + (blocks + frames * 8) * 16 + 4096
+  }
+
+  @_lifetime(borrow self)
+  package func key(of operation: Operation) -> RawSpan {
+    arena.rawSpan.extracting(operation.keyStart..<(operation.keyStart + operation.keyLength))
+  }
+
+  @_lifetime(borrow self)
+  package func value(of operation: Operation) -> RawSpan {
+    let start = operation.valueStart
+    return arena.rawSpan.extracting(start..<(start + operation.valueLength))
+  }
+
+  @_lifetime(borrow self)
+  package func attributes(of operation: Operation) -> RawSpan {
+    let start = operation.attributesStart
+    return arena.rawSpan.extracting(start..<(start + operation.attributesLength))
+  }
+
+  /// Adds a table entry for labels, which are sorted and made unique.
+  /// - Returns: the index to pass to `add`; -1 for no labels.
+  package mutating func addLabelSet(_ labels: [[UInt8]]) throws(TidemarkError) -> Int {
+    guard !labels.isEmpty else { return -1 }
+    var sorted = labels
+    if !zip(labels, labels.dropFirst()).allSatisfy({ $0.lexicographicallyPrecedes($1) }) {
+      sorted.sort { $0.lexicographicallyPrecedes($1) }
+      var unique: [[UInt8]] = []
+      for label in sorted where unique.last != label { unique.append(label) }
+      sorted = unique
+    }
+    guard sorted.count <= Limits.labelsPerEntry else {
+      throw TidemarkError(
+        .invalidArgument,
+        "\(sorted.count) labels on one entry; at most \(Limits.labelsPerEntry) are allowed")
+    }
+    for label in sorted where label.isEmpty || label.count > Limits.labelBytes {
+      throw TidemarkError(
+        .invalidArgument,
+        "a label of \(label.count) bytes; labels have 1 to \(Limits.labelBytes) bytes")
+    }
+    if labelSets.last == sorted { return labelSets.count - 1 }
+    labelSets.append(sorted)
+    return labelSets.count - 1
+  }
+
+  package mutating func addCondition(_ condition: Condition) -> Int {
+    conditions.append(condition)
+    return conditions.count - 1
+  }
+
+  /// Adds a change.
+  /// - Parameters:
+  ///   - kind: what it does.
+  ///   - key: 1 to 65,535 bytes.
+  ///   - value: for a put.
+  ///   - labelSet: from `addLabelSet`.
+  ///   - attributes: nil for none.
+  ///   - condition: from `addCondition`; -1 for none.
+  ///   - isForced: whether a delete of an absent key makes an entry.
+  package mutating func add(
+    _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1,
+    attributes: EntryAttributes? = nil, condition: Int = -1, isForced: Bool = false
+  ) throws(TidemarkError) {
+    try Self.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
+    guard arena.count + key.byteCount + (value?.byteCount ?? 0) <= Limits.batchBytes,
+      operations.count < Limits.batchOperations
+    else {
+      throw TidemarkError(
+        .limitExceeded, "a batch of more than \(Limits.batchBytes >> 20) MiB; split it")
+    }
+    var operation = Operation(
+      kind: kind, isForced: isForced, keyStart: arena.count, keyLength: key.byteCount)
+    arena.append(copying: key)
+    if let value {
+      operation.valueStart = arena.count
+      operation.valueLength = value.byteCount
+      arena.append(copying: value)
+    }
+    operation.labelSet = labelSet
+    operation.condition = condition
+    if let attributes, !attributes.isEmpty {
+      try attributes.check()
+      operation.ownTime = attributes.time
+      scratch.bytes.removeAll(keepingCapacity: true)
+      attributes.encode(into: &scratch)
+      operation.attributesStart = arena.count
+      operation.attributesLength = scratch.count
+      arena.append(contentsOf: scratch.bytes)
+    }
+    operations.append(operation)
+  }
+
+  private static func check(
+    key: Int, value: Int, kind: EntryKind
+  ) throws(TidemarkError) {
+    guard key > 0 || kind == .record else {
+      throw TidemarkError(.invalidArgument, "the key is empty; keys have 1 to 65535 bytes")
+    }
+    guard key <= Limits.keyBytes else {
+      throw TidemarkError(
+        .invalidArgument, "the key has \(key) bytes; keys have 1 to \(Limits.keyBytes) bytes")
+    }
+    guard value <= Limits.valueBytes else {
+      throw TidemarkError(
+        .invalidArgument,
+        "the value has \(value) bytes; values have at most \(Limits.valueBytes) bytes")
+    }
+  }
+
+  /// Empties the batch and keeps its memory.
+  package mutating func removeAll() {
+    arena.removeAll(keepingCapacity: true)
+    operations.removeAll(keepingCapacity: true)
+    labelSets.removeAll(keepingCapacity: true)
+    conditions.removeAll(keepingCapacity: true)
+  }
+}
+
+extension EntryAttributes {
+  /// Checks the bounds of what the caller gave.
+  func check() throws(TidemarkError) {
+    guard (hash?.count ?? 0) <= Limits.hashBytes else {
+      throw TidemarkError(
+        .invalidArgument, "the hash is longer than \(Limits.hashBytes) bytes")
+    }
+    guard (alias?.count ?? 0) <= Limits.aliasBytes,
+      (generation?.count ?? 0) <= Limits.generationBytes, after.count <= Limits.afterEdges,
+      origin.map({ $0.replica.count == 16 }) ?? true, (blob?.hash.count ?? 32) == 32
+    else { throw TidemarkError(.invalidArgument, "an attribute of the entry is out of bounds") }
+  }
+}

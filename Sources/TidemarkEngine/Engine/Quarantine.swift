@@ -1,0 +1,50 @@
+/// Keeps byte ranges that were cut off the log, for whoever wants to look at them.
+struct Quarantine {
+  private let fileSystem: any FileSystem
+  private let directory: String
+
+  init(_ fileSystem: any FileSystem, storePath: String) {
+    self.fileSystem = fileSystem
+    directory = storePath + "/" + StoreLayout.quarantineDirectory
+  }
+
+  /// Copies a range of a file, without zeros at its end, and notes where it came from.
+  ///
+  /// Nothing in it was acknowledged, so a disk too full to keep it does not stand in the way.
+  func keep(
+    _ file: any File, from start: Int, to end: Int, name: String
+  ) throws(FileSystemError) {
+    var bytes = try file.read(min(end - start, Limits.quarantineBytes), at: start)
+    while bytes.last == 0 { bytes.removeLast() }
+    guard !bytes.isEmpty else { return }
+    do {
+      try makeRoom()
+      let base = "\(name)-\(start)"
+      let note = "torn tail of log/\(name), offset \(start), \(bytes.count) bytes\n"
+      try write(bytes, to: base + ".bin")
+      try write(Array(note.utf8), to: base + ".txt")
+    } catch where error.number == ErrorNumber.noSpace || error.number == ErrorNumber.quotaExceeded {
+      return
+    }
+  }
+
+  private func write(_ bytes: [UInt8], to name: String) throws(FileSystemError) {
+    let path = directory + "/" + name
+    if try fileSystem.kind(path) != nil { try fileSystem.remove(path) }
+    let file = try fileSystem.open(path, .create)
+    defer { file.close() }
+    try file.writeFully(bytes.rawSpan, at: 0)
+  }
+
+  /// The newest sixteen are kept; names begin with the segment's first sequence.
+  private func makeRoom() throws(FileSystemError) {
+    if try fileSystem.kind(directory) == nil { try fileSystem.createDirectory(directory) }
+    let ranges = try fileSystem.list(directory).filter { $0.hasSuffix(".bin") }
+    guard ranges.count >= Limits.quarantineFiles else { return }
+    for name in ranges.prefix(ranges.count - Limits.quarantineFiles + 1) {
+      try fileSystem.remove(directory + "/" + name)
+      let note = directory + "/" + name.dropLast(4) + ".txt"
+      if try fileSystem.kind(note) != nil { try fileSystem.remove(note) }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/// The directory of a store: whether it is one, its folders, its lock.
+enum StoreDirectory {
+  /// Tells a store, or a place for one, from everything else.
+  static func check(
+    _ path: String, _ fileSystem: any FileSystem, creates: Bool
+  ) throws(TidemarkError) {
+    let kind: FileKind?
+    do { kind = try fileSystem.kind(path) } catch {
+      throw TidemarkError(error, while: "looking for the store")
+    }
+    switch kind {
+    case nil:
+      guard creates else {
+        throw TidemarkError(.storeMissing, "there is no store at \(path); check the path")
+      }
+      do {
+        try fileSystem.createDirectory(path)
+        try fileSystem.syncDirectory(parent(of: path))
+      } catch { throw TidemarkError(error, while: "creating the store") }
+    case .directory:
+      let names: [String]
+      do { names = try fileSystem.list(path) } catch {
+        throw TidemarkError(error, while: "looking into the store")
+      }
+      let hasManifest = names.contains { StoreLayout.manifests.contains($0) }
+      if hasManifest { return }
+      let strangers = names.filter { !StoreLayout.known.contains($0) }
+      let hasLog = try hasSegments(path, names, fileSystem)
+      if strangers.isEmpty, hasLog {
+        throw TidemarkError(
+          .damaged, "both copies of MANIFEST are missing; repair what is left into a new store",
+          file: StoreLayout.manifests[0], offset: 0)
+      }
+      // Nothing but the beginnings of a creation that was interrupted.
+      if strangers.isEmpty, creates { return }
+      throw TidemarkError(
+        .notAStore, "\(path) is a directory and not a store; give another path")
+    default:
+      throw TidemarkError(.notAStore, "\(path) is not a directory, so no store; check the path")
+    }
+  }
+
+  private static func hasSegments(
+    _ path: String, _ names: [String], _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> Bool {
+    guard names.contains(StoreLayout.logDirectory) else { return false }
+    do {
+      return try !fileSystem.list(path + "/" + StoreLayout.logDirectory).isEmpty
+    } catch { throw TidemarkError(error, while: "looking into the store") }
+  }
+
+  static func parent(of path: String) -> String {
+    var trimmed = path[...]
+    while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }
+    guard let slash = trimmed.lastIndex(of: "/") else { return "." }
+    return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+  }
+
+  static func createFolders(
+    _ path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) {
+    do {
+      for name in [
+        StoreLayout.logDirectory, StoreLayout.indexDirectory, StoreLayout.quarantineDirectory,
+      ] where try fileSystem.kind(path + "/" + name) == nil {
+        try fileSystem.createDirectory(path + "/" + name)
+      }
+      try fileSystem.syncDirectory(path)
+    } catch { throw TidemarkError(error, while: "creating the store") }
+  }
+
+  /// Takes the store's lock.
+  static func lock(
+    _ path: String, _ environment: EngineEnvironment
+  ) throws(TidemarkError) -> any FileLock {
+    let outcome: FileLockOutcome
+    let owner = Array("pid \(ProcessIdentity.current)\n".utf8)
+    do {
+      outcome = try environment.fileSystem.lock(path + "/" + StoreLayout.lock, owner: owner)
+    } catch { throw TidemarkError(error, while: "locking the store") }
+    switch outcome {
+    case .acquired(let lock): return lock
+    case .held(let bytes):
+      let text = String(decoding: bytes.prefix(64), as: UTF8.self)
+        .split(separator: "\n").first.map(String.init) ?? "another process"
+      throw TidemarkError(
+        .locked, "the store is locked by \(text); end that process, or open read-only",
+        file: StoreLayout.lock)
+    }
+  }
+}

@@ -1,0 +1,229 @@
+/// Works out what a store holds: where its log ends, and its index.
+struct StoreRecovery {
+  let path: String
+  let configuration: EngineConfiguration
+  let environment: EngineEnvironment
+  let contexts: ZstdContexts
+  let caches: LogCaches
+  private(set) var segments: [Segment] = []
+  private(set) var tail: RecoveredTail?
+  private(set) var lastSequence: UInt64
+  private(set) var latestCommitTime: UInt64
+  private(set) var durable: UInt64
+  private(set) var index: Index?
+  private(set) var usage = SpaceUsage()
+  var staleBelow: UInt64 = 0
+  /// What the walk over the active segment found, to be applied to the index.
+  private var activeFronts: [DecodedFront] = []
+
+  init(
+    path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
+    contexts: ZstdContexts, manifest: Manifest
+  ) {
+    self.path = path
+    self.configuration = configuration
+    self.environment = environment
+    self.contexts = contexts
+    caches = LogCaches(blockBytes: 8 << 20, frontBytes: 8 << 20)
+    segments = manifest.segments.map {
+      Segment(
+        $0, storeID: manifest.storeID, storePath: path, fileSystem: environment.fileSystem,
+        contexts: contexts)
+    }
+    lastSequence = manifest.lastSequence
+    for row in manifest.segments where row.state == .sealed {
+      lastSequence = max(lastSequence, row.lastSequence)
+    }
+    latestCommitTime = manifest.latestCommitTime
+    durable = lastSequence
+  }
+
+  private var fileSystem: any FileSystem { environment.fileSystem }
+  private func log(_ name: String) -> String { path + "/" + StoreLayout.logDirectory + "/" + name }
+
+  /// Whether there is an unsealed segment to be sealed before anything is written.
+  var needsSealing: Bool { tail != nil }
+
+  /// The last sealed segment must have the length that it was sealed with: a cheap look that
+  /// finds a file which was cut.
+  func checkLastSegment(_ manifest: Manifest) throws(TidemarkError) {
+    guard let row = manifest.segments.last(where: { $0.state == .sealed }),
+      let segment = segments.first(where: { $0.id == row.id })
+    else { return }
+    do {
+      guard try segment.file().length() == row.length else {
+        throw segment.damage(
+          .format(FormatError("segment has another length than it was sealed with")), offset: 0)
+      }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "reading the log")
+    } catch let error as TidemarkError {
+      if configuration.access == .readOnly || configuration.recovery == .salvage { return }
+      throw error
+    } catch { return }
+  }
+
+  /// Walks the segment that was open for appending.
+  mutating func walkActive(_ manifest: Manifest) throws(TidemarkError) {
+    guard let row = manifest.segments.last, row.state == .active, let segment = segments.last
+    else { return }
+    var fronts: [DecodedFront] = []
+    let found: RecoveredTail
+    do {
+      let boot = try fileSystem.bootIdentifier()
+      let file = try segment.file()
+      let recovery = try TailRecovery(
+        row: row, file: file, contexts: contexts, sameBoot: boot == manifest.bootID)
+      found = try recovery.run { fronts.append(contentsOf: $0) }.get()
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "recovering the log")
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "the log cannot be recovered", cause: error)
+    }
+    if case .damage(let damage) = found.remainder {
+      guard configuration.recovery == .salvage else {
+        throw TidemarkError(
+          .damaged,
+          "damage to acknowledged data: \(damage.reason.reason); repair what is left into a new "
+            + "store",
+          file: segment.fileName, offset: damage.offset,
+          sequences: damage.firstSequence...damage.lastSequence)
+      }
+      staleBelow = damage.lastSequence + 1
+    }
+    segment.adopt(found.table, lastSequence: found.lastSequence)
+    activeFronts = fronts
+    lastSequence = max(lastSequence, found.lastSequence)
+    latestCommitTime = max(latestCommitTime, found.latestCommitTime)
+    durable = max(durable, found.durableSequence)
+    tail = found
+  }
+
+  /// Seals the segment that was walked: quarantines what lies behind its end, writes what was
+  /// not proven to be on the disk again, syncs, and says so in MANIFEST.
+  mutating func sealRecovered(
+    _ manifest: inout Manifest, _ manifests: ManifestStore
+  ) throws(TidemarkError) {
+    guard let tail, let row = manifest.segments.last, let segment = segments.last else { return }
+    var updated = manifest
+    updated.latestCommitTime = max(updated.latestCommitTime, latestCommitTime)
+    updated.lastSequence = max(updated.lastSequence, lastSequence)
+    do {
+      let file = try fileSystem.open(log(row.fileName), .readWrite)
+      if case .torn(let end) = tail.remainder {
+        try Quarantine(fileSystem, storePath: path).keep(
+          file, from: tail.end, to: end, name: row.fileName)
+      }
+      if tail.entryCount == 0 {
+        updated.segments.removeLast()
+        try manifests.update(&updated)
+        file.close()
+        try fileSystem.remove(log(row.fileName))
+        segments.removeLast()
+      } else {
+        let appender = SegmentAppender(
+          recovered: tail, row: row, segment: segment, file: file, contexts: contexts)
+        try file.truncate(to: tail.end)
+        try appender.rewrite(from: rewriteStart(tail, row))
+        let sealed = try appender.seal()
+        updated.segments[updated.segments.count - 1] = sealed
+        try manifests.update(&updated)
+        segment.seal(length: sealed.length)
+        file.close()
+      }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "recovering the log")
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "the log cannot be recovered", cause: error)
+    }
+    durable = lastSequence
+    manifest = updated
+    self.tail = nil
+  }
+
+  /// What lies above the last proven sequence is written again.
+  private func rewriteStart(_ tail: RecoveredTail, _ row: Manifest.Segment) -> Int {
+    let last = tail.table.frames.last { frame in
+      row.firstSequence + UInt64(frame.firstSlot) + UInt64(frame.entryCount) - 1
+        <= tail.durableSequence
+    }
+    guard let last else { return 0 }
+    return Int(last.offset)
+  }
+
+  /// Makes the index: the newest image that serves, and what came after it.
+  mutating func makeIndex(_ manifest: Manifest) throws(TidemarkError) {
+    let builder = IndexBuilder(
+      path: path, environment: environment, caches: caches, manifest: manifest,
+      segments: segments, lastSequence: lastSequence)
+    let built = try builder.build(active: activeFronts, salvage: configuration.recovery == .salvage)
+    index = built.index
+    usage = built.usage
+    staleBelow = max(staleBelow, built.staleBelow)
+    activeFronts = []
+  }
+
+  func opened(
+    manifests: ManifestStore, lock: (any FileLock)?, manifest: Manifest, canWrite: Bool
+  ) throws(TidemarkError) -> Opened {
+    guard let index else { throw TidemarkError(.damaged, "the index could not be made") }
+    return Opened(
+      manifest: manifest, manifests: manifests, lock: lock, segments: segments, index: index,
+      caches: caches, usage: usage, lastSequence: lastSequence,
+      latestCommitTime: latestCommitTime, durable: durable, canWrite: canWrite)
+  }
+
+  /// Removes files that MANIFEST does not list: what compactions, images and creations left
+  /// when they were interrupted. One that holds entries beyond the end of the log is damage.
+  func removeLeftovers(_ manifest: Manifest) throws(TidemarkError) {
+    do {
+      let listed = Set(manifest.segments.map(\.fileName))
+      for name in try fileSystem.list(path + "/" + StoreLayout.logDirectory)
+      where !listed.contains(name) {
+        if try holdsMore(log(name), than: lastSequence, manifest) {
+          throw TidemarkError(
+            .damaged,
+            "a file that MANIFEST does not list holds entries beyond the end of the log; "
+              + "repair into a new store",
+            file: StoreLayout.logDirectory + "/" + name, offset: 0)
+        }
+        try fileSystem.remove(log(name))
+      }
+      let images = Set(manifest.images.map(\.fileName))
+      let directory = path + "/" + StoreLayout.indexDirectory
+      for name in try fileSystem.list(directory) where !images.contains(name) {
+        try fileSystem.remove(directory + "/" + name)
+      }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "clearing leftovers")
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "leftovers cannot be cleared", cause: error)
+    }
+  }
+
+  private func holdsMore(
+    _ file: String, than sequence: UInt64, _ manifest: Manifest
+  ) throws(FileSystemError) -> Bool {
+    let opened = try fileSystem.open(file, .read)
+    defer { opened.close() }
+    guard let header = try? SegmentReader.header(opened), header.storeID == manifest.storeID,
+      header.baseSequence > sequence
+    else { return false }
+    return try hasFrames(opened, header)
+  }
+
+  private func hasFrames(
+    _ file: any File, _ header: SegmentHeader
+  ) throws(FileSystemError) -> Bool {
+    let walker = FrameWalker(
+      try WindowReader(file), salt: header.salt, codecs: FrameCodecs(contexts: contexts),
+      from: header.firstFrame)
+    return try walker.search(from: header.firstFrame, sequence: 1) != nil
+  }
+}

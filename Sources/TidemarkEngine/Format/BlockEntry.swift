@@ -1,0 +1,78 @@
+/// One value block of a frame, as its block table tells of it.
+///
+/// ```
+///  0 u32 stored length    8 u32 CRC-32C of the stored bytes
+///  4 u32 raw length      12 u32 codec
+/// ```
+package struct BlockEntry: Sendable, Hashable {
+  package var storedLength: Int
+  package var rawLength: Int
+  package var checksum: UInt32
+  package var codec: Codec
+
+  package init(storedLength: Int, rawLength: Int, checksum: UInt32, codec: Codec) {
+    self.storedLength = storedLength
+    self.rawLength = rawLength
+    self.checksum = checksum
+    self.codec = codec
+  }
+
+  package func encode(into writer: inout ByteWriter) {
+    writer.u32(UInt32(storedLength))
+    writer.u32(UInt32(rawLength))
+    writer.u32(checksum)
+    writer.u32(UInt32(codec.rawValue))
+  }
+
+  package init(_ bytes: RawSpan, at offset: Int) throws(FormatError) {
+    storedLength = Int(try bytes.u32(at: offset))
+    rawLength = Int(try bytes.u32(at: offset + 4))
+    checksum = try bytes.u32(at: offset + 8)
+    let code = try bytes.u32(at: offset + 12)
+    guard code <= 255, let codec = Codec(rawValue: UInt8(code)) else {
+      throw FormatError("unknown codec of a block", isNewer: true)
+    }
+    self.codec = codec
+    guard rawLength <= Limits.blockBytes, rawLength > 0, storedLength > 0,
+      storedLength <= rawLength, codec != .raw || storedLength == rawLength
+    else { throw FormatError("block lengths out of bounds") }
+  }
+}
+
+/// The front of a frame, checked: its block table, and where its heads stand.
+package struct FrameFront: Sendable {
+  package var blocks: [BlockEntry]
+  /// Raw heads.
+  package var heads: [UInt8]
+
+  /// Checks and decodes block table and heads.
+  /// - Parameters:
+  ///   - front: the stored bytes behind the header, `header.frontLength` of them.
+  ///   - header: the frame's header.
+  ///   - codecs: decompresses the heads.
+  package init(
+    decoding front: RawSpan, header: FrameHeader, codecs: FrameCodecs
+  ) throws(FormatError) {
+    let front = try front.slice(0, header.frontLength)
+    guard XXH64.hash(front) == header.headsChecksum else {
+      throw FormatError("block table and heads do not match their checksum")
+    }
+    blocks = []
+    blocks.reserveCapacity(header.blockCount)
+    var stored = header.frontLength
+    for i in 0..<header.blockCount {
+      let block = try BlockEntry(front, at: i * FormatConstants.blockEntryBytes)
+      guard block.codec != .zstdDictionary || header.usesDictionary else {
+        throw FormatError("a block asks for a dictionary that the frame does not name")
+      }
+      stored += block.storedLength
+      blocks.append(block)
+    }
+    guard stored == header.storedLength else {
+      throw FormatError("block lengths do not add up to the frame's")
+    }
+    let table = header.blockCount * FormatConstants.blockEntryBytes
+    let bytes = try front.slice(table, header.frontLength - table)
+    heads = try codecs.decode(bytes, codec: header.headsCodec, rawLength: header.headsRawLength)
+  }
+}

@@ -1,0 +1,52 @@
+/// The numbers of the on-disk format, version 1.0. `FileFormat.md` in the documentation
+/// describes the same bytes in words and tables; a change here is a change there.
+package enum FormatConstants {
+  /// A file of another major version is refused; a higher minor one is read.
+  package static let major: UInt16 = 1
+  package static let minor: UInt16 = 0
+  /// Features that this version knows; a file with others in its mask is refused.
+  package static let knownIncompatibleFeatures: UInt32 = 0
+  /// Features without which a file may be read but not written.
+  package static let knownReadOnlyFeatures: UInt32 = 0
+
+  package static let segmentMagic: UInt64 = 0x0a47_4553_4544_4954  // "TIDESEG\n"
+  package static let footerMagic: UInt64 = 0x0a43_4f4c_4544_4954  // "TIDELOC\n"
+  package static let manifestMagic: UInt64 = 0x0a4e_414d_4544_4954  // "TIDEMAN\n"
+
+  package static let segmentHeaderPageBytes = 4096
+  /// Two copies of the header page; frames begin here unless dictionaries come between.
+  package static let segmentHeaderBytes = 8192
+  package static let frameHeaderBytes = 64
+  package static let frameAlignment = 8
+  package static let frameSync: UInt32 = 0x4d41_5246  // "FRAM"
+  package static let blockEntryBytes = 16
+  package static let segmentFooterBytes = 128
+
+  /// Payload of a locator chunk: a multiple of every record size in it.
+  package static let locatorChunkPayloadBytes = 16_368
+  /// A locator chunk with its checksum behind it.
+  package static let locatorChunkBytes = 16_376
+}
+
+/// How bytes are stored.
+package enum Codec: UInt8, Sendable {
+  case raw = 0
+  case zstd = 1
+  /// zstd with the segment's dictionary.
+  case zstdDictionary = 2
+}
+
+/// What an entry does.
+package enum EntryKind: UInt8, Sendable {
+  case put = 1
+  case delete = 2
+  /// Renews the validation time of the value that the key has already.
+  case touch = 3
+  /// The engine's own: peer cursors, verdicts, replay marks. In no scan, count or history.
+  case record = 4
+  /// A cache value that was given up; not a delete.
+  case evict = 5
+
+  /// Whether the key reads as absent after this entry.
+  package var removes: Bool { self == .delete || self == .evict }
+}

@@ -1,0 +1,271 @@
+/// Where a value stands in the frame that holds it.
+package struct ValuePlace: Sendable, Hashable {
+  /// Block within the frame.
+  package var block: UInt32
+  /// Position within the raw block.
+  package var position: UInt16
+}
+
+/// Collects entries and turns them into the bytes of one frame.
+package struct FrameBuilder: Sendable {
+  /// How values are cut into blocks and how everything is compressed.
+  package struct Policy: Sendable {
+    /// A block is closed once it holds this many raw bytes; at most `Limits.blockBytes`.
+    package var blockTarget = Limits.blockBytes
+    /// zstd's level; nil stores everything raw.
+    package var level: Int32?
+    /// Whether heads carry their sequences (compacted segments).
+    package var hasExplicitSequences = false
+
+    package init(
+      blockTarget: Int = Limits.blockBytes, level: Int32? = nil, hasExplicitSequences: Bool = false
+    ) {
+      self.blockTarget = blockTarget
+      self.level = level
+      self.hasExplicitSequences = hasExplicitSequences
+    }
+  }
+
+  package private(set) var entryCount = 0
+  package private(set) var firstSequence: UInt64 = 0
+  package private(set) var lastSequence: UInt64 = 0
+  private let hasExplicitSequences: Bool
+  private let blockTarget: Int
+  private var heads = ByteWriter()
+  private var labelSets = ByteWriter()
+  private var labelSetCount = 0
+  /// Sets already in the table, by the id that the caller knows them by.
+  private var labelSetIndex: [UInt32: Int] = [:]
+  private var baseCommitTime: UInt64 = 0
+  private var lastCommitTime: UInt64 = 0
+  private var lastHeadSequence: UInt64 = 0
+  package private(set) var values: [UInt8] = []
+  /// Where each entry's value ends in `values`.
+  private var valueEnds: [UInt32] = []
+  /// Raw length of every finished block.
+  package private(set) var blockLengths: [Int] = []
+  private var openBlock = 0
+  package private(set) var places: [ValuePlace] = []
+
+  package init(hasExplicitSequences: Bool = false, blockTarget: Int = Limits.blockBytes) {
+    self.hasExplicitSequences = hasExplicitSequences
+    self.blockTarget = min(blockTarget, Limits.blockBytes)
+  }
+
+  package var isEmpty: Bool { entryCount == 0 }
+  /// Raw bytes of everything in it.
+  package var rawBytes: Int { heads.count + labelSets.count + values.count }
+  /// Whether the next entry should go into another frame.
+  package var isFull: Bool {
+    heads.count + labelSets.count >= Limits.frameHeadsTarget
+      || values.count >= Limits.frameValuesTarget || entryCount >= Limits.frameEntries - 1
+  }
+
+  /// An entry's fields, as the builder takes them.
+  package struct Entry {
+    package var kind: EntryKind
+    package var endsBatch: Bool
+    package var sequence: UInt64
+    /// Known to the caller by this id; 0 is the empty set.
+    package var labelSetID: UInt32 = 0
+    package var previous: UInt64 = 0
+    package var valueSequence: UInt64 = 0
+    package var commitTime: UInt64
+    package var created: UInt64 = 0
+
+    package init(kind: EntryKind, endsBatch: Bool, sequence: UInt64, commitTime: UInt64) {
+      self.kind = kind
+      self.endsBatch = endsBatch
+      self.sequence = sequence
+      self.commitTime = commitTime
+    }
+  }
+
+  /// Adds an entry.
+  /// - Parameters:
+  ///   - entry: its fixed fields.
+  ///   - key: its key.
+  ///   - value: its value; nil for none.
+  ///   - attributes: its encoded attributes; empty for none.
+  ///   - labels: asked for the labels when the frame has not seen the set's id yet.
+  package mutating func add<E: Error>(
+    _ entry: Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
+    labels: (UInt32) throws(E) -> [[UInt8]]
+  ) throws(E) {
+    let labelSet = try index(ofLabelSet: entry.labelSetID, labels)
+    if entryCount == 0 {
+      firstSequence = entry.sequence
+      lastHeadSequence = entry.sequence
+      baseCommitTime = entry.commitTime
+      lastCommitTime = entry.commitTime
+    }
+    let base = hasExplicitSequences ? baseCommitTime : lastCommitTime
+    var fields: EntryFields = []
+    if labelSet != nil { fields.insert(.labels) }
+    if value != nil { fields.insert(.value) }
+    if entry.previous != 0 { fields.insert(.previous) }
+    if entry.commitTime != base { fields.insert(.commitTime) }
+    if entry.valueSequence != 0 { fields.insert(.valueSequence) }
+    if entry.created != 0 { fields.insert(.created) }
+    if !attributes.isEmpty { fields.insert(.attributes) }
+    heads.u8(entry.kind.rawValue | (entry.endsBatch ? 0x10 : 0))
+    heads.u8(fields.rawValue)
+    if hasExplicitSequences {
+      heads.zigzag(Int64(bitPattern: entry.sequence &- lastHeadSequence))
+      lastHeadSequence = entry.sequence
+    }
+    heads.varint(key.byteCount)
+    heads.raw(key)
+    if let labelSet { heads.varint(labelSet) }
+    if let value { heads.varint(value.byteCount) }
+    if entry.previous != 0 { heads.varint(entry.sequence - entry.previous) }
+    if fields.contains(.commitTime) { heads.zigzag(Int64(bitPattern: entry.commitTime &- base)) }
+    if entry.valueSequence != 0 { heads.varint(entry.sequence - entry.valueSequence) }
+    if entry.created != 0 { heads.u64(entry.created) }
+    if !attributes.isEmpty {
+      heads.varint(attributes.byteCount)
+      heads.raw(attributes)
+    }
+    lastCommitTime = entry.commitTime
+    lastSequence = max(lastSequence, entry.sequence)
+    entryCount += 1
+    place(value)
+  }
+
+  private mutating func index<E: Error>(
+    ofLabelSet id: UInt32, _ labels: (UInt32) throws(E) -> [[UInt8]]
+  ) throws(E) -> Int? {
+    guard id != 0 else { return nil }
+    if let known = labelSetIndex[id] { return known }
+    let set = try labels(id)
+    labelSets.varint(set.count)
+    for label in set {
+      labelSets.varint(label.count)
+      labelSets.raw(label)
+    }
+    labelSetIndex[id] = labelSetCount
+    labelSetCount += 1
+    return labelSetCount - 1
+  }
+
+  /// Where the value of the n-th entry stands in `values`.
+  package func valueRange(of entry: Int) -> Range<Int> {
+    (entry == 0 ? 0 : Int(valueEnds[entry - 1]))..<Int(valueEnds[entry])
+  }
+
+  /// Appends a value to the stream and cuts blocks: a value lies in one block, unless it is
+  /// longer than a block; then it has a run of blocks of its own.
+  private mutating func place(_ value: RawSpan?) {
+    let length = value?.byteCount ?? 0
+    if openBlock > 0, openBlock + length > blockTarget { closeBlock() }
+    places.append(
+      ValuePlace(block: UInt32(blockLengths.count), position: UInt16(truncatingIfNeeded: openBlock))
+    )
+    valueEnds.append(UInt32(values.count + length))
+    guard let value, length > 0 else { return }
+    values.append(copying: value)
+    openBlock += length
+    guard openBlock > Limits.blockBytes else { return }
+    while openBlock > 0 {
+      let part = min(openBlock, Limits.blockBytes)
+      blockLengths.append(part)
+      openBlock -= part
+    }
+  }
+
+  private mutating func closeBlock() {
+    guard openBlock > 0 else { return }
+    blockLengths.append(openBlock)
+    openBlock = 0
+  }
+}
+
+/// A frame's bytes, and what a locator needs to know of them.
+package struct BuiltFrame: Sendable {
+  package var header: FrameHeader
+  package var blocks: [BlockEntry]
+  package var places: [ValuePlace]
+}
+
+extension FrameBuilder {
+  /// Appends the frame to `output`.
+  /// - Parameters:
+  ///   - output: gets header, payload and padding.
+  ///   - offset: where in the file the frame will stand.
+  ///   - salt: the segment's salt.
+  ///   - durableThrough: the highest sequence known to be synced.
+  ///   - level: zstd's level; nil stores raw.
+  ///   - codecs: the segment's.
+  package mutating func finish(
+    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64,
+    level: Int32?, codecs: FrameCodecs
+  ) throws(FormatError) -> BuiltFrame {
+    closeBlock()
+    var body: [UInt8] = []
+    let blocks = try encodeBlocks(into: &body, level: level, codecs: codecs)
+    var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
+    raw.varint(labelSetCount)
+    raw.raw(labelSets.bytes)
+    raw.u64(baseCommitTime)
+    raw.raw(heads.bytes)
+    var front = ByteWriter(capacity: blocks.count * 16 + raw.count)
+    for block in blocks { block.encode(into: &front) }
+    var headsCodec = Codec.raw
+    if let level {
+      headsCodec = try codecs.encode(raw.bytes.rawSpan, level: level, appendingTo: &front.bytes)
+    } else {
+      front.raw(raw.bytes)
+    }
+    let usesDictionary =
+      headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
+    let header = FrameHeader(
+      storedLength: front.count + body.count, headsRawLength: raw.count,
+      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
+      blockCount: blocks.count, headsChecksum: XXH64.hash(front.bytes.rawSpan),
+      headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences,
+      usesDictionary: usesDictionary, frontLength: front.count)
+    output.append(contentsOf: header.encoded(salt: salt, offset: offset))
+    output.append(contentsOf: front.bytes)
+    output.append(contentsOf: body)
+    let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
+    output.append(contentsOf: repeatElement(0, count: padding))
+    return BuiltFrame(header: header, blocks: blocks, places: places)
+  }
+
+  private func encodeBlocks(
+    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs
+  ) throws(FormatError) -> [BlockEntry] {
+    var blocks: [BlockEntry] = []
+    blocks.reserveCapacity(blockLengths.count)
+    var start = 0
+    for length in blockLengths {
+      let raw = try values.rawSpan.slice(start, length)
+      start += length
+      let storedStart = body.count
+      var codec = Codec.raw
+      if let level {
+        codec = try codecs.encode(raw, level: level, appendingTo: &body)
+      } else {
+        body.append(copying: raw)
+      }
+      let stored = try body.rawSpan.slice(storedStart, body.count - storedStart)
+      blocks.append(
+        BlockEntry(
+          storedLength: stored.byteCount, rawLength: length,
+          checksum: CRC32C.checksum(stored), codec: codec))
+    }
+    return blocks
+  }
+
+  /// A frame without entries, which only carries `durableThrough` forward.
+  package static func empty(
+    nextSequence: UInt64, durableThrough: UInt64, offset: Int, salt: UInt32, codecs: FrameCodecs,
+    appendingTo output: inout [UInt8]
+  ) throws(FormatError) -> BuiltFrame {
+    var builder = FrameBuilder()
+    builder.firstSequence = nextSequence
+    return try builder.finish(
+      appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough,
+      level: nil, codecs: codecs)
+  }
+}

@@ -1,0 +1,137 @@
+/// The 64 bytes in front of a frame.
+///
+/// ```
+///  0 u32 sync word ^ salt                 32 u32 entry count
+///  4 u32 CRC-32C of 8..<64, salt, offset  36 u32 block count
+///  8 u32 stored length of the payload     40 u64 XXH64 of block table and heads, as stored
+/// 12 u32 raw length of heads              48 u8  codec of the heads
+/// 16 u64 first sequence                   49 u8  flags: 1 = heads carry their sequences
+/// 24 u64 durableThrough                   50 u16 dictionary: 0 none, 1 the segment's
+///                                         52 u32 stored length of block table and heads
+///                                         56 u64 zero
+/// ```
+/// The header's own checksum makes the lengths trustworthy before they are used; the salt and
+/// the offset in it reject stale and misplaced bytes.
+package struct FrameHeader: Sendable, Hashable {
+  package var storedLength: Int
+  package var headsRawLength: Int
+  package var firstSequence: UInt64
+  /// The highest sequence known to be synced when this frame was written.
+  package var durableThrough: UInt64
+  package var entryCount: Int
+  package var blockCount: Int
+  package var headsChecksum: UInt64
+  package var headsCodec: Codec
+  package var hasExplicitSequences: Bool
+  package var usesDictionary: Bool
+  /// Stored length of the block table and the heads together.
+  package var frontLength: Int
+
+  /// Header, payload and padding: where the next frame begins, relative to this one.
+  package var totalLength: Int {
+    let length = FormatConstants.frameHeaderBytes + storedLength
+    return (length + FormatConstants.frameAlignment - 1) & ~(FormatConstants.frameAlignment - 1)
+  }
+
+  /// The sequence that follows this frame, in a frame whose sequences are dense.
+  package var nextSequence: UInt64 { firstSequence + UInt64(entryCount) }
+
+  package init(
+    storedLength: Int, headsRawLength: Int, firstSequence: UInt64, durableThrough: UInt64,
+    entryCount: Int, blockCount: Int, headsChecksum: UInt64, headsCodec: Codec,
+    hasExplicitSequences: Bool, usesDictionary: Bool, frontLength: Int
+  ) {
+    self.storedLength = storedLength
+    self.headsRawLength = headsRawLength
+    self.firstSequence = firstSequence
+    self.durableThrough = durableThrough
+    self.entryCount = entryCount
+    self.blockCount = blockCount
+    self.headsChecksum = headsChecksum
+    self.headsCodec = headsCodec
+    self.hasExplicitSequences = hasExplicitSequences
+    self.usesDictionary = usesDictionary
+    self.frontLength = frontLength
+  }
+
+  /// The header's bytes.
+  package func encoded(salt: UInt32, offset: Int) -> [UInt8] {
+    var writer = ByteWriter(capacity: FormatConstants.frameHeaderBytes)
+    writer.u32(FormatConstants.frameSync ^ salt)
+    writer.u32(0)
+    writer.u32(UInt32(storedLength))
+    writer.u32(UInt32(headsRawLength))
+    writer.u64(firstSequence)
+    writer.u64(durableThrough)
+    writer.u32(UInt32(entryCount))
+    writer.u32(UInt32(blockCount))
+    writer.u64(headsChecksum)
+    writer.u8(headsCodec.rawValue)
+    writer.u8(hasExplicitSequences ? 1 : 0)
+    writer.u16(usesDictionary ? 1 : 0)
+    writer.u32(UInt32(frontLength))
+    writer.u64(0)
+    let checksum = Self.checksum(writer.bytes.rawSpan, salt: salt, offset: offset)
+    writer.patch(u32: checksum, at: 4)
+    return writer.bytes
+  }
+
+  /// Whether the sync word of a frame of this segment stands here: a cheap first look.
+  package static func mayBegin(_ bytes: RawSpan, at position: Int, salt: UInt32) -> Bool {
+    (try? bytes.u32(at: position)) == FormatConstants.frameSync ^ salt
+  }
+
+  /// Decodes a header and checks everything that it says against the bounds.
+  /// - Parameters:
+  ///   - bytes: begins with the header.
+  ///   - salt: the segment's salt.
+  ///   - offset: where in the file the header stands.
+  package init(decoding bytes: RawSpan, salt: UInt32, offset: Int) throws(FormatError) {
+    let header = try bytes.slice(0, FormatConstants.frameHeaderBytes)
+    guard try header.u32(at: 0) == FormatConstants.frameSync ^ salt else {
+      throw FormatError("no frame begins here")
+    }
+    guard try header.u32(at: 4) == Self.checksum(header, salt: salt, offset: offset) else {
+      throw FormatError("frame header does not match its checksum")
+    }
+    storedLength = Int(try header.u32(at: 8))
+    headsRawLength = Int(try header.u32(at: 12))
+    firstSequence = try header.u64(at: 16)
+    durableThrough = try header.u64(at: 24)
+    entryCount = Int(try header.u32(at: 32))
+    blockCount = Int(try header.u32(at: 36))
+    headsChecksum = try header.u64(at: 40)
+    guard let codec = Codec(rawValue: try header.u8(at: 48)) else {
+      throw FormatError("unknown codec", isNewer: true)
+    }
+    headsCodec = codec
+    let flags = try header.u8(at: 49)
+    let dictionary = try header.u16(at: 50)
+    guard flags <= 1, dictionary <= 1, try header.u64(at: 56) == 0 else {
+      throw FormatError("unknown flags in a frame", isNewer: true)
+    }
+    hasExplicitSequences = flags == 1
+    usesDictionary = dictionary == 1
+    frontLength = Int(try header.u32(at: 52))
+    try checkBounds()
+  }
+
+  private func checkBounds() throws(FormatError) {
+    guard storedLength <= Limits.framePayloadBytes, headsRawLength <= Limits.frameHeadsBytes,
+      entryCount <= Limits.frameEntries, blockCount <= Limits.frameBlocks,
+      firstSequence > 0, firstSequence < 1 << 48, durableThrough < 1 << 48
+    else { throw FormatError("frame out of bounds") }
+    guard frontLength <= storedLength,
+      frontLength >= blockCount * FormatConstants.blockEntryBytes,
+      (headsCodec == .zstdDictionary) == false || usesDictionary
+    else { throw FormatError("frame lengths contradict each other") }
+  }
+
+  private static func checksum(_ header: RawSpan, salt: UInt32, offset: Int) -> UInt32 {
+    var tail = ByteWriter(capacity: 12)
+    tail.u32(salt)
+    tail.u64(UInt64(offset))
+    let body = header.extracting(8..<FormatConstants.frameHeaderBytes)
+    return CRC32C.checksum(tail.bytes.rawSpan, seed: CRC32C.checksum(body))
+  }
+}

@@ -1,0 +1,132 @@
+/// Reads the heads of a frame one after the other.
+///
+/// ```
+/// varint  number of label sets; per set: varint number of labels, per label: varint length, bytes
+/// u64     commit time before the first entry
+/// heads   see EntryHead
+/// ```
+package struct HeadsDecoder: ~Escapable {
+  package let bytes: RawSpan
+  private var reader: ByteReader
+  /// Where each label set begins.
+  package private(set) var labelSetOffsets: [Int] = []
+  private let hasExplicitSequences: Bool
+  private var nextSequence: UInt64
+  private var commitTime: UInt64
+  private var valueOffset = 0
+  private var left: Int
+
+  /// - Parameters:
+  ///   - bytes: the raw heads.
+  ///   - header: the frame's header.
+  @_lifetime(copy bytes)
+  package init(_ bytes: RawSpan, header: FrameHeader) throws(FormatError) {
+    self.bytes = bytes
+    hasExplicitSequences = header.hasExplicitSequences
+    nextSequence = header.firstSequence
+    left = header.entryCount
+    var reader = ByteReader(bytes)
+    let sets = try reader.varint(atMost: header.entryCount)
+    labelSetOffsets.reserveCapacity(sets)
+    for _ in 0..<sets {
+      labelSetOffsets.append(reader.offset)
+      let count = try reader.varint(atMost: Limits.labelsPerEntry)
+      guard count > 0 else { throw FormatError("empty label set") }
+      for _ in 0..<count {
+        let length = try reader.varint(atMost: Limits.labelBytes)
+        guard length > 0 else { throw FormatError("empty label") }
+        _ = try reader.skip(length)
+      }
+    }
+    commitTime = try reader.u64()
+    self.reader = reader
+  }
+
+  /// The labels of a set of this frame, in byte order.
+  package func labels(ofSet set: Int) throws(FormatError) -> [[UInt8]] {
+    guard set >= 0 else { return [] }
+    guard set < labelSetOffsets.count else { throw FormatError("label set out of bounds") }
+    var reader = ByteReader(bytes, at: labelSetOffsets[set])
+    let count = try reader.varint(atMost: Limits.labelsPerEntry)
+    var labels: [[UInt8]] = []
+    labels.reserveCapacity(count)
+    for _ in 0..<count {
+      let label = try reader.array(try reader.varint(atMost: Limits.labelBytes))
+      if let last = labels.last, !last.lexicographicallyPrecedes(label) {
+        throw FormatError("labels out of order")
+      }
+      labels.append(label)
+    }
+    return labels
+  }
+
+  /// The next head; nil after the last one, when nothing may be left over.
+  package mutating func next() throws(FormatError) -> EntryHead? {
+    guard left > 0 else {
+      guard reader.remaining == 0 else { throw FormatError("bytes behind the last entry") }
+      return nil
+    }
+    left -= 1
+    let first = try reader.u8()
+    guard let kind = EntryKind(rawValue: first & 0x0f), first & 0xe0 == 0 else {
+      throw FormatError("unknown kind of entry", isNewer: true)
+    }
+    let fieldBits = try reader.u8()
+    guard fieldBits & ~EntryFields.known == 0 else {
+      throw FormatError("unknown fields in an entry", isNewer: true)
+    }
+    let fields = EntryFields(rawValue: fieldBits)
+    if hasExplicitSequences {
+      nextSequence = nextSequence &+ UInt64(bitPattern: try reader.zigzag())
+    }
+    let sequence = nextSequence
+    guard sequence > 0, sequence < 1 << 48 else { throw FormatError("sequence out of bounds") }
+    if !hasExplicitSequences { nextSequence += 1 }
+    let keyLength = try reader.varint(atMost: Limits.keyBytes)
+    guard keyLength > 0 || kind == .record else { throw FormatError("empty key") }
+    let keyStart = try reader.skip(keyLength)
+    var head = EntryHead(
+      kind: kind, endsBatch: first & 0x10 != 0, sequence: sequence, keyStart: keyStart,
+      keyLength: keyLength, labelSet: -1, hasValue: false, valueOffset: valueOffset,
+      valueLength: 0, previous: 0, valueSequence: 0, commitTime: 0, created: 0,
+      attributesStart: 0, attributesLength: 0)
+    try readFields(fields, into: &head)
+    return head
+  }
+
+  private mutating func readFields(
+    _ fields: EntryFields, into head: inout EntryHead
+  ) throws(FormatError) {
+    if fields.contains(.labels) {
+      head.labelSet = try reader.varint(atMost: labelSetOffsets.count - 1)
+    }
+    if fields.contains(.value) {
+      head.hasValue = true
+      head.valueLength = try reader.varint(atMost: Limits.valueBytes)
+      valueOffset += head.valueLength
+    }
+    if fields.contains(.previous) { head.previous = try earlierThan(head.sequence) }
+    if fields.contains(.commitTime) {
+      head.commitTime = commitTime &+ UInt64(bitPattern: try reader.zigzag())
+      // Sorted segments are not in commit order, so their times are counted from the first.
+      if !hasExplicitSequences { commitTime = head.commitTime }
+    } else {
+      head.commitTime = commitTime
+    }
+    if fields.contains(.valueSequence) { head.valueSequence = try earlierThan(head.sequence) }
+    if fields.contains(.created) { head.created = try reader.u64() }
+    if fields.contains(.attributes) {
+      head.attributesLength = try reader.varint(atMost: EntryAttributes.maximumBytes)
+      head.attributesStart = try reader.skip(head.attributesLength)
+    }
+    guard (head.kind == .put) == head.hasValue || head.kind == .record,
+      (head.kind == .touch) == (head.valueSequence != 0)
+    else { throw FormatError("fields do not fit the kind of entry") }
+  }
+
+  private mutating func earlierThan(_ sequence: UInt64) throws(FormatError) -> UInt64 {
+    let delta = try reader.varint()
+    guard delta > 0, delta < sequence else { throw FormatError("sequence link out of bounds") }
+    return sequence - delta
+  }
+}

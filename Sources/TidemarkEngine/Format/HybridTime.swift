@@ -1,0 +1,21 @@
+/// A hybrid logical clock's reading: 48 bits of milliseconds since 1970, 16 bits of counter.
+///
+/// After S. Kulkarni et al., "Logical Physical Clocks and Consistent Snapshots in Globally
+/// Distributed Databases", 2014. It never goes back, whatever the wall clock does.
+package struct HybridTime: Sendable, Hashable, Comparable {
+  package var rawValue: UInt64
+
+  package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+  /// The wall clock's share.
+  package var timestamp: Timestamp { Timestamp(milliseconds: Int64(rawValue >> 16)) }
+
+  /// The reading after `self`, at the time that the wall clock shows.
+  package func next(wallClock: Timestamp) -> HybridTime {
+    let milliseconds = UInt64(clamping: max(0, wallClock.milliseconds))
+    let now = min(milliseconds, (1 << 48) - 1) << 16
+    return HybridTime(max(now, rawValue &+ 1))
+  }
+
+  package static func < (a: HybridTime, b: HybridTime) -> Bool { a.rawValue < b.rawValue }
+}

@@ -1,0 +1,204 @@
+extension Manifest {
+  private static let headerBytes = 40
+  private static let minimumBytes = 16 << 10
+
+  /// The file's bytes.
+  package func encoded() -> [UInt8] {
+    var writer = ByteWriter(capacity: 512 + segments.count * 64)
+    writer.u64(FormatConstants.manifestMagic)
+    writer.u16(FormatConstants.major)
+    writer.u16(FormatConstants.minor)
+    writer.u32(0)
+    writer.u32(0)
+    writer.u32(0)
+    writer.u64(0)
+    writer.u64(0)
+    writer.u64(generation)
+    writer.raw(storeID)
+    writer.raw(replicaID)
+    writer.raw(bootID)
+    writer.u8(isClosedCleanly ? 1 : 0)
+    writer.u64(hashSeed)
+    Self.encode(optional: retention.ageSeconds, into: &writer)
+    Self.encode(optional: retention.bytes, into: &writer)
+    Self.encode(optional: retention.versionsPerKey.map(UInt64.init), into: &writer)
+    for number in [
+      historyFrom, droppedThrough, nextSegmentID, nextImageID, latestCommitTime, lastSequence,
+    ] { writer.varint(number) }
+    writer.varint(epochs.count)
+    for epoch in epochs {
+      writer.u64(epoch.epoch)
+      writer.varint(epoch.firstSequence)
+    }
+    writer.varint(segments.count)
+    for segment in segments { segment.encode(into: &writer) }
+    writer.varint(images.count)
+    for image in images {
+      writer.varint(image.id)
+      writer.varint(image.sequence)
+      writer.varint(image.length)
+    }
+    writer.varint(damage.count)
+    for record in damage { record.encode(into: &writer) }
+    writer.patch(u64: UInt64(writer.count), at: 24)
+    // Space is taken in steps, so that a full disk rarely stands in the way of an update.
+    writer.zeros(max(Self.minimumBytes, (writer.count + 4095) & ~4095) - writer.count)
+    writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: 32)
+    return writer.bytes
+  }
+
+  /// Decodes a file; whatever is not zero behind the fields is an error, too.
+  package init(decoding bytes: RawSpan) throws(FormatError) {
+    guard bytes.byteCount >= Self.headerBytes,
+      try bytes.u64(at: 0) == FormatConstants.manifestMagic
+    else { throw FormatError("not a manifest") }
+    let length = try bytes.u64(at: 24)
+    guard length >= UInt64(Self.headerBytes), length <= UInt64(bytes.byteCount),
+      try bytes.slice(Int(length), bytes.byteCount - Int(length)).isZero
+    else { throw FormatError("manifest has another length than it says") }
+    var copy = ByteWriter()
+    copy.raw(bytes)
+    copy.patch(u64: 0, at: 32)
+    let isIntact = XXH64.hash(copy.bytes.rawSpan) == (try bytes.u64(at: 32))
+    guard isIntact else { throw FormatError("manifest does not match its checksum") }
+    guard try bytes.u16(at: 8) == FormatConstants.major,
+      try bytes.u32(at: 20) & ~FormatConstants.knownIncompatibleFeatures == 0
+    else { throw FormatError("written by a later version of the format", isNewer: true) }
+    var reader = ByteReader(try bytes.slice(0, Int(length)), at: Self.headerBytes)
+    let generation = try reader.u64()
+    let storeID = try reader.array(16)
+    let replicaID = try reader.array(16)
+    let bootID = try reader.array(16)
+    let clean = try reader.u8()
+    guard clean <= 1 else { throw FormatError("unknown state of the store", isNewer: true) }
+    self.init(
+      storeID: storeID, replicaID: replicaID, bootID: bootID, hashSeed: try reader.u64())
+    self.generation = generation
+    isClosedCleanly = clean == 1
+    retention.ageSeconds = try Self.decodeOptional(&reader)
+    retention.bytes = try Self.decodeOptional(&reader)
+    if let versions = try Self.decodeOptional(&reader) {
+      guard let versions = UInt32(exactly: versions) else {
+        throw FormatError("retention out of bounds")
+      }
+      retention.versionsPerKey = versions
+    }
+    historyFrom = try reader.varint()
+    droppedThrough = try reader.varint()
+    nextSegmentID = try reader.varint()
+    nextImageID = try reader.varint()
+    latestCommitTime = try reader.varint()
+    lastSequence = try reader.varint()
+    try decodeLists(&reader)
+    guard reader.remaining == 0 else { throw FormatError("bytes behind the manifest's fields") }
+    try checkOrder()
+  }
+
+  private mutating func decodeLists(_ reader: inout ByteReader) throws(FormatError) {
+    for _ in 0..<(try reader.varint(atMost: Limits.epochs)) {
+      epochs.append(Epoch(epoch: try reader.u64(), firstSequence: try reader.varint()))
+    }
+    for _ in 0..<(try reader.varint(atMost: Limits.segments)) {
+      segments.append(try Segment(decoding: &reader))
+    }
+    for _ in 0..<(try reader.varint(atMost: Limits.images)) {
+      images.append(
+        Image(
+          id: try reader.varint(), sequence: try reader.varint(),
+          length: try reader.varint(atMost: 1 << 40)))
+    }
+    for _ in 0..<(try reader.varint(atMost: Limits.damageRecords)) {
+      damage.append(try Damage(decoding: &reader))
+    }
+  }
+
+  private func checkOrder() throws(FormatError) {
+    var next: UInt64 = 0
+    for (i, segment) in segments.enumerated() {
+      guard segment.firstSequence > next || (i > 0 && segment.firstSequence == next),
+        segment.firstSequence < 1 << 48, segment.state == .sealed || i == segments.count - 1
+      else { throw FormatError("segments out of order in the manifest") }
+      if segment.state == .sealed { next = segment.lastSequence + 1 }
+    }
+  }
+
+  private static func encode(optional: UInt64?, into writer: inout ByteWriter) {
+    writer.u8(optional == nil ? 0 : 1)
+    if let optional { writer.varint(optional) }
+  }
+
+  private static func decodeOptional(_ reader: inout ByteReader) throws(FormatError) -> UInt64? {
+    switch try reader.u8() {
+    case 0: nil
+    case 1: try reader.varint()
+    default: throw FormatError("unknown mark in the manifest", isNewer: true)
+    }
+  }
+}
+
+extension Manifest.Segment {
+  fileprivate func encode(into writer: inout ByteWriter) {
+    writer.varint(id)
+    writer.u8(state.rawValue)
+    writer.u8(kind.rawValue)
+    writer.u32(salt)
+    writer.varint(firstSequence)
+    writer.varint(lastSequence)
+    writer.varint(length)
+    writer.varint(entryCount)
+    writer.varint(rawBytes)
+    writer.u64(chain)
+    writer.u8(latestTime == nil ? 0 : 1)
+    if let latestTime {
+      writer.zigzag(latestTime.seconds)
+      writer.varint(UInt64(latestTime.nanoseconds))
+    }
+  }
+
+  fileprivate init(decoding reader: inout ByteReader) throws(FormatError) {
+    let id = try reader.varint()
+    guard let state = State(rawValue: try reader.u8()),
+      let kind = SegmentHeader.Kind(rawValue: try reader.u8())
+    else { throw FormatError("unknown kind of segment in the manifest", isNewer: true) }
+    let salt = try reader.u32()
+    self.init(
+      id: id, state: state, kind: kind, salt: salt, firstSequence: try reader.varint())
+    lastSequence = try reader.varint()
+    length = try reader.varint(atMost: 1 << 32)
+    entryCount = try reader.varint(atMost: 1 << 32)
+    rawBytes = try reader.varint(atMost: 1 << 48)
+    chain = try reader.u64()
+    if try reader.u8() != 0 {
+      let seconds = try reader.zigzag()
+      latestTime = Timestamp(
+        seconds: seconds, nanoseconds: UInt32(try reader.varint(atMost: 999_999_999)))
+    }
+    guard lastSequence < 1 << 48, lastSequence + 1 >= firstSequence || state == .active else {
+      throw FormatError("segment out of bounds in the manifest")
+    }
+  }
+}
+
+extension Manifest.Damage {
+  fileprivate func encode(into writer: inout ByteWriter) {
+    writer.u8(state.rawValue)
+    writer.varint(segmentID)
+    writer.varint(offset)
+    writer.varint(length)
+    writer.varint(firstSequence)
+    writer.varint(lastSequence)
+    writer.varint(reason.count)
+    writer.raw(reason)
+  }
+
+  fileprivate init(decoding reader: inout ByteReader) throws(FormatError) {
+    guard let state = State(rawValue: try reader.u8()) else {
+      throw FormatError("unknown state of damage in the manifest", isNewer: true)
+    }
+    self.init(
+      state: state, segmentID: try reader.varint(), offset: try reader.varint(atMost: 1 << 40),
+      length: try reader.varint(atMost: 1 << 40), firstSequence: try reader.varint(),
+      lastSequence: try reader.varint(),
+      reason: try reader.array(try reader.varint(atMost: 1024)))
+  }
+}

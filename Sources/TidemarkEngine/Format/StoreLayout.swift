@@ -1,0 +1,31 @@
+/// The names of a store's files.
+package enum StoreLayout {
+  package static let lock = "LOCK"
+  package static let manifests = ["MANIFEST.0", "MANIFEST.1"]
+  package static let logDirectory = "log"
+  package static let indexDirectory = "index"
+  package static let quarantineDirectory = "quarantine"
+  package static let ballast = "BALLAST"
+  package static let blobDirectory = "blobs"
+
+  /// Everything that may stand in a store's directory.
+  package static let known: Set<String> = [
+    lock, manifests[0], manifests[1], logDirectory, indexDirectory, quarantineDirectory, ballast,
+    blobDirectory,
+  ]
+
+  /// `log/00000000000000000001-0000002a.seg`: first sequence, then segment id, so that a
+  /// listing is in the log's order and a compacted segment never takes its input's name.
+  package static func segmentName(id: UInt64, firstSequence: UInt64) -> String {
+    let digits = String(firstSequence)
+    let number = String(id, radix: 16)
+    return String(repeating: "0", count: max(0, 20 - digits.count)) + digits + "-"
+      + String(repeating: "0", count: max(0, 8 - number.count)) + number + ".seg"
+  }
+
+  /// `index/0000002a.idx`.
+  package static func imageName(id: UInt64) -> String {
+    let number = String(id, radix: 16)
+    return String(repeating: "0", count: max(0, 8 - number.count)) + number + ".idx"
+  }
+}

@@ -1,0 +1,70 @@
+/// A frame's heads, decoded; what every read of entries without their values goes through.
+package final class DecodedFront: Sendable {
+  package let header: FrameHeader
+  /// Where the frame stands in its segment.
+  package let offset: Int
+  package let blocks: [BlockEntry]
+  /// Raw heads; keys and attributes of `entries` lie in it.
+  package let heads: [UInt8]
+  package let entries: [EntryHead]
+  private let labelSets: [[[UInt8]]]
+
+  /// Decodes a frame's front.
+  /// - Parameters:
+  ///   - front: the stored block table and heads.
+  ///   - header: the frame's header.
+  ///   - offset: where the frame stands.
+  ///   - codecs: the segment's.
+  package init(
+    _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs
+  ) throws(FormatError) {
+    let decoded = try FrameFront(decoding: front, header: header, codecs: codecs)
+    self.header = header
+    self.offset = offset
+    blocks = decoded.blocks
+    heads = decoded.heads
+    var decoder = try HeadsDecoder(decoded.heads.rawSpan, header: header)
+    var entries: [EntryHead] = []
+    entries.reserveCapacity(header.entryCount)
+    while let entry = try decoder.next() { entries.append(entry) }
+    self.entries = entries
+    var sets: [[[UInt8]]] = []
+    for set in decoder.labelSetOffsets.indices { sets.append(try decoder.labels(ofSet: set)) }
+    labelSets = sets
+  }
+
+  /// Bytes that it holds in memory, about.
+  package var memoryBytes: Int {
+    heads.count + entries.count * MemoryLayout<EntryHead>.stride + blocks.count * 24 + 256
+  }
+
+  /// An entry's key.
+  @_lifetime(borrow self)
+  package func key(of entry: EntryHead) -> RawSpan {
+    // The decoder has checked that the key lies within the heads.
+    heads.rawSpan.extracting(entry.keyStart..<(entry.keyStart + entry.keyLength))
+  }
+
+  /// An entry's labels, in byte order.
+  package func labels(of entry: EntryHead) -> [[UInt8]] {
+    entry.labelSet < 0 ? [] : labelSets[entry.labelSet]
+  }
+
+  /// An entry's encoded attributes; empty for none.
+  @_lifetime(borrow self)
+  package func attributeBytes(of entry: EntryHead) -> RawSpan {
+    let start = entry.attributesStart
+    return heads.rawSpan.extracting(start..<(start + entry.attributesLength))
+  }
+
+  /// An entry's attributes.
+  package func attributes(of entry: EntryHead) throws(FormatError) -> EntryAttributes {
+    guard entry.attributesLength > 0 else { return EntryAttributes() }
+    return try EntryAttributes(decoding: attributeBytes(of: entry))
+  }
+
+  /// Where values stand, for the locator.
+  package func places() throws(FormatError) -> [ValuePlace] {
+    try LocatorTable.places(lengths: entries.map(\.valueLength), blocks: blocks)
+  }
+}

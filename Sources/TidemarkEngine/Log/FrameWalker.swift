@@ -1,0 +1,153 @@
+/// Walks a segment's frames from one offset on, checking every header and front.
+package struct FrameWalker {
+  package enum Step {
+    case frame(DecodedFront)
+    /// No valid frame begins here.
+    case invalid(reason: FormatError)
+  }
+
+  package let salt: UInt32
+  private let reader: WindowReader
+  private let codecs: FrameCodecs
+  /// Where the next frame is expected.
+  package private(set) var offset: Int
+  /// Where the frames end: the locator of a sealed segment, else the end of the file.
+  package let end: Int
+  /// Chained checksum of the headers passed so far.
+  package private(set) var chain: UInt64 = 0
+
+  package init(
+    _ reader: WindowReader, salt: UInt32, codecs: FrameCodecs, from offset: Int, end: Int? = nil
+  ) {
+    self.reader = reader
+    self.salt = salt
+    self.codecs = codecs
+    self.offset = offset
+    self.end = min(end ?? reader.length, reader.length)
+  }
+
+  /// Whether all frames have been passed.
+  package var isAtEnd: Bool { offset >= end }
+
+  /// The next frame, or why there is none; errors of the system are thrown.
+  package mutating func next() throws(FileSystemError) -> Step {
+    do {
+      let position = offset
+      let salt = salt
+      let header = try reader.withBytes(
+        at: position, count: min(FormatConstants.frameHeaderBytes, end - position)
+      ) { (bytes) throws(FormatError) in
+        try FrameHeader(decoding: bytes, salt: salt, offset: position)
+      }
+      guard position + header.totalLength <= end else {
+        return .invalid(reason: FormatError("frame is longer than the file"))
+      }
+      let codecs = codecs
+      let front = try reader.withBytes(
+        at: position + FormatConstants.frameHeaderBytes, count: header.frontLength
+      ) { (bytes) throws(FormatError) in
+        try DecodedFront(bytes, header: header, offset: position, codecs: codecs)
+      }
+      chain = XXH64.hash(header.encoded(salt: salt, offset: position).rawSpan, seed: chain)
+      offset = position + header.totalLength
+      return .frame(front)
+    } catch .system(let error) {
+      throw error
+    } catch .format(let reason) {
+      return .invalid(reason: reason)
+    }
+  }
+
+  /// Goes on at another place, after damage.
+  package mutating func jump(to offset: Int) { self.offset = offset }
+
+  /// Checks every value block and the padding of a frame.
+  /// - Returns: what is wrong, with the offset; nil when nothing is.
+  package func checkBody(_ front: DecodedFront) throws(FileSystemError) -> (Int, FormatError)? {
+    var position = front.offset + FormatConstants.frameHeaderBytes + front.header.frontLength
+    do {
+      for block in front.blocks {
+        let isIntact = try reader.withBytes(at: position, count: block.storedLength) {
+          (bytes) throws(FormatError) in
+          bytes.byteCount == block.storedLength && CRC32C.checksum(bytes) == block.checksum
+        }
+        guard isIntact else {
+          return (position, FormatError("value block does not match its checksum"))
+        }
+        position += block.storedLength
+      }
+      let padding = front.offset + front.header.totalLength - position
+      let isZero = try reader.withBytes(at: position, count: padding) {
+        (bytes) throws(FormatError) in bytes.isZero
+      }
+      return isZero ? nil : (position, FormatError("bytes in a frame's padding"))
+    } catch .system(let error) {
+      throw error
+    } catch .format(let reason) {
+      return (position, reason)
+    }
+  }
+
+  /// Searches forward in steps of eight bytes for a frame whose header is valid.
+  /// - Parameters:
+  ///   - start: where to begin; a multiple of 8.
+  ///   - sequence: the frame must not begin below this sequence.
+  /// - Returns: the frame's offset and header; nil when there is none up to the end.
+  package func search(
+    from start: Int, sequence: UInt64
+  ) throws(FileSystemError) -> (offset: Int, header: FrameHeader)? {
+    let step = 128 << 10
+    var base = start
+    let salt = salt
+    while base < end {
+      do {
+        // Headers may straddle two windows, so windows overlap by one header.
+        let windowStart = base
+        let found: (Int, FrameHeader)? = try reader.withBytes(
+          at: base, count: min(step + FormatConstants.frameHeaderBytes, end - base)
+        ) { (bytes) throws(FormatError) in
+          var position = 0
+          while position < step, position <= bytes.byteCount - FormatConstants.frameHeaderBytes {
+            if FrameHeader.mayBegin(bytes, at: position, salt: salt),
+              let header = try? FrameHeader(
+                decoding: try bytes.slice(position, FormatConstants.frameHeaderBytes),
+                salt: salt, offset: windowStart + position),
+              header.firstSequence >= sequence
+            {
+              return (windowStart + position, header)
+            }
+            position += FormatConstants.frameAlignment
+          }
+          return nil
+        }
+        if let found { return found }
+      } catch .system(let error) {
+        throw error
+      } catch {
+        return nil
+      }
+      base += step
+    }
+    return nil
+  }
+
+  /// Whether everything from `start` on is zero.
+  package func isZero(from start: Int) throws(FileSystemError) -> Bool {
+    var position = start
+    while position < end {
+      do {
+        let count = min(128 << 10, end - position)
+        let zero = try reader.withBytes(at: position, count: count) {
+          (bytes) throws(FormatError) in bytes.isZero
+        }
+        if !zero { return false }
+        position += count
+      } catch .system(let error) {
+        throw error
+      } catch {
+        return false
+      }
+    }
+    return true
+  }
+}

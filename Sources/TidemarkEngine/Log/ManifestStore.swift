@@ -1,0 +1,115 @@
+/// Reads and updates the two copies of MANIFEST.
+///
+/// An update goes to both, one after the other, each synced: whenever the machine stops, at
+/// least one of them is whole, and a reader takes the valid one of the higher generation.
+package final class ManifestStore: Sendable {
+  private let fileSystem: any FileSystem
+  private let storePath: String
+  /// The copy to write first: one that may be broken, never the only good one.
+  private let suspect = Lock(0)
+
+  package init(_ fileSystem: any FileSystem, storePath: String) {
+    self.fileSystem = fileSystem
+    self.storePath = storePath
+  }
+
+  /// What the two copies hold.
+  package struct Loaded: Sendable {
+    package var manifest: Manifest
+    /// The copy that won.
+    package var winner: Int
+    /// Whether both are whole and equal.
+    package var areEqual: Bool
+    /// What is wrong with the other copy; nil when nothing is.
+    package var otherProblem: FormatError?
+  }
+
+  private enum Copy {
+    case missing
+    case invalid(FormatError)
+    case valid(Manifest)
+  }
+
+  /// Reads both copies.
+  /// - Returns: nil when neither exists.
+  /// - Throws: `damaged` when no copy is whole, `formatTooNew` when a later version wrote it.
+  package func load() throws(TidemarkError) -> Loaded? {
+    var copies: [Copy] = []
+    for name in StoreLayout.manifests { copies.append(try read(name)) }
+    var best: (Int, Manifest)?
+    var problem: FormatError?
+    for (i, copy) in copies.enumerated() {
+      switch copy {
+      case .missing: problem = problem ?? FormatError("a copy of MANIFEST is missing")
+      case .invalid(let error): problem = error
+      case .valid(let manifest):
+        if best == nil || manifest.generation > best?.1.generation ?? 0 { best = (i, manifest) }
+      }
+    }
+    if let problem, problem.isNewer {
+      throw TidemarkError(
+        .formatTooNew, "the store was written by a later version; use that or a newer one",
+        file: StoreLayout.manifests[0], cause: problem)
+    }
+    guard let (winner, manifest) = best else {
+      if case .missing = copies[0], case .missing = copies[1] { return nil }
+      throw TidemarkError(
+        .damaged, "both copies of MANIFEST are damaged; repair what is left into a new store",
+        file: StoreLayout.manifests[0], offset: 0, cause: problem)
+    }
+    var areEqual = false
+    if case .valid(let other) = copies[1 - winner] { areEqual = other == manifest }
+    return Loaded(
+      manifest: manifest, winner: winner, areEqual: areEqual, otherProblem: problem)
+  }
+
+  private func read(_ name: String) throws(TidemarkError) -> Copy {
+    do {
+      let file = try fileSystem.open(storePath + "/" + name, .read)
+      defer { file.close() }
+      let length = try file.length()
+      guard length <= Limits.manifestBytes else { return .invalid(FormatError("too long")) }
+      let bytes = try file.read(length, at: 0)
+      do { return .valid(try Manifest(decoding: bytes.rawSpan)) } catch { return .invalid(error) }
+    } catch {
+      if error.number == ErrorNumber.noEntry { return .missing }
+      throw TidemarkError(error, while: "reading MANIFEST")
+    }
+  }
+
+  /// Writes the next generation to both copies.
+  /// - Parameter manifest: its generation is counted up first.
+  package func update(_ manifest: inout Manifest) throws(TidemarkError) {
+    manifest.generation += 1
+    let bytes = manifest.encoded()
+    let first = suspect.withLock { $0 }
+    try write(bytes, to: first)
+    suspect.withLock { $0 = 1 - first }
+    try write(bytes, to: 1 - first)
+  }
+
+  /// Makes both copies equal after an opening that found them otherwise: the winner is written
+  /// over itself first, since a failed sync may have left it in memory only.
+  package func heal(_ loaded: Loaded) throws(TidemarkError) {
+    let bytes = loaded.manifest.encoded()
+    suspect.withLock { $0 = 1 - loaded.winner }
+    try write(bytes, to: loaded.winner)
+    try write(bytes, to: 1 - loaded.winner)
+  }
+
+  private func write(_ bytes: [UInt8], to copy: Int) throws(TidemarkError) {
+    let path = storePath + "/" + StoreLayout.manifests[copy]
+    do {
+      let isNew = try fileSystem.kind(path) == nil
+      let file = try fileSystem.open(path, isNew ? .create : .readWrite)
+      defer { file.close() }
+      try file.allocate(to: bytes.count)
+      try file.writeFully(bytes.rawSpan, at: 0)
+      try file.truncate(to: bytes.count)
+      try file.sync()
+      if isNew { try fileSystem.syncDirectory(storePath) }
+    } catch {
+      throw TidemarkError(error, while: "writing MANIFEST")
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/// What a walk over the segment that was open for appending has found.
+package struct RecoveredTail: Sendable {
+  /// Where the log ends: behind the last frame that ends a batch.
+  package var end = FormatConstants.segmentHeaderBytes
+  package var table = LocatorTable()
+  package var chain: UInt64 = 0
+  package var entryCount = 0
+  package var rawBytes = 0
+  package var latestTime: Timestamp?
+  package var latestCommitTime: UInt64 = 0
+  package var lastSequence: UInt64
+  /// The highest sequence that the log itself proves to be synced.
+  package var durableSequence: UInt64
+  /// Where the frame that holds it ends.
+  package var durableEnd = FormatConstants.segmentHeaderBytes
+  /// What follows the end.
+  package var remainder = Remainder.clean
+
+  package enum Remainder: Sendable {
+    /// Nothing but zeros.
+    case clean
+    /// Bytes that were never acknowledged as a whole: up to this offset.
+    case torn(upTo: Int)
+    /// Acknowledged data that cannot be read.
+    case damage(Damage)
+  }
+
+  package struct Damage: Sendable {
+    /// Where the damage begins and where the next valid frame stands.
+    package var offset: Int
+    package var nextFrame: Int?
+    package var firstSequence: UInt64
+    package var lastSequence: UInt64
+    package var reason: FormatError
+  }
+
+  package init(firstSequence: UInt64) {
+    lastSequence = firstSequence - 1
+    durableSequence = firstSequence - 1
+  }
+}

@@ -1,0 +1,125 @@
+/// The locator of a sealed segment, read by chunk on first touch.
+package final class SealedLocator: Sendable {
+  package let footer: SegmentFooter
+  private let file: any File
+  private let chunks: Lock<[[UInt8]?]>
+  private let loadedBytes = Lock<Int>(0)
+  private let sections: [Section]
+
+  /// One of the four runs of records.
+  private struct Section {
+    var firstChunk: Int
+    var offset: Int
+    var records: Int
+    var recordBytes: Int
+
+    var chunkCount: Int {
+      (records * recordBytes + FormatConstants.locatorChunkPayloadBytes - 1)
+        / FormatConstants.locatorChunkPayloadBytes
+    }
+    var storedBytes: Int {
+      LocatorLayout.sectionBytes(records: records, recordBytes: recordBytes)
+    }
+  }
+
+  /// - Parameters:
+  ///   - file: the segment's file.
+  ///   - footer: its footer, already checked.
+  ///   - length: the file's length.
+  package init(file: any File, footer: SegmentFooter, length: Int) throws(FormatError) {
+    self.file = file
+    self.footer = footer
+    var sections: [Section] = []
+    var offset = footer.locatorOffset
+    var chunk = 0
+    for (records, bytes) in [
+      (footer.blockCount, LocatorLayout.blockBytes), (footer.slotCount, LocatorLayout.slotBytes),
+      (footer.frameCount, LocatorLayout.frameBytes),
+      (footer.sequenceCount, LocatorLayout.sequenceBytes),
+    ] {
+      let section = Section(
+        firstChunk: chunk, offset: offset, records: records, recordBytes: bytes)
+      sections.append(section)
+      offset += section.storedBytes
+      chunk += section.chunkCount
+    }
+    guard offset + FormatConstants.segmentFooterBytes == length else {
+      throw FormatError("locator does not fill the space before the footer")
+    }
+    self.sections = sections
+    chunks = Lock(Array(repeating: nil, count: chunk))
+  }
+
+  /// Bytes of chunks held in memory.
+  package var memoryBytes: Int { loadedBytes.withLock { $0 } }
+
+  package func block(_ index: Int) throws(LogReadError) -> BlockRecord {
+    try record(0, index) { (bytes, at) throws(FormatError) in try BlockRecord(bytes, at: at) }
+  }
+
+  package func place(ofSlot slot: Int) throws(LogReadError) -> ValuePlace {
+    if slot == footer.slotCount {
+      return ValuePlace(block: UInt32(footer.blockCount), position: 0)
+    }
+    return try record(1, slot) { (bytes, at) throws(FormatError) in
+      ValuePlace(block: try bytes.u32(at: at), position: try bytes.u16(at: at + 4))
+    }
+  }
+
+  package func frame(_ index: Int) throws(LogReadError) -> FrameRecord {
+    try record(2, index) { (bytes, at) throws(FormatError) in try FrameRecord(bytes, at: at) }
+  }
+
+  /// The n-th sequence of a compacted segment in sequence order, with its slot.
+  package func sequence(_ index: Int) throws(LogReadError) -> (sequence: UInt64, slot: Int) {
+    try record(3, index) { (bytes, at) throws(FormatError) in
+      (footer.firstSequence + UInt64(try bytes.u32(at: at)), Int(try bytes.u32(at: at + 4)))
+    }
+  }
+
+  /// Reads and checks every chunk.
+  package func checkAll() throws(LogReadError) {
+    for (number, section) in sections.enumerated() where section.records > 0 {
+      for i in 0..<section.chunkCount {
+        _ = try load(section, chunk: i)
+        _ = number
+      }
+    }
+  }
+
+  private func record<R>(
+    _ number: Int, _ index: Int, _ decode: (RawSpan, Int) throws(FormatError) -> R
+  ) throws(LogReadError) -> R {
+    let section = sections[number]
+    guard index >= 0, index < section.records else {
+      throw .format(FormatError("locator record out of bounds"))
+    }
+    let perChunk = FormatConstants.locatorChunkPayloadBytes / section.recordBytes
+    let bytes = try load(section, chunk: index / perChunk)
+    do {
+      return try decode(bytes.rawSpan, index % perChunk * section.recordBytes)
+    } catch { throw .format(error) }
+  }
+
+  private func load(_ section: Section, chunk: Int) throws(LogReadError) -> [UInt8] {
+    let number = section.firstChunk + chunk
+    if let loaded = chunks.withLock({ $0[number] }) { return loaded }
+    let full = FormatConstants.locatorChunkPayloadBytes
+    let count = min(full, section.records * section.recordBytes - chunk * full)
+    let offset = section.offset + chunk * FormatConstants.locatorChunkBytes
+    var bytes: [UInt8]
+    do { bytes = try file.read(count + 8, at: offset) } catch { throw .system(error) }
+    do {
+      let payload = try bytes.rawSpan.slice(0, count)
+      let seed = LocatorLayout.seed(segmentID: footer.segmentID, chunk: number)
+      guard XXH64.hash(payload, seed: seed) == (try bytes.rawSpan.u64(at: count)) else {
+        throw FormatError("locator does not match its checksum")
+      }
+    } catch { throw .format(error) }
+    bytes.removeLast(8)
+    let loaded = bytes
+    chunks.withLock { $0[number] = loaded }
+    loadedBytes.withLock { $0 += loaded.count }
+    return loaded
+  }
+}

@@ -1,0 +1,143 @@
+extension Segment {
+  /// Calls `body` with a value's bytes.
+  /// - Parameters:
+  ///   - location: where it stands.
+  ///   - sequence: for messages.
+  ///   - caches: keeps the decoded block.
+  package func withValue<R, E: Error>(
+    at location: ValueLocation, sequence: UInt64, caches: LogCaches,
+    _ body: (RawSpan) throws(E) -> R
+  ) throws(E) -> Result<R, TidemarkError> {
+    guard location.length > 0 else {
+      let none: [UInt8] = []
+      return .success(try body(none.rawSpan))
+    }
+    let bytes: [UInt8]
+    let start: Int
+    do {
+      if location.more.isEmpty {
+        bytes = try block(location.first, sequence: sequence, caches: caches)
+        start = location.position
+      } else {
+        bytes = try run(location, sequence: sequence)
+        start = 0
+      }
+    } catch { return .failure(error) }
+    // `location.length` was worked out from the same block lengths that were just checked.
+    return .success(try body(bytes.rawSpan.extracting(start..<(start + location.length))))
+  }
+
+  /// A block's raw bytes.
+  package func block(
+    _ record: BlockRecord, sequence: UInt64, caches: LogCaches
+  ) throws(TidemarkError) -> [UInt8] {
+    let place = LogCaches.Place(segmentID: id, offset: record.offset)
+    if let cached = caches.blocks.value(for: place) { return cached }
+    let raw = try decode(record, sequence: sequence)
+    caches.blocks.insert(raw, for: place, bytes: raw.count + 64)
+    return raw
+  }
+
+  private func decode(_ record: BlockRecord, sequence: UInt64) throws(TidemarkError) -> [UInt8] {
+    do {
+      let stored = try file().read(Int(record.storedLength), at: Int(record.offset))
+      guard stored.count == Int(record.storedLength),
+        CRC32C.checksum(stored.rawSpan) == record.checksum
+      else { throw FormatError("value block does not match its checksum") }
+      return try codecs().decode(
+        stored.rawSpan, codec: record.codec, rawLength: Int(record.rawLength))
+    } catch let error as FormatError {
+      throw damage(.format(error), offset: Int(record.offset), sequences: sequence...sequence)
+    } catch let error as FileSystemError {
+      throw damage(.system(error), offset: Int(record.offset), sequences: sequence...sequence)
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
+    }
+  }
+
+  private func run(
+    _ location: ValueLocation, sequence: UInt64
+  ) throws(TidemarkError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(location.length)
+    for record in [location.first] + location.more {
+      bytes.append(contentsOf: try decode(record, sequence: sequence))
+    }
+    guard location.position == 0, bytes.count == location.length else {
+      throw damage(
+        .format(FormatError("a value does not fill its blocks")),
+        offset: Int(location.first.offset), sequences: sequence...sequence)
+    }
+    return bytes
+  }
+
+  /// A frame's heads.
+  package func front(
+    _ record: FrameRecord, caches: LogCaches
+  ) throws(TidemarkError) -> DecodedFront {
+    let place = LogCaches.Place(segmentID: id, offset: record.offset)
+    if let cached = caches.fronts.value(for: place) { return cached }
+    let offset = Int(record.offset)
+    do {
+      let file = try file()
+      let size = FormatConstants.frameHeaderBytes
+      // Most fronts are short: header and front come in one read.
+      var bytes = try file.read(size + 4096, at: offset)
+      let header = try FrameHeader(decoding: bytes.rawSpan, salt: salt, offset: offset)
+      if bytes.count < size + header.frontLength {
+        bytes = try file.read(size + header.frontLength, at: offset)
+      }
+      let front = try DecodedFront(
+        try bytes.rawSpan.slice(size, min(header.frontLength, bytes.count - size)),
+        header: header, offset: offset, codecs: try codecs())
+      guard front.entries.count == Int(record.entryCount) else {
+        throw FormatError("frame and locator differ")
+      }
+      caches.fronts.insert(front, for: place, bytes: front.memoryBytes)
+      return front
+    } catch let error as FormatError {
+      throw damage(.format(error), offset: offset)
+    } catch let error as FileSystemError {
+      throw damage(.system(error), offset: offset)
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
+    }
+  }
+
+  /// The head of a sequence, with the front that it lies in.
+  /// - Returns: nil when the segment does not hold the sequence.
+  package func head(
+    of sequence: UInt64, caches: LogCaches
+  ) throws(TidemarkError) -> LogEntry? {
+    guard let (record, entry) = try frame(holding: sequence) else { return nil }
+    let front = try front(record, caches: caches)
+    guard entry < front.entries.count, front.entries[entry].sequence == sequence else {
+      throw damage(
+        .format(FormatError("locator points at another entry")), offset: Int(record.offset),
+        sequences: sequence...sequence)
+    }
+    return LogEntry(segment: self, front: front, head: front.entries[entry])
+  }
+}
+
+/// One entry of the log as found on disk, without its value.
+package struct LogEntry: Sendable {
+  package let segment: Segment
+  package let front: DecodedFront
+  package let head: EntryHead
+
+  package var sequence: UInt64 { head.sequence }
+  package var labels: [[UInt8]] { front.labels(of: head) }
+  package var key: [UInt8] { [UInt8](copying: front.key(of: head)) }
+
+  package func attributes() throws(TidemarkError) -> EntryAttributes {
+    do { return try front.attributes(of: head) } catch {
+      throw segment.damage(
+        .format(error), offset: front.offset, sequences: head.sequence...head.sequence)
+    }
+  }
+}

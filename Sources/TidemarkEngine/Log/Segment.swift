@@ -1,0 +1,185 @@
+/// A segment of the log, for reading; opened on first use.
+///
+/// Readers hold on to it: a segment that compaction has replaced stays readable until the last
+/// of them lets go.
+package final class Segment: Sendable {
+  package let id: UInt64
+  package let firstSequence: UInt64
+  package let salt: UInt32
+  package let kind: SegmentHeader.Kind
+  /// Relative to the store's directory.
+  package let fileName: String
+  private let fileSystem: any FileSystem
+  private let path: String
+  private let storeID: [UInt8]
+  private let contexts: ZstdContexts
+  private let state: Lock<State>
+
+  private struct State {
+    var file: (any File)?
+    var codecs: FrameCodecs?
+    /// While the segment is appended to.
+    var table: LocatorTable?
+    var sealed: SealedLocator?
+    var sealedLength: Int?
+    var lastSequence: UInt64
+  }
+
+  /// - Parameters:
+  ///   - row: what MANIFEST says of it.
+  ///   - storePath: the store's directory.
+  package init(
+    _ row: Manifest.Segment, storeID: [UInt8], storePath: String, fileSystem: any FileSystem,
+    contexts: ZstdContexts, file: (any File)? = nil
+  ) {
+    id = row.id
+    firstSequence = row.firstSequence
+    salt = row.salt
+    kind = row.kind
+    fileName = StoreLayout.logDirectory + "/" + row.fileName
+    path = storePath + "/" + fileName
+    self.fileSystem = fileSystem
+    self.storeID = storeID
+    self.contexts = contexts
+    state = Lock(
+      State(
+        file: file, codecs: nil, table: row.state == .active ? LocatorTable() : nil, sealed: nil,
+        sealedLength: row.state == .sealed ? row.length : nil,
+        lastSequence: row.lastSequence))
+  }
+
+  deinit { state.withLock { $0.file?.close() } }
+
+  /// The highest sequence in it; below `firstSequence` when there is none.
+  package var lastSequence: UInt64 { state.withLock { $0.lastSequence } }
+
+  package var isSealed: Bool { state.withLock { $0.sealedLength != nil } }
+
+  /// Bytes of the locator in memory.
+  package var memoryBytes: Int {
+    state.withLock { $0.table?.memoryBytes ?? $0.sealed?.memoryBytes ?? 0 }
+  }
+
+  /// The open file.
+  package func file() throws(TidemarkError) -> any File {
+    try state.withLock { (state: inout State) throws(TidemarkError) in try open(&state) }
+  }
+
+  /// What decodes this segment's frames.
+  package func codecs() throws(TidemarkError) -> FrameCodecs {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      if let codecs = state.codecs { return codecs }
+      let file = try open(&state)
+      do {
+        let header = try SegmentReader.header(file, row: self)
+        guard header.storeID == storeID, header.segmentID == id, header.salt == salt else {
+          throw LogReadError.format(FormatError("header of another segment"))
+        }
+        let codecs = try SegmentReader.codecs(file, header: header, contexts: contexts)
+        state.codecs = codecs
+        return codecs
+      } catch { throw damage(error, offset: 0) }
+    }
+  }
+
+  private func open(_ state: inout State) throws(TidemarkError) -> any File {
+    if let file = state.file { return file }
+    do {
+      let file = try fileSystem.open(path, .read)
+      state.file = file
+      return file
+    } catch {
+      if error.number == ErrorNumber.noEntry {
+        throw TidemarkError(
+          .damaged, "a file of the log is missing; repair what is left into a new store",
+          file: fileName, offset: 0, sequences: range, cause: error)
+      }
+      throw TidemarkError(error, while: "opening the log")
+    }
+  }
+
+  /// The sequences that it covers, for messages.
+  package var range: ClosedRange<UInt64> {
+    let last = lastSequence
+    return firstSequence...max(firstSequence, last)
+  }
+
+  /// Turns what a read met into an error that says where.
+  package func damage(
+    _ error: LogReadError, offset: Int, sequences: ClosedRange<UInt64>? = nil
+  ) -> TidemarkError {
+    switch error {
+    case .system(let error): TidemarkError(error, while: "reading the log")
+    case .format(let error):
+      TidemarkError(
+        error.isNewer ? .formatTooNew : .damaged,
+        error.isNewer
+          ? "the log was written by a later version: \(error.reason)"
+          : "damage in the log: \(error.reason); run verify, then repair into a new store",
+        file: fileName, offset: offset, sequences: sequences ?? range)
+    }
+  }
+
+  // MARK: Growing
+
+  /// Adds frames that were just written.
+  package func append(_ frames: [(BuiltFrame, offset: Int)], lastSequence: UInt64) {
+    state.withLock { state in
+      for (frame, offset) in frames {
+        state.table?.append(
+          header: frame.header, offset: offset, blocks: frame.blocks, places: frame.places)
+      }
+      state.lastSequence = max(state.lastSequence, lastSequence)
+    }
+  }
+
+  /// Takes over the locator that recovery has worked out.
+  package func adopt(_ table: LocatorTable, lastSequence: UInt64) {
+    state.withLock { state in
+      state.table = table
+      state.lastSequence = lastSequence
+    }
+  }
+
+  /// The locator in memory, for sealing.
+  package func table() -> LocatorTable? { state.withLock { $0.table } }
+
+  /// Switches from the locator in memory to the one in the file.
+  package func seal(length: Int) {
+    state.withLock { state in
+      state.sealedLength = length
+      state.table = nil
+    }
+  }
+
+  // MARK: Finding
+
+  /// Calls one of two bodies with the locator, whichever kind it is.
+  package func withLocator<R>(
+    active: (LocatorTable) throws(TidemarkError) -> R,
+    sealed: (SealedLocator) throws(LogReadError) -> R
+  ) throws(TidemarkError) -> R {
+    let locator = try state.withLock { (state: inout State) throws(TidemarkError) -> SealedLocator? in
+      if state.table != nil { return nil }
+      if let sealed = state.sealed { return sealed }
+      let file = try open(&state)
+      do {
+        let locator = try SegmentReader.locator(
+          file, segment: self, length: state.sealedLength ?? 0)
+        state.sealed = locator
+        return locator
+      } catch { throw damage(error, offset: max(0, (state.sealedLength ?? 0) - 1)) }
+    }
+    if let locator {
+      do { return try sealed(locator) } catch {
+        throw damage(error, offset: locator.footer.locatorOffset)
+      }
+    }
+    return try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard let table = state.table else {
+        throw TidemarkError(.closed, "the segment was sealed in between")
+      }
+      return try active(table)
+    }
+  }
+}

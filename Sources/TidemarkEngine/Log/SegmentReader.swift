@@ -1,0 +1,81 @@
+/// Reads the fixed parts of a segment's file: header, dictionary, footer, locator.
+package enum SegmentReader {
+  /// The header, from whichever of its two copies is intact.
+  package static func header(_ file: any File, row: Segment) throws(LogReadError) -> SegmentHeader {
+    try header(file)
+  }
+
+  package static func header(_ file: any File) throws(LogReadError) -> SegmentHeader {
+    let page = FormatConstants.segmentHeaderPageBytes
+    var failure = FormatError("segment has no header")
+    for copy in 0..<2 {
+      do {
+        let bytes = try file.read(page, at: copy * page)
+        return try SegmentHeader(decodingPage: bytes.rawSpan)
+      } catch let error as FormatError {
+        failure = error
+      } catch let error as FileSystemError {
+        throw .system(error)
+      } catch {
+        throw .format(failure)
+      }
+    }
+    throw .format(failure)
+  }
+
+  /// Codecs with the segment's dictionary, from whichever of its copies is intact.
+  package static func codecs(
+    _ file: any File, header: SegmentHeader, contexts: ZstdContexts
+  ) throws(LogReadError) -> FrameCodecs {
+    guard let dictionary = header.dictionary else { return FrameCodecs(contexts: contexts) }
+    for offset in dictionary.offsets {
+      let bytes: [UInt8]
+      do { bytes = try file.read(dictionary.length, at: offset) } catch { throw .system(error) }
+      guard bytes.count == dictionary.length,
+        XXH64.hash(bytes.rawSpan) == dictionary.checksum
+      else { continue }
+      do {
+        let loaded = try ZstdDictionary(bytes, level: FrameCodecs.denseLevel)
+        return FrameCodecs(contexts: contexts, dictionary: loaded)
+      } catch { throw .format(error) }
+    }
+    throw .format(FormatError("dictionary does not match its checksum"))
+  }
+
+  /// The footer of a sealed segment.
+  package static func footer(
+    _ file: any File, length: Int, salt: UInt32
+  ) throws(LogReadError) -> SegmentFooter {
+    let size = FormatConstants.segmentFooterBytes
+    guard length >= FormatConstants.segmentHeaderBytes + size else {
+      throw .format(FormatError("segment is too short to be sealed"))
+    }
+    do {
+      guard try file.length() == length else {
+        throw LogReadError.format(FormatError("segment has another length than it was sealed with"))
+      }
+      let bytes = try file.read(size, at: length - size)
+      return try SegmentFooter(decoding: bytes.rawSpan, salt: salt)
+    } catch let error as FormatError {
+      throw .format(error)
+    } catch let error as FileSystemError {
+      throw .system(error)
+    } catch let error as LogReadError {
+      throw error
+    } catch {
+      throw .format(FormatError("footer cannot be read"))
+    }
+  }
+
+  package static func locator(
+    _ file: any File, segment: Segment, length: Int
+  ) throws(LogReadError) -> SealedLocator {
+    let footer = try footer(file, length: length, salt: segment.salt)
+    guard footer.segmentID == segment.id, footer.firstSequence == segment.firstSequence else {
+      throw .format(FormatError("footer of another segment"))
+    }
+    do {
+      return try SealedLocator(file: file, footer: footer, length: length)
+    } catch { throw .format(error) }
+  }
+}

@@ -1,0 +1,126 @@
+/// Walks the segment that was open for appending and finds where the log ends.
+package struct TailRecovery {
+  private let row: Manifest.Segment
+  private let reader: WindowReader
+  private let codecs: FrameCodecs
+  /// Whether the machine has not started again since the segment was written: the process was
+  /// killed, but the kernel lost nothing.
+  private let sameBoot: Bool
+
+  package init(
+    row: Manifest.Segment, file: any File, contexts: ZstdContexts, sameBoot: Bool
+  ) throws(FileSystemError) {
+    self.row = row
+    reader = try WindowReader(file)
+    codecs = FrameCodecs(contexts: contexts)
+    self.sameBoot = sameBoot
+  }
+
+  /// Walks all frames.
+  /// - Parameters:
+  ///   - skippingDamage: goes on behind damage (for salvage) instead of ending there.
+  ///   - batch: called with the frames of every whole batch or group of batches, in order.
+  package func run<E: Error>(
+    _ batch: ([DecodedFront]) throws(E) -> Void
+  ) throws(E) -> Result<RecoveredTail, FileSystemError> {
+    var tail = RecoveredTail(firstSequence: row.firstSequence)
+    var walker = FrameWalker(
+      reader, salt: row.salt, codecs: codecs, from: FormatConstants.segmentHeaderBytes)
+    var open: [DecodedFront] = []
+    var failure: FormatError?
+    // Every turn moves the walker forward or ends the loop.
+    while !walker.isAtEnd, failure == nil {
+      let step: FrameWalker.Step
+      do { step = try walker.next() } catch { return .failure(error) }
+      switch step {
+      case .invalid(let reason):
+        failure = reason
+      case .frame(let front):
+        let expected = open.last.map { $0.header.nextSequence } ?? (tail.lastSequence + 1)
+        guard front.header.firstSequence == expected, !front.header.hasExplicitSequences else {
+          failure = FormatError("frame does not follow the one before it")
+          continue
+        }
+        open.append(front)
+        let endsBatch = front.entries.last?.endsBatch ?? (open.count == 1)
+        guard endsBatch else { continue }
+        do { try Self.take(open, into: &tail) } catch {
+          failure = error
+          continue
+        }
+        tail.chain = walker.chain
+        tail.end = walker.offset
+        try batch(open)
+        open.removeAll(keepingCapacity: true)
+      }
+    }
+    do {
+      try classify(&tail, reason: failure ?? FormatError("the log ends inside a batch"))
+    } catch { return .failure(error) }
+    return .success(tail)
+  }
+
+  private static func take(
+    _ fronts: [DecodedFront], into tail: inout RecoveredTail
+  ) throws(FormatError) {
+    for front in fronts {
+      tail.table.append(
+        header: front.header, offset: front.offset, blocks: front.blocks,
+        places: try front.places())
+      tail.entryCount += front.entries.count
+      for entry in front.entries {
+        tail.rawBytes += entry.keyLength + entry.valueLength
+        let time = try front.attributes(of: entry).time ?? HybridTime(entry.commitTime).timestamp
+        tail.latestTime = max(tail.latestTime ?? time, time)
+        tail.latestCommitTime = max(tail.latestCommitTime, entry.commitTime)
+      }
+      if let last = front.entries.last { tail.lastSequence = last.sequence }
+      if front.header.durableThrough > tail.durableSequence {
+        tail.durableSequence = min(front.header.durableThrough, tail.lastSequence)
+      }
+    }
+  }
+
+  /// Tells a torn tail from damage to acknowledged data.
+  private func classify(
+    _ tail: inout RecoveredTail, reason: FormatError
+  ) throws(FileSystemError) {
+    let walker = FrameWalker(reader, salt: row.salt, codecs: codecs, from: tail.end)
+    if try walker.isZero(from: tail.end) { return }
+    let expected = tail.lastSequence + 1
+    // A valid frame directly at the end belongs to a batch that was never finished; the search
+    // looks for anything beyond the first place that is not valid.
+    let firstInvalid = try firstInvalidOffset(from: tail.end, expecting: expected)
+    var found: (offset: Int, header: FrameHeader)?
+    var provenThrough: UInt64 = 0
+    var position = firstInvalid.offset
+    // Every frame beyond counts: the first may be older than the sync that a later one proves.
+    while let next = try walker.search(from: position, sequence: firstInvalid.sequence) {
+      found = found ?? next
+      provenThrough = max(provenThrough, next.header.durableThrough)
+      position = next.offset + FormatConstants.frameAlignment
+    }
+    guard let found, provenThrough >= expected || sameBoot else {
+      tail.remainder = .torn(upTo: reader.length)
+      return
+    }
+    tail.remainder = .damage(
+      RecoveredTail.Damage(
+        offset: firstInvalid.offset, nextFrame: found.offset, firstSequence: expected,
+        lastSequence: max(expected, found.header.firstSequence - 1), reason: reason))
+  }
+
+  private func firstInvalidOffset(
+    from start: Int, expecting sequence: UInt64
+  ) throws(FileSystemError) -> (offset: Int, sequence: UInt64) {
+    var walker = FrameWalker(reader, salt: row.salt, codecs: codecs, from: start)
+    var expected = sequence
+    while !walker.isAtEnd {
+      let offset = walker.offset
+      guard case .frame(let front) = try walker.next(), front.header.firstSequence == expected
+      else { return (offset, expected) }
+      expected = front.header.nextSequence
+    }
+    return (walker.offset, expected)
+  }
+}

@@ -1,0 +1,49 @@
+/// Where a value stands: one block, or a run of blocks of its own.
+package struct ValueLocation: Sendable, Hashable {
+  package var segmentID: UInt64
+  package var first: BlockRecord
+  /// The blocks after the first, for a value longer than a block.
+  package var more: [BlockRecord]
+  /// Where the value begins in the first raw block.
+  package var position: Int
+  package var length: Int
+}
+
+extension ValueLocation {
+  /// Works out a value's length and blocks from where it and the next one begin.
+  /// - Parameters:
+  ///   - place: where the value begins.
+  ///   - next: where the next slot's value begins.
+  ///   - block: gives a block's record.
+  package init?<E: Error>(
+    segmentID: UInt64, place: ValuePlace, next: ValuePlace,
+    block: (Int) throws(E) -> BlockRecord
+  ) throws(E) {
+    self.segmentID = segmentID
+    position = Int(place.position)
+    more = []
+    guard next.block >= place.block else { return nil }
+    if next.block == place.block {
+      length = Int(next.position) - position
+      guard length >= 0 else { return nil }
+      first = BlockRecord.none
+      if length > 0 { first = try block(Int(place.block)) }
+      return
+    }
+    first = try block(Int(place.block))
+    length = Int(first.rawLength) - position
+    guard length >= 0, next.block - place.block <= Limits.frameBlocks else { return nil }
+    for i in (place.block + 1)..<max(next.block, place.block + 1) {
+      let record = try block(Int(i))
+      length += Int(record.rawLength)
+      more.append(record)
+    }
+    guard length <= Limits.valueBytes else { return nil }
+  }
+}
+
+extension BlockRecord {
+  /// Of an empty value, which has no block.
+  package static let none = BlockRecord(
+    offset: 0, entry: BlockEntry(storedLength: 0, rawLength: 0, checksum: 0, codec: .raw))
+}

@@ -1,0 +1,38 @@
+/// Reads a file through one buffer that moves forward: for walks over frames.
+package final class WindowReader {
+  private let file: any File
+  /// The file's length when the walk began.
+  package let length: Int
+  private let windowBytes: Int
+  private var buffer: [UInt8] = []
+  private var start = 0
+
+  package init(_ file: any File, windowBytes: Int = 256 << 10) throws(FileSystemError) {
+    self.file = file
+    self.windowBytes = windowBytes
+    length = try file.length()
+  }
+
+  /// Calls `body` with `count` bytes at `offset`, fewer at the end of the file.
+  package func withBytes<R>(
+    at offset: Int, count: Int, _ body: (RawSpan) throws(FormatError) -> R
+  ) throws(LogReadError) -> R {
+    let count = max(0, min(count, length - offset))
+    if offset < start || offset + count > start + buffer.count {
+      do {
+        buffer = try file.read(min(max(count, windowBytes), length - offset), at: offset)
+      } catch { throw .system(error) }
+      start = offset
+    }
+    let available = max(0, min(count, start + buffer.count - offset))
+    do {
+      return try body(try buffer.rawSpan.slice(offset - start, available))
+    } catch { throw .format(error) }
+  }
+}
+
+/// Why something could not be read from the log: the system failed, or the bytes are wrong.
+package enum LogReadError: Error, Sendable {
+  case system(FileSystemError)
+  case format(FormatError)
+}
