@@ -1,0 +1,170 @@
+internal import TidemarkEngine
+
+// SAFETY: every load is preceded by a comparison of the offset with the length.
+
+/// Splits a stream of bytes into chunks of whole lines.
+///
+/// Lines end with a line feed, or carriage return and line feed; the last may have neither. Each
+/// byte is copied once, into the chunk that its line belongs to.
+///
+/// ```swift
+/// splitter.append(buffer)
+/// while let chunk = try splitter.next() { … }
+/// splitter.finish()
+/// while let chunk = try splitter.next() { … }
+/// ```
+package struct LineSplitter: Sendable {
+  /// The longest line, in bytes without its end: the largest value as base64, with room to spare.
+  package static var maximumLineBytes: Int { 100 << 20 }
+
+  private enum Item: Sendable {
+    case chunk(LineChunk)
+    case error(LineError)
+  }
+
+  private let linesPerChunk: Int
+  private let bytesPerChunk: Int
+  private let maximumLineBytes: Int
+  /// What ``next()`` returns, in order.
+  private var ready: [Item] = []
+  private var current = LineChunk(firstNumber: 1)
+  /// Where in `current` the open line begins.
+  private var lineStart = 0
+  /// Whether the open line was too long already, and its rest is dropped.
+  private var isDropping = false
+
+  /// Creates a splitter.
+  /// - Parameters:
+  ///   - linesPerChunk: a chunk is full with so many lines that are not empty.
+  ///   - bytesPerChunk: a chunk is full, too, with the line that brings it to so many bytes.
+  ///   - maximumLineBytes: longer lines are errors.
+  package init(
+    linesPerChunk: Int = 1000, bytesPerChunk: Int = 8 << 20,
+    maximumLineBytes: Int = LineSplitter.maximumLineBytes
+  ) {
+    self.linesPerChunk = linesPerChunk
+    self.bytesPerChunk = bytesPerChunk
+    self.maximumLineBytes = maximumLineBytes
+  }
+
+  /// The next full chunk; nil when there is none yet.
+  /// - Throws: a line that is too long, once, in its place; the lines behind it follow.
+  package mutating func next() throws(LineError) -> LineChunk? {
+    guard !ready.isEmpty else { return nil }
+    switch ready.removeFirst() {
+    case .chunk(let chunk): return chunk
+    case .error(let error): throw error
+    }
+  }
+
+  /// Takes the next bytes of the stream.
+  package mutating func append(_ bytes: RawSpan) {
+    var copied = 0
+    var from = 0
+    while let feed = Self.lineFeed(in: bytes, from: from) {
+      from = feed + 1
+      let end = current.bytes.count + feed - copied
+      if isDropping || end - lineStart > maximumLineBytes {
+        endLongLine()
+        copied = from
+        continue
+      }
+      let isEmpty =
+        switch end - lineStart {
+        case 0: true
+        case 1:
+          feed > copied
+            ? unsafe bytes.byte(feed - 1) == UInt8(ascii: "\r")
+            : current.bytes.last == UInt8(ascii: "\r")
+        default: false
+        }
+      current.lineEnds.append(end)
+      current.lineCount += isEmpty ? 0 : 1
+      lineStart = end + 1
+      if current.lineCount >= linesPerChunk || lineStart >= bytesPerChunk {
+        current.bytes.append(copying: bytes.extracting(copied..<from))
+        copied = from
+        startChunk()
+      }
+    }
+    guard !isDropping else { return }
+    let rest = bytes.extracting(copied..<bytes.byteCount)
+    if current.bytes.count - lineStart + rest.byteCount > maximumLineBytes + 1 {
+      current.bytes.append(copying: bytes.extracting(copied..<max(copied, from)))
+      dropLongLine()
+    } else {
+      current.bytes.append(copying: rest)
+    }
+  }
+
+  /// Ends the stream: the last line may lack its end.
+  package mutating func finish() {
+    let count = current.bytes.count - lineStart
+    if isDropping {
+      endLongLine()
+    } else if count > maximumLineBytes {
+      dropLongLine()
+      endLongLine()
+    } else if count > 0 {
+      let isEmpty = count == 1 && current.bytes.last == UInt8(ascii: "\r")
+      current.lineEnds.append(current.bytes.count)
+      current.lineCount += isEmpty ? 0 : 1
+    }
+    startChunk()
+  }
+
+  /// Puts the chunk out and starts the next one.
+  private mutating func startChunk() {
+    guard !current.lineEnds.isEmpty else { return }
+    var next = LineChunk(firstNumber: current.firstNumber + current.lineEnds.count)
+    next.bytes.reserveCapacity(min(current.bytes.count / 8 * 9, bytesPerChunk))
+    next.lineEnds.reserveCapacity(current.lineEnds.count)
+    if current.lineCount > 0 { ready.append(.chunk(current)) }
+    current = next
+    lineStart = 0
+  }
+
+  /// The open line is too long: puts out the lines before it, then the error, and forgets it.
+  private mutating func dropLongLine() {
+    current.bytes.removeLast(current.bytes.count - lineStart)
+    startChunk()
+    ready.append(
+      .error(
+        LineError(
+          .outOfBounds, line: current.firstNumber, column: 0,
+          "the line is longer than \(maximumLineBytes >> 20) MiB; "
+            + "is the file NDJSON, one entry a line?")))
+    isDropping = true
+  }
+
+  /// The end of a line that is too long has come.
+  private mutating func endLongLine() {
+    if !isDropping { dropLongLine() }
+    isDropping = false
+    current.firstNumber += 1
+  }
+
+  /// The offset of the next line feed.
+  private static func lineFeed(in bytes: RawSpan, from start: Int) -> Int? {
+    let count = bytes.byteCount
+    var offset = start
+    while offset <= count &- 32 {
+      let a = unsafe bytes.word(offset)
+      let b = unsafe bytes.word(offset &+ 8)
+      let c = unsafe bytes.word(offset &+ 16)
+      let d = unsafe bytes.word(offset &+ 24)
+      if WordScan.hasLineFeed(a, b, c, d) { break }
+      offset &+= 32
+    }
+    while offset <= count &- 8 {
+      let marks = WordScan.lineFeeds(unsafe bytes.word(offset))
+      if marks != 0 { return offset &+ WordScan.bytesBefore(marks) }
+      offset &+= 8
+    }
+    while offset < count {
+      if unsafe bytes.byte(offset) == 0x0a { return offset }
+      offset &+= 1
+    }
+    return nil
+  }
+}
