@@ -76,14 +76,16 @@ extension Engine {
       next: first, commitTime: commitTime, startsOwnFrame: batch.count > 1)
     var attempt = 0
     while true {
-      do {
+      do throws(IndexOrStoreError) {
         try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) in
           try staging.run(batch, &read, hotCache: hotCache, caches: caches)
         }
         break
-      } catch .store(let error) {
-        throw error
-      } catch .index(let error) {
+      } catch {
+        guard case .index(let error) = error else {
+          if case .store(let error) = error { throw error }
+          continue
+        }
         // Nothing of the batch is in a frame of the log yet: the index is made anew from the
         // log, and the batch is staged again from the beginning.
         attempt += 1

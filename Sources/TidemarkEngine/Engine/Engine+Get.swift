@@ -46,7 +46,7 @@ extension Engine {
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
-      do { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch {
+      do throws(IndexError) { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch {
         throw .index(error)
       }
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
@@ -69,19 +69,21 @@ extension Engine {
   ) throws(TidemarkError) -> R {
     var attempt = 0
     while true {
-      do {
+      do throws(IndexOrStoreError) {
         return try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) -> R in
           if read.isClosed { throw .store(TidemarkError(.closed, "the store is closed")) }
           return try body(&read)
         }
-      } catch .store(let error) {
-        throw error
-      } catch .index(let error) {
-        attempt += 1
-        guard attempt == 1 else { throw describe(error) }
-        try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-          try writeStaged(&state, mayCompress: false)
-          try rebuildIndex(after: error)
+      } catch {
+        switch error {
+        case .store(let error): throw error
+        case .index(let error):
+          attempt += 1
+          guard attempt == 1 else { throw describe(error) }
+          try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+            try writeStaged(&state, mayCompress: false)
+            try rebuildIndex(after: error)
+          }
         }
       }
     }

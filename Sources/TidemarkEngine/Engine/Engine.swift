@@ -1,3 +1,6 @@
+// SAFETY: a ReadState is touched only under the lock that holds it; the index in it, which is
+// not Sendable, does not leave it.
+
 /// The database, synchronous: bytes to state.
 ///
 /// Two locks. `writer` orders everything that changes the log; `reading` guards what readers
@@ -49,7 +52,7 @@ package final class Engine: Sendable {
 }
 
 /// What writers change, under `writer`.
-struct WriterState {
+struct WriterState: @unchecked Sendable {
   var manifest: Manifest
   var lock: (any FileLock)?
   /// The segment that is appended to; nil until the first write of this opening.
@@ -95,7 +98,7 @@ struct WriterState {
 }
 
 /// What readers look at, under `reading`.
-struct ReadState {
+struct ReadState: @unchecked Sendable {
   var index: Index
   /// By first sequence.
   var segments: [Segment]
@@ -143,8 +146,8 @@ struct Observers {
   var calls: [(token: Int, call: @Sendable () -> Void)] = []
 }
 
-/// What opening a store has put together.
-struct Opened {
+/// What opening a store has put together; handed over whole to the engine.
+struct Opened: @unchecked Sendable {
   var manifest: Manifest
   var manifests: ManifestStore
   var lock: (any FileLock)?

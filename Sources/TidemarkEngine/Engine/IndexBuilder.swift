@@ -34,17 +34,16 @@ struct IndexBuilder {
         imageSequence: row.sequence)
       guard let usage = try? SpaceUsage(decoding: image.userInfo.rawSpan) else { continue }
       built.usage = usage
-      do {
+      do throws(IndexOrStoreError) {
         try replay(into: &built, active: active, salvage: salvage)
         return built
-      } catch .index {
+      } catch {
+        if case .store(let error) = error { throw error }
         continue
-      } catch .store(let error) {
-        throw error
       }
     }
     var built = Built(index: Index(image: nil, seed: manifest.hashSeed), usage: SpaceUsage())
-    do { try replay(into: &built, active: active, salvage: salvage) } catch {
+    do throws(IndexOrStoreError) { try replay(into: &built, active: active, salvage: salvage) } catch {
       switch error {
       case .index(let error):
         throw TidemarkError(.limitExceeded, "the index cannot be made", cause: error)
@@ -132,7 +131,7 @@ struct IndexReplayer {
           if let known = sets[entry.labelSet] {
             slot.labelSet = known
           } else {
-            slot.labelSet = try index.labels.intern(front.labels(of: entry))
+            slot.labelSet = try index.labelTable.intern(front.labels(of: entry))
             sets[entry.labelSet] = slot.labelSet
           }
         }

@@ -20,17 +20,18 @@ struct Staging {
 
   /// Applies the whole batch, or nothing of it as far as frames are concerned.
   mutating func run(
-    _ batch: OperationBatch, _ read: inout ReadState, hotCache: HotCache
+    _ batch: OperationBatch, _ read: inout ReadState, hotCache: HotCache, caches: LogCaches
   ) throws(IndexOrStoreError) {
+    self.caches = caches
     try check(batch, &read)
     var sets: [UInt32] = []
     for labels in batch.labelSets {
-      do { sets.append(try read.index.labels.intern(labels)) } catch { throw .index(error) }
+      do { sets.append(try read.index.labelTable.intern(labels)) } catch { throw .index(error) }
     }
     if !startsOwnFrame, let last = read.staged.last, !last.isFull, next == last.lastSequence + 1 {
       frames = [read.staged.removeLast()]
     }
-    do {
+    do throws(IndexOrStoreError) {
       for operation in batch.operations {
         try apply(operation, of: batch, sets: sets, &read, hotCache)
       }
@@ -89,7 +90,7 @@ struct Staging {
     var slot = Slot(
       sequence: next, labelSet: operation.labelSet < 0 ? 0 : sets[operation.labelSet],
       size: .ofEntry(key: operation.keyLength, value: operation.valueLength))
-    var valueSequence: UInt64 = 0
+    var target: UInt64 = 0
     if operation.kind != .put {
       let found = try inIndex { () throws(IndexError) in
         try read.index.lookup(key, hash: hash)
@@ -97,13 +98,13 @@ struct Staging {
       let present = found.flatMap { $0.isDeleted ? nil : $0 }
       if operation.kind == .touch {
         guard let present else { return }
-        valueSequence =
+        target =
           present.size.isTouched
           ? try valueSequence(ofTouch: present.sequence, read) : present.sequence
         slot.labelSet = present.labelSet
         slot.size = present.size
         slot.size.isTouched = true
-        read.stagedTouches[next] = valueSequence
+        read.stagedTouches[next] = target
       } else {
         guard present != nil || operation.isForced else { return }
         slot.labelSet = 0
@@ -121,7 +122,7 @@ struct Staging {
       kind: operation.kind, endsBatch: false, sequence: next, commitTime: commitTime.rawValue)
     entry.labelSetID = operation.kind == .put ? slot.labelSet : 0
     entry.previous = previous?.sequence ?? 0
-    entry.valueSequence = valueSequence
+    entry.valueSequence = target
     try hold(entry, operation, batch, read.index)
   }
 
@@ -130,7 +131,7 @@ struct Staging {
     ofTouch sequence: UInt64, _ read: ReadState
   ) throws(IndexOrStoreError) -> UInt64 {
     if let staged = read.stagedTouches[sequence] { return staged }
-    do {
+    do throws(TidemarkError) {
       guard let caches, let segment = read.segment(covering: sequence),
         let entry = try segment.head(of: sequence, caches: caches)
       else {
@@ -154,7 +155,8 @@ struct Staging {
     held = (entry, operation)
     next += 1
     rawBytes += operation.keyLength + operation.valueLength + operation.attributesLength + 16
-    if let time = operation.ownTime { latestTime = max(latestTime ?? time, time) }
+    let time = operation.ownTime ?? commitTime.timestamp
+    latestTime = max(latestTime ?? time, time)
   }
 
   private mutating func append(
@@ -164,13 +166,13 @@ struct Staging {
     if frames.isEmpty || (startsOwnFrame && frames[frames.count - 1].isFull) {
       frames.append(FrameBuilder())
     }
-    do {
+    do throws(IndexError) {
       try frames[frames.count - 1].add(
         entry, key: batch.key(of: operation),
         value: operation.kind == .put || operation.kind == .record
           ? batch.value(of: operation) : nil,
         attributes: batch.attributes(of: operation)
-      ) { (id) throws(IndexError) in try index.labels.labels(ofSet: id) }
+      ) { (id) throws(IndexError) in try index.labelTable.labels(ofSet: id) }
     } catch { throw .index(error) }
   }
 }

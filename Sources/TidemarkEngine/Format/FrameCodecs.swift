@@ -26,8 +26,12 @@ package final class FrameCodecs: Sendable {
       if codec == .zstdDictionary, dictionary == nil {
         throw FormatError("the segment has no dictionary")
       }
-      return try contexts.decompress(
-        bytes, rawCount: rawLength, dictionary: codec == .zstd ? nil : dictionary)
+      var raw: [UInt8] = []
+      try contexts.withDecompressor { (context) throws(FormatError) in
+        try context.decompress(
+          bytes, into: &raw, rawCount: rawLength, dictionary: codec == .zstd ? nil : dictionary)
+      }
+      return raw
     }
   }
 
@@ -38,8 +42,9 @@ package final class FrameCodecs: Sendable {
   ) throws(FormatError) -> Codec {
     let start = output.count
     let codec: Codec = dictionary == nil ? .zstd : .zstdDictionary
-    let stored = try contexts.compress(
-      bytes, level: level, dictionary: dictionary, appendingTo: &output)
+    let stored = try contexts.withCompressor(level: level, dictionary: dictionary) {
+      (context) throws(FormatError) in try context.compress(bytes, appendingTo: &output)
+    }
     // Less than a sixteenth gained does not pay for decoding.
     guard stored > bytes.byteCount - bytes.byteCount / 16 else { return codec }
     output.removeSubrange(start...)

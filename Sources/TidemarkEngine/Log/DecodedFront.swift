@@ -1,3 +1,5 @@
+// SAFETY: the spans point into `heads`, which never changes and is kept by the front.
+
 /// A frame's heads, decoded; what every read of entries without their values goes through.
 package final class DecodedFront: Sendable {
   package let header: FrameHeader
@@ -5,7 +7,7 @@ package final class DecodedFront: Sendable {
   package let offset: Int
   package let blocks: [BlockEntry]
   /// Raw heads; keys and attributes of `entries` lie in it.
-  package let heads: [UInt8]
+  package let heads: ImmutableBytes
   package let entries: [EntryHead]
   private let labelSets: [[[UInt8]]]
 
@@ -22,7 +24,7 @@ package final class DecodedFront: Sendable {
     self.header = header
     self.offset = offset
     blocks = decoded.blocks
-    heads = decoded.heads
+    heads = ImmutableBytes(copying: decoded.heads)
     var decoder = try HeadsDecoder(decoded.heads.rawSpan, header: header)
     var entries: [EntryHead] = []
     entries.reserveCapacity(header.entryCount)
@@ -41,8 +43,15 @@ package final class DecodedFront: Sendable {
   /// An entry's key.
   @_lifetime(borrow self)
   package func key(of entry: EntryHead) -> RawSpan {
-    // The decoder has checked that the key lies within the heads.
-    heads.rawSpan.extracting(entry.keyStart..<(entry.keyStart + entry.keyLength))
+    slice(entry.keyStart, entry.keyLength)
+  }
+
+  /// Some of the raw heads; the decoder has checked that it lies within them.
+  @_lifetime(borrow self)
+  private func slice(_ start: Int, _ count: Int) -> RawSpan {
+    let bytes = unsafe UnsafeRawBufferPointer(rebasing: heads.buffer[start..<(start + count)])
+    let span = unsafe RawSpan(_unsafeBytes: bytes)
+    return unsafe _overrideLifetime(span, borrowing: self)
   }
 
   /// An entry's labels, in byte order.
@@ -53,8 +62,7 @@ package final class DecodedFront: Sendable {
   /// An entry's encoded attributes; empty for none.
   @_lifetime(borrow self)
   package func attributeBytes(of entry: EntryHead) -> RawSpan {
-    let start = entry.attributesStart
-    return heads.rawSpan.extracting(start..<(start + entry.attributesLength))
+    slice(entry.attributesStart, entry.attributesLength)
   }
 
   /// An entry's attributes.

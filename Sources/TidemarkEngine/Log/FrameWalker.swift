@@ -31,7 +31,7 @@ package struct FrameWalker {
 
   /// The next frame, or why there is none; errors of the system are thrown.
   package mutating func next() throws(FileSystemError) -> Step {
-    do {
+    do throws(LogReadError) {
       let position = offset
       let salt = salt
       let header = try reader.withBytes(
@@ -51,10 +51,11 @@ package struct FrameWalker {
       chain = XXH64.hash(header.encoded(salt: salt, offset: position).rawSpan, seed: chain)
       offset = position + header.totalLength
       return .frame(front)
-    } catch .system(let error) {
-      throw error
-    } catch .format(let reason) {
-      return .invalid(reason: reason)
+    } catch {
+      switch error {
+      case .system(let error): throw error
+      case .format(let reason): return .invalid(reason: reason)
+      }
     }
   }
 
@@ -65,7 +66,7 @@ package struct FrameWalker {
   /// - Returns: what is wrong, with the offset; nil when nothing is.
   package func checkBody(_ front: DecodedFront) throws(FileSystemError) -> (Int, FormatError)? {
     var position = front.offset + FormatConstants.frameHeaderBytes + front.header.frontLength
-    do {
+    do throws(LogReadError) {
       for block in front.blocks {
         let isIntact = try reader.withBytes(at: position, count: block.storedLength) {
           (bytes) throws(FormatError) in
@@ -81,10 +82,11 @@ package struct FrameWalker {
         (bytes) throws(FormatError) in bytes.isZero
       }
       return isZero ? nil : (position, FormatError("bytes in a frame's padding"))
-    } catch .system(let error) {
-      throw error
-    } catch .format(let reason) {
-      return (position, reason)
+    } catch {
+      switch error {
+      case .system(let error): throw error
+      case .format(let reason): return (position, reason)
+      }
     }
   }
 
@@ -100,7 +102,7 @@ package struct FrameWalker {
     var base = start
     let salt = salt
     while base < end {
-      do {
+      do throws(LogReadError) {
         // Headers may straddle two windows, so windows overlap by one header.
         let windowStart = base
         let found: (Int, FrameHeader)? = try reader.withBytes(
@@ -121,10 +123,9 @@ package struct FrameWalker {
           return nil
         }
         if let found { return found }
-      } catch .system(let error) {
-        throw error
       } catch {
-        return nil
+        guard case .system(let error) = error else { return nil }
+        throw error
       }
       base += step
     }
@@ -135,17 +136,16 @@ package struct FrameWalker {
   package func isZero(from start: Int) throws(FileSystemError) -> Bool {
     var position = start
     while position < end {
-      do {
+      do throws(LogReadError) {
         let count = min(128 << 10, end - position)
         let zero = try reader.withBytes(at: position, count: count) {
           (bytes) throws(FormatError) in bytes.isZero
         }
         if !zero { return false }
         position += count
-      } catch .system(let error) {
-        throw error
       } catch {
-        return false
+        guard case .system(let error) = error else { return false }
+        throw error
       }
     }
     return true

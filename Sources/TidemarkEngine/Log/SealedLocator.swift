@@ -109,7 +109,7 @@ package final class SealedLocator: Sendable {
     let offset = section.offset + chunk * FormatConstants.locatorChunkBytes
     var bytes: [UInt8]
     do { bytes = try file.read(count + 8, at: offset) } catch { throw .system(error) }
-    do {
+    do throws(FormatError) {
       let payload = try bytes.rawSpan.slice(0, count)
       let seed = LocatorLayout.seed(segmentID: footer.segmentID, chunk: number)
       guard XXH64.hash(payload, seed: seed) == (try bytes.rawSpan.u64(at: count)) else {

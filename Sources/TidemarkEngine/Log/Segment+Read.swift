@@ -12,17 +12,15 @@ extension Segment {
       let none: [UInt8] = []
       return .success(try body(none.rawSpan))
     }
-    let bytes: [UInt8]
-    let start: Int
-    do {
-      if location.more.isEmpty {
-        bytes = try block(location.first, sequence: sequence, caches: caches)
-        start = location.position
-      } else {
-        bytes = try run(location, sequence: sequence)
-        start = 0
-      }
+    let raw: [UInt8]
+    do throws(TidemarkError) {
+      raw =
+        location.more.isEmpty
+        ? try block(location.first, sequence: sequence, caches: caches)
+        : try run(location, sequence: sequence)
     } catch { return .failure(error) }
+    let bytes = raw
+    let start = location.more.isEmpty ? location.position : 0
     // `location.length` was worked out from the same block lengths that were just checked.
     return .success(try body(bytes.rawSpan.extracting(start..<(start + location.length))))
   }

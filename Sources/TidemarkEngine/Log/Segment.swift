@@ -70,7 +70,7 @@ package final class Segment: Sendable {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       if let codecs = state.codecs { return codecs }
       let file = try open(&state)
-      do {
+      do throws(LogReadError) {
         let header = try SegmentReader.header(file, row: self)
         guard header.storeID == storeID, header.segmentID == id, header.salt == salt else {
           throw LogReadError.format(FormatError("header of another segment"))
@@ -163,7 +163,7 @@ package final class Segment: Sendable {
       if state.table != nil { return nil }
       if let sealed = state.sealed { return sealed }
       let file = try open(&state)
-      do {
+      do throws(LogReadError) {
         let locator = try SegmentReader.locator(
           file, segment: self, length: state.sealedLength ?? 0)
         state.sealed = locator
@@ -171,7 +171,7 @@ package final class Segment: Sendable {
       } catch { throw damage(error, offset: max(0, (state.sealedLength ?? 0) - 1)) }
     }
     if let locator {
-      do { return try sealed(locator) } catch {
+      do throws(LogReadError) { return try sealed(locator) } catch {
         throw damage(error, offset: locator.footer.locatorOffset)
       }
     }

@@ -25,8 +25,9 @@ package final class WindowReader {
       start = offset
     }
     let available = max(0, min(count, start + buffer.count - offset))
+    let bytes = buffer
     do {
-      return try body(try buffer.rawSpan.slice(offset - start, available))
+      return try body(try bytes.rawSpan.slice(offset - start, available))
     } catch { throw .format(error) }
   }
 }

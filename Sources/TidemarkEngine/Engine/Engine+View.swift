@@ -1,0 +1,136 @@
+/// The store as it was after one sequence; what it needs stays until it goes.
+package final class EngineView: Sendable {
+  package let engine: Engine
+  package let sequence: UInt64
+
+  init(_ engine: Engine, sequence: UInt64) {
+    self.engine = engine
+    self.sequence = sequence
+  }
+
+  deinit { engine.unpin(sequence) }
+}
+
+extension Engine {
+  /// A view as of a sequence.
+  /// - Parameter sequence: nil is the newest.
+  /// - Throws: `historyGone` when that is no longer kept.
+  package func view(at sequence: UInt64? = nil) throws(TidemarkError) -> EngineView {
+    let pinned = try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      let wanted = sequence ?? read.visible
+      guard wanted <= read.visible else {
+        throw TidemarkError(
+          .invalidArgument,
+          "sequence \(wanted) is not reached yet; the newest is \(read.visible)")
+      }
+      try Self.checkKept(wanted, read.manifest)
+      read.pins[wanted, default: 0] += 1
+      return wanted
+    }
+    return EngineView(self, sequence: pinned)
+  }
+
+  static func checkKept(_ sequence: UInt64, _ manifest: Manifest) throws(TidemarkError) {
+    guard sequence < manifest.historyFrom, manifest.historyFrom > 1 else { return }
+    throw TidemarkError(
+      .historyGone,
+      "history before sequence \(manifest.historyFrom) is no longer kept; ask for that or later",
+      sequences: manifest.historyFrom...manifest.historyFrom)
+  }
+
+  func unpin(_ sequence: UInt64) {
+    reading.withLock { read in
+      guard let count = read.pins[sequence] else { return }
+      read.pins[sequence] = count > 1 ? count - 1 : nil
+    }
+  }
+
+  /// The entry that was a key's newest at a sequence.
+  /// - Parameters:
+  ///   - newest: the key's newest sequence.
+  ///   - sequence: the view's.
+  /// - Returns: nil when the key had no entry yet.
+  func version(
+    newest: UInt64, at sequence: UInt64
+  ) throws(TidemarkError) -> LogEntry? {
+    var candidate = newest
+    // Links lead strictly downward, so this ends.
+    while true {
+      guard let entry = try linkedEntry(candidate) else { return nil }
+      if candidate <= sequence { return entry }
+      guard entry.head.previous > 0 else { return nil }
+      candidate = entry.head.previous
+    }
+  }
+
+  /// The entry that a link names.
+  /// - Returns: nil when compaction dropped it.
+  /// - Throws: `damaged` when it must be there and is not.
+  func linkedEntry(_ sequence: UInt64) throws(TidemarkError) -> LogEntry? {
+    if let entry = try entryIfKept(at: sequence) { return entry }
+    let manifest = reading.withLock { $0.manifest }
+    if let hole = manifest.damage.first(where: {
+      $0.firstSequence <= sequence && sequence <= $0.lastSequence
+    }) {
+      throw TidemarkError(
+        .damaged, "a version of the key was lost in a damaged part of the log",
+        sequences: hole.firstSequence...hole.lastSequence)
+    }
+    guard sequence <= manifest.historyFrom || sequence <= manifest.droppedThrough else {
+      throw missing(sequence)
+    }
+    return nil
+  }
+
+  /// The entry of a key in a view; nil when the key was absent or deleted then.
+  package func entry(
+    forKey key: RawSpan, in view: EngineView
+  ) throws(TidemarkError) -> LogEntry? {
+    guard let slot = try slot(ofKey: key) else { return nil }
+    if slot.sequence <= view.sequence, slot.isDeleted { return nil }
+    guard let entry = try version(newest: slot.sequence, at: view.sequence),
+      !entry.head.kind.removes
+    else { return nil }
+    return entry
+  }
+
+  /// All versions of a key that are kept, newest first, deletes among them.
+  package func history(
+    ofKey key: RawSpan, upTo sequence: UInt64 = .max
+  ) throws(TidemarkError) -> [LogEntry] {
+    guard let slot = try slot(ofKey: key) else { return [] }
+    var entries: [LogEntry] = []
+    var candidate = slot.sequence
+    while candidate > 0, let entry = try linkedEntry(candidate) {
+      if candidate <= sequence { entries.append(entry) }
+      candidate = entry.head.previous
+    }
+    return entries
+  }
+
+  /// The last sequence whose running maximum of the entries' own times is at or before a date;
+  /// where an entry has none, its commit time counts.
+  package func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
+    let (segments, rows, visible) = reading.withLock { read in
+      (read.segments, read.manifest.segments, read.visible)
+    }
+    var reached = max(reading.withLock { $0.manifest.historyFrom }, 1) - 1
+    for segment in segments {
+      if let row = rows.first(where: { $0.id == segment.id }), row.state == .sealed,
+        let latest = row.latestTime, latest <= date
+      {
+        reached = max(reached, row.lastSequence)
+        continue
+      }
+      var cursor = LogCursor(self, from: max(segment.firstSequence, reached + 1), through: visible)
+      while let entry = try cursor.next() {
+        let time = try entry.attributes().time ?? HybridTime(entry.head.commitTime).timestamp
+        guard time <= date else { return reached }
+        reached = entry.sequence
+      }
+      return reached
+    }
+    return visible
+  }
+}

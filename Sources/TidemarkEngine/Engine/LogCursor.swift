@@ -1,0 +1,97 @@
+/// Walks the entries of the log in sequence order, from whichever kind of segment.
+///
+/// Compacted segments are sorted by key; of those a window of sequences is put in order at a
+/// time, so that every frame is decoded once per window and memory stays bounded.
+package struct LogCursor {
+  private static let window = 65_536
+  private let engine: Engine
+  private var upcoming: UInt64
+  private let through: UInt64
+  private var pending: [LogEntry] = []
+  private var position = 0
+  private let includesRecords: Bool
+
+  /// - Parameters:
+  ///   - first: the first sequence wanted.
+  ///   - through: the last one wanted.
+  ///   - includesRecords: also the engine's own entries.
+  package init(
+    _ engine: Engine, from first: UInt64, through: UInt64, includesRecords: Bool = false
+  ) {
+    self.engine = engine
+    upcoming = max(first, 1)
+    self.through = through
+    self.includesRecords = includesRecords
+  }
+
+  /// The next entry; nil at the end.
+  package mutating func next() throws(TidemarkError) -> LogEntry? {
+    while true {
+      if position < pending.count {
+        position += 1
+        return pending[position - 1]
+      }
+      guard upcoming <= through, try fill() else { return nil }
+    }
+  }
+
+  /// Loads what comes next; false at the end of the log.
+  private mutating func fill() throws(TidemarkError) -> Bool {
+    pending.removeAll(keepingCapacity: true)
+    position = 0
+    try engine.writeStagedForReading()
+    guard let segment = engine.segment(atOrAfter: upcoming) else { return false }
+    let first = max(upcoming, segment.firstSequence)
+    guard first <= through else { return false }
+    if segment.kind == .compacted {
+      try fillWindow(segment, from: first)
+    } else {
+      guard let (record, _) = try segment.frame(holding: first) else {
+        // Beyond what the segment holds so far, or in a gap before the next one.
+        upcoming = max(segment.lastSequence, first) + 1
+        return true
+      }
+      let front = try segment.front(record, caches: engine.caches)
+      for head in front.entries where head.sequence >= first && head.sequence <= through {
+        add(LogEntry(segment: segment, front: front, head: head))
+      }
+      upcoming = front.header.nextSequence
+    }
+    return true
+  }
+
+  private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {
+    let last = min(first + UInt64(Self.window) - 1, segment.lastSequence)
+    for record in try segment.frames() {
+      let front = try segment.front(record, caches: engine.caches)
+      for head in front.entries
+      where head.sequence >= first && head.sequence <= min(last, through) {
+        add(LogEntry(segment: segment, front: front, head: head))
+      }
+    }
+    pending.sort { $0.sequence < $1.sequence }
+    upcoming = last + 1
+  }
+
+  private mutating func add(_ entry: LogEntry) {
+    if includesRecords || entry.head.kind != .record { pending.append(entry) }
+  }
+}
+
+extension Engine {
+  /// Hands staged entries to the kernel, so that the log can be read to its end.
+  func writeStagedForReading() throws(TidemarkError) {
+    guard reading.withLock({ !$0.staged.isEmpty }) else { return }
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try writeStaged(&state, mayCompress: true)
+    }
+  }
+
+  /// The segment that holds a sequence, or the next one after it.
+  func segment(atOrAfter sequence: UInt64) -> Segment? {
+    reading.withLock { read in
+      for segment in read.segments where segment.lastSequence >= sequence { return segment }
+      return nil
+    }
+  }
+}
