@@ -1,5 +1,5 @@
 // The few things that Swift cannot say itself or says differently from system to system: the
-// processor's CRC instructions, and threads.
+// processor's CRC instructions, threads, and directories.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -33,3 +33,13 @@ int ctidemark_thread_start(const char *name, size_t stack_bytes, void (*body)(vo
 void ctidemark_thread_join(ctidemark_thread *thread);
 /// Lets the thread run on and frees the handle.
 void ctidemark_thread_detach(ctidemark_thread *thread);
+
+/// An open directory.
+typedef struct ctidemark_directory ctidemark_directory;
+
+/// Opens a directory. Returns 0 or the system's error number.
+int ctidemark_directory_open(const char *path, ctidemark_directory **directory);
+/// The next name, valid until the next call; null at the end.
+/// Returns 0 or the system's error number.
+int ctidemark_directory_next(ctidemark_directory *directory, const char **name);
+void ctidemark_directory_close(ctidemark_directory *directory);

@@ -45,3 +45,15 @@ extension RawSpan {
     return order != 0 ? order : byteCount - other.byteCount
   }
 }
+
+extension MutableRawSpan {
+  /// Copies bytes to `offset`; there must be room for all of them.
+  package mutating func store(copying bytes: RawSpan, at offset: Int) {
+    precondition(offset >= 0 && bytes.byteCount <= byteCount - offset, "out of bounds")
+    unsafe withUnsafeMutableBytes { target in
+      unsafe bytes.withUnsafeBytes {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: $0)
+      }
+    }
+  }
+}

@@ -1,4 +1,4 @@
-// The C library, in one place. Everything else in the engine imports nothing of the system.
+// The C library is imported in this folder only; the rest of the engine knows no system.
 
 #if canImport(Glibc)
   internal import Glibc

@@ -1,0 +1,94 @@
+/// The operating system's files.
+///
+/// Files are created for their owner only (mode 0600, directories 0700). `sync()` reaches the
+/// drive's platters or cells, not just its cache, as far as the system offers that.
+public struct LocalFileSystem: FileSystem {
+  /// Creates the file system.
+  public init() {}
+
+  public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
+    try perform(.open, path) { () throws(SystemError) in
+      LocalFile(path: path, descriptor: try SystemFiles.open(path, mode))
+    }
+  }
+
+  public func createDirectory(_ path: String) throws(FileSystemError) {
+    try perform(.createDirectory, path) { () throws(SystemError) in
+      try SystemFiles.createDirectory(path)
+    }
+  }
+
+  public func syncDirectory(_ path: String) throws(FileSystemError) {
+    try perform(.syncDirectory, path) { () throws(SystemError) in
+      try SystemFiles.syncDirectory(path)
+    }
+  }
+
+  public func list(_ path: String) throws(FileSystemError) -> [String] {
+    try perform(.list, path) { () throws(SystemError) in
+      try SystemFiles.list(path).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+  }
+
+  public func remove(_ path: String) throws(FileSystemError) {
+    try perform(.remove, path) { () throws(SystemError) in try SystemFiles.remove(path) }
+  }
+
+  public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
+    try perform(.inspect, path) { () throws(SystemError) in
+      try SystemFiles.status(at: path)?.kind
+    }
+  }
+
+  public func lock(
+    _ path: String, owner: [UInt8]
+  ) throws(FileSystemError) -> FileLockOutcome {
+    try perform(.lock, path) { () throws(SystemError) in
+      try LocalFileLock.acquire(path, owner: owner)
+    }
+  }
+
+  public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+    try perform(.bootIdentifier, "") { () throws(SystemError) in
+      let text = try SystemFiles.bootIdentifierText()
+      guard let bytes = parseUUID(text) else {
+        throw SystemError(number: ErrorNumber.inputOutput)
+      }
+      return bytes
+    }
+  }
+
+  private func perform<R>(
+    _ operation: FileSystemError.Operation, _ path: String,
+    _ body: () throws(SystemError) -> R
+  ) throws(FileSystemError) -> R {
+    do throws(SystemError) {
+      return try body()
+    } catch {
+      throw FileSystemError(operation, path: path, number: error.number)
+    }
+  }
+}
+
+/// The sixteen bytes of a UUID's text form; nil when it is none.
+func parseUUID(_ text: [UInt8]) -> [UInt8]? {
+  var bytes: [UInt8] = []
+  var high: UInt8?
+  for character in text where character != UInt8(ascii: "-") {
+    let digit: UInt8
+    switch character {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = character - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = character - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = character - UInt8(ascii: "A") + 10
+    case UInt8(ascii: "\n"), 0: continue
+    default: return nil
+    }
+    if let first = high {
+      bytes.append(first << 4 | digit)
+      high = nil
+    } else {
+      high = digit
+    }
+  }
+  return bytes.count == 16 && high == nil ? bytes : nil
+}

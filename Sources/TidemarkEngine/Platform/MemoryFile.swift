@@ -1,0 +1,71 @@
+internal import Synchronization
+
+/// A file in memory, as those see it who have it open.
+final class MemoryFile: File {
+  /// What all who have the file open share, whether or not it still has a name.
+  final class Content: Sendable {
+    let bytes = Lock(MemoryBytes())
+  }
+
+  let content: Content
+  private let path: String
+  private let isWritable: Bool
+  private let isClosed = Atomic(false)
+
+  init(path: String, content: Content, isWritable: Bool) {
+    self.path = path
+    self.content = content
+    self.isWritable = isWritable
+  }
+
+  func length() throws(FileSystemError) -> Int {
+    try check(.length)
+    return content.bytes.withLock { $0.length }
+  }
+
+  func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int {
+    try check(.read, end: offset, limit: .max)
+    return content.bytes.withLock { $0.read(into: &buffer, at: offset) }
+  }
+
+  func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int {
+    try check(.write, end: offset, limit: MemoryBytes.limit - bytes.byteCount)
+    content.bytes.withLock { $0.write(bytes, at: offset) }
+    return bytes.byteCount
+  }
+
+  func truncate(to length: Int) throws(FileSystemError) {
+    try check(.truncate, end: length)
+    content.bytes.withLock { $0.resize(to: length) }
+  }
+
+  func allocate(to length: Int) throws(FileSystemError) {
+    try check(.allocate, end: length)
+    content.bytes.withLock { if $0.length < length { $0.resize(to: length) } }
+  }
+
+  func sync() throws(FileSystemError) { try check(.sync) }
+
+  func close() { isClosed.store(true, ordering: .relaxed) }
+
+  private func check(
+    _ operation: FileSystemError.Operation, end: Int = 0, limit: Int = MemoryBytes.limit
+  ) throws(FileSystemError) {
+    let isRead =
+      switch operation {
+      case .read, .length, .sync: true
+      default: false
+      }
+    let number: Int32? =
+      if isClosed.load(ordering: .relaxed) || !(isRead || isWritable) {
+        ErrorNumber.badDescriptor
+      } else if end < 0 {
+        ErrorNumber.invalidArgument
+      } else if end > limit {
+        ErrorNumber.fileTooLarge
+      } else {
+        nil
+      }
+    if let number { throw FileSystemError(operation, path: path, number: number) }
+  }
+}

@@ -1,0 +1,183 @@
+/// Files in memory, for stores that need not outlive the process.
+///
+/// It starts with an empty root directory; `/a`, `a` and `a/` are the same path. What is
+/// removed stays readable for those who have it open.
+public final class MemoryFileSystem: FileSystem {
+  private enum Node {
+    case file(MemoryFile.Content)
+    case directory([String: Node])
+  }
+
+  /// Longest path, in components; it bounds the recursion.
+  private static let depthLimit = 64
+
+  private let root = Lock(Node.directory([:]))
+  private let locks = Lock<[ObjectIdentifier: [UInt8]]>([:])
+
+  /// Creates an empty file system.
+  public init() {}
+
+  public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
+    let content = try change(.open, path) { (node) throws(SystemError) in
+      switch (node, mode) {
+      case (.directory, .create), (.file, .create):
+        throw SystemError(number: ErrorNumber.exists)
+      case (.directory, _): throw SystemError(number: ErrorNumber.isADirectory)
+      case (.file(let content), _): return content
+      case (nil, .create):
+        let content = MemoryFile.Content()
+        node = .file(content)
+        return content
+      case (nil, _): throw SystemError(number: ErrorNumber.noEntry)
+      }
+    }
+    return MemoryFile(path: path, content: content, isWritable: mode != .read)
+  }
+
+  public func createDirectory(_ path: String) throws(FileSystemError) {
+    try change(.createDirectory, path) { (node) throws(SystemError) in
+      guard node == nil else { throw SystemError(number: ErrorNumber.exists) }
+      node = .directory([:])
+    }
+  }
+
+  public func syncDirectory(_ path: String) throws(FileSystemError) {
+    _ = try entries(.syncDirectory, path)
+  }
+
+  public func list(_ path: String) throws(FileSystemError) -> [String] {
+    try entries(.list, path).keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  public func remove(_ path: String) throws(FileSystemError) {
+    try change(.remove, path) { (node) throws(SystemError) in
+      guard let found = node else { throw SystemError(number: ErrorNumber.noEntry) }
+      if case .directory(let entries) = found, !entries.isEmpty {
+        throw SystemError(number: ErrorNumber.directoryNotEmpty)
+      }
+      node = nil
+    }
+  }
+
+  public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
+    do throws(FileSystemError) {
+      return try change(.inspect, path) { (node) throws(SystemError) in
+        switch node {
+        case .file: .file
+        case .directory: .directory
+        case nil: nil
+        }
+      }
+    } catch {
+      if [ErrorNumber.noEntry, ErrorNumber.notADirectory].contains(error.number) { return nil }
+      throw error
+    }
+  }
+
+  public func lock(
+    _ path: String, owner: [UInt8]
+  ) throws(FileSystemError) -> FileLockOutcome {
+    let content = try change(.lock, path) { (node) throws(SystemError) in
+      switch node {
+      case .file(let content): return content
+      case .directory: throw SystemError(number: ErrorNumber.isADirectory)
+      case nil:
+        let content = MemoryFile.Content()
+        node = .file(content)
+        return content
+      }
+    }
+    let holder = locks.withLock { locks -> [UInt8]? in
+      if let holder = locks[ObjectIdentifier(content)] { return holder }
+      locks[ObjectIdentifier(content)] = owner
+      return nil
+    }
+    if let holder { return .held(owner: holder) }
+    content.bytes.withLock {
+      $0.resize(to: 0)
+      $0.write(owner.rawSpan, at: 0)
+    }
+    return .acquired(MemoryFileLock(fileSystem: self, content: content))
+  }
+
+  /// All zeros: what is in memory never sees another start of the machine.
+  public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+    [UInt8](repeating: 0, count: 16)
+  }
+
+  fileprivate func unlock(_ content: MemoryFile.Content) {
+    locks.withLock { $0[ObjectIdentifier(content)] = nil }
+  }
+
+  private func entries(
+    _ operation: FileSystemError.Operation, _ path: String
+  ) throws(FileSystemError) -> [String: Node] {
+    try change(operation, path) { (node) throws(SystemError) in
+      switch node {
+      case .directory(let entries): return entries
+      case .file: throw SystemError(number: ErrorNumber.notADirectory)
+      case nil: throw SystemError(number: ErrorNumber.noEntry)
+      }
+    }
+  }
+
+  /// Calls `body` with what stands at a path, to look at, replace or remove.
+  private func change<R>(
+    _ operation: FileSystemError.Operation, _ path: String,
+    _ body: (inout Node?) throws(SystemError) -> R
+  ) throws(FileSystemError) -> R {
+    do throws(SystemError) {
+      let names = path.split(separator: "/").filter { $0 != "." }
+      guard names.count <= Self.depthLimit, !names.contains("..") else {
+        throw SystemError(number: ErrorNumber.invalidArgument)
+      }
+      return try root.withLock { (root) throws(SystemError) in
+        // Taken out while it changes, so that its dictionaries need not be copied.
+        var node: Node? = root
+        root = .directory([:])
+        defer { root = node ?? root }
+        let result = try Self.descend(&node, names[...], body)
+        if node == nil { throw SystemError(number: ErrorNumber.invalidArgument) }
+        return result
+      }
+    } catch {
+      throw FileSystemError(operation, path: path, number: error.number)
+    }
+  }
+
+  private static func descend<R>(
+    _ node: inout Node?, _ names: ArraySlice<Substring>,
+    _ body: (inout Node?) throws(SystemError) -> R
+  ) throws(SystemError) -> R {
+    guard let first = names.first else { return try body(&node) }
+    switch node {
+    case nil: throw SystemError(number: ErrorNumber.noEntry)
+    case .file: throw SystemError(number: ErrorNumber.notADirectory)
+    case .directory(var entries):
+      node = nil
+      defer { node = .directory(entries) }
+      return try descend(&entries[String(first)], names.dropFirst(), body)
+    }
+  }
+}
+
+/// The lock of a file in memory.
+private final class MemoryFileLock: FileLock {
+  private let fileSystem: MemoryFileSystem
+  private let content: MemoryFile.Content
+  private let isReleased = Lock(false)
+
+  init(fileSystem: MemoryFileSystem, content: MemoryFile.Content) {
+    self.fileSystem = fileSystem
+    self.content = content
+  }
+
+  deinit { release() }
+
+  func release() {
+    isReleased.withLock { isReleased in
+      if !isReleased { fileSystem.unlock(content) }
+      isReleased = true
+    }
+  }
+}

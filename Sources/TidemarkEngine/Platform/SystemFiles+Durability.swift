@@ -1,0 +1,96 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+// SAFETY: the calls keep no pointer that they are given.
+
+extension SystemFiles {
+  /// Makes a file's bytes and length durable.
+  static func sync(_ descriptor: Int32) throws(SystemError) {
+    #if canImport(Darwin)
+      try syncAll(descriptor)
+    #else
+      // Leaves out times and the like, but not what is needed to read the bytes again.
+      _ = try retry { fdatasync(descriptor) }
+    #endif
+  }
+
+  /// Makes a file or directory durable with all that is known about it.
+  static func syncAll(_ descriptor: Int32) throws(SystemError) {
+    #if canImport(Darwin)
+      // On Apple's systems fsync leaves the bytes in the drive's cache. F_BARRIERFSYNC, which
+      // only orders them, would be faster but may lose acknowledged writes in a power cut.
+      do throws(SystemError) {
+        _ = try retry { fcntl(descriptor, F_FULLFSYNC) }
+        return
+      } catch {
+        // Network file systems do not know it.
+        guard [ENOTSUP, ENOTTY, EINVAL].contains(error.number) else { throw error }
+      }
+    #endif
+    _ = try retry { fsync(descriptor) }
+  }
+
+  /// Makes a file at least `length` bytes long, with space behind every byte; never shorter.
+  ///
+  /// Where the file system cannot allocate, zeros are written behind the file's end, and holes
+  /// that the file may have before it stay.
+  static func allocate(_ descriptor: Int32, to length: Int) throws(SystemError) {
+    let current = try status(descriptor).length
+    #if canImport(Darwin)
+      guard length > current else { return }
+      var request = fstore_t(
+        fst_flags: UInt32(F_ALLOCATEALL), fst_posmode: F_PEOFPOSMODE, fst_offset: 0,
+        fst_length: off_t(length - current), fst_bytesalloc: 0)
+      do throws(SystemError) {
+        _ = try retry { unsafe fcntl(descriptor, F_PREALLOCATE, &request) }
+        return try truncate(descriptor, to: length)
+      } catch {
+        guard [ENOTSUP, ENOTTY, EINVAL].contains(error.number) else { throw error }
+      }
+    #else
+      guard length > 0 else { return }
+      do throws(SystemError) {
+        return try succeed { posix_fallocate(descriptor, 0, off_t(length)) }
+      } catch {
+        guard [EOPNOTSUPP, ENOSYS, EINVAL].contains(error.number) else { throw error }
+      }
+    #endif
+    try writeZeros(descriptor, from: current, to: length)
+  }
+
+  static func writeZeros(
+    _ descriptor: Int32, from start: Int, to end: Int
+  ) throws(SystemError) {
+    let zeros = [UInt8](repeating: 0, count: 64 << 10)
+    var offset = start
+    while offset < end {
+      let piece = zeros.rawSpan.extracting(first: Swift.min(zeros.count, end - offset))
+      let written = try write(descriptor, piece, at: offset)
+      guard written > 0 else { throw SystemError(number: EIO) }
+      offset += written
+    }
+  }
+
+  /// The text that the system identifies its running since the last start with.
+  static func bootIdentifierText() throws(SystemError) -> [UInt8] {
+    #if canImport(Darwin)
+      var text = [UInt8](repeating: 0, count: 64)
+      var count = text.count
+      _ = try retry { unsafe sysctlbyname("kern.bootsessionuuid", &text, &count, nil, 0) }
+      return Array(text.prefix(count))
+    #else
+      let descriptor = try open("/proc/sys/kernel/random/boot_id", .read)
+      defer { close(descriptor) }
+      var text = [UInt8](repeating: 0, count: 64)
+      let count = try text.withMutableRawSpan { (span) throws(SystemError) in
+        try read(descriptor, into: &span, at: 0)
+      }
+      return Array(text.prefix(count))
+    #endif
+  }
+}

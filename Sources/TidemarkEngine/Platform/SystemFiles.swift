@@ -1,0 +1,227 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+internal import CTidemark
+
+// SAFETY: strings and buffers are passed to calls that do not keep them; a transfer's length is
+// never more than its buffer's; error numbers are read right after the call that set them.
+
+/// A failed system call.
+struct SystemError: Error {
+  /// `errno`.
+  var number: Int32
+}
+
+/// Which file it is, whatever the path.
+struct FileIdentity: Hashable, Sendable {
+  var device: UInt64
+  var node: UInt64
+}
+
+/// The system calls on files that the engine needs, with interruptions seen to.
+enum SystemFiles {
+  /// macOS refuses transfers of 2 GiB and more, Linux cuts them.
+  static let transferBytes = 1 << 30
+
+  static func open(_ path: String, _ mode: FileMode) throws(SystemError) -> Int32 {
+    switch mode {
+    case .read: try open(path, flags: O_RDONLY)
+    case .readWrite: try open(path, flags: O_RDWR)
+    case .create: try open(path, flags: O_RDWR | O_CREAT | O_EXCL)
+    }
+  }
+
+  static func openOrCreate(_ path: String) throws(SystemError) -> Int32 {
+    try open(path, flags: O_RDWR | O_CREAT)
+  }
+
+  /// Opens a regular file. A named pipe is refused rather than waited for.
+  private static func open(_ path: String, flags: Int32) throws(SystemError) -> Int32 {
+    try check(path)
+    let all = flags | O_CLOEXEC | O_NONBLOCK
+    #if canImport(Darwin)
+      let descriptor = try retry { unsafe Darwin.open(path, all, 0o600) }
+    #elseif canImport(Musl)
+      let descriptor = try retry { unsafe Musl.open(path, all, 0o600) }
+    #else
+      let descriptor = try retry { unsafe Glibc.open(path, all, 0o600) }
+    #endif
+    do throws(SystemError) {
+      switch try status(descriptor).kind {
+      case .file: return descriptor
+      case .directory: throw SystemError(number: EISDIR)
+      case .other: throw SystemError(number: EINVAL)
+      }
+    } catch {
+      close(descriptor)
+      throw error
+    }
+  }
+
+  static func close(_ descriptor: Int32) {
+    // Not again after EINTR: on Linux the descriptor is gone then, and may be somebody else's.
+    #if canImport(Darwin)
+      _ = Darwin.close(descriptor)
+    #elseif canImport(Musl)
+      _ = Musl.close(descriptor)
+    #else
+      _ = Glibc.close(descriptor)
+    #endif
+  }
+
+  static func status(
+    _ descriptor: Int32
+  ) throws(SystemError) -> (kind: FileKind, identity: FileIdentity, length: Int) {
+    var info = stat()
+    _ = try retry { unsafe fstat(descriptor, &info) }
+    return describe(info)
+  }
+
+  /// What stands at a path, behind symbolic links; nil when nothing does.
+  static func status(
+    at path: String
+  ) throws(SystemError) -> (kind: FileKind, identity: FileIdentity, length: Int)? {
+    try check(path)
+    var info = stat()
+    do throws(SystemError) {
+      _ = try retry { unsafe stat(path, &info) }
+    } catch {
+      if error.number == ENOENT || error.number == ENOTDIR { return nil }
+      throw error
+    }
+    return describe(info)
+  }
+
+  static func read(
+    _ descriptor: Int32, into buffer: inout MutableRawSpan, at offset: Int
+  ) throws(SystemError) -> Int {
+    try unsafe buffer.withUnsafeMutableBytes { (target) throws(SystemError) in
+      let count = Swift.min(target.count, transferBytes)
+      return try retry { unsafe pread(descriptor, target.baseAddress, count, off_t(offset)) }
+    }
+  }
+
+  static func write(
+    _ descriptor: Int32, _ bytes: RawSpan, at offset: Int
+  ) throws(SystemError) -> Int {
+    try unsafe bytes.withUnsafeBytes { (source) throws(SystemError) in
+      let count = Swift.min(source.count, transferBytes)
+      return try retry { unsafe pwrite(descriptor, source.baseAddress, count, off_t(offset)) }
+    }
+  }
+
+  static func truncate(_ descriptor: Int32, to length: Int) throws(SystemError) {
+    _ = try retry { ftruncate(descriptor, off_t(length)) }
+  }
+
+  static func createDirectory(_ path: String) throws(SystemError) {
+    try check(path)
+    _ = try retry { unsafe mkdir(path, 0o700) }
+  }
+
+  static func syncDirectory(_ path: String) throws(SystemError) {
+    try check(path)
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    #if canImport(Darwin)
+      let descriptor = try retry { unsafe Darwin.open(path, flags) }
+    #elseif canImport(Musl)
+      let descriptor = try retry { unsafe Musl.open(path, flags) }
+    #else
+      let descriptor = try retry { unsafe Glibc.open(path, flags) }
+    #endif
+    defer { close(descriptor) }
+    try syncAll(descriptor)
+  }
+
+  /// Removes a file or an empty directory.
+  static func remove(_ path: String) throws(SystemError) {
+    try check(path)
+    do throws(SystemError) {
+      _ = try retry { unsafe unlink(path) }
+    } catch {
+      // POSIX says EPERM for a directory, Linux says EISDIR.
+      guard error.number == EISDIR || error.number == EPERM else { throw error }
+      do throws(SystemError) {
+        _ = try retry { unsafe rmdir(path) }
+      } catch let second {
+        throw second.number == ENOTDIR ? error : second
+      }
+    }
+  }
+
+  /// The names in a directory, without `.` and `..`, in the system's order.
+  static func list(_ path: String) throws(SystemError) -> [String] {
+    try check(path)
+    var directory: OpaquePointer?
+    try succeed { unsafe ctidemark_directory_open(path, &directory) }
+    defer { unsafe ctidemark_directory_close(directory) }
+    var names: [String] = []
+    while true {
+      var name: UnsafePointer<CChar>?
+      try succeed { unsafe ctidemark_directory_next(directory, &name) }
+      guard let name = unsafe name else { return names }
+      let text = unsafe String(cString: name)
+      if text != ".", text != ".." { names.append(text) }
+    }
+  }
+
+  /// Takes the exclusive lock of an open file.
+  /// - Returns: false when somebody else has it.
+  static func lock(_ descriptor: Int32) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      _ = try retry { flock(descriptor, LOCK_EX | LOCK_NB) }
+      return true
+    } catch {
+      if error.number == EWOULDBLOCK { return false }
+      throw error
+    }
+  }
+
+  static func unlock(_ descriptor: Int32) {
+    _ = flock(descriptor, LOCK_UN)
+  }
+
+  /// Calls until no signal interrupts.
+  @inline(__always)
+  static func retry<N: SignedInteger>(_ call: () -> N) throws(SystemError) -> N {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      let number = errno
+      if number != EINTR { throw SystemError(number: number) }
+    }
+  }
+
+  /// Like ``retry(_:)``, for calls that return an error number.
+  static func succeed(_ call: () -> Int32) throws(SystemError) {
+    while true {
+      let number = call()
+      if number == 0 { return }
+      if number != EINTR { throw SystemError(number: number) }
+    }
+  }
+
+  /// Refuses a path that the system would cut at a zero byte.
+  private static func check(_ path: String) throws(SystemError) {
+    if path.utf8.contains(0) { throw SystemError(number: EINVAL) }
+  }
+
+  private static func describe(
+    _ info: stat
+  ) -> (kind: FileKind, identity: FileIdentity, length: Int) {
+    let identity = FileIdentity(
+      device: UInt64(truncatingIfNeeded: info.st_dev),
+      node: UInt64(truncatingIfNeeded: info.st_ino))
+    let kind: FileKind =
+      switch info.st_mode & S_IFMT {
+      case S_IFREG: .file
+      case S_IFDIR: .directory
+      default: .other
+      }
+    return (kind, identity, Int(info.st_size))
+  }
+}
