@@ -140,9 +140,34 @@ import Testing
   @Test("closing and dropping files gives their descriptors back")
   func descriptors() throws {
     try FileSystemTests.with(.local) { fileSystem, path in
-      for i in 0..<3_000 {
+      var closed: [any File] = []
+      let before = try fileSystem.list("/dev/fd").count
+      for i in 0..<2_000 {
         let file = try fileSystem.open(path + "/a", i == 0 ? .create : .read)
-        if i % 2 == 0 { file.close() }
+        if i % 2 == 0 {
+          file.close()
+          closed.append(file)
+        }
+      }
+      // Other tests open files meanwhile, though few.
+      let after = try fileSystem.list("/dev/fd").count
+      #expect(after - before < 500)
+    }
+  }
+
+  @Test("a closed file does not meet the file that has its descriptor now")
+  func reusedDescriptor() throws {
+    try FileSystemTests.with(.local) { fileSystem, path in
+      let first = try fileSystem.open(path + "/a", .create)
+      first.close()
+      let others = try (0..<50).map { try fileSystem.open(path + "/\($0)", .create) }
+      #expect(
+        FileSystemTests.number { try first.writeFully([1].rawSpan, at: 0) }
+          == ErrorNumber.badDescriptor)
+      first.close()
+      for other in others {
+        let length = try other.length()
+        #expect(length == 0)
       }
     }
   }
