@@ -111,13 +111,19 @@ extension Engine {
             at: location, sequence: sequence, caches: caches,
             { (value) throws(TidemarkError) in try body(value, sequence) }
           ).get()
-        } catch where error.code == .closed && attempt < 2 {
+        } catch {
+          guard attempt < 2, !isCurrent(segment) || error.code == .closed else { throw error }
           continue
         }
       case .nowhere: break
       }
     }
     throw missing(sequence)
+  }
+
+  /// Whether a segment still belongs to the store: compaction may have replaced it.
+  func isCurrent(_ segment: Segment) -> Bool {
+    reading.withLock { read in read.segments.contains { $0 === segment } }
   }
 
   func missing(_ sequence: UInt64) -> TidemarkError {
@@ -163,9 +169,9 @@ extension Engine {
         do {
           if let entry = try segment.head(of: sequence, caches: caches) { return entry }
           // A compaction may just have replaced the segment that was looked at.
-          let now = reading.withLock { $0.segment(covering: sequence)?.id }
-          if now == segment.id { return nil }
-        } catch where error.code == .closed && attempt < 2 {
+          if isCurrent(segment) { return nil }
+        } catch {
+          guard attempt < 2, !isCurrent(segment) || error.code == .closed else { throw error }
           continue
         }
       }

@@ -1,4 +1,102 @@
 extension Engine {
-  /// Writes an index image that covers everything committed so far.
-  package func writeImage() throws(TidemarkError) {}
+  /// Writes an index image that covers everything committed so far, and takes it into use.
+  ///
+  /// Writers and readers go on meanwhile: they see the frozen delta and a fresh one above it.
+  package func writeImage() throws(TidemarkError) {
+    guard let job = try beginImage() else { return }
+    do {
+      // An image must never know an entry that a power cut could take back.
+      try sync(through: job.info.sequence)
+      let image = try write(job)
+      try install(image, job)
+    } catch {
+      writer.withLock { $0.isWritingImage = false }
+      reading.withLock { $0.index.abandonMerge() }
+      try? environment.fileSystem.remove(job.path)
+      throw error
+    }
+  }
+
+  private struct ImageJob {
+    var info: ImageInfo
+    var input: MergeInput
+    var path: String
+    var row: Manifest.Image
+  }
+
+  private func beginImage() throws(TidemarkError) -> ImageJob? {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) -> ImageJob? in
+      try checkWritable(state)
+      guard !state.isWritingImage, state.sequence > 0 else { return nil }
+      try writeStaged(&state, mayCompress: true)
+      let id = state.manifest.nextImageID
+      let sequence = state.sequence
+      let manifest = state.manifest
+      let job = reading.withLock { read -> ImageJob in
+        read.index.freeze()
+        let info = ImageInfo(
+          storeID: manifest.storeID, imageID: id, sequence: sequence,
+          userInfo: read.usage.encoded(),
+          dropTombstonesThrough: max(
+            manifest.droppedThrough, manifest.historyFrom > 1 ? manifest.historyFrom : 0),
+          keepFormerMembers: manifest.historyFrom < sequence)
+        let row = Manifest.Image(id: id, sequence: sequence, length: 0)
+        return ImageJob(
+          info: info, input: read.index.mergeInput(),
+          path: path + "/" + StoreLayout.indexDirectory + "/" + row.fileName, row: row)
+      }
+      state.manifest.nextImageID += 1
+      state.isWritingImage = true
+      state.bytesSinceImage = 0
+      return job
+    }
+  }
+
+  private func write(_ job: ImageJob) throws(TidemarkError) -> Image {
+    let directory = path + "/" + StoreLayout.indexDirectory
+    do {
+      if try environment.fileSystem.kind(job.path) != nil {
+        try environment.fileSystem.remove(job.path)
+      }
+      let file = try environment.fileSystem.open(job.path, .create)
+      defer { file.close() }
+      do throws(IndexError) {
+        try ImageWriter.write(job.input, to: file, info: job.info)
+      } catch { throw describe(error) }
+      try file.sync()
+      try environment.fileSystem.syncDirectory(directory)
+      let opened = try environment.fileSystem.open(job.path, .read)
+      do throws(IndexError) {
+        return try Image(opening: opened)
+      } catch { throw describe(error) }
+    } catch let error as TidemarkError {
+      throw error
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "writing the index image")
+    } catch {
+      throw TidemarkError(.inputOutput, "the index image cannot be written", cause: error)
+    }
+  }
+
+  /// Lists the image in MANIFEST and lets the oldest go.
+  private func install(_ image: Image, _ job: ImageJob) throws(TidemarkError) {
+    var gone: [Manifest.Image] = []
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      var row = job.row
+      row.length = image.length
+      manifest.images.append(row)
+      while manifest.images.count > 2 { gone.append(manifest.images.removeFirst()) }
+      try updateManifest(manifest, &state)
+      state.isWritingImage = false
+      try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+        do throws(IndexError) { try read.index.install(image) } catch { throw describe(error) }
+      }
+    }
+    for old in gone {
+      try? environment.fileSystem.remove(
+        path + "/" + StoreLayout.indexDirectory + "/" + old.fileName)
+    }
+  }
 }

@@ -183,3 +183,16 @@ package final class Segment: Sendable {
     }
   }
 }
+
+extension Segment {
+  /// Bytes of the file that are in use: the sealed length, or where the frames end so far.
+  package func usedLength() throws(FileSystemError) -> Int {
+    if let sealed = state.withLock({ $0.sealedLength }) { return sealed }
+    let table = table()
+    guard let last = table?.blocks.last, let frame = table?.frames.last else {
+      guard let frame = table?.frames.last else { return FormatConstants.segmentHeaderBytes }
+      return Int(frame.offset) + FormatConstants.frameHeaderBytes
+    }
+    return max(Int(last.offset) + Int(last.storedLength), Int(frame.offset))
+  }
+}

@@ -40,7 +40,7 @@ extension File {
     while done < bytes.byteCount {
       let rest = bytes.extracting(droppingFirst: done)
       let count = try write(rest, at: offset + done)
-      guard count >= 0, count <= rest.byteCount else {
+      guard count > 0, count <= rest.byteCount else {
         throw FileSystemError(.write, path: "", number: ErrorNumber.inputOutput)
       }
       done += count

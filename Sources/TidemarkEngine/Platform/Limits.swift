@@ -57,10 +57,22 @@ package enum Limits {
 
   /// Longest torn tail that is copied into quarantine.
   package static let quarantineBytes = 64 << 20
+  /// Raw bytes that a compaction holds in memory at a time.
+  package static let compactionUnitBytes = 64 << 20
+  /// Raw bytes of a value block in the default layout of compacted segments.
+  package static let smallBlockBytes = 1 << 10
+  /// A dictionary is trained for segments with at least this many bytes of values.
+  package static let dictionaryFromBytes = 1 << 20
+  /// About how many bytes of values a dictionary is trained on.
+  package static let dictionarySampleBytes = 2 << 20
+  /// Size of a trained dictionary.
+  package static let trainedDictionaryBytes = 16 << 10
   /// Torn tails kept in quarantine.
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.
   package static let epochs = 4_096
+  /// Closing writes an image once this many entries have come since the last one.
+  package static let imageOnCloseEntries = 1_024
   /// Segments in a store.
   package static let segments = 65_536
   /// Index images listed in MANIFEST.

@@ -111,8 +111,9 @@ import TidemarkEngine
     let wide: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, (31 - 10) << 3, 0x01, 0x00, 0x00]
     let narrow: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, (27 - 10) << 3, 0x01, 0x00, 0x00]
     let old: [UInt8] = [0x27, 0xB5, 0x2F, 0xFD, 0x00, 0x58, 0x01, 0x00, 0x00]
-    for bytes in [wide, old, Array("{\"key\": 1}".utf8)] {
-      #expect(throws: FormatError.self) { try decode(bytes, feed: 100, limit: 100) }
+    #expect(throws: FormatError.self) { try decode(wide, feed: 100, limit: 100) }
+    for bytes in [old, Array("{\"key\": 1}".utf8)] {
+      #expect(throws: FormatError("no zstd frame")) { try decode(bytes, feed: 3, limit: 100) }
     }
     #expect(try decode(narrow, feed: 100, limit: 100) == [])
   }

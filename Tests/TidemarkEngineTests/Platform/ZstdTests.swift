@@ -198,6 +198,11 @@ import TidemarkEngine
     }
     for thread in threads { thread.join() }
     #expect(failures.withLock { $0 } == 0)
-    #expect(contexts.idleCount >= 2 && contexts.idleCount <= 4)
+    func use(_ depth: Int) {
+      if depth > 0 { contexts.withDecompressor { _ in use(depth - 1) } }
+      if depth > 0 { contexts.withCompressor(level: Int32(depth)) { _ in use(depth - 1) } }
+    }
+    use(4)
+    #expect(contexts.idleCount == 4)
   }
 }

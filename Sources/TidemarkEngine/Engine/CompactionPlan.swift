@@ -1,0 +1,40 @@
+/// Which segments are rewritten together, oldest first.
+struct CompactionPlan {
+  /// Input segments of one step of MANIFEST.
+  struct Group: Sendable {
+    var segments: [Segment]
+    /// Raw bytes of keys and values in it, as MANIFEST knows them.
+    var rawBytes: Int
+  }
+
+  private(set) var groups: [Group] = []
+
+  /// - Parameters:
+  ///   - segments: all segments by first sequence; the active one is left out.
+  ///   - rows: what MANIFEST says of them.
+  init(_ segments: [Segment], rows: [Manifest.Segment]) {
+    var open = Group(segments: [], rawBytes: 0)
+    for segment in segments {
+      guard let row = rows.first(where: { $0.id == segment.id }), row.state == .sealed else {
+        continue
+      }
+      if !open.segments.isEmpty, open.rawBytes + row.rawBytes > Limits.compactionUnitBytes {
+        groups.append(open)
+        open = Group(segments: [], rawBytes: 0)
+      }
+      open.segments.append(segment)
+      open.rawBytes += row.rawBytes
+    }
+    if !open.segments.isEmpty { groups.append(open) }
+  }
+}
+
+/// New segments that are ready to take the place of old ones.
+struct CompactionSwap: Sendable {
+  var inputs: [Segment]
+  var rows: [Manifest.Segment]
+  /// Superseded bytes of every row.
+  var superseded: [Int]
+  /// The highest tombstone that was dropped.
+  var droppedThrough: UInt64
+}

@@ -1,0 +1,37 @@
+/// What a compaction is to do.
+package struct CompactionOptions: Sendable {
+  /// Drops all superseded history, whatever the retention.
+  package var dropHistory = false
+  /// Packs everything it rewrites into blocks of 16 KiB: least space, slower single reads.
+  package var dense = false
+  /// Only says what would be dropped.
+  package var dryRun = false
+
+  package init(dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false) {
+    self.dropHistory = dropHistory
+    self.dense = dense
+    self.dryRun = dryRun
+  }
+}
+
+/// What a compaction has done.
+package struct CompactionReport: Sendable, Hashable {
+  package var segmentsBefore = 0
+  package var segmentsAfter = 0
+  /// Of the log.
+  package var bytesBefore = 0
+  package var bytesAfter = 0
+  package var droppedEntries = 0
+  package var droppedTombstones = 0
+  package var historyFrom: UInt64 = 1
+}
+
+/// What may go: everything superseded at or below the floor.
+struct CompactionFloor: Sendable {
+  /// Views at or above it stay answerable.
+  var sequence: UInt64
+  /// Of every key at most this many versions stay.
+  var versionsPerKey: UInt32?
+  /// Whether anything may go at all.
+  var drops: Bool { sequence > 0 || versionsPerKey != nil }
+}

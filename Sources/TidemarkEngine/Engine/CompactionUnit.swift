@@ -1,0 +1,307 @@
+/// Rewrites one group of segments: decides what stays, sorts it by key and sequence, writes it.
+struct CompactionUnit {
+  struct Outcome {
+    var droppedEntries = 0
+    var droppedTombstones = 0
+    var swap: CompactionSwap?
+  }
+
+  /// An entry that stays, with its value's place in the arena.
+  private struct Kept {
+    var front: DecodedFront
+    var head: EntryHead
+    var valueStart: Int
+    var created: UInt64
+    var isSuperseded: Bool
+  }
+
+  private let engine: Engine
+  private let group: CompactionPlan.Group
+  private let floor: CompactionFloor
+  private let options: CompactionOptions
+  private let caches = LogCaches(blockBytes: 4 << 20, frontBytes: 0)
+
+  init(
+    _ engine: Engine, _ group: CompactionPlan.Group, floor: CompactionFloor,
+    options: CompactionOptions
+  ) {
+    self.engine = engine
+    self.group = group
+    self.floor = floor
+    self.options = options
+  }
+
+  func run() throws(TidemarkError) -> Outcome {
+    var outcome = Outcome()
+    var swap = CompactionSwap(inputs: group.segments, rows: [], superseded: [], droppedThrough: 0)
+    var written: [String] = []
+    do {
+      for window in try windows() {
+        let kept = try survivors(of: window, &outcome, &swap)
+        if options.dryRun || kept.items.isEmpty { continue }
+        let row = try write(kept, covering: window.range, &written)
+        swap.rows.append(row)
+        swap.superseded.append(kept.superseded)
+      }
+      // One compacted segment that loses nothing has nothing to gain either.
+      let isSettled =
+        group.segments.count == 1 && group.segments[0].kind == .compacted
+        && outcome.droppedEntries + outcome.droppedTombstones == 0 && !options.dense
+      if isSettled || options.dryRun {
+        for path in written { try? engine.environment.fileSystem.remove(path) }
+        return outcome
+      }
+      do {
+        try engine.environment.fileSystem.syncDirectory(
+          engine.path + "/" + StoreLayout.logDirectory)
+      } catch { throw TidemarkError(error, while: "compacting the log") }
+    } catch {
+      for path in written { try? engine.environment.fileSystem.remove(path) }
+      throw error
+    }
+    outcome.swap = swap
+    return outcome
+  }
+
+  // MARK: Windows
+
+  /// A run of frames that is rewritten into one segment.
+  private struct Window {
+    var frames: [(Segment, FrameRecord)] = []
+    var range: ClosedRange<UInt64>
+  }
+
+  /// Cuts the group into windows whose raw bytes fit into memory. A compacted segment is not
+  /// cut, since its frames are not in sequence order; it was made to fit.
+  private func windows() throws(TidemarkError) -> [Window] {
+    var windows: [Window] = []
+    var open = Window(range: group.segments[0].range)
+    var raw = 0
+    var next = group.segments[0].firstSequence
+    for segment in group.segments {
+      for record in try segment.frames() {
+        open.frames.append((segment, record))
+        guard segment.kind == .appended, group.rawBytes > Limits.compactionUnitBytes else {
+          continue
+        }
+        let front = try segment.front(record, caches: caches)
+        raw += front.blocks.reduce(front.header.headsRawLength) { $0 + $1.rawLength }
+        guard raw >= Limits.compactionUnitBytes else { continue }
+        let last = front.header.nextSequence - 1
+        open.range = next...last
+        windows.append(open)
+        next = last + 1
+        open = Window(range: next...max(next, segment.lastSequence))
+        raw = 0
+      }
+    }
+    guard let last = group.segments.last else { return windows }
+    if !open.frames.isEmpty {
+      open.range = next...max(next, last.lastSequence)
+      windows.append(open)
+    }
+    return windows
+  }
+
+  // MARK: What stays
+
+  private struct Survivors {
+    var items: [Kept] = []
+    var values: [UInt8] = []
+    var superseded = 0
+    var latestTime: Timestamp?
+    var rawBytes = 0
+  }
+
+  private func survivors(
+    of window: Window, _ outcome: inout Outcome, _ swap: inout CompactionSwap
+  ) throws(TidemarkError) -> Survivors {
+    var kept = Survivors()
+    for (segment, record) in window.frames {
+      let front = try segment.front(record, caches: caches)
+      for head in front.entries {
+        let fate = try fate(of: head, key: front.key(of: head))
+        switch fate {
+        case .dropped:
+          outcome.droppedEntries += 1
+        case .droppedTombstone:
+          outcome.droppedTombstones += 1
+          swap.droppedThrough = max(swap.droppedThrough, head.sequence)
+        case .kept(let created, let isSuperseded):
+          var item = Kept(
+            front: front, head: head, valueStart: kept.values.count, created: created,
+            isSuperseded: isSuperseded)
+          if head.hasValue, !options.dryRun {
+            item.valueStart = kept.values.count
+            try copyValue(of: head, in: segment, to: &kept.values)
+          }
+          if isSuperseded { kept.superseded += head.keyLength + head.valueLength + 16 }
+          kept.rawBytes += head.keyLength + head.valueLength
+          kept.items.append(item)
+        }
+      }
+    }
+    // Views by date look at the latest time of a segment: dropped entries count on.
+    let rows = engine.reading.withLock { $0.manifest.segments }
+    for segment in group.segments {
+      guard let time = rows.first(where: { $0.id == segment.id })?.latestTime else { continue }
+      kept.latestTime = max(kept.latestTime ?? time, time)
+    }
+    return kept
+  }
+
+  private func copyValue(
+    of head: EntryHead, in segment: Segment, to values: inout [UInt8]
+  ) throws(TidemarkError) {
+    guard let location = try segment.locate(head.sequence) else {
+      throw engine.missing(head.sequence)
+    }
+    let copied: Result<Void, TidemarkError> = segment.withValue(
+      at: location, sequence: head.sequence, caches: caches
+    ) { (value) throws(Never) in values.append(copying: value) }
+    try copied.get()
+  }
+
+  private enum Fate {
+    case kept(created: UInt64, isSuperseded: Bool)
+    case dropped
+    case droppedTombstone
+  }
+
+  private func fate(of head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
+    guard head.kind != .record else { return try fateOfRecord(head, key: key) }
+    let slot = try engine.slot(ofKey: key)
+    let newest = slot?.sequence ?? 0
+    let isNewest = newest == head.sequence
+    guard floor.drops else {
+      return .kept(created: head.created, isSuperseded: !isNewest || head.kind.removes)
+    }
+    // A key that the index has forgotten was deleted at or below the floor.
+    guard newest > 0 else {
+      guard head.sequence <= floor.sequence else {
+        return .kept(created: head.created, isSuperseded: true)
+      }
+      return head.kind.removes ? .droppedTombstone : .dropped
+    }
+    let needed = try isNeeded(head, newest: newest)
+    guard needed else { return head.kind.removes ? .droppedTombstone : .dropped }
+    if head.kind.removes, head.sequence <= floor.sequence { return .droppedTombstone }
+    return .kept(
+      created: try created(head), isSuperseded: !isNewest || head.kind.removes)
+  }
+
+  /// Whether an entry is the newest of its key, or one that a view at the floor or later, the
+  /// count of versions, or a touch still needs.
+  private func isNeeded(_ head: EntryHead, newest: UInt64) throws(TidemarkError) -> Bool {
+    if newest == head.sequence { return true }
+    var candidate = newest
+    var versions: UInt32 = 0
+    // From the newest down: everything above the floor, and the first at or below it.
+    while candidate > 0, let entry = try engine.linkedEntry(candidate) {
+      versions += 1
+      let isLast =
+        candidate <= floor.sequence || (floor.versionsPerKey.map { versions >= $0 } ?? false)
+      if candidate == head.sequence { return true }
+      if entry.head.kind == .touch, entry.head.valueSequence == head.sequence { return true }
+      if isLast { return false }
+      candidate = entry.head.previous
+    }
+    return false
+  }
+
+  /// Commit time of the oldest version since the key was last absent, for a survivor whose
+  /// older versions go.
+  private func created(_ head: EntryHead) throws(TidemarkError) -> UInt64 {
+    if head.created != 0 || head.kind.removes { return head.created }
+    var oldest: UInt64 = 0
+    var candidate = head.previous
+    while candidate > 0, let entry = try engine.entryIfKept(at: candidate),
+      !entry.head.kind.removes
+    {
+      oldest = entry.head.created != 0 ? entry.head.created : entry.head.commitTime
+      if entry.head.created != 0 { break }
+      candidate = entry.head.previous
+    }
+    return oldest
+  }
+
+  /// Of the engine's records the newest of every kind and key stays.
+  private func fateOfRecord(_ head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
+    .kept(created: 0, isSuperseded: false)
+  }
+
+  // MARK: Writing
+
+  private func write(
+    _ kept: Survivors, covering range: ClosedRange<UInt64>, _ written: inout [String]
+  ) throws(TidemarkError) -> Manifest.Segment {
+    var items = kept.items
+    items.sort { a, b in
+      let order = a.front.key(of: a.head).compare(to: b.front.key(of: b.head))
+      return order != 0 ? order < 0 : a.head.sequence < b.head.sequence
+    }
+    let row = try newRow(range)
+    written.append(engine.path + "/" + StoreLayout.logDirectory + "/" + row.fileName)
+    do {
+      var writer = try CompactedSegmentWriter(
+        creating: row, storeID: engine.storeID, storePath: engine.path,
+        fileSystem: engine.environment.fileSystem, contexts: engine.contexts,
+        layout: layout(kept))
+      for item in items {
+        let head = item.head
+        var entry = FrameBuilder.Entry(
+          kind: head.kind, endsBatch: head.endsBatch, sequence: head.sequence,
+          commitTime: head.commitTime)
+        entry.previous = head.previous
+        entry.valueSequence = head.valueSequence
+        entry.created = item.created
+        let end = item.valueStart + head.valueLength
+        try writer.add(
+          entry: entry, key: item.front.key(of: head),
+          value: head.hasValue ? kept.values.rawSpan.extracting(item.valueStart..<end) : nil,
+          attributes: item.front.attributeBytes(of: head), labels: item.front.labels(of: head))
+      }
+      return try writer.finish(lastSequence: range.upperBound, latestTime: kept.latestTime)
+    } catch {
+      throw engine.describe(error)
+    }
+  }
+
+  private func newRow(_ range: ClosedRange<UInt64>) throws(TidemarkError) -> Manifest.Segment {
+    let random = engine.environment.random
+    let id = engine.writer.withLock { state in
+      defer { state.manifest.nextSegmentID += 1 }
+      return state.manifest.nextSegmentID
+    }
+    return Manifest.Segment(
+      id: id, state: .active, kind: .compacted, salt: UInt32(truncatingIfNeeded: random.next()),
+      firstSequence: range.lowerBound)
+  }
+
+  /// The default keeps a cold get cheap: small blocks with a dictionary. Dense is for space.
+  private func layout(_ kept: Survivors) -> SegmentLayout {
+    if options.dense {
+      return SegmentLayout(
+        blockTarget: Limits.blockBytes, level: FrameCodecs.denseLevel, dictionary: nil)
+    }
+    return SegmentLayout(
+      blockTarget: Limits.smallBlockBytes, level: FrameCodecs.denseLevel,
+      dictionary: trainedDictionary(kept))
+  }
+
+  /// A dictionary from values spread over the unit; none when there is too little to learn from.
+  private func trainedDictionary(_ kept: Survivors) -> [UInt8]? {
+    guard kept.values.count >= Limits.dictionaryFromBytes else { return nil }
+    var samples: [UInt8] = []
+    var sizes: [Int] = []
+    let step = max(1, kept.values.count / Limits.dictionarySampleBytes)
+    for (i, item) in kept.items.enumerated() where i % step == 0 {
+      let length = min(item.head.valueLength, Limits.smallBlockBytes * 2)
+      guard length >= 8 else { continue }
+      samples.append(contentsOf: kept.values[item.valueStart..<(item.valueStart + length)])
+      sizes.append(length)
+    }
+    return ZstdDictionary.trainDictionary(
+      samples: samples, sampleSizes: sizes, capacity: Limits.trainedDictionaryBytes)
+  }
+}

@@ -1,0 +1,174 @@
+extension Engine {
+  /// Rewrites the log: drops what the retention does not keep, merges small segments, sorts
+  /// and recompresses.
+  ///
+  /// Order, so that a crash at any point leaves a store that is right: MANIFEST says from where
+  /// history is kept; an image that no longer knows dropped tombstones is written; then the
+  /// segments are replaced, oldest first, each group in one step of MANIFEST, and files go
+  /// only after that.
+  @discardableResult
+  package func compact(
+    _ options: CompactionOptions = CompactionOptions()
+  ) throws(TidemarkError) -> CompactionReport {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard !state.isCompacting else {
+        throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
+      }
+      state.isCompacting = true
+    }
+    defer { writer.withLock { $0.isCompacting = false } }
+    if !options.dryRun {
+      try markUnclean()
+      try sealSegments()
+      try flush()
+    }
+    var report = CompactionReport()
+    let floor = try compactionFloor(options)
+    if floor.drops, !options.dryRun { try raiseHistoryFrom(floor) }
+    try measureLog { (segments, bytes) in
+      report.segmentsBefore = segments
+      report.bytesBefore = bytes
+    }
+    let plan = reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
+    for group in plan.groups {
+      let unit = CompactionUnit(self, group, floor: floor, options: options)
+      let outcome = try unit.run()
+      report.droppedEntries += outcome.droppedEntries
+      report.droppedTombstones += outcome.droppedTombstones
+      if let swap = outcome.swap, !options.dryRun { try replace(swap) }
+    }
+    try measureLog { (segments, bytes) in
+      report.segmentsAfter = segments
+      report.bytesAfter = bytes
+    }
+    report.historyFrom = reading.withLock { $0.manifest.historyFrom }
+    return report
+  }
+
+  private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {
+    let segments = reading.withLock { $0.segments }
+    var bytes = 0
+    do { for segment in segments { bytes += try segment.usedLength() } } catch {
+      throw TidemarkError(error, while: "looking at the log")
+    }
+    body(segments.count, bytes)
+  }
+
+  /// From here on a crash leaves files behind, which only an unclean opening clears away.
+  func markUnclean() throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      guard state.manifest.isClosedCleanly else { return }
+      var manifest = state.manifest
+      manifest.isClosedCleanly = false
+      try updateManifest(manifest, &state)
+    }
+  }
+
+  /// What the retention, or the options, let go.
+  private func compactionFloor(
+    _ options: CompactionOptions
+  ) throws(TidemarkError) -> CompactionFloor {
+    let (retention, needed) = reading.withLock { ($0.manifest.retention, floor($0)) }
+    if options.dropHistory { return CompactionFloor(sequence: needed) }
+    var floor = CompactionFloor(sequence: 0, versionsPerKey: retention.versionsPerKey)
+    if let age = retention.ageSeconds {
+      floor.sequence = max(floor.sequence, try lastSequence(olderThan: age))
+    }
+    if let bytes = retention.bytes {
+      floor.sequence = max(floor.sequence, try lastSequence(toKeep: bytes))
+    }
+    floor.sequence = min(floor.sequence, needed)
+    return floor
+  }
+
+  /// The last sequence committed more than `age` seconds ago.
+  private func lastSequence(olderThan age: UInt64) throws(TidemarkError) -> UInt64 {
+    let now = environment.clock.now()
+    let limit = Timestamp(seconds: now.seconds - Int64(clamping: age))
+    var reached: UInt64 = 0
+    let segments = reading.withLock { $0.segments }
+    for segment in segments {
+      var isPast = false
+      for record in try segment.frames() {
+        let front = try segment.front(record, caches: caches)
+        for head in front.entries {
+          if HybridTime(head.commitTime).timestamp <= limit {
+            reached = max(reached, head.sequence)
+          } else {
+            isPast = true
+          }
+        }
+        if isPast, segment.kind == .appended { break }
+      }
+      if isPast { break }
+    }
+    return reached
+  }
+
+  /// The sequence below which superseded entries go so that the log fits into `bytes`.
+  private func lastSequence(toKeep bytes: UInt64) throws(TidemarkError) -> UInt64 {
+    let status = try status()
+    var excess = status.bytes.log - Int(clamping: bytes)
+    var reached: UInt64 = 0
+    for segment in status.segments where excess > 0 {
+      excess -= segment.supersededBytes
+      reached = segment.lastSequence
+    }
+    return reached
+  }
+
+  /// Says from where history is kept, and makes an image that fits: without it, deleted keys
+  /// whose tombstones go could rise from an older one.
+  private func raiseHistoryFrom(_ floor: CompactionFloor) throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      let kept = floor.versionsPerKey == nil ? floor.sequence : state.durable
+      guard kept > manifest.historyFrom else { return }
+      manifest.historyFrom = kept
+      try updateManifest(manifest, &state)
+    }
+    try writeImage()
+  }
+
+  /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
+  private func replace(_ swap: CompactionSwap) throws(TidemarkError) {
+    var goneImages: [Manifest.Image] = []
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      let inputs = Set(swap.inputs.map(\.id))
+      guard let position = manifest.segments.firstIndex(where: { inputs.contains($0.id) }) else {
+        return
+      }
+      manifest.segments.removeAll { inputs.contains($0.id) }
+      manifest.segments.insert(contentsOf: swap.rows, at: position)
+      manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
+      let newDropped = manifest.droppedThrough
+      goneImages = manifest.images.filter { $0.sequence < newDropped }
+      manifest.images.removeAll { $0.sequence < newDropped }
+      try updateManifest(manifest, &state)
+      let outputs = swap.rows.map { row in
+        Segment(
+          row, storeID: manifest.storeID, storePath: path,
+          fileSystem: environment.fileSystem, contexts: contexts)
+      }
+      reading.withLock { read in
+        let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
+        read.segments.removeAll { inputs.contains($0.id) }
+        read.segments.insert(contentsOf: outputs, at: place)
+        for id in inputs { read.usage.supersededBytes[id] = nil }
+        for (row, superseded) in zip(swap.rows, swap.superseded) {
+          read.usage.supersededBytes[row.id] = superseded
+        }
+      }
+    }
+    // A file that cannot be removed now is a leftover, which the next opening clears away.
+    for segment in swap.inputs { try? environment.fileSystem.remove(path + "/" + segment.fileName) }
+    for image in goneImages {
+      try? environment.fileSystem.remove(
+        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/// What to scan for.
+package struct ScanQuery: Sendable {
+  package enum Order: Sendable, Hashable { case key, sequence, time }
+
+  package var from = KeyBound.start
+  package var upTo = KeyBound.end
+  package var labels = LabelQuery()
+  package var order = Order.key
+  package var descending = false
+
+  package init() {}
+
+  /// All keys that begin with a prefix.
+  package init(prefix: [UInt8]) {
+    from = prefix.isEmpty ? .start : .including(prefix)
+    upTo = prefix.isEmpty ? .end : .afterPrefix(prefix)
+  }
+}
+
+/// One key that a scan has found.
+package struct ScanRow: Sendable {
+  package var key: [UInt8]
+  /// Of the key's newest entry in the scan's view.
+  package var sequence: UInt64
+  package var isTouch: Bool
+}
+
+/// How far a scan has come: enough to go on with it later.
+package enum ScanPosition: Sendable, Hashable {
+  case start
+  case key([UInt8])
+  case sequence(UInt64)
+  case time(Timestamp, UInt64)
+}
+
+/// A scan over one view, in pages, so that no lock is held for long.
+package final class EngineScan {
+  private let engine: Engine
+  private let query: ScanQuery
+  private let view: EngineView
+  /// Behind the last row that was returned.
+  package private(set) var position: ScanPosition
+  private var page = KeyPage()
+  private var resumption: KeyBound?
+  private var isAtEnd = false
+  /// In orders other than the key's: all rows, in order.
+  private var sorted: [(row: ScanRow, time: Timestamp)]?
+  private var nextSorted = 0
+
+  /// - Parameters:
+  ///   - query: what to scan for.
+  ///   - view: the state to scan.
+  ///   - after: where an earlier scan of the same query stopped.
+  package init(
+    _ engine: Engine, _ query: ScanQuery, view: EngineView, after: ScanPosition = .start
+  ) {
+    self.engine = engine
+    self.query = query
+    self.view = view
+    position = after
+    if case .key(let key) = after { resumption = .excluding(key) }
+  }
+
+  /// The next rows.
+  /// - Returns: up to `limit`; none at the end.
+  package func nextPage(limit: Int) throws(TidemarkError) -> [ScanRow] {
+    query.order == .key ? try nextInKeyOrder(limit: limit) : try nextSorted(limit: limit)
+  }
+
+  private func nextInKeyOrder(limit: Int) throws(TidemarkError) -> [ScanRow] {
+    var rows: [ScanRow] = []
+    while rows.isEmpty, !isAtEnd {
+      let first = query.descending ? query.upTo : query.from
+      let last = query.descending ? query.from : query.upTo
+      let start = resumption ?? first
+      let isPast = try engine.withIndex { (read) throws(IndexOrStoreError) -> Bool in
+        if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
+        let isPast = read.visible != view.sequence
+        do {
+          isAtEnd =
+            query.labels.isEmpty
+            ? try read.index.page(
+              from: start, upTo: last, descending: query.descending, limit: limit,
+              includeDeleted: isPast, into: &page)
+            : try read.index.page(
+              matching: query.labels, from: start, upTo: last, descending: query.descending,
+              limit: limit, includeFormer: isPast, into: &page)
+        } catch { throw .index(error) }
+        return isPast
+      }
+      for i in 0..<page.count {
+        let key = page.key(at: i)
+        if let row = try row(key, page.slot(at: i), isPast: isPast) { rows.append(row) }
+      }
+      resumption = page.resumption
+    }
+    if let last = rows.last { position = .key(last.key) }
+    return rows
+  }
+
+  /// The row of a key in this view; nil when it does not belong there.
+  private func row(
+    _ key: RawSpan, _ slot: Slot, isPast: Bool
+  ) throws(TidemarkError) -> ScanRow? {
+    guard isPast else {
+      return ScanRow(
+        key: [UInt8](copying: key), sequence: slot.sequence, isTouch: slot.size.isTouched)
+    }
+    if slot.sequence <= view.sequence {
+      guard !slot.isDeleted else { return nil }
+      if !query.labels.isEmpty {
+        let labels = try engine.withIndex { (read) throws(IndexOrStoreError) -> [[UInt8]] in
+          do { return try read.index.labelTable.labels(ofSet: slot.labelSet) } catch {
+            throw .index(error)
+          }
+        }
+        guard query.labels.matches(labels) else { return nil }
+      }
+      return ScanRow(
+        key: [UInt8](copying: key), sequence: slot.sequence, isTouch: slot.size.isTouched)
+    }
+    guard let entry = try engine.version(newest: slot.sequence, at: view.sequence),
+      !entry.head.kind.removes
+    else { return nil }
+    if !query.labels.isEmpty {
+      let labels = try engine.info(entry).labels
+      guard query.labels.matches(labels) else { return nil }
+    }
+    return ScanRow(
+      key: [UInt8](copying: key), sequence: entry.sequence, isTouch: entry.head.kind == .touch)
+  }
+
+  /// Gathers all rows once and sorts them.
+  private func nextSorted(limit: Int) throws(TidemarkError) -> [ScanRow] {
+    let rows = try sorted ?? gather()
+    sorted = rows
+    let end = min(nextSorted + limit, rows.count)
+    let page = rows[nextSorted..<end].map(\.row)
+    nextSorted = end
+    if let last = page.last, end > 0 {
+      position =
+        query.order == .sequence
+        ? .sequence(last.sequence) : .time(rows[end - 1].time, last.sequence)
+    }
+    return page
+  }
+
+  private func gather() throws(TidemarkError) -> [(row: ScanRow, time: Timestamp)] {
+    var byKey = query
+    byKey.order = .key
+    byKey.descending = false
+    let scan = EngineScan(engine, byKey, view: view)
+    var rows: [(row: ScanRow, time: Timestamp)] = []
+    while true {
+      let page = try scan.nextPage(limit: 1024)
+      if page.isEmpty { break }
+      for row in page { rows.append((row, Timestamp(seconds: 0))) }
+    }
+    // In sequence order heads lie together, so that each frame is decoded about once.
+    rows.sort { $0.row.sequence < $1.row.sequence }
+    if query.order == .time {
+      for i in rows.indices {
+        let info = try engine.info(try engine.entry(at: rows[i].row.sequence))
+        rows[i].time = info.attributes.time ?? HybridTime(info.updated).timestamp
+      }
+      rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
+    }
+    if query.descending { rows.reverse() }
+    let behind = position
+    let descending = query.descending
+    let start = rows.firstIndex { Self.lies($0, behind: behind, descending: descending) }
+    nextSorted = start ?? rows.count
+    return rows
+  }
+
+  private static func lies(
+    _ row: (row: ScanRow, time: Timestamp), behind position: ScanPosition, descending: Bool
+  ) -> Bool {
+    switch position {
+    case .start, .key: true
+    case .sequence(let sequence):
+      descending ? row.row.sequence < sequence : row.row.sequence > sequence
+    case .time(let time, let sequence):
+      descending
+        ? (row.time, row.row.sequence) < (time, sequence)
+        : (row.time, row.row.sequence) > (time, sequence)
+    }
+  }
+}

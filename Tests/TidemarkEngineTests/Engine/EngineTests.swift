@@ -1,0 +1,144 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+struct EngineTests {
+  @Test("what was put is read back, before and after reopening")
+  func roundTrip() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "one")
+    try engine.put("b", "two", labels: ["x", "y"])
+    try engine.put("a", "three")
+    #expect(try engine.get("a") == "three")
+    #expect(try engine.get("b") == "two")
+    #expect(try engine.get("c") == nil)
+    #expect(engine.lastSequence == 3)
+    try engine.close()
+    let again = try store.open()
+    #expect(try again.get("a") == "three")
+    #expect(try again.get("b") == "two")
+    #expect(again.lastSequence == 3)
+    #expect(again.liveKeys == 2)
+    try again.close()
+  }
+
+  @Test("a killed process loses nothing that was buffered")
+  func kill() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<100 { try engine.put("key\(i % 40)", "value \(i)") }
+    store.disk.kill()
+    let again = try store.open()
+    #expect(again.lastSequence == 100)
+    #expect(again.liveKeys == 40)
+    #expect(try again.get("key39") == "value 79")
+    #expect(try again.get("key0") == "value 80")
+    try again.put("more", "x")
+    #expect(again.lastSequence == 101)
+    try again.close()
+  }
+
+  @Test("deleting an absent key says no and makes no entry")
+  func deleteAbsent() throws {
+    let engine = try TestStore().open()
+    #expect(try engine.delete("nothing") == false)
+    #expect(engine.lastSequence == 0)
+    try engine.put("a", "1")
+    #expect(try engine.delete("a"))
+    #expect(try engine.get("a") == nil)
+    #expect(engine.liveKeys == 0)
+    try engine.close()
+  }
+
+  @Test("a view shows the store as it was")
+  func views() throws {
+    let engine = try TestStore().open()
+    try engine.put("a", "1", labels: ["l"])
+    try engine.put("b", "2", labels: ["l"])
+    let view = try engine.view()
+    try engine.put("a", "3", labels: ["m"])
+    try engine.delete("b")
+    try engine.put("c", "4", labels: ["l"])
+    #expect(try engine.get("a", in: view) == "1")
+    #expect(try engine.get("b", in: view) == "2")
+    #expect(try engine.get("c", in: view) == nil)
+    #expect(try engine.keys(in: view) == ["a", "b"])
+    var query = ScanQuery()
+    query.labels = LabelQuery(all: [bytes("l")])
+    #expect(try engine.keys(query, in: view) == ["a", "b"])
+    #expect(try engine.keys(query) == ["c"])
+    #expect(try engine.history(ofKey: bytes("a").rawSpan).map(\.sequence) == [3, 1])
+    try engine.close()
+  }
+
+  @Test("large values span blocks and come back whole")
+  func largeValues() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    let large = String(repeating: "0123456789abcdef", count: 10_000)
+    try engine.put("large", large)
+    try engine.put("small", "s")
+    #expect(try engine.get("large") == large)
+    try engine.close()
+    let again = try store.open()
+    #expect(try again.get("large") == large)
+    #expect(try again.get("small") == "s")
+    try again.close()
+  }
+
+  @Test("a touch keeps the value and renews the entry")
+  func touching() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "1", labels: ["l"])
+    #expect(try engine.touch("a"))
+    #expect(try engine.touch("a"))
+    #expect(try engine.touch("b") == false)
+    #expect(try engine.get("a") == "1")
+    store.disk.kill()
+    let again = try store.open()
+    #expect(try again.get("a") == "1")
+    #expect(try again.touch("a"))
+    let entry = try again.entry(at: 4)
+    #expect(try again.info(entry).valueSequence == 1)
+    #expect(try again.info(entry).labels == [bytes("l")])
+    try again.close()
+  }
+
+  @Test("compaction that drops history keeps the last state")
+  func compaction() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<500 { try engine.put("key\(i % 50)", "value \(i)", labels: ["l\(i % 3)"]) }
+    for i in 0..<10 { try engine.delete("key\(i)") }
+    let before = try engine.keys()
+    let report = try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(report.droppedEntries == 460)
+    #expect(report.droppedTombstones == 10)
+    #expect(try engine.keys() == before)
+    #expect(try engine.get("key49") == "value 499")
+    #expect(throws: TidemarkError.self) { try engine.view(at: 100) }
+    try engine.close()
+    let again = try store.open()
+    #expect(try again.keys() == before)
+    #expect(try again.get("key49") == "value 499")
+    try again.put("key1", "new")
+    #expect(try again.get("key1") == "new")
+    try again.close()
+  }
+
+  @Test("compaction that keeps everything keeps every view")
+  func compactionKeepingAll() throws {
+    let engine = try TestStore().open()
+    for i in 1...300 { try engine.put("key\(i % 20)", "value \(i)") }
+    try engine.compact()
+    for sequence in stride(from: UInt64(1), through: 300, by: 17) {
+      let view = try engine.view(at: sequence)
+      let key = "key\(sequence % 20)"
+      #expect(try engine.get(key, in: view) == "value \(sequence)")
+    }
+    try engine.close()
+  }
+}
