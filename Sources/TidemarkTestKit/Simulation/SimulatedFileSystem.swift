@@ -19,8 +19,8 @@ public import TidemarkEngine
 /// ```
 /// The other ways to hurt a program are ``kill()`` (the process dies, the kernel lives on),
 /// ``plan`` (errors, short transfers, failing syncs, wrong bytes), ``capacity`` (the disk fills
-/// up) and ``flipBit(_:inFile:)`` with its relatives (damage at rest). ``injected`` counts what really
-/// happened, so that a test can insist that its faults were not in vain.
+/// up) and ``flipBit(_:inFile:)`` with its relatives (damage at rest). ``injected`` counts what
+/// really happened, so that a test can insist that its faults were not in vain.
 ///
 /// Everything depends on the seed and the order of the calls only: the same seed gives the same
 /// ``traceHash``. Calls from several threads are carried out one at a time.
