@@ -43,7 +43,9 @@ let package = Package(
     .target(
       name: "TidemarkEngine", dependencies: ["CZstd", "CTidemark"], swiftSettings: strict),
     .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
-    .target(name: "TidemarkTestKit", dependencies: ["Tidemark"], swiftSettings: strict),
+    .target(
+      name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine"],
+      swiftSettings: strict),
     .target(
       name: "LogtoolKit",
       dependencies: [
@@ -61,7 +63,10 @@ let package = Package(
       name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkTestKit"],
       swiftSettings: relaxed),
     .testTarget(
-      name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit"], swiftSettings: relaxed),
+      name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit", "TidemarkEngine"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "RepositoryTests", exclude: ["unsafe-files.txt"], swiftSettings: relaxed),
     .testTarget(
       name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkTestKit"],
       swiftSettings: relaxed),

@@ -1,0 +1,181 @@
+public import TidemarkEngine
+
+/// What a store should answer, worked out in the most obvious way.
+///
+/// The model is the list of all entries; every state is found by going through the list from
+/// its beginning. It shares no code with the engine and is slow on purpose: it must be right.
+///
+/// ```swift
+/// var model = ModelStore()
+/// model.put(key, value, labels: ["inbox"])
+/// model.write([ModelEntry(.put, a, value: one), ModelEntry(.delete, b)])   // one batch
+/// model.row(forKey: key)                  // now
+/// model.row(forKey: key, at: 1)           // then
+/// model.prefix(showing: rows, from: 2)    // which whole number of batches gives these rows?
+/// ```
+public struct ModelStore: Sendable, Hashable {
+  /// All entries that are kept, in the order of their sequences.
+  public private(set) var entries: [ModelEntry] = []
+  /// The sequence of the last entry; 0 when there was none.
+  public private(set) var lastSequence: UInt64 = 0
+  /// The last sequence of every batch, in order, beginning with 0 for the empty store.
+  public private(set) var batchEnds: [UInt64] = [0]
+  /// Views of sequences below this one are gone; 0 while everything is kept.
+  public private(set) var historyFrom: UInt64 = 0
+
+  /// Creates an empty store.
+  public init() {}
+
+  // MARK: Writing
+
+  /// Writes entries as one batch, each at the next sequence.
+  ///
+  /// A delete or touch of a key that is absent at its turn makes no entry.
+  /// - Parameters:
+  ///   - batch: the entries; their own sequences are not looked at.
+  ///   - keepingVainDeletes: whether a delete of an absent key makes an entry all the same, as it
+  ///     does in an import.
+  /// - Returns: for each entry its sequence, or nil where it made none.
+  @discardableResult
+  public mutating func write(
+    _ batch: [ModelEntry], keepingVainDeletes: Bool = false
+  ) -> [UInt64?] {
+    var present = Set(state().keys)
+    var sequences: [UInt64?] = []
+    for var entry in batch {
+      let isPresent = present.contains(entry.key)
+      let isVain =
+        switch entry.operation {
+        case .put: false
+        case .delete: !isPresent && !keepingVainDeletes
+        case .touch: !isPresent
+        }
+      if isVain {
+        sequences.append(nil)
+        continue
+      }
+      if entry.operation == .put { present.insert(entry.key) }
+      if entry.operation == .delete { present.remove(entry.key) }
+      lastSequence += 1
+      entry.sequence = lastSequence
+      entries.append(entry)
+      sequences.append(lastSequence)
+    }
+    if lastSequence != batchEnds.last { batchEnds.append(lastSequence) }
+    return sequences
+  }
+
+  /// Gives a key a value, as a batch of its own.
+  /// - Returns: its sequence.
+  @discardableResult
+  public mutating func put(
+    _ key: [UInt8], _ value: [UInt8], labels: Set<[UInt8]> = [], hash: [UInt8] = [],
+    time: Timestamp = Timestamp(seconds: 0)
+  ) -> UInt64 {
+    write([ModelEntry(.put, key, value: value, labels: labels, hash: hash, time: time)])
+    return lastSequence
+  }
+
+  /// Takes a key away, as a batch of its own.
+  /// - Returns: the sequence, or nil when the key was absent.
+  @discardableResult
+  public mutating func delete(
+    _ key: [UInt8], time: Timestamp = Timestamp(seconds: 0)
+  ) -> UInt64? {
+    write([ModelEntry(.delete, key, time: time)])[0]
+  }
+
+  /// Says that a key's value is still right, as a batch of its own.
+  /// - Returns: the sequence, or nil when the key was absent.
+  @discardableResult
+  public mutating func touch(
+    _ key: [UInt8], time: Timestamp = Timestamp(seconds: 0)
+  ) -> UInt64? {
+    write([ModelEntry(.touch, key, time: time)])[0]
+  }
+
+  /// Lets sequences pass that the store gave to records of its own.
+  public mutating func skip(to sequence: UInt64) {
+    guard sequence > lastSequence else { return }
+    lastSequence = sequence
+    batchEnds.append(sequence)
+  }
+
+  /// Forgets everything after a sequence: what a crash took.
+  public mutating func truncate(after sequence: UInt64) {
+    entries.removeAll { $0.sequence > sequence }
+    batchEnds.removeAll { $0 > sequence }
+    lastSequence = min(lastSequence, sequence)
+    if batchEnds.last != lastSequence { batchEnds.append(lastSequence) }
+  }
+
+  /// Forgets all history, as a compaction that keeps only the present does: of each key that is
+  /// there its last put and the touches after it, of the others nothing.
+  public mutating func dropHistory() {
+    let now = state()
+    entries.removeAll { entry in
+      guard let row = now[entry.key] else { return true }
+      return entry.sequence < row.valueSequence
+    }
+    historyFrom = lastSequence
+  }
+
+  // MARK: States
+
+  /// What each key holds.
+  /// - Parameter sequence: the last entry that counts; nil for all.
+  public func state(at sequence: UInt64? = nil) -> [[UInt8]: ModelRow] {
+    var rows: [[UInt8]: ModelRow] = [:]
+    for entry in entries where entry.sequence <= sequence ?? .max {
+      Self.apply(entry, to: &rows)
+    }
+    return rows
+  }
+
+  static func apply(_ entry: ModelEntry, to rows: inout [[UInt8]: ModelRow]) {
+    switch entry.operation {
+    case .put:
+      rows[entry.key] = ModelRow(
+        key: entry.key, value: entry.value, labels: entry.labels, hash: entry.hash,
+        valueSequence: entry.sequence, sequence: entry.sequence)
+    case .delete: rows[entry.key] = nil
+    case .touch: rows[entry.key]?.sequence = entry.sequence
+    }
+  }
+
+  /// Whether the state at a sequence can still be asked for.
+  public func canView(at sequence: UInt64) -> Bool {
+    sequence >= historyFrom && sequence <= lastSequence
+  }
+
+  /// What a key holds; nil when it is absent.
+  public func row(forKey key: [UInt8], at sequence: UInt64? = nil) -> ModelRow? {
+    state(at: sequence)[key]
+  }
+
+  /// How many keys there are.
+  public func count(at sequence: UInt64? = nil) -> Int { state(at: sequence).count }
+
+  /// The rows that a query asks for.
+  public func rows(_ query: ModelQuery = ModelQuery(), at sequence: UInt64? = nil) -> [ModelRow] {
+    var rows = state(at: sequence).values.filter(query.matches)
+    rows.sort { a, b in
+      switch query.order {
+      case .key: a.key.lexicographicallyPrecedes(b.key)
+      case .sequence: a.valueSequence < b.valueSequence
+      }
+    }
+    if query.isReversed { rows.reverse() }
+    return Array(rows.prefix(query.limit ?? .max))
+  }
+
+  /// All labels of all keys, with how many keys carry each, in byte order.
+  public func labels(at sequence: UInt64? = nil) -> [(label: [UInt8], keys: Int)] {
+    var counts: [[UInt8]: Int] = [:]
+    for row in state(at: sequence).values {
+      for label in row.labels { counts[label, default: 0] += 1 }
+    }
+    return counts.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+      .map { (label: $0.key, keys: $0.value) }
+  }
+}

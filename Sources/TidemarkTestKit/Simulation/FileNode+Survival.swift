@@ -1,0 +1,89 @@
+extension FileNode {
+  /// The file as a power cut leaves it.
+  ///
+  /// Changes of length survive in order, up to some point. Sectors survive each on its own, but
+  /// what a surviving truncation cut off does not come back.
+  func surviving(_ decider: inout SurvivalDecider, stale: () -> [UInt8]) -> PagedBytes {
+    let lengths = decider.lengths(pending.filter(\.changesLength).map(\.stamp))
+    var fates: [Int: SectorFate] = [:]
+    var lost: [Int] = []
+    for (sector, touched) in touchedSectors() {
+      let fate = decider.sector(touched)
+      if fate.through == .min, fate.tear.isEmpty { lost.append(sector) }
+      fates[sector] = fate
+    }
+
+    var image = durable
+    var lengthChanges = 0
+    for change in pending {
+      var keepsLength = false
+      if change.changesLength {
+        keepsLength = lengthChanges < lengths
+        lengthChanges += 1
+      }
+      switch change.effect {
+      case .resize(let length): if keepsLength { image.setLength(length) }
+      case .reserve(let length): if keepsLength { image.reserve(to: length) }
+      case .write(let offset, let bytes, _):
+        if keepsLength { image.extend(to: offset + bytes.count) }
+        Self.apply(bytes, at: offset, stamp: change.stamp, fates, to: &image)
+      }
+    }
+    if decider.leavesStaleBlocks {
+      let first = PagedBytes.pages(for: durable.length) * PagedBytes.pageBytes / Self.sectorBytes
+      for sector in lost where sector >= first {
+        image.write(stale(), 0..<Self.sectorBytes, at: sector * Self.sectorBytes)
+        decider.counts.add(.sectorStale)
+      }
+    }
+    image.trim()
+    return image
+  }
+
+  /// The sectors that un-synced writes touched, ascending.
+  private func touchedSectors() -> [(key: Int, value: TouchedSector)] {
+    var sectors: [Int: TouchedSector] = [:]
+    for change in pending {
+      guard case .write(let offset, let bytes, _) = change.effect, !bytes.isEmpty else { continue }
+      let end = offset + bytes.count
+      for sector in (offset / Self.sectorBytes)...((end - 1) / Self.sectorBytes) {
+        let base = sector * Self.sectorBytes
+        let range = max(0, offset - base)..<min(Self.sectorBytes, end - base)
+        if let before = sectors[sector] {
+          sectors[sector]?.range =
+            min(
+              before.range.lowerBound, range.lowerBound)..<max(
+              before.range.upperBound, range.upperBound)
+          sectors[sector]?.stamps.append(change.stamp)
+        } else {
+          sectors[sector] = TouchedSector(stamps: [change.stamp], range: range)
+        }
+      }
+    }
+    return sectors.sorted { $0.key < $1.key }
+  }
+
+  private static func apply(
+    _ bytes: [UInt8], at offset: Int, stamp: Int, _ fates: [Int: SectorFate],
+    to image: inout PagedBytes
+  ) {
+    let end = offset + bytes.count
+    var start = offset
+    while start < end {
+      let sector = start / sectorBytes
+      let base = sector * sectorBytes
+      let stop = min(end, base + sectorBytes)
+      let fate = fates[sector] ?? .lost
+      if stamp > fate.after, stamp <= fate.through {
+        image.write(bytes, (start - offset)..<(stop - offset), at: start)
+      } else if stamp <= fate.tornThrough {
+        for range in fate.tear {
+          let from = max(start, base + range.lowerBound)
+          let to = min(stop, base + range.upperBound)
+          if from < to { image.write(bytes, (from - offset)..<(to - offset), at: from) }
+        }
+      }
+      start = stop
+    }
+  }
+}

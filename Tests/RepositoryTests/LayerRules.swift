@@ -1,0 +1,98 @@
+/// The engine's layers: what stands where, and what may know whom.
+enum LayerRules {
+  private static let engine = "Sources/TidemarkEngine/"
+
+  /// Folders by height; those of the same height do not know each other.
+  private static let heights = [
+    "Platform": 0, "Format": 1, "Index": 2, "Cache": 2, "Log": 3, "Engine": 4,
+  ]
+
+  private static let everywhere: Set<String> = ["CZstd", "CTidemark"]
+  private static let inPlatform: Set<String> = ["Glibc", "Musl", "Darwin", "Synchronization"]
+
+  /// Modules whose files may import all of Foundation.
+  private static let foundationModules: Set<String> = ["TidemarkHTTP"]
+
+  /// The layer that a file of the engine stands in.
+  static func layer(of file: SourceFile) -> String? {
+    guard file.path.hasPrefix(engine) else { return nil }
+    let rest = file.path.dropFirst(engine.count).split(separator: "/")
+    return rest.count > 1 ? String(rest[0]) : ""
+  }
+
+  static func strayFiles(_ files: [SourceFile]) -> [String] {
+    files.filter { file in layer(of: file).map { heights[$0] == nil } ?? false }.map(\.path)
+  }
+
+  static func imports(_ files: [SourceFile]) -> [String] {
+    files.flatMap { file -> [String] in
+      guard let layer = layer(of: file) else {
+        let module = file.path.split(separator: "/").dropFirst().first.map(String.init) ?? ""
+        guard !foundationModules.contains(module) else { return [] }
+        return file.imports.filter { $0 == "Foundation" }.map { "\(file.path): imports \($0)" }
+      }
+      let allowed = layer == "Platform" ? everywhere.union(inPlatform) : everywhere
+      return file.imports.filter { !allowed.contains($0) }.map { "\(file.path): imports \($0)" }
+    }
+  }
+
+  /// Files that name a type which a folder above or beside theirs declares.
+  static func upwardNames(_ files: [SourceFile]) -> [String] {
+    var declared: [String: Set<String>] = [:]
+    var own: [String: Set<String>] = [:]
+    for file in files {
+      guard let layer = layer(of: file) else { continue }
+      declared[layer, default: []].formUnion(file.types(topLevelOnly: true))
+      own[layer, default: []].formUnion(file.types(topLevelOnly: false))
+    }
+    var result: [String] = []
+    for file in files {
+      guard let layer = layer(of: file), let height = heights[layer] else { continue }
+      var forbidden: [String: String] = [:]
+      var known: Set<String> = []
+      for (other, otherHeight) in heights.sorted(by: { $0.key < $1.key }) {
+        if other == layer || otherHeight < height {
+          known.formUnion(own[other] ?? [])
+        } else {
+          for name in declared[other] ?? [] { forbidden[name] = other }
+        }
+      }
+      let used = Set(file.tokens.filter(\.isTypeName).map(\.text))
+      for name in used.subtracting(known).sorted() {
+        if let other = forbidden[name] {
+          result.append("\(file.path): names \(name), which \(other) declares")
+        }
+      }
+    }
+    return result
+  }
+
+  /// Input, output, time, chance and threads have one door each, in Platform.
+  static func sideDoors(_ files: [SourceFile]) -> [String] {
+    files.flatMap { file -> [String] in
+      guard let layer = layer(of: file), layer != "Platform" else { return [] }
+      let declared = Set(
+        zip(file.tokens, file.tokens.dropFirst()).filter { $0.0.text == "func" }.map(\.1.text))
+      return file.places { token, next in
+        if types.contains(token.text) || token.text == "hashValue" { return true }
+        if modules.contains(token.text) { return next == "." }
+        guard next == "(" else { return false }
+        if chance.contains(token.text) { return token.before == "." }
+        return calls.contains(token.text) && token.before != "." && !declared.contains(token.text)
+      }
+    }
+  }
+
+  private static let types: Set<String> = [
+    "Date", "Task", "Thread", "DispatchQueue", "SystemRandomNumberGenerator", "ContinuousClock",
+    "SuspendingClock",
+  ]
+  private static let modules: Set<String> = ["Glibc", "Musl", "Darwin"]
+  private static let chance: Set<String> = ["random", "randomElement", "shuffle", "shuffled"]
+  private static let calls: Set<String> = [
+    "open", "openat", "read", "pread", "write", "pwrite", "fsync", "fdatasync", "fcntl", "close",
+    "ftruncate", "unlink", "rename", "mkdir", "mmap", "flock", "stat", "fstat", "time",
+    "clock_gettime", "gettimeofday", "getrandom", "arc4random", "rand", "usleep", "sleep",
+    "pthread_create",
+  ]
+}

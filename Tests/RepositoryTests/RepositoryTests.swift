@@ -1,0 +1,49 @@
+import Testing
+
+@Suite("The repository")
+struct RepositoryTests {
+  private let sources: [SourceFile]
+  private let all: [SourceFile]
+
+  init() throws {
+    sources = try Repository.sources.get()
+    all = try Repository.all.get()
+    try #require(sources.count > 20, "the sources were not found")
+  }
+
+  @Test("every file of the engine stands in a layer")
+  func folders() { #expect(LayerRules.strayFiles(sources) == []) }
+
+  @Test("the engine imports no more than it may, and nothing imports Foundation")
+  func imports() { #expect(LayerRules.imports(sources) == []) }
+
+  @Test("no layer of the engine names a type of a higher one")
+  func layers() { #expect(LayerRules.upwardNames(sources) == []) }
+
+  @Test("the engine reaches disk, time, chance and threads through Platform only")
+  func sideDoors() { #expect(LayerRules.sideDoors(sources) == []) }
+
+  @Test("no file has more than 400 lines")
+  func fileLength() { #expect(StyleRules.longFiles(all) == []) }
+
+  @Test("no function has more than 60 lines")
+  func functionLength() { #expect(StyleRules.longFunctions(all) == []) }
+
+  @Test("no line has more than 100 columns")
+  func lineLength() { #expect(StyleRules.longLines(all) == []) }
+
+  @Test("nothing is left for later")
+  func leftovers() { #expect(StyleRules.leftovers(all) == []) }
+
+  @Test("every file that is unsafe says why it is safe")
+  func reasons() { #expect(StyleRules.withoutReason(sources) == []) }
+
+  @Test("the files that are unsafe are those in the list, and no others")
+  func unsafeList() throws {
+    let found = StyleRules.unsafeFiles(sources).map(\.path)
+    let listed = try Repository.lines(of: "Tests/RepositoryTests/unsafe-files.txt")
+    #expect(Set(found).subtracting(listed).sorted() == [], "not in the list")
+    #expect(Set(listed).subtracting(found).sorted() == [], "not unsafe, or gone")
+    #expect(listed == listed.sorted())
+  }
+}

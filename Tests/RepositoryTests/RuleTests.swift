@@ -1,0 +1,146 @@
+import Testing
+
+/// Each rule is shown something that it must refuse and something that it must not.
+@Suite("The rules of the repository")
+struct RuleTests {
+  private func engine(_ place: String, _ text: String) -> SourceFile {
+    SourceFile("Sources/TidemarkEngine/\(place)", text)
+  }
+
+  private func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
+
+  @Test("comments and text are no code, interpolations are")
+  func scanner() {
+    #expect(SwiftScanner.code(of: "a // b\nc") == "a     \nc")
+    #expect(SwiftScanner.code(of: "a/* b /* c */ d */e") == "a" + spaces(17) + "e")
+    #expect(SwiftScanner.code(of: #"x = "a\"b" + y"#) == #"x = "    " + y"#)
+    #expect(SwiftScanner.code(of: #"x = "a\(f("b", (c)))d" + y"#) == #"x = "  (f(" ", (c))) " + y"#)
+    #expect(SwiftScanner.code(of: "x = #\"a\"b\"# + y") == "x = #\"   \"# + y")
+    #expect(SwiftScanner.code(of: "\"\"\"\na \"b\"\n\"\"\" + y") == "\"\"\"\n     \n\"\"\" + y")
+  }
+
+  @Test("a file outside the layers is seen")
+  func stray() {
+    #expect(LayerRules.strayFiles([engine("A.swift", "")]).count == 1)
+    #expect(LayerRules.strayFiles([engine("Misc/A.swift", "")]).count == 1)
+    #expect(LayerRules.strayFiles([engine("Log/A.swift", "")]) == [])
+  }
+
+  @Test("imports that are not allowed are seen, however they are written")
+  func imports() {
+    for line in [
+      "import Foundation", "public import Foundation", "@preconcurrency import Foundation",
+      "internal import struct Foundation.Date", "import FoundationEssentials",
+      "@testable import Foundation", "import Glibc",
+    ] {
+      #expect(LayerRules.imports([engine("Format/A.swift", line)]).count == 1, "\(line)")
+    }
+    #expect(LayerRules.imports([engine("Platform/A.swift", "internal import Glibc")]) == [])
+    #expect(LayerRules.imports([engine("Format/A.swift", "// import Foundation")]) == [])
+    #expect(
+      LayerRules.imports([SourceFile("Sources/Tidemark/A.swift", "import Foundation")]).count == 1)
+    #expect(
+      LayerRules.imports([SourceFile("Sources/Tidemark/A.swift", "import FoundationEssentials")])
+        == [])
+  }
+
+  @Test("a name from a higher layer is seen, from a lower one not")
+  func layers() {
+    let files = [
+      engine("Format/Frame.swift", "package struct Frame {}"),
+      engine("Index/Map.swift", "package final class KeyMap { struct Slot {} }"),
+      engine("Cache/Hot.swift", "package enum HotCache {}"),
+      engine("Log/Log.swift", "public typealias Writer = Frame\nlet map: KeyMap"),
+    ]
+    #expect(LayerRules.upwardNames(files) == [])
+    func found(_ place: String, _ text: String) -> Int {
+      LayerRules.upwardNames(files + [engine(place, text)]).count
+    }
+    #expect(found("Format/A.swift", "let x: KeyMap") == 1)
+    #expect(found("Index/A.swift", "let x: Writer") == 1)
+    #expect(found("Index/A.swift", "let x: HotCache") == 1)
+    #expect(found("Format/A.swift", "// KeyMap") == 0)
+    #expect(found("Format/A.swift", "struct Slot {}\nlet x: Slot") == 0)
+    #expect(found("Format/A.swift", "struct A { enum Writer {} }\nlet x: Writer") == 0)
+    #expect(found("Engine/A.swift", "let x: KeyMap, y: Frame, z: Writer") == 0)
+  }
+
+  @Test("a way around the seams is seen")
+  func sideDoors() {
+    for line in [
+      "let d = open(path, 0)", "_ = fsync(1)", "try Glibc.read(1)", "let n = Date()",
+      "Task { }", "var g = SystemRandomNumberGenerator()", "let r = Int.random(in: 0..<3)",
+      "x.shuffle()", "if write(fd, p, 3) < 0 {}", "x.hashValue",
+    ] {
+      #expect(LayerRules.sideDoors([engine("Log/A.swift", line)]).count == 1, "\(line)")
+    }
+    for line in [
+      "try file.read(into: &b, at: 0)", "func open() {}\n_ = open()", "let text = \"Task\"",
+      "reopen(x)", "let randomness = 3",
+    ] {
+      #expect(LayerRules.sideDoors([engine("Log/A.swift", line)]) == [], "\(line)")
+    }
+    #expect(LayerRules.sideDoors([engine("Platform/A.swift", "_ = fsync(1)")]) == [])
+  }
+
+  @Test("what is too long is seen, what just fits is not")
+  func sizes() {
+    func file(_ text: String) -> [SourceFile] { [SourceFile("A.swift", text)] }
+    let lines = { String(repeating: "x\n", count: $0) }
+    func functions(_ text: String) -> Int { StyleRules.longFunctions(file(text)).count }
+    #expect(StyleRules.longFiles(file(lines(400))) == [])
+    #expect(StyleRules.longFiles(file(lines(401))).count == 1)
+    #expect(StyleRules.longLines(file(String(repeating: "é", count: 100))) == [])
+    #expect(StyleRules.longLines(file("a\n" + String(repeating: "x", count: 101))).count == 1)
+    #expect(functions("struct A {\n  func f() {\n\(lines(58))  }\n}") == 0)
+    #expect(functions("struct A {\n  func f() {\n\(lines(59))  }\n}") == 1)
+    #expect(functions("init(a: Int) {\n\(lines(59))}") == 1)
+    #expect(functions("func f(\n  a: Int = { 1 }()\n) -> Int\n{\n\(lines(56))}") == 1)
+    #expect(functions("func f()\nvar a: Int {\n\(lines(70))}") == 0)
+  }
+
+  @Test("the length of a function is not that of its type or of its neighbours")
+  func neighbours() {
+    let text = """
+      protocol P {
+        func a()
+        var b: Int { get }
+      }
+
+      struct S { init() { x = 1 }
+        func c() -> String { "}" }
+
+        func d() {
+          if y { z() } else { w() }
+        }
+        deinit { e() }
+      }
+      """
+    let functions = StyleRules.functions(SourceFile("A.swift", text))
+    #expect(functions.map(\.start) == [6, 7, 9, 12])
+    #expect(functions.map(\.lines) == [1, 1, 3, 1])
+  }
+
+  @Test("leftovers are seen, words that only contain them are not")
+  func leftovers() {
+    let word = "TO" + "DO"
+    #expect(StyleRules.leftovers([SourceFile("A.swift", "// \(word): later")]).count == 1)
+    #expect(StyleRules.leftovers([SourceFile("A.swift", "let x = \"\(word)S\"")]) == [])
+  }
+
+  @Test("unsafe files are seen, and need a reason")
+  func reasons() {
+    for line in [
+      "unsafe f()", "final class A: @unchecked Sendable {}", "let p: UnsafeRawPointer",
+      "nonisolated(unsafe) var x = 1", "@safe struct S {}", "internal import CZstd",
+      "import Darwin",
+    ] {
+      let bare = SourceFile("A.swift", line)
+      #expect(StyleRules.withoutReason([bare]) == ["A.swift"], "\(line)")
+      #expect(StyleRules.withoutReason([SourceFile("A.swift", "// SAFETY: x\n" + line)]) == [])
+    }
+    let safe = SourceFile(
+      "A.swift", "// unsafe\nlet text = \"unsafe\", unsafely = 1\nimport Crypto")
+    #expect(StyleRules.unsafeFiles([safe]).isEmpty)
+  }
+}

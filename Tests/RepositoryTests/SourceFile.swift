@@ -1,0 +1,84 @@
+import Foundation
+
+/// A source file as text.
+struct SourceFile {
+  /// From the repository's root.
+  let path: String
+  let text: String
+  /// The words and signs, without comments and the text of string literals.
+  let tokens: [Token]
+
+  init(_ path: String, _ text: String) {
+    self.path = path
+    self.text = text
+    tokens = Token.tokens(of: SwiftScanner.code(of: text))
+  }
+
+  var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
+
+  /// The modules that it imports.
+  var imports: [String] {
+    let kinds: Set = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+    return tokens.indices.dropLast().compactMap { index in
+      guard tokens[index].text == "import", tokens[index].depth == 0 else { return nil }
+      return tokens[(index + 1)...].first { !kinds.contains($0.text) }?.text
+    }
+  }
+
+  /// The names of the types that it declares.
+  func types(topLevelOnly: Bool) -> [String] {
+    let kinds: Set = ["struct", "class", "enum", "protocol", "actor", "typealias"]
+    return zip(tokens, tokens.dropFirst()).compactMap { keyword, name in
+      guard kinds.contains(keyword.text), keyword.before != ".", name.isTypeName,
+        !topLevelOnly || keyword.depth == 0
+      else { return nil }
+      return name.text
+    }
+  }
+
+  /// The words that a condition holds for, with the sign after them, as "path:line: word".
+  func places(where condition: (Token, _ next: String) -> Bool) -> [String] {
+    tokens.indices.compactMap { index in
+      let next = index + 1 < tokens.count ? tokens[index + 1].text : ""
+      guard tokens[index].isWord, condition(tokens[index], next) else { return nil }
+      return "\(path):\(tokens[index].line): \(tokens[index].text)"
+    }
+  }
+}
+
+enum Repository {
+  /// What the package and its tools are made of.
+  static let sources = Result { try files(in: "Sources") }
+  /// All Swift files.
+  static let all = Result {
+    try sources.get() + files(in: "Tests") + files(in: "Tools")
+  }
+
+  static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  /// All Swift files in a folder and below, in the order of their paths.
+  static func files(in folder: String) throws -> [SourceFile] {
+    let base = root.appending(path: folder)
+    guard let found = FileManager.default.enumerator(atPath: base.path) else { return [] }
+    var paths: [String] = []
+    for case let path as String in found {
+      // Hidden folders hold what the build made.
+      if (path as NSString).lastPathComponent.hasPrefix(".") {
+        found.skipDescendants()
+      } else if path.hasSuffix(".swift") {
+        paths.append(path)
+      }
+    }
+    return try paths.sorted().map { path in
+      let text = try String(contentsOf: base.appending(path: path), encoding: .utf8)
+      return SourceFile(folder + "/" + path, text)
+    }
+  }
+
+  /// The lines of a text file that hold something.
+  static func lines(of path: String) throws -> [String] {
+    try String(contentsOf: root.appending(path: path), encoding: .utf8)
+      .split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") }
+  }
+}

@@ -1,0 +1,27 @@
+import TidemarkTestKit
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+extension ErrorNumber {
+  static let all: [ErrorNumber] = [
+    .EPERM, .ENOENT, .EINTR, .EIO, .EBADF, .EAGAIN, .ENOMEM, .EACCES, .EEXIST, .ENOTDIR, .EISDIR,
+    .EINVAL, .ENFILE, .EMFILE, .EFBIG, .ENOSPC, .EROFS, .ENOTEMPTY, .EDQUOT,
+  ]
+
+  #if canImport(Darwin) || canImport(Glibc) || canImport(Musl)
+    static let systems: [Int32] = errnos()
+  #endif
+}
+
+private func errnos() -> [Int32] {
+  [
+    EPERM, ENOENT, EINTR, EIO, EBADF, EAGAIN, ENOMEM, EACCES, EEXIST, ENOTDIR, EISDIR,
+    EINVAL, ENFILE, EMFILE, EFBIG, ENOSPC, EROFS, ENOTEMPTY, EDQUOT,
+  ]
+}
