@@ -35,7 +35,7 @@ struct CompactionUnit {
     var outcome = Outcome()
     var swap = CompactionSwap(inputs: group.segments, rows: [], superseded: [], droppedThrough: 0)
     var written: [String] = []
-    do {
+    do throws(TidemarkError) {
       for window in try windows() {
         let kept = try survivors(of: window, &outcome, &swap)
         if options.dryRun || kept.items.isEmpty { continue }
@@ -242,7 +242,7 @@ struct CompactionUnit {
     }
     let row = try newRow(range)
     written.append(engine.path + "/" + StoreLayout.logDirectory + "/" + row.fileName)
-    do {
+    do throws(LogReadError) {
       var writer = try CompactedSegmentWriter(
         creating: row, storeID: engine.storeID, storePath: engine.path,
         fileSystem: engine.environment.fileSystem, contexts: engine.contexts,

@@ -69,7 +69,9 @@ extension Engine {
   private func compactionFloor(
     _ options: CompactionOptions
   ) throws(TidemarkError) -> CompactionFloor {
-    let (retention, needed) = reading.withLock { ($0.manifest.retention, floor($0)) }
+    let (retention, needed) = reading.withLock { read in
+      (read.manifest.retention, neededFloor(read))
+    }
     if options.dropHistory { return CompactionFloor(sequence: needed) }
     var floor = CompactionFloor(sequence: 0, versionsPerKey: retention.versionsPerKey)
     if let age = retention.ageSeconds {

@@ -76,7 +76,7 @@ package final class EngineScan {
       let isPast = try engine.withIndex { (read) throws(IndexOrStoreError) -> Bool in
         if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
         let isPast = read.visible != view.sequence
-        do {
+        do throws(IndexError) {
           isAtEnd =
             query.labels.isEmpty
             ? try read.index.page(
@@ -110,7 +110,7 @@ package final class EngineScan {
       guard !slot.isDeleted else { return nil }
       if !query.labels.isEmpty {
         let labels = try engine.withIndex { (read) throws(IndexOrStoreError) -> [[UInt8]] in
-          do { return try read.index.labelTable.labels(ofSet: slot.labelSet) } catch {
+          do throws(IndexError) { return try read.index.labelTable.labels(ofSet: slot.labelSet) } catch {
             throw .index(error)
           }
         }

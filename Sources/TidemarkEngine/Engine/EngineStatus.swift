@@ -62,7 +62,7 @@ extension Engine {
     if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
     var bytes = EngineStatus.Bytes()
     var rows: [EngineStatus.Segment] = []
-    let floor = floor(read)
+    let floor = neededFloor(read)
     for segment in segments {
       let length: Int
       do { length = try segment.usedLength() } catch {
@@ -117,7 +117,7 @@ extension Engine {
   }
 
   /// The least sequence that a view, or the retention, still needs.
-  func floor(_ read: ReadState) -> UInt64 {
+  func neededFloor(_ read: ReadState) -> UInt64 {
     min(read.pins.keys.min() ?? .max, read.durable)
   }
 
