@@ -1,0 +1,144 @@
+import Testing
+
+@testable import TidemarkEngine
+
+/// A compacted segment in memory, written and opened for reading.
+private struct WrittenSegment {
+  struct Item {
+    var key: [UInt8]
+    var sequence: UInt64
+    var value: [UInt8]?
+    var labels: [[UInt8]] = []
+  }
+
+  let fileSystem = MemoryFileSystem()
+  let contexts = ZstdContexts()
+  let row: Manifest.Segment
+  let segment: Segment
+
+  init(_ items: [Item], layout: SegmentLayout) throws {
+    try fileSystem.createDirectory("s")
+    try fileSystem.createDirectory("s/log")
+    let storeID = [UInt8](repeating: 7, count: 16)
+    let row = Manifest.Segment(
+      id: 3, state: .sealed, kind: .compacted, salt: 0x1234_5678, firstSequence: 10)
+    var writer = try CompactedSegmentWriter(
+      creating: row, storeID: storeID, storePath: "s", fileSystem: fileSystem,
+      contexts: contexts, layout: layout)
+    for item in items {
+      var entry = FrameBuilder.Entry(
+        kind: item.value == nil ? .delete : .put, endsBatch: true, sequence: item.sequence,
+        commitTime: 1000 + item.sequence)
+      entry.previous = item.sequence - 1
+      let none: [UInt8] = []
+      if let value = item.value {
+        try writer.add(
+          entry, key: item.key.rawSpan, value: value.rawSpan, attributes: none.rawSpan,
+          labels: item.labels)
+      } else {
+        try writer.add(
+          entry, key: item.key.rawSpan, value: nil, attributes: none.rawSpan, labels: item.labels)
+      }
+    }
+    self.row = try writer.finish(
+      lastSequence: 100_000, latestTime: Timestamp(seconds: 5), latestCommitTime: 200_000)
+    segment = Segment(
+      self.row, storeID: storeID, storePath: "s", fileSystem: fileSystem, contexts: contexts)
+  }
+
+  func value(_ sequence: UInt64, caches: LogCaches) throws -> [UInt8]? {
+    guard let location = try segment.locate(sequence) else { return nil }
+    return try segment.withValue(at: location, sequence: sequence, caches: caches) {
+      [UInt8](copying: $0)
+    }.get()
+  }
+}
+
+/// Three hundred keys, several versions each, sorted, with values from empty to three blocks.
+private func items() -> [WrittenSegment.Item] {
+  var items: [WrittenSegment.Item] = []
+  for number in 0..<300 {
+    let key = Array("key-\(1000 + number)".utf8)
+    for version in 0..<3 {
+      // Sequences run across the keys, so that key order and sequence order differ.
+      let sequence = UInt64(10 + version * 1000 + (number * 7) % 300 * 3)
+      let length = [0, 10, 250, 3000, 16 << 10, 40_000][(number + version) % 6]
+      let text = Array("{\"name\":\"value of \(number)\",\"version\":\(version)}".utf8)
+      var value: [UInt8] = []
+      while value.count < length { value.append(contentsOf: text) }
+      value.removeLast(value.count - length)
+      items.append(
+        WrittenSegment.Item(
+          key: key, sequence: sequence, value: number % 11 == 3 ? nil : value,
+          labels: number % 3 == 0 ? [] : [Array("l\(number % 3)".utf8), Array("x".utf8)]))
+    }
+  }
+  return items
+}
+
+private let layouts = [
+  SegmentLayout(level: nil), SegmentLayout(), SegmentLayout(blockTarget: 1024),
+  SegmentLayout(
+    blockTarget: 1,
+    dictionary: Array(
+      String(repeating: "{\"name\":\"value of 1\",\"version\":1}", count: 40).utf8)),
+]
+
+@Test("a compacted segment gives back every entry by its sequence", arguments: layouts.indices)
+func compactedSegmentReadsBack(layout: Int) throws {
+  let items = items()
+  let written = try WrittenSegment(items, layout: layouts[layout])
+  let caches = LogCaches(blockBytes: 1 << 20, frontBytes: 1 << 20)
+  #expect(written.row.entryCount == items.count)
+  #expect(written.row.lastSequence == 100_000)
+  for item in items {
+    let found = try written.segment.head(of: item.sequence, caches: caches)
+    let entry = try #require(found)
+    #expect(entry.key == item.key)
+    #expect(entry.labels == item.labels)
+    #expect(entry.head.commitTime == 1000 + item.sequence)
+    #expect(entry.head.previous == item.sequence - 1)
+    #expect(entry.head.kind == (item.value == nil ? .delete : .put))
+    #expect(try written.value(item.sequence, caches: caches) == item.value ?? [])
+  }
+  #expect(try written.segment.head(of: 11, caches: caches) == nil)
+  #expect(try written.segment.locate(99_999) == nil)
+}
+
+@Test("the walk over a compacted segment ends at its locator with the footer's chain")
+func compactedSegmentWalks() throws {
+  let written = try WrittenSegment(items(), layout: layouts[3])
+  let file = try written.segment.file()
+  let footer = try SegmentReader.footer(
+    file, length: written.row.length, salt: written.row.salt)
+  let header = try SegmentReader.header(file)
+  var walker = FrameWalker(
+    try WindowReader(file), salt: written.row.salt, codecs: try written.segment.codecs(),
+    from: header.firstFrame, end: footer.locatorOffset)
+  var count = 0
+  while !walker.isAtEnd {
+    guard case .frame(let front) = try walker.next() else {
+      Issue.record("no frame at \(walker.offset)")
+      return
+    }
+    #expect(try walker.checkBody(front) == nil)
+    count += front.entries.count
+  }
+  #expect(count == written.row.entryCount)
+  #expect(walker.chain == footer.chain && footer.chain == written.row.chain)
+  #expect(footer.latestTime == Timestamp(seconds: 5))
+}
+
+@Test("a discarded segment leaves no file")
+func compactedSegmentDiscards() throws {
+  let fileSystem = MemoryFileSystem()
+  try fileSystem.createDirectory("s")
+  try fileSystem.createDirectory("s/log")
+  let row = Manifest.Segment(
+    id: 1, state: .sealed, kind: .compacted, salt: 1, firstSequence: 1)
+  var writer = try CompactedSegmentWriter(
+    creating: row, storeID: [UInt8](repeating: 0, count: 16), storePath: "s",
+    fileSystem: fileSystem, contexts: ZstdContexts(), layout: SegmentLayout())
+  writer.discard()
+  #expect(try fileSystem.list("s/log").isEmpty)
+}
