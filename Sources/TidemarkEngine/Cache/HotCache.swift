@@ -8,6 +8,7 @@ package final class HotCache: Sendable {
   }
   package func insert(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {}
   package func remove(_ key: RawSpan, hash: UInt64) {}
+  package var statistics: (hits: UInt64, misses: UInt64) { (0, 0) }
   package func removeAll() { cache.removeAll() }
   package var bytes: Int { cache.bytes }
 }

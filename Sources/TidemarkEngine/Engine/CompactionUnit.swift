@@ -111,6 +111,7 @@ struct CompactionUnit {
     var superseded = 0
     var latestTime: Timestamp?
     var rawBytes = 0
+    var latestCommitTime: UInt64 = 0
   }
 
   private func survivors(
@@ -120,6 +121,7 @@ struct CompactionUnit {
     for (segment, record) in window.frames {
       let front = try segment.front(record, caches: caches)
       for head in front.entries {
+        kept.latestCommitTime = max(kept.latestCommitTime, head.commitTime)
         let fate = try fate(of: head, key: front.key(of: head))
         switch fate {
         case .dropped:
@@ -257,11 +259,13 @@ struct CompactionUnit {
         entry.created = item.created
         let end = item.valueStart + head.valueLength
         try writer.add(
-          entry: entry, key: item.front.key(of: head),
+          entry, key: item.front.key(of: head),
           value: head.hasValue ? kept.values.rawSpan.extracting(item.valueStart..<end) : nil,
           attributes: item.front.attributeBytes(of: head), labels: item.front.labels(of: head))
       }
-      return try writer.finish(lastSequence: range.upperBound, latestTime: kept.latestTime)
+      return try writer.finish(
+        lastSequence: range.upperBound, latestTime: kept.latestTime,
+        latestCommitTime: kept.latestCommitTime)
     } catch {
       throw engine.describe(error)
     }

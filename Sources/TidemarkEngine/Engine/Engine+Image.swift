@@ -7,8 +7,8 @@ extension Engine {
     do {
       // An image must never know an entry that a power cut could take back.
       try sync(through: job.info.sequence)
-      let image = try write(job)
-      try install(image, job)
+      let (image, length) = try write(job)
+      try install(image, length: length, job)
     } catch {
       writer.withLock { $0.isWritingImage = false }
       reading.withLock { $0.index.abandonMerge() }
@@ -52,7 +52,7 @@ extension Engine {
     }
   }
 
-  private func write(_ job: ImageJob) throws(TidemarkError) -> Image {
+  private func write(_ job: ImageJob) throws(TidemarkError) -> (Image, length: Int) {
     let directory = path + "/" + StoreLayout.indexDirectory
     do {
       if try environment.fileSystem.kind(job.path) != nil {
@@ -64,10 +64,11 @@ extension Engine {
         try ImageWriter.write(job.input, to: file, info: job.info)
       } catch { throw describe(error) }
       try file.sync()
+      let length = try file.length()
       try environment.fileSystem.syncDirectory(directory)
       let opened = try environment.fileSystem.open(job.path, .read)
       do throws(IndexError) {
-        return try Image(opening: opened)
+        return (try Image(file: opened), length)
       } catch { throw describe(error) }
     } catch let error as TidemarkError {
       throw error
@@ -79,13 +80,15 @@ extension Engine {
   }
 
   /// Lists the image in MANIFEST and lets the oldest go.
-  private func install(_ image: Image, _ job: ImageJob) throws(TidemarkError) {
+  private func install(
+    _ image: Image, length: Int, _ job: ImageJob
+  ) throws(TidemarkError) {
     var gone: [Manifest.Image] = []
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       var manifest = state.manifest
       var row = job.row
-      row.length = image.length
+      row.length = length
       manifest.images.append(row)
       while manifest.images.count > 2 { gone.append(manifest.images.removeFirst()) }
       try updateManifest(manifest, &state)

@@ -89,7 +89,7 @@ package final class EngineScan {
         return isPast
       }
       for i in 0..<page.count {
-        let key = page.key(at: i)
+        let key = [UInt8](copying: page.key(at: i))
         if let row = try row(key, page.slot(at: i), isPast: isPast) { rows.append(row) }
       }
       resumption = page.resumption
@@ -100,24 +100,24 @@ package final class EngineScan {
 
   /// The row of a key in this view; nil when it does not belong there.
   private func row(
-    _ key: RawSpan, _ slot: Slot, isPast: Bool
+    _ key: [UInt8], _ slot: Slot, isPast: Bool
   ) throws(TidemarkError) -> ScanRow? {
     guard isPast else {
       return ScanRow(
-        key: [UInt8](copying: key), sequence: slot.sequence, isTouch: slot.size.isTouched)
+        key: key, sequence: slot.sequence, isTouch: slot.size.isTouched)
     }
     if slot.sequence <= view.sequence {
       guard !slot.isDeleted else { return nil }
       if !query.labels.isEmpty {
         let labels = try engine.withIndex { (read) throws(IndexOrStoreError) -> [[UInt8]] in
-          do throws(IndexError) { return try read.index.labelTable.labels(ofSet: slot.labelSet) } catch {
-            throw .index(error)
-          }
+          do throws(IndexError) {
+            return try read.index.labelTable.labels(ofSet: slot.labelSet)
+          } catch { throw .index(error) }
         }
         guard query.labels.matches(labels) else { return nil }
       }
       return ScanRow(
-        key: [UInt8](copying: key), sequence: slot.sequence, isTouch: slot.size.isTouched)
+        key: key, sequence: slot.sequence, isTouch: slot.size.isTouched)
     }
     guard let entry = try engine.version(newest: slot.sequence, at: view.sequence),
       !entry.head.kind.removes
@@ -127,13 +127,13 @@ package final class EngineScan {
       guard query.labels.matches(labels) else { return nil }
     }
     return ScanRow(
-      key: [UInt8](copying: key), sequence: entry.sequence, isTouch: entry.head.kind == .touch)
+      key: key, sequence: entry.sequence, isTouch: entry.head.kind == .touch)
   }
 
   /// Gathers all rows once and sorts them.
   private func nextSorted(limit: Int) throws(TidemarkError) -> [ScanRow] {
-    let rows = try sorted ?? gather()
-    sorted = rows
+    if sorted == nil { sorted = try gather() }
+    let rows = sorted ?? []
     let end = min(nextSorted + limit, rows.count)
     let page = rows[nextSorted..<end].map(\.row)
     nextSorted = end

@@ -163,7 +163,7 @@ extension Engine {
   package func labelCounts() throws(TidemarkError) -> [(label: [UInt8], count: Int)] {
     try withIndex { (read) throws(IndexOrStoreError) in
       if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
-      do { return try read.index.labelCounts() } catch { throw .index(error) }
+      do throws(IndexError) { return try read.index.labelCounts() } catch { throw .index(error) }
     }
   }
 }

@@ -32,7 +32,8 @@ struct IndexBuilder {
       var built = Built(
         index: Index(image: image, seed: manifest.hashSeed), usage: SpaceUsage(),
         imageSequence: row.sequence)
-      guard let usage = try? SpaceUsage(decoding: image.userInfo.rawSpan) else { continue }
+      guard let info = try? image.userInfo(), let usage = try? SpaceUsage(decoding: info.rawSpan)
+      else { continue }
       built.usage = usage
       do throws(IndexOrStoreError) {
         try replay(into: &built, active: active, salvage: salvage)
@@ -61,8 +62,8 @@ struct IndexBuilder {
       if error.number == ErrorNumber.noEntry { return nil }
       throw TidemarkError(error, while: "opening the index")
     }
-    guard let image = try? Image(opening: file), image.storeID == manifest.storeID,
-      image.imageID == row.id, image.sequence == row.sequence
+    guard let image = try? Image(file: file), image.header.storeID == manifest.storeID,
+      image.header.imageID == row.id, image.header.sequence == row.sequence
     else {
       file.close()
       return nil

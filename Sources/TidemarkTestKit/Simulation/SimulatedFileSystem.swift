@@ -50,7 +50,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
   }
 
   func perform<R: Sendable>(
-    _ call: SimulatedCall, _ body: (inout DiskState, Fault?) throws(ErrorNumber) -> R
+    _ call: SimulatedCall, _ body: (inout DiskState, Fault?) throws(SimulatedErrorNumber) -> R
   ) throws(FileSystemError) -> R {
     try machine.with { (state) throws(FileSystemError) -> R in
       try state.perform(call, process: process, body)
@@ -61,7 +61,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
 
   public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
     let call = SimulatedCall(.open, path, isMutating: mode == .create)
-    let id = try perform(call) { (state, _) throws(ErrorNumber) -> Int in
+    let id = try perform(call) { (state, _) throws(SimulatedErrorNumber) -> Int in
       try state.open(path, mode, process: process)
     }
     return SimulatedFile(system: self, path: path, id: id)
@@ -69,40 +69,40 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
 
   public func createDirectory(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.createDirectory, path, isMutating: true)
-    try perform(call) { (state, _) throws(ErrorNumber) in
+    try perform(call) { (state, _) throws(SimulatedErrorNumber) in
       try state.image.createDirectory(at: path)
     }
   }
 
   public func syncDirectory(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.syncDirectory, path, isMutating: true)
-    try perform(call) { (state, fault) throws(ErrorNumber) in
+    try perform(call) { (state, fault) throws(SimulatedErrorNumber) in
       try state.syncDirectory(path, fault)
     }
   }
 
   public func list(_ path: String) throws(FileSystemError) -> [String] {
-    try perform(SimulatedCall(.list, path)) { (state, _) throws(ErrorNumber) in
+    try perform(SimulatedCall(.list, path)) { (state, _) throws(SimulatedErrorNumber) in
       try state.list(path)
     }
   }
 
   public func remove(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.remove, path, isMutating: true)
-    try perform(call) { (state, _) throws(ErrorNumber) in
+    try perform(call) { (state, _) throws(SimulatedErrorNumber) in
       try state.image.remove(at: path)
     }
   }
 
   public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
-    try perform(SimulatedCall(.inspect, path)) { (state, _) throws(ErrorNumber) in
+    try perform(SimulatedCall(.inspect, path)) { (state, _) throws(SimulatedErrorNumber) in
       try state.kind(path)
     }
   }
 
   public func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
     let call = SimulatedCall(.lock, path, length: owner.count, isMutating: true)
-    let result = try perform(call) { (state, _) throws(ErrorNumber) in
+    let result = try perform(call) { (state, _) throws(SimulatedErrorNumber) in
       try state.lock(path, owner: owner, process: process)
     }
     switch result {
@@ -112,7 +112,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
   }
 
   public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
-    try perform(SimulatedCall(.bootIdentifier, "")) { (state, _) throws(ErrorNumber) in
+    try perform(SimulatedCall(.bootIdentifier, "")) { (state, _) throws(SimulatedErrorNumber) in
       state.image.bootIdentifier
     }
   }

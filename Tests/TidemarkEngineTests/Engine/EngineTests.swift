@@ -30,6 +30,7 @@ struct EngineTests {
     let engine = try store.open()
     for i in 0..<100 { try engine.put("key\(i % 40)", "value \(i)") }
     store.disk.kill()
+    store.disk.restart()
     let again = try store.open()
     #expect(again.lastSequence == 100)
     #expect(again.liveKeys == 40)
@@ -98,6 +99,7 @@ struct EngineTests {
     #expect(try engine.touch("b") == false)
     #expect(try engine.get("a") == "1")
     store.disk.kill()
+    store.disk.restart()
     let again = try store.open()
     #expect(try again.get("a") == "1")
     #expect(try again.touch("a"))
