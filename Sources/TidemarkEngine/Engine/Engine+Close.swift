@@ -31,6 +31,7 @@ extension Engine {
     guard hasWritten else { return }
     try flush()
     if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
+    try mergeSmallSegments()
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       var manifest = state.manifest

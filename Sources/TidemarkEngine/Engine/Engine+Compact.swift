@@ -46,6 +46,26 @@ extension Engine {
     return report
   }
 
+  /// Merges the small segments at the end of the log, which many short sessions leave behind.
+  func mergeSmallSegments() throws(TidemarkError) {
+    let group = reading.withLock { read -> CompactionPlan.Group in
+      var group = CompactionPlan.Group(segments: [], rawBytes: 0)
+      for segment in read.segments.reversed() {
+        guard let row = read.manifest.segments.first(where: { $0.id == segment.id }),
+          row.state == .sealed
+        else { continue }
+        guard row.rawBytes < Limits.smallSegmentBytes else { break }
+        group.segments.insert(segment, at: 0)
+        group.rawBytes += row.rawBytes
+      }
+      return group
+    }
+    guard group.segments.count >= Limits.smallSegments else { return }
+    let unit = CompactionUnit(
+      self, group, floor: CompactionFloor(sequence: 0), options: CompactionOptions())
+    if let swap = try unit.run().swap { try replace(swap) }
+  }
+
   private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {
     let segments = reading.withLock { $0.segments }
     var bytes = 0

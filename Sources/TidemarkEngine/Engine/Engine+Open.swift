@@ -60,17 +60,32 @@ struct StoreOpener {
       lock = try StoreDirectory.lock(path, environment)
     }
     do {
-      return try openLocked(lock)
+      return try writes ? openLocked(lock) : openBesideWriter()
     } catch {
       lock?.release()
       throw error
     }
   }
 
+  /// Without the lock a writer may replace files while they are looked at: then MANIFEST has
+  /// moved on, and the next look finds the new ones.
+  private mutating func openBesideWriter() throws(TidemarkError) -> Opened {
+    var failure: TidemarkError?
+    for _ in 0..<Limits.openAttempts {
+      let before = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
+      do throws(TidemarkError) { return try openLocked(nil) } catch {
+        failure = error
+        let after = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
+        guard before != after else { throw error }
+      }
+    }
+    throw failure ?? TidemarkError(.inputOutput, "the store changes too fast to be opened")
+  }
+
   private mutating func openLocked(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     let manifests = ManifestStore(fileSystem, storePath: path)
     var loaded: ManifestStore.Loaded
-    if let found = try manifests.load() {
+    if let found = try loadManifest(manifests) {
       loaded = found
       if let damage = loaded.manifest.damage.first(where: { $0.state == .found }), writes {
         throw Self.refusal(damage, in: loaded.manifest)
@@ -88,6 +103,21 @@ struct StoreOpener {
     let recovery = try recover(&loaded.manifest, manifests)
     return try recovery.opened(
       manifests: manifests, lock: lock, manifest: loaded.manifest, canWrite: writes)
+  }
+
+  /// Both copies; nil when nothing but the beginnings of a creation is there.
+  private func loadManifest(
+    _ manifests: ManifestStore
+  ) throws(TidemarkError) -> ManifestStore.Loaded? {
+    do {
+      return try manifests.load()
+    } catch {
+      // A creation that was interrupted before its second copy has no segment yet.
+      guard error.code == .damaged, configuration.access == .create,
+        try StoreDirectory.hasNoData(path, fileSystem)
+      else { throw error }
+      return nil
+    }
   }
 
   /// Damage that was found and not dealt with yet.

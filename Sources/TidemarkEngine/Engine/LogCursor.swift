@@ -43,13 +43,24 @@ package struct LogCursor {
     guard let segment = engine.segment(atOrAfter: upcoming) else { return false }
     let first = max(upcoming, segment.firstSequence)
     guard first <= through else { return false }
+    do throws(TidemarkError) {
+      try fill(from: segment, first)
+    } catch {
+      // A compaction has replaced the segment meanwhile: the next turn finds the new one.
+      guard !engine.isCurrent(segment) || error.code == .closed else { throw error }
+      pending.removeAll(keepingCapacity: true)
+    }
+    return true
+  }
+
+  private mutating func fill(from segment: Segment, _ first: UInt64) throws(TidemarkError) {
     if segment.kind == .compacted {
       try fillWindow(segment, from: first)
     } else {
       guard let (record, _) = try segment.frame(holding: first) else {
         // Beyond what the segment holds so far, or in a gap before the next one.
         upcoming = max(segment.lastSequence, first) + 1
-        return true
+        return
       }
       let front = try segment.front(record, caches: engine.caches)
       for head in front.entries where head.sequence >= first && head.sequence <= through {
@@ -57,7 +68,6 @@ package struct LogCursor {
       }
       upcoming = front.header.nextSequence
     }
-    return true
   }
 
   private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {

@@ -49,6 +49,21 @@ enum StoreDirectory {
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
+  /// Whether neither log nor index holds a file.
+  static func hasNoData(
+    _ path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> Bool {
+    do {
+      for name in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+        let folder = path + "/" + name
+        if try fileSystem.kind(folder) != nil, try !fileSystem.list(folder).isEmpty {
+          return false
+        }
+      }
+      return true
+    } catch { throw TidemarkError(error, while: "looking into the store") }
+  }
+
   static func parent(of path: String) -> String {
     var trimmed = path[...]
     while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }

@@ -73,6 +73,12 @@ package enum Limits {
   package static let epochs = 4_096
   /// Closing writes an image once this many entries have come since the last one.
   package static let imageOnCloseEntries = 1_024
+  /// How often a reader beside a writer looks again when files were replaced under it.
+  package static let openAttempts = 8
+  /// Closing merges segments of fewer raw bytes than this, once there are enough of them.
+  package static let smallSegmentBytes = 256 << 10
+  /// How many small segments in a row are merged.
+  package static let smallSegments = 16
   /// Segments in a store.
   package static let segments = 65_536
   /// Index images listed in MANIFEST.

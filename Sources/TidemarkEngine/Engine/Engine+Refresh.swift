@@ -1,0 +1,22 @@
+extension Engine {
+  /// Takes up what a writer in another process has done since; for engines that only read.
+  package func refresh() throws(TidemarkError) {
+    guard configuration.access == .readOnly else { return }
+    var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
+    let opened = try opener.open()
+    let stale = opener.staleBelow
+    reading.withLock { read in
+      read.index = opened.index
+      read.segments = opened.segments
+      read.visible = opened.lastSequence
+      read.durable = opened.durable
+      read.manifest = opened.manifest
+      read.usage = opened.usage
+      read.staleBelow = stale
+    }
+    // Sequences that a crash took back may have been given out again.
+    hotCache.removeAll()
+    caches.blocks.removeAll()
+    caches.fronts.removeAll()
+  }
+}
