@@ -1,0 +1,53 @@
+/// The keys written since an image, each with its newest slot.
+///
+/// Mutated by one thread at a time. Once frozen, keys and slots no longer change, so that a
+/// merge may read `store` while others read too; order and candidates are sorted lazily, so a
+/// merge takes copies of those.
+final class Delta {
+  let store = SlotStore()
+  private let table = SlotTable()
+  /// All slot numbers by key.
+  private(set) var order = SortedSlots()
+  var labels = DeltaLabels()
+  /// Ordinals of the image whose keys stand in this delta.
+  var overriddenOrdinals = Bitmap()
+  /// Slots of the frozen delta beneath whose keys stand in this one too.
+  var overriddenSlots = Bitmap()
+  /// Live keys here less live keys that they replace beneath.
+  var liveChange = 0
+
+  var count: Int { store.count }
+
+  /// Bytes in use.
+  var memoryBytes: Int {
+    store.memoryBytes + table.memoryBytes + order.memoryBytes + labels.memoryBytes
+      + overriddenOrdinals.memoryBytes + overriddenSlots.memoryBytes
+  }
+
+  @inline(__always)
+  func find(_ key: RawSpan, _ hash: UInt64) -> Int? { table.find(hash, key, in: store) }
+
+  /// Adds a key that is not in here.
+  func insert(_ key: RawSpan, _ hash: UInt64, _ slot: Slot) {
+    let number = store.count
+    store.append(key, slot)
+    table.insert(hash, number)
+    order.append(number)
+  }
+
+  /// Makes ordered access possible.
+  func settleOrder() {
+    if !order.isSettled { order.settle(store) }
+  }
+
+  /// Whether all parts agree; for tests.
+  func _checkInvariants(seed: UInt64) -> Bool {
+    guard order.count == store.count, order._checkInvariants(store) else { return false }
+    let store = self.store
+    for number in 0..<store.count {
+      let key = store.key(number)
+      guard find(key, KeyHash.hash(key, seed: seed)) == number else { return false }
+    }
+    return labels.candidates.allSatisfy { $0._checkInvariants(store) }
+  }
+}

@@ -1,0 +1,49 @@
+/// A hash table from 32-bit ids to small numbers, without removal.
+///
+/// Ids are given by this process or by an image, in sequence; nobody chooses them, so the hash
+/// needs no seed.
+struct IDMap {
+  /// Key in the upper half, value plus one in the lower; zero is empty.
+  private var entries: [UInt64] = []
+  private(set) var count = 0
+
+  var memoryBytes: Int { entries.count * 8 }
+
+  /// The value of `id`.
+  @inline(__always)
+  subscript(id: UInt32) -> Int? {
+    guard !entries.isEmpty else { return nil }
+    let mask = entries.count - 1
+    var position = Self.scramble(id) & mask
+    while true {
+      let entry = entries[position]
+      if entry == 0 { return nil }
+      if UInt32(truncatingIfNeeded: entry >> 32) == id { return Int(entry & 0xffff_ffff) - 1 }
+      position = (position + 1) & mask
+    }
+  }
+
+  /// Adds an id that is not in here.
+  mutating func insert(_ id: UInt32, _ value: Int) {
+    if count * 4 >= entries.count * 3 { grow() }
+    place(UInt64(id) << 32 | UInt64(value + 1))
+    count += 1
+  }
+
+  private mutating func place(_ entry: UInt64) {
+    let mask = entries.count - 1
+    var position = Self.scramble(UInt32(truncatingIfNeeded: entry >> 32)) & mask
+    while entries[position] != 0 { position = (position + 1) & mask }
+    entries[position] = entry
+  }
+
+  private mutating func grow() {
+    let old = entries
+    entries = [UInt64](repeating: 0, count: max(8, old.count * 2))
+    for entry in old where entry != 0 { place(entry) }
+  }
+
+  private static func scramble(_ id: UInt32) -> Int {
+    Int(truncatingIfNeeded: (UInt64(id) &* 0x9E37_79B9_7F4A_7C15) >> 32)
+  }
+}

@@ -1,0 +1,51 @@
+/// One end of a range of keys in byte order.
+package enum KeyBound: Sendable, Hashable {
+  /// Before the first key.
+  case start
+  /// After the last key.
+  case end
+  /// The key belongs to the range.
+  case including([UInt8])
+  /// The key does not belong to the range.
+  case excluding([UInt8])
+
+  /// The end of the range of all keys that begin with `prefix`.
+  package static func afterPrefix(_ prefix: [UInt8]) -> KeyBound {
+    var next = prefix
+    while let last = next.popLast() {
+      if last < 0xff { return .excluding(next + [last + 1]) }
+    }
+    return .end
+  }
+
+  /// The place between keys where a range that begins here begins, or one that ends here ends.
+  func cut(isLower: Bool) -> KeyCut {
+    switch self {
+    case .start: KeyCut(key: [], place: .beforeAll)
+    case .end: KeyCut(key: [], place: .afterAll)
+    case .including(let key): KeyCut(key: key, place: isLower ? .before : .after)
+    case .excluding(let key): KeyCut(key: key, place: isLower ? .after : .before)
+    }
+  }
+}
+
+/// A place between two keys.
+struct KeyCut {
+  enum Place {
+    case beforeAll, before, after, afterAll
+  }
+
+  var key: [UInt8]
+  var place: Place
+
+  /// Whether a key lies behind this place.
+  @inline(__always)
+  func precedes(_ other: RawSpan) -> Bool {
+    switch place {
+    case .beforeAll: true
+    case .afterAll: false
+    case .before: other.compare(to: key.rawSpan) >= 0
+    case .after: other.compare(to: key.rawSpan) > 0
+    }
+  }
+}

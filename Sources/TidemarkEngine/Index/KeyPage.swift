@@ -1,0 +1,57 @@
+/// A run of keys in order with their slots.
+///
+/// Made once and filled again and again: nothing is allocated per key once it has grown to
+/// the size of a page.
+package struct KeyPage: Sendable {
+  struct Entry {
+    var offset: Int
+    var count: Int
+    var slot: Slot
+  }
+
+  private var bytes: [UInt8] = []
+  private var entries: [Entry] = []
+  /// The last key that was looked at, returned or not.
+  private var lastSeen: [UInt8] = []
+
+  package init() {}
+
+  /// How many keys there are.
+  package var count: Int { entries.count }
+
+  package var isEmpty: Bool { entries.isEmpty }
+
+  /// The slot of the key at `position`.
+  package func slot(at position: Int) -> Slot { entries[position].slot }
+
+  /// The key at `position`.
+  @_lifetime(borrow self)
+  package func key(at position: Int) -> RawSpan {
+    let entry = entries[position]
+    return bytes.rawSpan.extracting(entry.offset..<(entry.offset + entry.count))
+  }
+
+  /// The bound from which the next page begins, if the end was not reached.
+  ///
+  /// Not always the last key of the page: a page also ends when many keys in a row did not
+  /// match, so that the lock is not held for long.
+  package var resumption: KeyBound { .excluding(lastSeen) }
+
+  /// Forgets all keys and keeps the memory.
+  mutating func removeAll() {
+    bytes.removeAll(keepingCapacity: true)
+    entries.removeAll(keepingCapacity: true)
+    lastSeen.removeAll(keepingCapacity: true)
+  }
+
+  @inline(__always)
+  mutating func append(_ key: RawSpan, _ slot: Slot) {
+    entries.append(Entry(offset: bytes.count, count: key.byteCount, slot: slot))
+    bytes.append(copying: key)
+  }
+
+  mutating func markSeen(_ key: RawSpan) {
+    lastSeen.removeAll(keepingCapacity: true)
+    lastSeen.append(copying: key)
+  }
+}

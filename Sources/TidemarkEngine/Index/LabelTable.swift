@@ -1,0 +1,106 @@
+/// Interns labels and sets of labels: small ids stand for them in slots and lists.
+///
+/// Ids below an image's counts mean what the image says, unless this table gave them out anew;
+/// later ones are known here alone until the next image. An id that no slot names any more is
+/// given to another set or label once a merge has found that out. So an id is good until the
+/// next ``Index/install(_:)``: whoever keeps one longer keeps the labels instead.
+package final class LabelTable {
+  var labels: StringInterner
+  var sets: StringInterner
+  private var idScratch: [UInt32] = []
+  private var setScratch: [UInt8] = []
+
+  init(seed: UInt64) {
+    labels = StringInterner(seed: seed)
+    sets = StringInterner(seed: seed)
+    sets.reserveEmptyString()
+  }
+
+  /// Bytes in use.
+  var memoryBytes: Int { labels.memoryBytes + sets.memoryBytes }
+
+  /// The id of a set of labels; 0 is the empty set.
+  /// - Parameter labels: each of 1 to 255 bytes, at most 64; order and repetition do not matter.
+  package func intern(_ labels: [[UInt8]]) throws(IndexError) -> UInt32 {
+    beginSet()
+    for label in labels { try addLabel(label.rawSpan) }
+    return try finishSet()
+  }
+
+  /// Begins a set label by label, which spares an array for whoever has spans.
+  package func beginSet() { idScratch.removeAll(keepingCapacity: true) }
+
+  /// Adds a label to the set begun last.
+  package func addLabel(_ label: RawSpan) throws(IndexError) {
+    guard label.byteCount > 0, label.byteCount <= Limits.labelBytes else {
+      throw IndexError.limitExceeded
+    }
+    let id = try labels.intern(label)
+    if !idScratch.contains(id) { idScratch.append(id) }
+    if idScratch.count > Limits.labelsPerEntry { throw IndexError.limitExceeded }
+  }
+
+  /// The id of the set begun last.
+  package func finishSet() throws(IndexError) -> UInt32 {
+    guard !idScratch.isEmpty else { return 0 }
+    idScratch.sort()
+    LabelSetCoding.encode(idScratch, into: &setScratch)
+    let content = setScratch
+    return try sets.intern(content.rawSpan)
+  }
+
+  /// The labels of a set, in byte order.
+  package func labels(ofSet set: UInt32) throws(IndexError) -> [[UInt8]] {
+    var ids: [UInt32] = []
+    try labelIDs(ofSet: set, into: &ids)
+    var result: [[UInt8]] = []
+    result.reserveCapacity(ids.count)
+    for id in ids { result.append(try label(id)) }
+    result.sort { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
+    return result
+  }
+
+  /// The label ids of a set, ascending.
+  package func labelIDs(ofSet set: UInt32, into ids: inout [UInt32]) throws(IndexError) {
+    ids.removeAll(keepingCapacity: true)
+    if set == 0 { return }
+    try sets.withString(set) { (bytes) throws(IndexError) in
+      try LabelSetCoding.decode(bytes, into: &ids)
+    }
+  }
+
+  /// The id of a label, if anybody ever used it.
+  package func id(ofLabel label: RawSpan) throws(IndexError) -> UInt32? {
+    try labels.find(label)
+  }
+
+  /// The label with this id.
+  package func label(_ id: UInt32) throws(IndexError) -> [UInt8] {
+    try labels.withString(id) { (bytes) throws(IndexError) in [UInt8](copying: bytes) }
+  }
+}
+
+/// A set of labels as bytes: the label ids, ascending, four bytes each.
+enum LabelSetCoding {
+  static func encode(_ ids: [UInt32], into bytes: inout [UInt8]) {
+    bytes.removeAll(keepingCapacity: true)
+    for id in ids {
+      for shift: UInt32 in [0, 8, 16, 24] { bytes.append(UInt8(truncatingIfNeeded: id >> shift)) }
+    }
+  }
+
+  static func decode(_ bytes: RawSpan, into ids: inout [UInt32]) throws(IndexError) {
+    guard bytes.byteCount % 4 == 0, bytes.byteCount <= 4 * Limits.labelsPerEntry else {
+      throw IndexError.imageInvalid(FormatError("set of labels malformed"))
+    }
+    var offset = 0
+    do {
+      while offset < bytes.byteCount {
+        ids.append(try bytes.u32(at: offset))
+        offset += 4
+      }
+    } catch {
+      throw IndexError.imageInvalid(error)
+    }
+  }
+}

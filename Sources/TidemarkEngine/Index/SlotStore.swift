@@ -1,0 +1,161 @@
+// SAFETY: pages are allocated whole and freed only in deinit, so what was handed out stays put
+// as long as the store lives. Slot numbers are checked against `count`; key places are made
+// here alone and always lie inside one page. Nothing is changed by reading, so that any number
+// of threads may read while none writes.
+
+/// The keys of a delta and their slots, numbered as they come.
+///
+/// Keys lie behind their lengths in pages that never move; of a slot 16 bytes are stored. So a
+/// key costs 18 bytes and its own, growing copies nothing, and no put waits for it.
+///
+/// ```
+/// record: u64 sequence (48) | size class (8) | key place, high part (8)
+///         u64 label set (32) | key place, low part (32)
+/// ```
+@safe
+final class SlotStore {
+  private struct Record {
+    var first: UInt64
+    var second: UInt64
+  }
+
+  private static let recordsPerPageShift = 12
+  private static let recordsPerPage = 1 << recordsPerPageShift
+  private static let keyPageShift = 18
+  private static let keyPageBytes = 1 << keyPageShift
+
+  /// How many keys there are.
+  private(set) var count = 0
+  /// Bytes of keys and their lengths, with what is left over at the ends of pages.
+  private(set) var keyBytes = 0
+  private var recordPages: UnsafeMutablePointer<UnsafeMutablePointer<Record>>
+  private var recordPageCount = 0
+  private var recordPageRoom = 16
+  private var keyPages: UnsafeMutablePointer<UnsafeMutableRawPointer>
+  private var keyPageCount = 0
+  private var keyPageRoom = 16
+
+  init() {
+    unsafe recordPages = .allocate(capacity: recordPageRoom)
+    unsafe keyPages = .allocate(capacity: keyPageRoom)
+  }
+
+  deinit {
+    for page in 0..<recordPageCount { unsafe recordPages[page].deallocate() }
+    for page in 0..<keyPageCount { unsafe keyPages[page].deallocate() }
+    unsafe recordPages.deallocate()
+    unsafe keyPages.deallocate()
+  }
+
+  /// Bytes in use.
+  var memoryBytes: Int { count * MemoryLayout<Record>.stride + keyBytes }
+
+  /// Adds a key of at most 65,535 bytes; its number is `count` before the call.
+  func append(_ key: RawSpan, _ slot: Slot) {
+    let length = key.byteCount
+    precondition(length <= Int(UInt16.max))
+    let place = reserve(2 + length)
+    let target = unsafe keyPages[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1))
+    unsafe target.storeBytes(of: UInt16(length), as: UInt16.self)
+    unsafe key.withUnsafeBytes { source in
+      if let base = source.baseAddress {
+        unsafe (target + 2).copyMemory(from: base, byteCount: length)
+      }
+    }
+    if count == recordPageCount << Self.recordsPerPageShift { addRecordPage() }
+    let record =
+      unsafe recordPages[count >> Self.recordsPerPageShift]
+      + (count & (Self.recordsPerPage - 1))
+    unsafe record.initialize(
+      to: Record(
+        first: Self.pack(slot, placeHigh: UInt64(place) >> 32),
+        second: UInt64(slot.labelSet) << 32 | UInt64(place) & 0xffff_ffff))
+    count += 1
+  }
+
+  /// The slot numbered `number`.
+  @inline(__always)
+  func slot(_ number: Int) -> Slot {
+    let record = unsafe record(number).pointee
+    return Slot(
+      sequence: record.first >> 16, labelSet: UInt32(truncatingIfNeeded: record.second >> 32),
+      size: SizeClass(rawValue: UInt8(truncatingIfNeeded: record.first >> 8)))
+  }
+
+  /// Replaces the slot numbered `number`.
+  @inline(__always)
+  func replace(_ number: Int, _ slot: Slot) {
+    let record = unsafe record(number)
+    unsafe record.pointee.first = Self.pack(slot, placeHigh: record.pointee.first & 0xff)
+    unsafe record.pointee.second =
+      UInt64(slot.labelSet) << 32 | record.pointee.second & 0xffff_ffff
+  }
+
+  /// The key numbered `number`.
+  @_lifetime(borrow self)
+  @inline(__always)
+  func key(_ number: Int) -> RawSpan {
+    let record = unsafe record(number).pointee
+    let place = Int(record.first & 0xff) << 32 | Int(record.second & 0xffff_ffff)
+    let start = unsafe keyPages[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1))
+    let length = unsafe Int(start.load(as: UInt16.self))
+    let bytes = unsafe RawSpan(_unsafeStart: start + 2, byteCount: length)
+    return unsafe _overrideLifetime(bytes, borrowing: self)
+  }
+
+  @unsafe
+  @inline(__always)
+  private func record(_ number: Int) -> UnsafeMutablePointer<Record> {
+    precondition(number >= 0 && number < count)
+    return unsafe recordPages[number >> Self.recordsPerPageShift]
+      + (number & (Self.recordsPerPage - 1))
+  }
+
+  @inline(__always)
+  private static func pack(_ slot: Slot, placeHigh: UInt64) -> UInt64 {
+    slot.sequence << 16 | UInt64(slot.size.rawValue) << 8 | placeHigh
+  }
+
+  /// The place of the next `bytes` bytes, two-aligned; a key never crosses the end of a page.
+  private func reserve(_ bytes: Int) -> Int {
+    var place = (keyBytes + 1) & ~1
+    let page = place >> Self.keyPageShift
+    if page == keyPageCount || (place + bytes - 1) >> Self.keyPageShift != page {
+      place = keyPageCount << Self.keyPageShift
+      addKeyPage()
+    }
+    keyBytes = place + bytes
+    return place
+  }
+
+  private func addRecordPage() {
+    if recordPageCount == recordPageRoom {
+      unsafe recordPages = grown(recordPages, recordPageCount)
+      recordPageRoom *= 2
+    }
+    unsafe (recordPages + recordPageCount).initialize(
+      to: .allocate(capacity: Self.recordsPerPage))
+    recordPageCount += 1
+  }
+
+  private func addKeyPage() {
+    if keyPageCount == keyPageRoom {
+      unsafe keyPages = grown(keyPages, keyPageCount)
+      keyPageRoom *= 2
+    }
+    unsafe (keyPages + keyPageCount).initialize(
+      to: .allocate(byteCount: Self.keyPageBytes, alignment: 16))
+    keyPageCount += 1
+  }
+
+  /// The same table of pages with twice the room.
+  @unsafe
+  private func grown<Page>(
+    _ old: UnsafeMutablePointer<Page>, _ count: Int
+  ) -> UnsafeMutablePointer<Page> {
+    let new = UnsafeMutablePointer<Page>.allocate(capacity: 2 * count)
+    unsafe new.moveInitialize(from: old, count: count)
+    unsafe old.deallocate()
+    return unsafe new
+  }
+}

@@ -1,0 +1,138 @@
+// SAFETY: each part owns one allocation of `room` entries, made and freed here alone. Walks
+// start below `capacity` and stop at an empty entry; the last entry of a part always is one.
+
+/// A hash table from keys to slot numbers.
+///
+/// Linear probing with the entries kept in order of their tags, split into 256 parts by the
+/// hash's high byte. An entry's home is its tag scaled to the capacity, so that entries stand
+/// in tag order all through: a walk ends early, growing is one pass in order, and capacity
+/// need not double. Only one part grows at a time, so that no put waits for a large table.
+///
+/// Ordered linear probing: Amble and Knuth, "Ordered hash tables", 1974.
+@safe
+final class SlotTable {
+  /// An entry: tag in the upper half, slot number plus one in the lower; zero is empty.
+  @unsafe
+  private struct Part {
+    var entries: UnsafeMutablePointer<UInt64>
+    /// Homes lie below this.
+    var capacity: Int
+    /// Entries in the allocation; those from `capacity` on take what runs over.
+    var room: Int
+    var count: Int
+  }
+
+  private static let partCount = 256
+  private static let firstCapacity = 8
+  private let parts: UnsafeMutablePointer<Part>
+  /// Bytes in use.
+  private(set) var memoryBytes = 0
+
+  init() {
+    unsafe parts = .allocate(capacity: Self.partCount)
+    for i in 0..<Self.partCount {
+      unsafe (parts + i).initialize(to: Self.makePart(capacity: 0))
+      unsafe memoryBytes += parts[i].room * 8
+    }
+  }
+
+  deinit {
+    for i in 0..<Self.partCount { unsafe parts[i].entries.deallocate() }
+    unsafe parts.deallocate()
+  }
+
+  /// Finds a key's slot number.
+  /// - Parameters:
+  ///   - hash: the key's hash.
+  ///   - key: the key.
+  ///   - store: where keys of the numbers in this table stand.
+  @inline(__always)
+  func find(_ hash: UInt64, _ key: RawSpan, in store: SlotStore) -> Int? {
+    let part = unsafe parts + Int(hash >> 56)
+    let tag = hash & 0xffff_ffff
+    var entry = unsafe part.pointee.entries + Self.home(tag, part.pointee.capacity)
+    while true {
+      let value = unsafe entry.pointee
+      let found = value >> 32
+      if value == 0 || found > tag { return nil }
+      if found == tag {
+        let number = Int(value & 0xffff_ffff) - 1
+        if store.key(number).isEqual(to: key) { return number }
+      }
+      unsafe entry += 1
+    }
+  }
+
+  /// Adds a number whose key is not in the table yet.
+  func insert(_ hash: UInt64, _ number: Int) {
+    let part = unsafe parts + Int(hash >> 56)
+    let value = (hash & 0xffff_ffff) << 32 | UInt64(number + 1)
+    if unsafe part.pointee.count * 5 >= part.pointee.capacity * 4 { unsafe grow(part) }
+    while unsafe !place(value, in: part.pointee) { unsafe grow(part) }
+    unsafe part.pointee.count += 1
+  }
+
+  @inline(__always)
+  private static func home(_ tag: UInt64, _ capacity: Int) -> Int {
+    Int(truncatingIfNeeded: (tag &* UInt64(truncatingIfNeeded: capacity)) &>> 32)
+  }
+
+  /// Puts an entry at its place; false if the part would run over its end.
+  @unsafe
+  private func place(_ value: UInt64, in part: Part) -> Bool {
+    var position = unsafe Self.home(value >> 32, part.capacity)
+    while true {
+      let other = unsafe part.entries[position]
+      if other == 0 || other > value { break }
+      position += 1
+    }
+    var free = position
+    while unsafe part.entries[free] != 0 { free += 1 }
+    guard unsafe free < part.room - 1 else { return false }
+    if free > position {
+      unsafe (part.entries + position + 1).update(
+        from: part.entries + position, count: free - position)
+    }
+    unsafe part.entries[position] = value
+    return true
+  }
+
+  /// Gives a part half as much capacity again; entries keep their order, so one pass does it.
+  @unsafe
+  private func grow(_ part: UnsafeMutablePointer<Part>) {
+    let old = unsafe part.pointee
+    var capacity = unsafe max(Self.firstCapacity, old.capacity * 3 / 2)
+    while true {
+      var new = unsafe Self.makePart(capacity: capacity)
+      var next = 0
+      var fits = true
+      for i in unsafe 0..<old.room {
+        let value = unsafe old.entries[i]
+        if value == 0 { continue }
+        next = unsafe max(next, Self.home(value >> 32, new.capacity))
+        if unsafe next >= new.room - 1 {
+          fits = false
+          break
+        }
+        unsafe new.entries[next] = value
+        next += 1
+      }
+      if fits {
+        unsafe new.count = old.count
+        unsafe part.pointee = new
+        unsafe old.entries.deallocate()
+        unsafe memoryBytes += (new.room - old.room) * 8
+        return
+      }
+      unsafe new.entries.deallocate()
+      capacity *= 2
+    }
+  }
+
+  private static func makePart(capacity: Int) -> Part {
+    let room = capacity + max(4, capacity >> 3) + 1
+    let entries = UnsafeMutablePointer<UInt64>.allocate(capacity: room)
+    unsafe entries.initialize(repeating: 0, count: room)
+    return unsafe Part(entries: entries, capacity: capacity, room: room, count: 0)
+  }
+}

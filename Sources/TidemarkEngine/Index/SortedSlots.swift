@@ -1,0 +1,233 @@
+/// Slot numbers in the order of their keys, without repetition.
+///
+/// Sorted runs of at most 512 numbers, found by binary search; what was added since the last
+/// ordered access waits in a tail, so that a load that nobody looks at in order pays nothing.
+/// `settle` sorts the tail in. A value type: a merge keeps the copy it was given.
+struct SortedSlots {
+  static let chunkCapacity = 512
+  /// Chunks are made this full where there is a choice, so that inserts do not split at once.
+  private static let chunkFill = 448
+  private static let smallestCleanup = 1024
+
+  private var chunks: [[UInt32]] = []
+  private var tail: [UInt32] = []
+  private var cleanupAt = smallestCleanup
+  /// How many numbers there are; while a tail waits, repetitions in it count too.
+  private(set) var count = 0
+
+  /// The place of a number.
+  struct Position: Equatable {
+    var chunk: Int
+    var index: Int
+  }
+
+  /// Bytes in use.
+  var memoryBytes: Int {
+    (count - tail.count) * 4 + chunks.count * 40 + tail.capacity * 4
+  }
+
+  var isSettled: Bool { tail.isEmpty }
+
+  /// Adds a number that is not in here yet.
+  @inline(__always)
+  mutating func append(_ number: Int) {
+    tail.append(UInt32(truncatingIfNeeded: number))
+    count += 1
+  }
+
+  /// Adds a number that may be in here already.
+  mutating func appendMaybeAgain(_ number: Int) {
+    append(number)
+    guard tail.count >= cleanupAt else { return }
+    // Repetitions are dropped before they outgrow what they repeat.
+    let before = tail.count
+    tail.sort()
+    Self.dropEqual(&tail)
+    count -= before - tail.count
+    cleanupAt = max(Self.smallestCleanup, 2 * tail.count)
+  }
+
+  /// Sorts the tail in.
+  mutating func settle(_ store: SlotStore) {
+    guard !tail.isEmpty else { return }
+    var sorted = tail
+    tail = []
+    cleanupAt = Self.smallestCleanup
+    let before = sorted.count
+    KeySorter(store).sort(&sorted)
+    count -= before
+    Self.dropEqual(&sorted)
+    count += sorted.count
+    if chunks.isEmpty {
+      chunks = Self.pieces(sorted)
+      return
+    }
+    // From the last group to the first, so that splitting moves no chunk still to be found.
+    var end = sorted.count
+    while end > 0 {
+      let chunk = chunkIndex(for: store.key(Int(sorted[end - 1])), store)
+      var start = end - 1
+      if chunk == 0 {
+        start = 0
+      } else {
+        let first = Int(chunks[chunk][0])
+        while start > 0,
+          store.key(Int(sorted[start - 1])).compare(to: store.key(first)) >= 0
+        {
+          start -= 1
+        }
+      }
+      insert(sorted[start..<end], into: chunk, store)
+      end = start
+    }
+  }
+
+  /// All numbers in order, whether settled or not.
+  func sorted(_ store: SlotStore) -> [UInt32] {
+    var copy = self
+    copy.settle(store)
+    var all: [UInt32] = []
+    all.reserveCapacity(copy.count)
+    for chunk in copy.chunks { all.append(contentsOf: chunk) }
+    return all
+  }
+
+  // MARK: Ordered access; everything below wants a settled state.
+
+  /// The number at `position`; nil outside.
+  @inline(__always)
+  func number(at position: Position) -> Int? {
+    guard position.chunk >= 0, position.chunk < chunks.count else { return nil }
+    return Int(chunks[position.chunk][position.index])
+  }
+
+  /// The place of the first key behind `cut`; one past the end if there is none.
+  func firstPosition(after cut: KeyCut, _ store: SlotStore) -> Position {
+    // The last chunk whose first key is not behind the cut holds the boundary.
+    var low = 0
+    var high = chunks.count
+    while low < high {
+      let middle = (low + high) / 2
+      if cut.precedes(store.key(Int(chunks[middle][0]))) { high = middle } else { low = middle + 1 }
+    }
+    guard low > 0 else { return Position(chunk: 0, index: 0) }
+    let chunk = chunks[low - 1]
+    var index = 0
+    var end = chunk.count
+    while index < end {
+      let middle = (index + end) / 2
+      if cut.precedes(store.key(Int(chunk[middle]))) { end = middle } else { index = middle + 1 }
+    }
+    return index < chunk.count
+      ? Position(chunk: low - 1, index: index) : Position(chunk: low, index: 0)
+  }
+
+  /// The next place in order.
+  @inline(__always)
+  func next(_ position: Position) -> Position {
+    if position.index + 1 < chunks[position.chunk].count {
+      return Position(chunk: position.chunk, index: position.index + 1)
+    }
+    return Position(chunk: position.chunk + 1, index: 0)
+  }
+
+  /// The place before; chunk -1 before the first.
+  @inline(__always)
+  func previous(_ position: Position) -> Position {
+    if position.index > 0 { return Position(chunk: position.chunk, index: position.index - 1) }
+    let chunk = position.chunk - 1
+    return Position(chunk: chunk, index: chunk >= 0 ? chunks[chunk].count - 1 : 0)
+  }
+
+  // MARK: Inserting
+
+  /// The chunk that a key belongs to.
+  private func chunkIndex(for key: RawSpan, _ store: SlotStore) -> Int {
+    var low = 1
+    var high = chunks.count
+    while low < high {
+      let middle = (low + high) / 2
+      if key.compare(to: store.key(Int(chunks[middle][0]))) < 0 {
+        high = middle
+      } else {
+        low = middle + 1
+      }
+    }
+    return low - 1
+  }
+
+  /// Merges sorted numbers that all belong to one chunk into it.
+  private mutating func insert(
+    _ new: ArraySlice<UInt32>, into chunk: Int, _ store: SlotStore
+  ) {
+    let old = chunks[chunk]
+    var merged: [UInt32] = []
+    merged.reserveCapacity(old.count + new.count)
+    var taken = 0
+    for number in new {
+      let key = store.key(Int(number))
+      var end = old.count
+      var low = taken
+      // Where there are about as many new ones as old, each lies close behind the last.
+      var step = 1
+      while low + step < end, key.compare(to: store.key(Int(old[low + step]))) > 0 {
+        low += step
+        step *= 2
+      }
+      end = min(end, low + step + 1)
+      while low < end {
+        let middle = (low + end) / 2
+        if key.compare(to: store.key(Int(old[middle]))) <= 0 {
+          end = middle
+        } else {
+          low = middle + 1
+        }
+      }
+      merged.append(contentsOf: old[taken..<low])
+      taken = low
+      // Equal keys are the same number, since a delta holds every key once.
+      if low < old.count, old[low] == number {
+        count -= 1
+      } else {
+        merged.append(number)
+      }
+    }
+    merged.append(contentsOf: old[taken...])
+    if merged.count <= Self.chunkCapacity {
+      chunks[chunk] = merged
+    } else {
+      chunks.replaceSubrange(chunk...chunk, with: Self.pieces(merged))
+    }
+  }
+
+  /// Cuts a sorted run into chunks of about the same size.
+  private static func pieces(_ run: [UInt32]) -> [[UInt32]] {
+    guard run.count > chunkCapacity else { return run.isEmpty ? [] : [run] }
+    let number = (run.count + chunkFill - 1) / chunkFill
+    return (0..<number).map { i in
+      Array(run[(run.count * i / number)..<(run.count * (i + 1) / number)])
+    }
+  }
+
+  private static func dropEqual(_ numbers: inout [UInt32]) {
+    guard numbers.count > 1 else { return }
+    var kept = 1
+    for i in 1..<numbers.count where numbers[i] != numbers[kept - 1] {
+      numbers[kept] = numbers[i]
+      kept += 1
+    }
+    numbers.removeLast(numbers.count - kept)
+  }
+
+  /// Whether the order holds; for tests.
+  func _checkInvariants(_ store: SlotStore) -> Bool {
+    guard count == tail.count + chunks.reduce(0, { $0 + $1.count }) else { return false }
+    guard chunks.allSatisfy({ !$0.isEmpty && $0.count <= Self.chunkCapacity }) else {
+      return false
+    }
+    let all = chunks.flatMap(\.self)
+    return all.indices.dropFirst().allSatisfy {
+      store.key(Int(all[$0 - 1])).compare(to: store.key(Int(all[$0]))) < 0
+    }
+  }
+}

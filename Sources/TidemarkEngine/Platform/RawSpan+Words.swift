@@ -1,0 +1,40 @@
+// SAFETY: every load lies below the length that was compared just before it.
+
+extension RawSpan {
+  /// The eight bytes from `offset` on as a number that sorts like them; zeros behind the end.
+  @inline(__always)
+  func bigEndianWord(at offset: Int) -> UInt64 {
+    if offset >= 0, offset <= byteCount - 8 {
+      return unsafe UInt64(
+        bigEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
+    }
+    var word: UInt64 = 0
+    var position = max(offset, 0)
+    while position < byteCount {
+      let byte = unsafe unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
+      word |= UInt64(byte) << UInt64(56 - 8 * (position - offset))
+      position += 1
+    }
+    return word
+  }
+
+  /// How many bytes both have in common at the front.
+  func commonPrefix(with other: RawSpan) -> Int {
+    let limit = min(byteCount, other.byteCount)
+    var position = 0
+    while position <= limit - 8 {
+      let a = unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: position, as: UInt64.self)
+      let b = unsafe other.unsafeLoadUnaligned(
+        fromUncheckedByteOffset: position, as: UInt64.self)
+      if a != b { return position + UInt64(littleEndian: a ^ b).trailingZeroBitCount >> 3 }
+      position += 8
+    }
+    while position < limit {
+      let a = unsafe unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
+      let b = unsafe other.unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
+      if a != b { return position }
+      position += 1
+    }
+    return limit
+  }
+}
