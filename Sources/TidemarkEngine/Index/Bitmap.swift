@@ -26,6 +26,17 @@ struct Bitmap {
     }
   }
 
+  /// Calls `body` with all numbers, ascending.
+  func forEach<E: Error>(_ body: (Int) throws(E) -> Void) throws(E) {
+    for index in words.indices {
+      var rest = words[index]
+      while rest != 0 {
+        try body(index << 6 + rest.trailingZeroBitCount)
+        rest &= rest - 1
+      }
+    }
+  }
+
   /// Makes room for numbers below `bound` at once.
   mutating func reserve(_ bound: Int) {
     let needed = (bound + 63) >> 6

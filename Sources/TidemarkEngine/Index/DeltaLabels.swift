@@ -21,6 +21,11 @@ struct DeltaLabels {
   /// The place of a label in `candidates`.
   func index(of label: UInt32) -> Int? { byLabel[label] }
 
+  /// How many candidates a label has, about.
+  func candidateCount(_ label: UInt32) -> Int {
+    byLabel[label].map { candidates[$0].count } ?? 0
+  }
+
   /// Notes that a live key began or ceased to carry a label.
   mutating func count(_ label: UInt32, by change: Int) {
     changes[touch(label)] += change

@@ -4,10 +4,13 @@
 /// turning into the next image, the image. The topmost that knows a key decides. No locks: the
 /// owner lets one caller in at a time (look-ups alone may run beside each other).
 package final class Index {
+  /// The newest image; safe to read beside anything that happens here.
+  package internal(set) var image: Image?
   /// What stands between the active delta and the image.
-  private(set) var frozen: Delta?
+  var frozen: Delta?
   /// What was written last.
-  private(set) var active = Delta()
+  var active = Delta()
+  var pendingInstall: PendingInstall?
   /// Labels and sets of labels by id.
   package let labelTable: LabelTable
   /// Seeds the hashes of keys; part of the image, so the same as long as the store lives.
@@ -16,10 +19,12 @@ package final class Index {
   private var oldIDs: [UInt32] = []
   private var newIDs: [UInt32] = []
 
-  /// An empty index.
-  package init(seed: UInt64) {
+  /// An index over an image, or over nothing.
+  /// - Parameter seed: that of the image, if there is one.
+  package init(image: Image? = nil, seed: UInt64) {
+    self.image = image
     self.seed = seed
-    labelTable = LabelTable(seed: seed)
+    labelTable = LabelTable(image: image, seed: seed)
   }
 
   /// The hash by which a key is found.
@@ -29,7 +34,7 @@ package final class Index {
   /// The newest slot of a key, which may say that it is deleted.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
     if let slot = lookupDeltas(key, hash: hash) { return slot }
-    return nil
+    return try image?.lookup(key, hash: hash)?.slot
   }
 
   /// The newest slot of a key if it was written since the image; else ``image`` has it, and
@@ -48,6 +53,8 @@ package final class Index {
     _ key: RawSpan, hash: UInt64, _ slot: Slot
   ) throws(IndexError) -> Slot? {
     guard slot.sequence <= Slot.maxSequence else { throw IndexError.limitExceeded }
+    var slot = slot
+    slot.labelSet = slot.effectiveLabelSet
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
       try noteChange(number, isNew: false, from: old, to: slot)
@@ -63,18 +70,24 @@ package final class Index {
       try noteChange(active.count, isNew: true, from: old, to: slot)
       active.overriddenSlots.insert(number)
     } else {
-      try noteChange(active.count, isNew: true, from: nil, to: slot)
+      let found = try image?.lookup(key, hash: hash)
+      old = found?.slot
+      try noteChange(active.count, isNew: true, from: old, to: slot)
+      if let found { active.overriddenOrdinals.insert(found.ordinal) }
     }
     active.insert(key, hash, slot)
     return old
   }
 
   /// How many keys are not deleted.
-  package var liveKeys: Int { (frozen?.liveChange ?? 0) + active.liveChange }
+  package var liveKeys: Int {
+    (image?.header.liveKeys ?? 0) + (frozen?.liveChange ?? 0) + active.liveChange
+  }
 
   /// Bytes of memory in use.
   package var memoryBytes: Int {
-    active.memoryBytes + (frozen?.memoryBytes ?? 0) + labelTable.memoryBytes
+    active.memoryBytes + (frozen?.memoryBytes ?? 0) + (image?.memoryBytes ?? 0)
+      + labelTable.memoryBytes
   }
 
   /// Books what a new slot means for counts and candidates; reads everything before it changes

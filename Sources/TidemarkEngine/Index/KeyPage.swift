@@ -11,7 +11,7 @@ package struct KeyPage: Sendable {
 
   private var bytes: [UInt8] = []
   private var entries: [Entry] = []
-  /// The last key that was looked at, returned or not.
+  /// The last key that was looked at, if that was not the last one returned.
   private var lastSeen: [UInt8] = []
 
   package init() {}
@@ -35,7 +35,10 @@ package struct KeyPage: Sendable {
   ///
   /// Not always the last key of the page: a page also ends when many keys in a row did not
   /// match, so that the lock is not held for long.
-  package var resumption: KeyBound { .excluding(lastSeen) }
+  package var resumption: KeyBound {
+    guard lastSeen.isEmpty, let last = entries.last else { return .excluding(lastSeen) }
+    return .excluding(Array(bytes[last.offset..<(last.offset + last.count)]))
+  }
 
   /// Forgets all keys and keeps the memory.
   mutating func removeAll() {

@@ -10,9 +10,9 @@ package final class LabelTable {
   private var idScratch: [UInt32] = []
   private var setScratch: [UInt8] = []
 
-  init(seed: UInt64) {
-    labels = StringInterner(seed: seed)
-    sets = StringInterner(seed: seed)
+  init(image: Image?, seed: UInt64) {
+    labels = StringInterner(image.map(ImageStrings.labels), seed: seed)
+    sets = StringInterner(image.map(ImageStrings.sets), seed: seed)
     sets.reserveEmptyString()
   }
 
@@ -76,7 +76,29 @@ package final class LabelTable {
 
   /// The label with this id.
   package func label(_ id: UInt32) throws(IndexError) -> [UInt8] {
-    try labels.withString(id) { (bytes) throws(IndexError) in [UInt8](copying: bytes) }
+    try labels.string(id)
+  }
+
+  /// Goes over to an image; keeps what the active delta names and the image does not have.
+  func install(_ image: Image, keeping active: Delta) throws(IndexError) {
+    var named = Bitmap()
+    for number in 0..<active.count { named.insert(Int(active.store.slot(number).labelSet)) }
+    var newSets = StringInterner(.sets(image), replacing: sets)
+    var namedLabels = Bitmap()
+    for id in active.labels.ids { namedLabels.insert(Int(id)) }
+    var ids: [UInt32] = []
+    try named.forEach { (set) throws(IndexError) in
+      let set = UInt32(truncatingIfNeeded: set)
+      guard set != 0, try newSets.keep(set, from: sets) else { return }
+      try labelIDs(ofSet: set, into: &ids)
+      for id in ids { namedLabels.insert(Int(id)) }
+    }
+    var newLabels = StringInterner(.labels(image), replacing: labels)
+    try namedLabels.forEach { (label) throws(IndexError) in
+      _ = try newLabels.keep(UInt32(truncatingIfNeeded: label), from: labels)
+    }
+    sets = newSets
+    labels = newLabels
   }
 }
 

@@ -82,6 +82,12 @@ struct SortedSlots {
     }
   }
 
+  /// Calls `body` with all numbers, in any order, some of them more than once.
+  func forEach(_ body: (Int) -> Void) {
+    for chunk in chunks { for number in chunk { body(Int(number)) } }
+    for number in tail { body(Int(number)) }
+  }
+
   /// All numbers in order, whether settled or not.
   func sorted(_ store: SlotStore) -> [UInt32] {
     var copy = self

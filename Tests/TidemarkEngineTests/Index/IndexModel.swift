@@ -2,12 +2,22 @@
 
 /// An obviously right index: a dictionary, sorted whenever order is asked for.
 struct IndexModel {
-  struct Row {
+  struct Version {
     var sequence: UInt64
     var size: SizeClass
+    /// What a key with this version carries: nothing if it is deleted.
     var labels: Set<[UInt8]>
-    /// Every label that the key carried since it was first written.
-    var ever: Set<[UInt8]>
+  }
+
+  struct Row {
+    var versions: [Version]
+    /// Labels that the index must still know as carried once.
+    var remembered: Set<[UInt8]>
+
+    var newest: Version { versions[versions.count - 1] }
+
+    /// Every label that the key ever carried.
+    var ever: Set<[UInt8]> { versions.reduce(into: []) { $0.formUnion($1.labels) } }
   }
 
   var rows: [[UInt8]: Row] = [:]
@@ -15,16 +25,32 @@ struct IndexModel {
   mutating func upsert(
     _ key: [UInt8], sequence: UInt64, size: SizeClass, labels: Set<[UInt8]>
   ) {
-    let carried = size.isDeleted ? [] : labels
-    let ever = (rows[key]?.ever ?? []).union(carried)
-    rows[key] = Row(sequence: sequence, size: size, labels: carried, ever: ever)
+    let version = Version(sequence: sequence, size: size, labels: size.isDeleted ? [] : labels)
+    var row = rows[key] ?? Row(versions: [], remembered: [])
+    row.versions.append(version)
+    row.remembered.formUnion(version.labels)
+    rows[key] = row
   }
 
-  var liveKeys: Int { rows.values.count { !$0.size.isDeleted } }
+  /// What a merge forgets: tombstones, and labels carried once.
+  mutating func merge(frozenAt: UInt64, dropThrough: UInt64, keepFormer: Bool) {
+    for (key, row) in rows {
+      guard let merged = row.versions.last(where: { $0.sequence <= frozenAt }) else { continue }
+      let later = row.versions.filter { $0.sequence > frozenAt }
+      let laterLabels = later.reduce(into: Set<[UInt8]>()) { $0.formUnion($1.labels) }
+      if merged.size.isDeleted, merged.sequence <= dropThrough {
+        rows[key] = later.isEmpty ? nil : Row(versions: later, remembered: laterLabels)
+      } else if !keepFormer {
+        rows[key]?.remembered = laterLabels.union(merged.labels)
+      }
+    }
+  }
+
+  var liveKeys: Int { rows.values.count { !$0.newest.size.isDeleted } }
 
   var labelCounts: [[UInt8]: Int] {
     var counts: [[UInt8]: Int] = [:]
-    for row in rows.values { for label in row.labels { counts[label, default: 0] += 1 } }
+    for row in rows.values { for label in row.newest.labels { counts[label, default: 0] += 1 } }
     return counts
   }
 
@@ -53,6 +79,14 @@ struct IndexModel {
       }
       .sorted { $0.lexicographicallyPrecedes($1) }
     return descending ? sorted.reversed() : sorted
+  }
+}
+
+extension LabelQuery {
+  func matches(_ version: IndexModel.Version) -> Bool {
+    !version.size.isDeleted && all.allSatisfy(version.labels.contains)
+      && (any.isEmpty || any.contains(where: version.labels.contains))
+      && !not.contains(where: version.labels.contains)
   }
 }
 

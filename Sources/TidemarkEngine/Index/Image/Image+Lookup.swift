@@ -1,0 +1,126 @@
+// SAFETY: the loads stand inside a bucket or table whose length was checked just before.
+
+extension Image {
+  /// A key's place in the image and its slot.
+  package struct Found: Sendable {
+    /// The rank of the key in byte order.
+    package var ordinal: Int
+    package var slot: Slot
+  }
+
+  /// Finds a key.
+  /// - Parameter hash: the key's hash under the seed in the header.
+  package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Found? {
+    let buckets = header[.hash].count
+    guard buckets > 0 else { return nil }
+    var bucket = ImageLayout.bucket(hash, of: buckets)
+    for _ in 0...header.longestProbe {
+      let bytes = try self.bytes(
+        .hash, bucket * ImageLayout.bucketBytes, ImageLayout.bucketBytes)
+      let used = Int(Self.byte(bytes, ImageLayout.bucketCount))
+      guard used <= ImageLayout.entriesPerBucket else { throw damage(.hash, bucket * 64) }
+      var matches = Self.matches(bytes, tag: UInt8(truncatingIfNeeded: hash))
+      while matches != 0 {
+        let entry = matches.trailingZeroBitCount
+        matches &= matches - 1
+        if entry >= used { break }
+        let ordinal = Int(Self.ordinal(bytes, entry))
+        if let slot = try slot(ordinal, ifKeyIs: key) {
+          return Found(ordinal: ordinal, slot: slot)
+        }
+      }
+      if Self.byte(bytes, ImageLayout.bucketRunsOver) == 0 { return nil }
+      bucket += 1
+      if bucket == buckets { bucket = 0 }
+    }
+    return nil
+  }
+
+  /// The slot at an ordinal if its key is the one given.
+  private func slot(_ ordinal: Int, ifKeyIs key: RawSpan) throws(IndexError) -> Slot? {
+    guard ordinal < count else { throw damage(.hash) }
+    let number = ordinal / ImageLayout.keysPerBlock
+    let position = ordinal % ImageLayout.keysPerBlock
+    let block = try block(number)
+    do {
+      guard try block.holds(key, at: position) else { return nil }
+      return try block.slot(position)
+    } catch {
+      throw blockDamage(number)
+    }
+  }
+
+  /// The number of blocks.
+  var blockCount: Int { header[.blockOffsets].count }
+
+  /// A block by number.
+  @_lifetime(borrow self)
+  @inline(__always)
+  func block(_ number: Int) throws(IndexError) -> ImageBlock {
+    let (start, end) = try blockRange(number)
+    let keys = min(ImageLayout.keysPerBlock, count - number * ImageLayout.keysPerBlock)
+    return ImageBlock(try bytes(.blocks, start, end - start), count: keys)
+  }
+
+  /// Where a block stands in its section.
+  @inline(__always)
+  func blockRange(_ number: Int) throws(IndexError) -> (start: Int, end: Int) {
+    let offsets = try bytes(
+      .blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes)
+    let start = Self.offset(offsets, 0)
+    let end = Self.offset(offsets, ImageLayout.offsetBytes)
+    let keys = min(ImageLayout.keysPerBlock, count - number * ImageLayout.keysPerBlock)
+    guard start <= end, end - start <= ImageLayout.longestBlock,
+      end - start >= keys * ImageLayout.recordBytes
+    else { throw damage(.blockOffsets, number * ImageLayout.offsetBytes) }
+    return (start, end)
+  }
+
+  /// The error for a block that does not follow its format.
+  func blockDamage(_ number: Int) -> IndexError {
+    guard let offsets = try? bytes(.blockOffsets, number * ImageLayout.offsetBytes, 5) else {
+      return damage(.blockOffsets)
+    }
+    return damage(.blocks, Self.offset(offsets, 0))
+  }
+
+  // MARK: Loads
+
+  /// A u40; five bytes from `position` on must be there.
+  @inline(__always)
+  static func offset(_ bytes: RawSpan, _ position: Int) -> Int {
+    precondition(position >= 0 && position <= bytes.byteCount - ImageLayout.offsetBytes)
+    let low = unsafe UInt32(
+      littleEndian: bytes.unsafeLoadUnaligned(
+        fromUncheckedByteOffset: position, as: UInt32.self))
+    let high = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: position + 4, as: UInt8.self)
+    return Int(low) | Int(high) << 32
+  }
+
+  @inline(__always)
+  private static func byte(_ bucket: RawSpan, _ position: Int) -> UInt8 {
+    precondition(bucket.byteCount == ImageLayout.bucketBytes)
+    return unsafe bucket.unsafeLoad(fromUncheckedByteOffset: position, as: UInt8.self)
+  }
+
+  @inline(__always)
+  private static func ordinal(_ bucket: RawSpan, _ entry: Int) -> UInt32 {
+    precondition(bucket.byteCount == ImageLayout.bucketBytes)
+    return unsafe UInt32(
+      littleEndian: bucket.unsafeLoadUnaligned(
+        fromUncheckedByteOffset: ImageLayout.bucketOrdinals + 4 * entry, as: UInt32.self))
+  }
+
+  /// A bit per entry of a bucket whose tag is the one given.
+  @inline(__always)
+  private static func matches(_ bucket: RawSpan, tag: UInt8) -> UInt32 {
+    precondition(bucket.byteCount == ImageLayout.bucketBytes)
+    let tags = unsafe bucket.unsafeLoadUnaligned(
+      fromUncheckedByteOffset: 0, as: SIMD16<UInt8>.self)
+    let equal = tags .== SIMD16(repeating: tag)
+    // A bit per lane; the last four lanes are the first ordinal and do not count.
+    var bits: UInt32 = 0
+    for lane in 0..<ImageLayout.entriesPerBucket where equal[lane] { bits |= 1 << UInt32(lane) }
+    return bits
+  }
+}

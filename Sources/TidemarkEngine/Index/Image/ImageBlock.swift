@@ -1,0 +1,140 @@
+/// A block of an image: up to 16 records and their front-coded keys. See ``ImageLayout``.
+///
+/// Whatever the bytes are, walking them ends and either yields keys of 1 to 65,535 bytes or
+/// throws.
+struct ImageBlock: ~Escapable {
+  let bytes: RawSpan
+  /// How many keys there are.
+  let count: Int
+
+  @_lifetime(copy bytes)
+  init(_ bytes: RawSpan, count: Int) {
+    self.bytes = bytes
+    self.count = count
+  }
+
+  /// The slot at `position`.
+  @inline(__always)
+  func slot(_ position: Int) throws(FormatError) -> Slot {
+    let offset = position * ImageLayout.recordBytes
+    let low = try bytes.u64(at: offset)
+    let high = try bytes.u32(at: offset + 7)
+    return Slot(
+      sequence: low & Slot.maxSequence,
+      labelSet: UInt32(truncatingIfNeeded: low >> 48) | (high << 8) & 0xffff_0000,
+      size: SizeClass(rawValue: UInt8(truncatingIfNeeded: high >> 24)))
+  }
+
+  /// A walk that begins with the first key.
+  var walk: Walk {
+    @_lifetime(copy self)
+    get { Walk(bytes, at: count * ImageLayout.recordBytes, previousLength: nil) }
+  }
+
+  /// A walk that goes on where another ended, behind a key of `previousLength` bytes.
+  @_lifetime(copy self)
+  func walk(from offset: Int, previousLength: Int) -> Walk {
+    Walk(bytes, at: offset, previousLength: previousLength)
+  }
+
+  /// Steps through the coded keys.
+  struct Walk: ~Escapable {
+    private var reader: ByteReader
+    private var isFirst: Bool
+    /// Bytes that the key has in common with the one before.
+    private(set) var shared = 0
+    /// Where the other bytes stand in the block.
+    private(set) var restOffset = 0
+    private(set) var restCount = 0
+
+    @_lifetime(copy bytes)
+    fileprivate init(_ bytes: RawSpan, at offset: Int, previousLength: Int?) {
+      reader = ByteReader(bytes, at: offset)
+      isFirst = previousLength == nil
+      shared = previousLength ?? 0
+    }
+
+    /// The length of the key.
+    var length: Int { shared + restCount }
+
+    /// The bytes that the key does not share with the one before.
+    var rest: RawSpan {
+      @_lifetime(copy self)
+      get { reader.bytes.extracting(restOffset..<(restOffset + restCount)) }
+    }
+
+    /// Where the next key begins in the block.
+    var end: Int { reader.offset }
+
+    /// Goes to the next key.
+    @inline(__always)
+    mutating func next() throws(FormatError) {
+      let before = length
+      shared = isFirst ? 0 : try reader.varint(atMost: before)
+      isFirst = false
+      restCount = try reader.varint(atMost: Limits.keyBytes - shared)
+      guard shared + restCount > 0 else { throw FormatError("empty key") }
+      restOffset = try reader.skip(restCount)
+    }
+  }
+
+  /// Whether the key at `position` is `key`.
+  ///
+  /// Follows how many bytes each key has in common with the wanted one; no key is put together.
+  func holds(_ key: RawSpan, at position: Int) throws(FormatError) -> Bool {
+    var walk = self.walk
+    var matched = 0
+    for _ in 0...position {
+      try walk.next()
+      if walk.shared <= matched {
+        matched = walk.shared
+        let wanted = key.extracting(droppingFirst: matched)
+        matched += walk.rest.commonPrefix(with: wanted)
+      }
+    }
+    return matched == key.byteCount && walk.length == key.byteCount
+  }
+
+  /// How many keys from the front are not behind `cut`.
+  func rank(_ cut: KeyCut) throws(FormatError) -> Int {
+    let key = cut.key.rawSpan
+    var walk = self.walk
+    var matched = 0
+    var order = 0
+    for position in 0..<count {
+      try walk.next()
+      if walk.shared <= matched {
+        matched = walk.shared
+        let wanted = key.extracting(droppingFirst: matched)
+        let rest = walk.rest
+        let more = rest.commonPrefix(with: wanted)
+        order = Self.order(rest, wanted, more)
+        matched += more
+      }
+      if cut.isBefore(order: order) { return position }
+    }
+    return count
+  }
+
+  /// How a key compares with the wanted one, given the rest of both and what these share.
+  private static func order(_ rest: RawSpan, _ wanted: RawSpan, _ common: Int) -> Int {
+    guard common < rest.byteCount, common < wanted.byteCount else {
+      return rest.byteCount - wanted.byteCount
+    }
+    return rest.extracting(droppingFirst: common)
+      .compare(to: wanted.extracting(droppingFirst: common))
+  }
+}
+
+extension KeyCut {
+  /// Whether a key that compares so with this place's key lies behind the place.
+  @inline(__always)
+  func isBefore(order: Int) -> Bool {
+    switch place {
+    case .beforeAll: true
+    case .afterAll: false
+    case .before: order >= 0
+    case .after: order > 0
+    }
+  }
+}

@@ -1,0 +1,130 @@
+// SAFETY: keys lie in a buffer that the cursor keeps; a span ends before the next call that
+// decodes, since nobody keeps one over a step of the walk.
+
+/// Walks keys of an image by ordinal: all of a range, or the union of some posting lists.
+///
+/// Keys are put together only when asked for, so that passing over a key costs its ordinal.
+final class ImageCursor {
+  private let image: Image
+  private let descending: Bool
+  private let range: Range<Int>
+  /// The posting lists; nil if all keys count.
+  private var lists: [PostingCursor]?
+  /// The ordinal that the cursor stands at; nil at the end.
+  private(set) var ordinal: Int?
+
+  private let buffer = KeyBuffer()
+  private var block = -1
+  private var nextKeyOffset = 0
+
+  /// A cursor over a range of keys.
+  convenience init(all image: Image, _ range: KeyRange) throws(IndexError) {
+    try self.init(image, range)
+    let range = self.range
+    if !range.isEmpty { ordinal = descending ? range.upperBound - 1 : range.lowerBound }
+  }
+
+  /// A cursor over the keys of a range that stand in the posting lists of some labels.
+  /// - Parameter former: also in the lists of keys that used to carry a label.
+  convenience init(
+    _ image: Image, labels: [UInt32], former: Bool, _ range: KeyRange
+  ) throws(IndexError) {
+    try self.init(image, range)
+    var lists: [PostingCursor] = []
+    for label in labels where Int(label) < image.labelCount {
+      for kind in former ? [ImagePostings.Kind.current, .former] : [.current] {
+        let list = try ImagePostings(image, label: label, kind)
+        let cursor = try PostingCursor(list, self.range, descending: descending)
+        if cursor.ordinal != nil { lists.append(cursor) }
+      }
+    }
+    self.lists = lists
+    choose()
+  }
+
+  private init(_ image: Image, _ range: KeyRange) throws(IndexError) {
+    self.image = image
+    descending = range.descending
+    let first = try image.rank(range.lower)
+    self.range = first..<max(first, try image.rank(range.upper))
+  }
+
+  /// Goes to the next key.
+  @inline(__always)
+  func advance() throws(IndexError) {
+    guard let current = ordinal else { return }
+    if lists == nil {
+      let next = descending ? current - 1 : current + 1
+      ordinal = range.contains(next) ? next : nil
+    } else {
+      try advanceLists(current)
+    }
+  }
+
+  /// The slot of the key that the cursor stands at; nil at the end.
+  @inline(__always)
+  func slot() throws(IndexError) -> Slot? {
+    guard let ordinal else { return nil }
+    let number = ordinal / ImageLayout.keysPerBlock
+    let image = self.image
+    let block = try image.block(number)
+    do throws(FormatError) {
+      return try block.slot(ordinal % ImageLayout.keysPerBlock)
+    } catch {
+      throw image.blockDamage(number)
+    }
+  }
+
+  /// The key at an ordinal; decodes what of its block is needed for that.
+  @_lifetime(borrow self)
+  func key(_ ordinal: Int) throws(IndexError) -> RawSpan {
+    let number = ordinal / ImageLayout.keysPerBlock
+    let position = ordinal % ImageLayout.keysPerBlock
+    if number != block {
+      block = number
+      buffer.removeAll()
+    }
+    if position >= buffer.count { try decode(lists == nil ? nil : position) }
+    let buffer = self.buffer
+    return unsafe _overrideLifetime(buffer.key(position), borrowing: self)
+  }
+
+  /// Puts the keys of the present block together up to a position, or all of them.
+  private func decode(_ position: Int?) throws(IndexError) {
+    let image = self.image
+    let coded = try image.block(block)
+    do throws(FormatError) {
+      var walk =
+        buffer.count == 0
+        ? coded.walk
+        : coded.walk(from: nextKeyOffset, previousLength: buffer.lastLength)
+      let end = min(position ?? coded.count - 1, coded.count - 1)
+      while buffer.count <= end {
+        try walk.next()
+        buffer.append(shared: walk.shared, rest: walk.rest)
+      }
+      nextKeyOffset = walk.end
+    } catch {
+      throw image.blockDamage(block)
+    }
+  }
+
+  private func advanceLists(_ current: Int) throws(IndexError) {
+    guard let count = lists?.count else { return }
+    for i in 0..<count where lists?[i].ordinal == current { try lists?[i].advance() }
+    choose()
+  }
+
+  private func choose() {
+    ordinal = nil
+    guard let lists else { return }
+    for list in lists {
+      guard let head = list.ordinal else { continue }
+      guard let best = ordinal else {
+        ordinal = head
+        continue
+      }
+      if descending ? head > best : head < best { ordinal = head }
+    }
+  }
+}

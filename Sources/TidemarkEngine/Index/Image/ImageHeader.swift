@@ -1,0 +1,135 @@
+/// The header page of an image, decoded. See ``ImageLayout``.
+package struct ImageHeader: Sendable {
+  struct Section: Sendable, Equatable {
+    var offset = 0
+    var bytes = 0
+    var count = 0
+  }
+
+  /// The store that the image belongs to, 16 bytes.
+  package var storeID: [UInt8]
+  /// Names the image; part of every checksum in it.
+  package var imageID: UInt64
+  /// The image covers all entries up to and including this sequence.
+  package var sequence: UInt64
+  /// The seed of the hashes of keys.
+  package var seed: UInt64
+  /// How many keys there are, deleted ones too.
+  package var keys = 0
+  /// How many keys are not deleted.
+  package var liveKeys = 0
+  /// How many keys are deleted and kept nevertheless.
+  package var deletedKeys = 0
+  var dataBytes = 0
+  var longestProbe = 0
+  var sections = [Section](repeating: Section(), count: ImageLayout.Section.allCases.count)
+
+  init(storeID: [UInt8], imageID: UInt64, sequence: UInt64, seed: UInt64) {
+    self.storeID = storeID
+    self.imageID = imageID
+    self.sequence = sequence
+    self.seed = seed
+  }
+
+  subscript(section: ImageLayout.Section) -> Section {
+    get { sections[section.rawValue] }
+    set { sections[section.rawValue] = newValue }
+  }
+
+  /// The header page.
+  func encoded() -> [UInt8] {
+    var page = ByteWriter(capacity: ImageLayout.headerBytes)
+    page.u64(ImageLayout.magic)
+    page.u16(ImageLayout.majorVersion)
+    page.u16(ImageLayout.minorVersion)
+    page.u32(UInt32(sections.count))
+    page.zeros(24)
+    page.raw(storeID)
+    for value in [imageID, sequence, seed] { page.u64(value) }
+    for value in [keys, liveKeys, deletedKeys, dataBytes, longestProbe, 0] {
+      page.u64(UInt64(value))
+    }
+    for section in sections {
+      for value in [section.offset, section.bytes, section.count] { page.u64(UInt64(value)) }
+    }
+    page.zeros(ImageLayout.headerChecksumOffset - page.count)
+    page.u64(XXH64.hash(page.bytes.rawSpan))
+    return page.bytes
+  }
+
+  /// Decodes a header page and checks that its numbers fit each other.
+  init(_ page: RawSpan) throws(FormatError) {
+    guard page.byteCount == ImageLayout.headerBytes else { throw FormatError("header cut short") }
+    guard try page.u64(at: 0) == ImageLayout.magic else { throw FormatError("not an image") }
+    let sum = try page.u64(at: ImageLayout.headerChecksumOffset)
+    guard sum == XXH64.hash(try page.slice(0, ImageLayout.headerChecksumOffset)) else {
+      throw FormatError("header checksum differs")
+    }
+    guard try page.u16(at: 8) == ImageLayout.majorVersion,
+      try page.u64(at: 32) & ~ImageLayout.knownFeatures == 0
+    else { throw FormatError("image of a later version", isNewer: true) }
+    guard try page.u32(at: 12) >= UInt32(sections.count) else {
+      throw FormatError("too few sections")
+    }
+    storeID = [UInt8](copying: try page.slice(40, 16))
+    imageID = try page.u64(at: 56)
+    sequence = try page.u64(at: 64)
+    seed = try page.u64(at: 72)
+    // Small enough that no product below overflows.
+    let most = 1 << 48
+    var reader = ByteReader(page, at: 80)
+    keys = try reader.size(atMost: ImageLayout.mostKeys)
+    liveKeys = try reader.size(atMost: keys)
+    deletedKeys = try reader.size(atMost: keys)
+    dataBytes = try reader.size(atMost: most)
+    longestProbe = try reader.size(atMost: most)
+    reader.offset = ImageLayout.sectionTableOffset
+    for i in sections.indices {
+      sections[i].offset = try reader.size(atMost: dataBytes)
+      sections[i].bytes = try reader.size(atMost: dataBytes - sections[i].offset)
+      sections[i].count = try reader.size(atMost: most)
+    }
+    try checkCounts()
+  }
+
+  /// What the sizes of sections and their counts must have to do with each other.
+  private func checkCounts() throws(FormatError) {
+    let blocks = ImageLayout.blocks(keys: keys)
+    let samples = ImageLayout.samples(blocks: blocks)
+    let most = dataBytes
+    func has(_ section: ImageLayout.Section, count: Int, bytes: Int) -> Bool {
+      self[section].count == count && self[section].bytes == bytes
+    }
+    func strings(
+      _ offsets: ImageLayout.Section, _ hash: ImageLayout.Section, _ free: ImageLayout.Section
+    ) -> Bool {
+      let count = self[offsets].count
+      let capacity = self[hash].count
+      return count <= most && capacity <= most && self[free].count <= count
+        && self[offsets].bytes == (count + 1) * ImageLayout.offsetBytes
+        && self[hash].bytes == capacity * 4 && (capacity & (capacity - 1)) == 0
+        && self[free].bytes == self[free].count * 4
+    }
+    let buckets = self[.hash].count
+    let labels = self[.labelOffsets].count
+    guard liveKeys + deletedKeys == keys, sequence <= Slot.maxSequence,
+      self[.blocks].count == keys,
+      has(.blockOffsets, count: blocks, bytes: (blocks + 1) * ImageLayout.offsetBytes),
+      self[.samples].count == samples, self[.samples].bytes >= (samples + 1) * 4,
+      buckets <= most, self[.hash].bytes == buckets * ImageLayout.bucketBytes,
+      buckets > 0 || keys == 0, longestProbe <= buckets,
+      strings(.labelOffsets, .labelHash, .freeLabels), strings(.setOffsets, .setHash, .freeSets),
+      has(.labelLists, count: labels, bytes: labels * 2 * ImageLayout.listBytes),
+      self[.userInfo].bytes <= ImageLayout.longestUserInfo
+    else { throw FormatError("sections do not fit their counts") }
+  }
+}
+
+extension ByteReader {
+  /// A u64 that must not exceed `limit`.
+  fileprivate mutating func size(atMost limit: Int) throws(FormatError) -> Int {
+    let value = try u64()
+    guard value <= UInt64(limit) else { throw FormatError("number out of bounds") }
+    return Int(value)
+  }
+}

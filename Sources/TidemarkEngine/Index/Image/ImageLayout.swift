@@ -1,0 +1,119 @@
+/// The index image: a file with the newest slot of every key at one sequence.
+///
+/// All numbers are little-endian. A varint is an unsigned LEB128 number. Offsets of sections
+/// count from the start of the data; offsets inside a section from the section's start.
+///
+/// ```
+/// file      header page (4096) | chunk 0 | checksum 0 | chunk 1 | checksum 1 | …
+/// chunk     64 KiB of data, the last one what remains
+/// checksum  u64 XXH64 of the chunk, seed: image id + chunk number * an odd constant
+///
+/// header page
+///    0  8  magic                        80 u64 keys
+///    8 u16 major version                88 u64 live keys
+///   10 u16 minor version                96 u64 deleted keys
+///   12 u32 number of sections          104 u64 bytes of data
+///   16 u64 compatible features         112 u64 longest probe of the hash table, in buckets
+///   24 u64 features to know to write   120 u64 zero
+///   32 u64 features to know to read    128 sections: u64 offset, u64 bytes, u64 count each
+///   40 16  store id                      … zeros
+///   56 u64 image id                   4088 u64 XXH64 of 0..<4088
+///   64 u64 sequence that it covers
+///   72 u64 hash seed
+///
+/// section 0   blocks: 16 keys each, in byte order; the rank of a key is its ordinal
+///               record per key (11): u48 sequence | u32 label set | u8 size class
+///               first key: varint length | bytes
+///               other keys: varint bytes shared with the key before | varint rest | rest
+/// section 1   block offsets: u40 each, one more than there are blocks
+/// section 2   samples: per 256 blocks a string that sorts behind all keys before them and not
+///               behind their first; u32 offsets of these, one more than there are | strings
+/// section 3   hash table: buckets of 64 bytes
+///               0 12 x u8 tag: low byte of the key's hash
+///              12 12 x u32 ordinal
+///              60 u8 entries in use | u8 1 if keys of this bucket stand in the next | u16 zero
+///               A key's bucket is its hash scaled to the number of buckets.
+/// section 4   posting lists: skips, then blocks of 128 ordinals, ascending
+///               skip per block: u32 first ordinal | u32 offset of the block in the list
+///               block: varint difference to the ordinal before, for all but the first
+/// section 5   labels: per id two lists of 16 bytes, of keys that carry it and that used to
+///               u64 offset of the list | u32 ordinals | u32 bytes
+/// section 6   label strings: u40 offsets, one more than there are; empty: id not in use
+/// section 7   label strings: bytes
+/// section 8   label strings: hash table of u32 id + 1, 0 is empty; linear probing
+/// section 9   label strings: u32 ids not in use, ascending
+/// section 10…13  the same four for sets of labels; a set is its label ids, u32, ascending
+/// section 14  whatever the owner of the index wants to keep beside it
+/// ```
+enum ImageLayout {
+  static let magic: UInt64 = 0x3158_4449_4544_4954  // "TIDEIDX1"
+  static let majorVersion: UInt16 = 1
+  static let minorVersion: UInt16 = 0
+  static let knownFeatures: UInt64 = 0
+
+  static let headerBytes = 4096
+  static let headerChecksumOffset = 4088
+  static let sectionTableOffset = 128
+  static let sectionEntryBytes = 24
+
+  static let chunkShift = 16
+  static let chunkBytes = 1 << chunkShift
+  static let checksumBytes = 8
+
+  static let keysPerBlock = 16
+  static let recordBytes = 11
+  static let blocksPerSample = 256
+  /// No block is longer: sixteen of the longest keys with their records and lengths.
+  static let longestBlock = keysPerBlock * (recordBytes + 6 + Limits.keyBytes)
+  /// Bytes of an offset in the sections that hold u40.
+  static let offsetBytes = 5
+
+  static let bucketBytes = 64
+  static let entriesPerBucket = 12
+  static let bucketOrdinals = 12
+  static let bucketCount = 60
+  static let bucketRunsOver = 61
+
+  static let ordinalsPerPosting = 128
+  static let skipBytes = 8
+  static let listBytes = 16
+
+  static let longestUserInfo = 1 << 20
+  /// Ordinals are stored in 32 bits.
+  static let mostKeys = Int(UInt32.max) - 1
+
+  enum Section: Int, CaseIterable {
+    case blocks, blockOffsets, samples, hash, postings, labelLists
+    case labelOffsets, labelBytes, labelHash, freeLabels
+    case setOffsets, setBytes, setHash, freeSets
+    case userInfo
+  }
+
+  /// The seed of a chunk's checksum, so that no chunk passes for another.
+  static func checksumSeed(imageID: UInt64, chunk: Int) -> UInt64 {
+    imageID &+ UInt64(truncatingIfNeeded: chunk) &* 0x9E37_79B9_7F4A_7C15
+  }
+
+  /// Where a chunk stands in the file.
+  static func fileOffset(ofChunk chunk: Int) -> Int {
+    headerBytes + chunk * (chunkBytes + checksumBytes)
+  }
+
+  /// How long a file with this much data is.
+  static func fileBytes(dataBytes: Int) -> Int {
+    let chunks = (dataBytes + chunkBytes - 1) >> chunkShift
+    return headerBytes + dataBytes + chunks * checksumBytes
+  }
+
+  /// How many blocks hold this many keys.
+  static func blocks(keys: Int) -> Int { (keys + keysPerBlock - 1) / keysPerBlock }
+
+  /// How many samples there are for this many blocks.
+  static func samples(blocks: Int) -> Int { (blocks + blocksPerSample - 1) / blocksPerSample }
+
+  /// The bucket of a hash.
+  @inline(__always)
+  static func bucket(_ hash: UInt64, of buckets: Int) -> Int {
+    Int(truncatingIfNeeded: hash.multipliedFullWidth(by: UInt64(buckets)).high)
+  }
+}

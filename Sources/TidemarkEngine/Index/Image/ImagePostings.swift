@@ -1,0 +1,182 @@
+/// A posting list of an image: ordinals of keys, ascending. See ``ImageLayout``.
+struct ImagePostings {
+  let image: Image
+  /// Where the list stands in the section of postings.
+  let offset: Int
+  /// How long it is.
+  let bytes: Int
+  /// How many ordinals there are.
+  let count: Int
+
+  enum Kind: Int {
+    /// Keys that carry the label.
+    case current
+    /// Keys that used to.
+    case former
+  }
+
+  /// The list of a label whose id is below the image's number of labels.
+  init(_ image: Image, label: UInt32, _ kind: Kind) throws(IndexError) {
+    let place = (2 * Int(label) + kind.rawValue) * ImageLayout.listBytes
+    let entry = try image.bytes(.labelLists, place, ImageLayout.listBytes)
+    try self.init(image, entry: entry, at: place)
+  }
+
+  /// The list that an entry at `place` in the section of lists describes.
+  init(_ image: Image, entry: RawSpan, at place: Int) throws(IndexError) {
+    self.image = image
+    let total = image.header[.postings].bytes
+    do throws(FormatError) {
+      let start = try entry.u64(at: 0)
+      count = Int(try entry.u32(at: 8))
+      bytes = Int(try entry.u32(at: 12))
+      guard start <= UInt64(total), bytes <= total - Int(start), count <= image.count,
+        bytes >= Self.blocks(count) * ImageLayout.skipBytes
+      else { throw FormatError("list out of bounds") }
+      offset = Int(start)
+    } catch {
+      throw image.damage(.labelLists, place)
+    }
+  }
+
+  /// How many blocks hold this many ordinals.
+  static func blocks(_ count: Int) -> Int {
+    (count + ImageLayout.ordinalsPerPosting - 1) / ImageLayout.ordinalsPerPosting
+  }
+
+  var blockCount: Int { Self.blocks(count) }
+
+  /// The first ordinal of a block.
+  func firstOrdinal(ofBlock block: Int) throws(IndexError) -> Int {
+    try skip(block).ordinal
+  }
+
+  /// Replaces `ordinals` by those of a block.
+  func decode(_ block: Int, into ordinals: inout [UInt32]) throws(IndexError) {
+    ordinals.removeAll(keepingCapacity: true)
+    let skip = try skip(block)
+    let end = block + 1 < blockCount ? try self.skip(block + 1).offset : bytes
+    let wanted = min(
+      ImageLayout.ordinalsPerPosting, count - block * ImageLayout.ordinalsPerPosting)
+    // A difference takes at most five bytes.
+    guard skip.offset <= end, end - skip.offset <= 5 * ImageLayout.ordinalsPerPosting else {
+      throw image.damage(.postings, offset)
+    }
+    let coded = try image.bytes(.postings, offset + skip.offset, end - skip.offset)
+    do throws(FormatError) {
+      var reader = ByteReader(coded)
+      var ordinal = skip.ordinal
+      ordinals.append(UInt32(truncatingIfNeeded: ordinal))
+      for _ in 1..<max(wanted, 1) {
+        ordinal = try nextOrdinal(&reader, ordinal)
+        ordinals.append(UInt32(truncatingIfNeeded: ordinal))
+      }
+      guard reader.remaining == 0 else { throw FormatError("block too long") }
+    } catch {
+      throw image.damage(.postings, offset + skip.offset)
+    }
+  }
+
+  /// Calls `body` with all ordinals of a list given as bytes.
+  func forEach(in list: RawSpan, _ body: (UInt32) -> Void) throws(IndexError) {
+    do throws(FormatError) {
+      var reader = ByteReader(list)
+      _ = try reader.skip(blockCount * ImageLayout.skipBytes)
+      var ordinal = 0
+      for i in 0..<count {
+        if i % ImageLayout.ordinalsPerPosting == 0 {
+          let block = i / ImageLayout.ordinalsPerPosting
+          ordinal = Int(try list.u32(at: block * ImageLayout.skipBytes))
+          guard ordinal < image.count else { throw FormatError("ordinal out of bounds") }
+        } else {
+          ordinal = try nextOrdinal(&reader, ordinal)
+        }
+        body(UInt32(truncatingIfNeeded: ordinal))
+      }
+    } catch {
+      throw image.damage(.postings, offset)
+    }
+  }
+
+  @inline(__always)
+  private func nextOrdinal(
+    _ reader: inout ByteReader, _ ordinal: Int
+  ) throws(FormatError) -> Int {
+    let step = try reader.varint(atMost: image.count)
+    guard step > 0, ordinal + step < image.count else {
+      throw FormatError("ordinal out of bounds")
+    }
+    return ordinal + step
+  }
+
+  private func skip(_ block: Int) throws(IndexError) -> (ordinal: Int, offset: Int) {
+    let place = offset + block * ImageLayout.skipBytes
+    let entry = try image.bytes(.postings, place, ImageLayout.skipBytes)
+    guard let ordinal = try? entry.u32(at: 0), let start = try? entry.u32(at: 4),
+      ordinal < image.count, start >= blockCount * ImageLayout.skipBytes, start <= bytes
+    else { throw image.damage(.postings, place) }
+    return (Int(ordinal), Int(start))
+  }
+}
+
+/// Walks a posting list between two ordinals, in either direction.
+struct PostingCursor {
+  private let list: ImagePostings
+  private let range: Range<Int>
+  private let descending: Bool
+  private var block = 0
+  private var ordinals: [UInt32] = []
+  private var position = 0
+  /// The ordinal that the cursor stands at; nil at the end.
+  private(set) var ordinal: Int?
+
+  init(_ list: ImagePostings, _ range: Range<Int>, descending: Bool) throws(IndexError) {
+    self.list = list
+    self.range = range
+    self.descending = descending
+    guard list.count > 0, !range.isEmpty else { return }
+    // The last block that begins before the place where the walk begins.
+    let start = descending ? range.upperBound : range.lowerBound
+    var low = 0
+    var high = list.blockCount
+    while low < high {
+      let middle = (low + high) / 2
+      if try list.firstOrdinal(ofBlock: middle) < start { low = middle + 1 } else { high = middle }
+    }
+    block = max(0, low - 1)
+    try list.decode(block, into: &ordinals)
+    let before = ordinals.count { $0 < start }
+    position = descending ? before - 1 : before
+    try settle()
+  }
+
+  /// Goes to the next ordinal.
+  @inline(__always)
+  mutating func advance() throws(IndexError) {
+    position += descending ? -1 : 1
+    if position >= 0, position < ordinals.count {
+      let next = Int(ordinals[position])
+      ordinal = range.contains(next) ? next : nil
+    } else {
+      try settle()
+    }
+  }
+
+  /// Decodes the block that a position outside the present one means.
+  private mutating func settle() throws(IndexError) {
+    ordinal = nil
+    if position < 0 {
+      guard block > 0 else { return }
+      block -= 1
+      try list.decode(block, into: &ordinals)
+      position = ordinals.count - 1
+    } else if position >= ordinals.count {
+      guard block + 1 < list.blockCount else { return }
+      block += 1
+      try list.decode(block, into: &ordinals)
+      position = 0
+    }
+    let next = Int(ordinals[position])
+    if range.contains(next) { ordinal = next }
+  }
+}

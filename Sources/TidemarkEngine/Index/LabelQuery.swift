@@ -1,0 +1,63 @@
+/// Which keys are wanted by their labels.
+package struct LabelQuery: Sendable, Hashable {
+  /// Labels that a key must carry, every one.
+  package var all: [[UInt8]]
+  /// Labels of which a key must carry at least one, unless there are none here.
+  package var any: [[UInt8]]
+  /// Labels that a key must not carry.
+  package var not: [[UInt8]]
+
+  package init(all: [[UInt8]] = [], any: [[UInt8]] = [], not: [[UInt8]] = []) {
+    self.all = all
+    self.any = any
+    self.not = not
+  }
+
+  /// Whether carrying the label that drives the walk is all that is asked for.
+  var isDriverEnough: Bool { not.isEmpty && (any.isEmpty ? all.count == 1 : all.isEmpty) }
+}
+
+/// A label query in the ids of one table: decides by sets, each set once.
+struct LabelPredicate {
+  let all: [UInt32]
+  let any: [UInt32]
+  private let not: [UInt32]
+  private let wantsAny: Bool
+  private var known = IDMap()
+  private var ids: [UInt32] = []
+
+  /// Nil if no key can match, since a label that is asked for was never used.
+  init?(_ query: LabelQuery, _ table: LabelTable) throws(IndexError) {
+    var all: [UInt32] = []
+    for label in query.all {
+      guard let id = try table.id(ofLabel: label.rawSpan) else { return nil }
+      all.append(id)
+    }
+    self.all = all
+    any = try Self.ids(query.any, table)
+    not = try Self.ids(query.not, table)
+    wantsAny = !query.any.isEmpty
+    if wantsAny && any.isEmpty { return nil }
+  }
+
+  /// Whether keys with this set of labels match.
+  mutating func matches(_ set: UInt32, _ table: LabelTable) throws(IndexError) -> Bool {
+    if let answer = known[set] { return answer != 0 }
+    try table.labelIDs(ofSet: set, into: &ids)
+    let answer =
+      all.allSatisfy(ids.contains) && (!wantsAny || any.contains(where: ids.contains))
+      && !not.contains(where: ids.contains)
+    known.insert(set, answer ? 1 : 0)
+    return answer
+  }
+
+  private static func ids(
+    _ labels: [[UInt8]], _ table: LabelTable
+  ) throws(IndexError) -> [UInt32] {
+    var ids: [UInt32] = []
+    for label in labels {
+      if let id = try table.id(ofLabel: label.rawSpan) { ids.append(id) }
+    }
+    return ids
+  }
+}

@@ -1,0 +1,92 @@
+/// Builds the blocks of an image key by key, with their offsets and the samples.
+struct BlockBuilder {
+  private var records: [UInt8] = []
+  private var keys = ByteWriter(capacity: 4096)
+  private var keysInBlock = 0
+  private var previous: [UInt8] = []
+  private var offsets: [UInt8] = []
+  private var sampleOffsets = ByteWriter()
+  private var samples: [UInt8] = []
+  private var blocks = 0
+
+  /// Adds a key, which sorts behind the one before.
+  mutating func add(
+    _ key: RawSpan, _ slot: Slot, to writer: inout SectionWriter
+  ) throws(IndexError) {
+    if keysInBlock == 0 {
+      appendOffset(writer.sectionBytes)
+      if blocks % ImageLayout.blocksPerSample == 0 { try appendSample(before: key) }
+      keys.varint(key.byteCount)
+      keys.raw(key)
+    } else {
+      let shared = previous.rawSpan.commonPrefix(with: key)
+      keys.varint(shared)
+      keys.varint(key.byteCount - shared)
+      keys.raw(key.extracting(droppingFirst: shared))
+    }
+    appendRecord(slot)
+    previous.removeAll(keepingCapacity: true)
+    previous.append(copying: key)
+    keysInBlock += 1
+    if keysInBlock == ImageLayout.keysPerBlock { try flush(&writer) }
+  }
+
+  /// Ends the section of blocks and writes those that lead to them.
+  mutating func finish(
+    _ keyCount: Int, _ writer: inout SectionWriter
+  ) throws(IndexError) {
+    if keysInBlock > 0 { try flush(&writer) }
+    appendOffset(writer.sectionBytes)
+    writer.end(.blocks, count: keyCount)
+    try writer.write(.blockOffsets, offsets.rawSpan, count: blocks)
+    try appendSampleOffset()
+    let sampleCount = ImageLayout.samples(blocks: blocks)
+    try writer.begin()
+    try writer.append(sampleOffsets.bytes.rawSpan)
+    try writer.append(samples.rawSpan)
+    writer.end(.samples, count: sampleCount)
+  }
+
+  private mutating func flush(_ writer: inout SectionWriter) throws(IndexError) {
+    try writer.append(records.rawSpan)
+    try writer.append(keys.bytes.rawSpan)
+    records.removeAll(keepingCapacity: true)
+    keys.bytes.removeAll(keepingCapacity: true)
+    keysInBlock = 0
+    blocks += 1
+  }
+
+  private mutating func appendRecord(_ slot: Slot) {
+    for shift: UInt64 in stride(from: 0, to: 48, by: 8) {
+      records.append(UInt8(truncatingIfNeeded: slot.sequence >> shift))
+    }
+    for shift: UInt32 in stride(from: 0, to: 32, by: 8) {
+      records.append(UInt8(truncatingIfNeeded: slot.labelSet >> shift))
+    }
+    records.append(slot.size.rawValue)
+  }
+
+  private mutating func appendOffset(_ offset: Int) { offsets.append(u40: offset) }
+
+  /// The shortest prefix of a key that sorts behind the key before.
+  private mutating func appendSample(before key: RawSpan) throws(IndexError) {
+    try appendSampleOffset()
+    guard blocks > 0 else { return }
+    let shared = previous.rawSpan.commonPrefix(with: key)
+    samples.append(copying: key.extracting(first: shared + 1))
+  }
+
+  private mutating func appendSampleOffset() throws(IndexError) {
+    guard let offset = UInt32(exactly: samples.count) else { throw IndexError.limitExceeded }
+    sampleOffsets.u32(offset)
+  }
+}
+
+extension [UInt8] {
+  /// Appends a number of five bytes.
+  mutating func append(u40 value: Int) {
+    for shift in stride(from: 0, to: 40, by: 8) {
+      append(UInt8(truncatingIfNeeded: value >> shift))
+    }
+  }
+}

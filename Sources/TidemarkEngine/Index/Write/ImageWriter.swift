@@ -1,0 +1,57 @@
+/// What an image says of itself, and what goes into it.
+package struct ImageInfo: Sendable {
+  /// The store, 16 bytes.
+  package var storeID: [UInt8]
+  /// A number that no other image of the store has.
+  package var imageID: UInt64
+  /// The image covers all entries up to and including this one.
+  package var sequence: UInt64
+  /// Whatever the owner wants to keep beside the image; at most 1 MiB.
+  package var userInfo: [UInt8]
+  /// Deleted keys whose delete is at or below this leave the index.
+  package var dropTombstonesThrough: UInt64
+  /// Whether keys that used to carry a label are kept for views of the past.
+  package var keepFormerMembers: Bool
+
+  package init(
+    storeID: [UInt8], imageID: UInt64, sequence: UInt64, userInfo: [UInt8] = [],
+    dropTombstonesThrough: UInt64 = 0, keepFormerMembers: Bool = true
+  ) {
+    self.storeID = storeID
+    self.imageID = imageID
+    self.sequence = sequence
+    self.userInfo = userInfo
+    self.dropTombstonesThrough = dropTombstonesThrough
+    self.keepFormerMembers = keepFormerMembers
+  }
+}
+
+/// Merges a frozen delta and an image into the next image.
+package enum ImageWriter {
+  /// Writes an image into an empty file, the header last; does not sync.
+  ///
+  /// Streams keys and slots. In memory are the hash table (6.7 bytes a key), the ordinals per
+  /// label (4 bytes each) and, where former members are kept, the new ordinals of the old
+  /// image's keys (4 bytes each).
+  package static func write(
+    _ input: MergeInput, to file: any File, info: ImageInfo
+  ) throws(IndexError) {
+    guard info.storeID.count == 16, info.userInfo.count <= ImageLayout.longestUserInfo,
+      info.sequence <= Slot.maxSequence, input.keys <= ImageLayout.mostKeys
+    else { throw IndexError.limitExceeded }
+    let header = ImageHeader(
+      storeID: info.storeID, imageID: info.imageID, sequence: info.sequence, seed: input.seed)
+    var writer = SectionWriter(file, header)
+    var keys = try MergedKeys(input, info)
+    try keys.write(to: &writer)
+    var labels = MergedLabels(input, info, keys)
+    try labels.write(to: &writer)
+    try writer.write(.userInfo, info.userInfo.rawSpan, count: info.userInfo.count)
+    try writer.finish { header in
+      header.keys = keys.count
+      header.liveKeys = keys.liveCount
+      header.deletedKeys = keys.count - keys.liveCount
+      header.longestProbe = keys.longestProbe
+    }
+  }
+}

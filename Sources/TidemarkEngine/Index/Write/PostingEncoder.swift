@@ -1,0 +1,37 @@
+/// Codes posting lists. See ``ImageLayout``.
+struct PostingEncoder {
+  private var skips = ByteWriter()
+  private var blocks = ByteWriter()
+
+  /// Writes a list and its entry in the section of lists.
+  /// - Parameters:
+  ///   - ordinals: ascending.
+  ///   - entries: where the entry goes.
+  mutating func write(
+    _ ordinals: ArraySlice<UInt32>, entries: inout ByteWriter, to writer: inout SectionWriter
+  ) throws(IndexError) {
+    skips.bytes.removeAll(keepingCapacity: true)
+    blocks.bytes.removeAll(keepingCapacity: true)
+    let skipBytes = ImagePostings.blocks(ordinals.count) * ImageLayout.skipBytes
+    var previous: UInt32 = 0
+    for (i, ordinal) in ordinals.enumerated() {
+      if i % ImageLayout.ordinalsPerPosting == 0 {
+        skips.u32(ordinal)
+        skips.u32(try Self.exactly(skipBytes + blocks.count))
+      } else {
+        blocks.varint(UInt64(ordinal - previous))
+      }
+      previous = ordinal
+    }
+    entries.u64(UInt64(writer.sectionBytes))
+    entries.u32(try Self.exactly(ordinals.count))
+    entries.u32(try Self.exactly(skipBytes + blocks.count))
+    try writer.append(skips.bytes.rawSpan)
+    try writer.append(blocks.bytes.rawSpan)
+  }
+
+  private static func exactly(_ number: Int) throws(IndexError) -> UInt32 {
+    guard let number = UInt32(exactly: number) else { throw IndexError.limitExceeded }
+    return number
+  }
+}

@@ -1,0 +1,90 @@
+/// Writes an image's data from front to back, chunk by chunk with checksums.
+struct SectionWriter {
+  private let file: any File
+  private(set) var header: ImageHeader
+  private var chunk: [UInt8] = []
+  private var chunks = 0
+  private var sectionStart = 0
+
+  init(_ file: any File, _ header: ImageHeader) {
+    self.file = file
+    self.header = header
+    chunk.reserveCapacity(ImageLayout.chunkBytes + ImageLayout.checksumBytes)
+  }
+
+  /// Bytes of data so far.
+  private var dataBytes: Int { chunks << ImageLayout.chunkShift + chunk.count }
+
+  /// Bytes of the present section so far.
+  var sectionBytes: Int { dataBytes - sectionStart }
+
+  /// Begins a section at a multiple of `alignment`.
+  mutating func begin(alignment: Int = 8) throws(IndexError) {
+    let odd = dataBytes % alignment
+    if odd != 0 {
+      let zeros = [UInt8](repeating: 0, count: alignment - odd)
+      try append(zeros.rawSpan)
+    }
+    sectionStart = dataBytes
+  }
+
+  /// Ends the section begun last.
+  mutating func end(_ section: ImageLayout.Section, count: Int) {
+    header[section] = ImageHeader.Section(
+      offset: sectionStart, bytes: dataBytes - sectionStart, count: count)
+  }
+
+  /// A whole section.
+  mutating func write(
+    _ section: ImageLayout.Section, _ bytes: RawSpan, count: Int
+  ) throws(IndexError) {
+    try begin()
+    try append(bytes)
+    end(section, count: count)
+  }
+
+  @inline(__always)
+  mutating func append(_ bytes: RawSpan) throws(IndexError) {
+    if bytes.byteCount < ImageLayout.chunkBytes - chunk.count {
+      chunk.append(copying: bytes)
+    } else {
+      try appendAcross(bytes)
+    }
+  }
+
+  private mutating func appendAcross(_ bytes: RawSpan) throws(IndexError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let room = ImageLayout.chunkBytes - chunk.count
+      chunk.append(copying: rest.extracting(first: room))
+      rest = rest.extracting(droppingFirst: min(room, rest.byteCount))
+      if chunk.count == ImageLayout.chunkBytes { try flush() }
+    }
+  }
+
+  private mutating func flush() throws(IndexError) {
+    let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunks)
+    var sum = ByteWriter()
+    sum.u64(XXH64.hash(chunk.rawSpan, seed: seed))
+    chunk.append(contentsOf: sum.bytes)
+    try store(chunk.rawSpan, at: ImageLayout.fileOffset(ofChunk: chunks))
+    chunk.removeAll(keepingCapacity: true)
+    chunks += 1
+  }
+
+  /// Writes what is left, and the header at last: until then the file is no image.
+  mutating func finish(_ change: (inout ImageHeader) -> Void) throws(IndexError) {
+    header.dataBytes = dataBytes
+    if !chunk.isEmpty { try flush() }
+    change(&header)
+    try store(header.encoded().rawSpan, at: 0)
+  }
+
+  private func store(_ bytes: RawSpan, at offset: Int) throws(IndexError) {
+    do throws(FileSystemError) {
+      try file.writeFully(bytes, at: offset)
+    } catch {
+      throw IndexError.fileSystem(error)
+    }
+  }
+}

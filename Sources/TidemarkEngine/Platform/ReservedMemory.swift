@@ -1,0 +1,92 @@
+internal import Synchronization
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+// SAFETY: the mapping lives as long as the object. A chunk is written only inside `load`, which
+// its owner calls for one chunk at a time; its flag is set with release order after the last
+// write and read with acquire order before the first read, so whoever sees the flag sees the
+// bytes, which never change again. Ranges are checked against the length.
+
+/// Address space that fills up chunk by chunk and is then read in place.
+///
+/// Reserving takes no memory; a chunk takes some once it is loaded. Unlike a mapped file, a
+/// failing disk is an error where the chunk is loaded, not a signal where it is read.
+@safe
+package final class ReservedMemory: @unchecked Sendable {
+  /// Bytes in a chunk; the last one may have fewer.
+  package let chunkBytes: Int
+  /// Bytes that are reserved.
+  package let byteCount: Int
+  private let shift: Int
+  private let base: UnsafeMutableRawPointer
+  private let flags: UnsafeMutablePointer<Atomic<UInt8>>
+  private let loadedCount = Atomic<Int>(0)
+
+  /// Reserves address space.
+  /// - Parameters:
+  ///   - byteCount: how many bytes; may be 0.
+  ///   - chunkShift: the logarithm of the chunk size; a chunk is at least a page.
+  package init(byteCount: Int, chunkShift: Int) throws(FileSystemError) {
+    self.byteCount = byteCount
+    shift = chunkShift
+    chunkBytes = 1 << chunkShift
+    #if os(Linux)
+      let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+    #else
+      let kind = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
+    #endif
+    let mapped = unsafe mmap(nil, max(byteCount, 1), PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
+    guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else {
+      throw FileSystemError(.allocate, path: "", number: errno)
+    }
+    unsafe base = mapped
+    let chunks = (byteCount + chunkBytes - 1) >> chunkShift
+    unsafe flags = .allocate(capacity: max(chunks, 1))
+    for i in 0..<chunks { unsafe (flags + i).initialize(to: Atomic(0)) }
+  }
+
+  deinit {
+    unsafe munmap(base, max(byteCount, 1))
+    unsafe flags.deallocate()
+  }
+
+  /// Bytes of memory in use.
+  package var loadedBytes: Int { loadedCount.load(ordering: .relaxed) << shift }
+
+  /// Whether a chunk may be read.
+  @inline(__always)
+  package func isLoaded(_ chunk: Int) -> Bool {
+    precondition(chunk >= 0 && chunk << shift < byteCount)
+    return unsafe flags[chunk].load(ordering: .acquiring) != 0
+  }
+
+  /// Fills a chunk; it may be read from then on, unless `body` throws.
+  ///
+  /// One call at a time, and never for a chunk that is loaded.
+  package func load<E: Error>(
+    _ chunk: Int, _ body: (inout MutableRawSpan) throws(E) -> Void
+  ) throws(E) {
+    precondition(!isLoaded(chunk))
+    let start = chunk << shift
+    let count = min(chunkBytes, byteCount - start)
+    var bytes = unsafe MutableRawSpan(_unsafeStart: base + start, byteCount: count)
+    try body(&bytes)
+    unsafe flags[chunk].store(1, ordering: .releasing)
+    loadedCount.add(1, ordering: .relaxed)
+  }
+
+  /// Bytes of chunks that are loaded.
+  @_lifetime(borrow self)
+  @inline(__always)
+  package func bytes(_ offset: Int, _ count: Int) -> RawSpan {
+    precondition(offset >= 0 && count >= 0 && offset <= byteCount && count <= byteCount - offset)
+    let span = unsafe RawSpan(_unsafeStart: base + offset, byteCount: count)
+    return unsafe _overrideLifetime(span, borrowing: self)
+  }
+}
