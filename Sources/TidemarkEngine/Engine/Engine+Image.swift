@@ -22,6 +22,7 @@ extension Engine {
     var input: MergeInput
     var path: String
     var row: Manifest.Image
+    var generation: Int
   }
 
   private func beginImage() throws(TidemarkError) -> ImageJob? {
@@ -33,17 +34,23 @@ extension Engine {
       let sequence = state.sequence
       let manifest = state.manifest
       let job = reading.withLock { read -> ImageJob in
-        read.index.freeze()
-        let info = ImageInfo(
-          storeID: manifest.storeID, imageID: id, sequence: sequence,
-          userInfo: read.usage.encoded(),
-          dropTombstonesThrough: max(
-            manifest.droppedThrough, manifest.historyFrom > 1 ? manifest.historyFrom : 0),
-          keepFormerMembers: manifest.historyFrom < sequence)
-        let row = Manifest.Image(id: id, sequence: sequence, length: 0)
+        // What was frozen for an image that could not be written comes first.
+        var info =
+          read.frozen
+          ?? ImageInfo(
+            storeID: manifest.storeID, imageID: id, sequence: sequence,
+            userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true)
+        info.imageID = id
+        info.dropTombstonesThrough = max(
+          manifest.droppedThrough, manifest.historyFrom > 1 ? manifest.historyFrom : 0)
+        info.keepFormerMembers = manifest.historyFrom < info.sequence
+        if read.frozen == nil { read.index.freeze() }
+        read.frozen = info
+        let row = Manifest.Image(id: id, sequence: info.sequence, length: 0)
         return ImageJob(
           info: info, input: read.index.mergeInput(),
-          path: path + "/" + StoreLayout.indexDirectory + "/" + row.fileName, row: row)
+          path: path + "/" + StoreLayout.indexDirectory + "/" + row.fileName, row: row,
+          generation: read.indexGeneration)
       }
       state.manifest.nextImageID += 1
       state.isWritingImage = true
@@ -86,6 +93,9 @@ extension Engine {
     var gone: [Manifest.Image] = []
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
+      guard reading.withLock({ $0.indexGeneration == job.generation }) else {
+        throw TidemarkError(.inputOutput, "the index was made anew meanwhile; try again")
+      }
       var manifest = state.manifest
       var row = job.row
       row.length = length
@@ -95,6 +105,7 @@ extension Engine {
       state.isWritingImage = false
       try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
         do throws(IndexError) { try read.index.install(image) } catch { throw describe(error) }
+        read.frozen = nil
       }
     }
     for old in gone {

@@ -15,6 +15,8 @@ extension Engine {
       let voided = Set(read.manifest.images.map(\.id))
       let built = try builder.build(active: [], salvage: false, ignoring: voided)
       read.index = built.index
+      read.frozen = nil
+      read.indexGeneration += 1
       read.usage = built.usage
     }
     hotCache.removeAll()

@@ -110,6 +110,10 @@ struct ReadState: @unchecked Sendable {
   var durable: UInt64
   var manifest: Manifest
   var usage: SpaceUsage
+  /// What the frozen delta is to become, while there is one.
+  var frozen: ImageInfo?
+  /// Counts up when the index is made anew: an image begun before must not be installed.
+  var indexGeneration = 0
   /// Sequences that open views read at, with how many views each.
   var pins: [UInt64: Int] = [:]
   var isClosed = false
