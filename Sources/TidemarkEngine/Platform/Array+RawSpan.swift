@@ -1,5 +1,6 @@
 // SAFETY: bytes have no padding and no invalid patterns, so viewing an array of them as raw
 // memory, for reading or for writing, is always right; the spans cannot outlive the array.
+// Counts that C reports as written are checked against the space by the standard library.
 
 extension [UInt8] {
   /// The array's bytes.
@@ -19,6 +20,26 @@ extension [UInt8] {
   /// A copy of a span.
   package init(copying bytes: RawSpan) {
     self = unsafe bytes.withUnsafeBytes { unsafe [UInt8]($0) }
+  }
+
+  /// Appends what `body` writes into space that was set aside for it, without clearing it first.
+  /// - Parameters:
+  ///   - capacity: the length of the space.
+  ///   - body: writes to the space from its beginning on and returns how much.
+  @unsafe
+  mutating func append(
+    atMost capacity: Int, _ body: (UnsafeMutableRawBufferPointer) -> Int
+  ) {
+    guard capacity > 0 else {
+      // The library's call below writes a zero into the empty array that all threads share.
+      _ = unsafe body(UnsafeMutableRawBufferPointer(start: nil, count: 0))
+      return
+    }
+    append(addingCapacity: capacity) { span in
+      unsafe span.withUnsafeMutableBufferPointer { target, written in
+        written = unsafe body(UnsafeMutableRawBufferPointer(target))
+      }
+    }
   }
 
   /// Appends a span's bytes.

@@ -1,25 +1,21 @@
 internal import Synchronization
 
-// The descriptor is closed once and only when no call uses it any more, so no call can
-// meet a descriptor that the system has meanwhile given to another file.
-
 /// A file of the operating system.
+///
+/// ``close()`` only makes further calls fail; the descriptor goes back to the system with the
+/// last reference. Whoever is in a call holds one, so no call can meet a descriptor that the
+/// system has meanwhile given to another file, and reads pay for no counting.
 final class LocalFile: File {
-  /// Set once the file is to be closed; the calls in progress are counted below it.
-  private static let closing: UInt64 = 1 << 62
-  /// Set by whoever closes the descriptor.
-  private static let closed: UInt64 = 1 << 63
-
   private let path: String
   private let descriptor: Int32
-  private let users = Atomic<UInt64>(0)
+  private let isClosed = Atomic(false)
 
   init(path: String, descriptor: Int32) {
     self.path = path
     self.descriptor = descriptor
   }
 
-  deinit { close() }
+  deinit { SystemFiles.close(descriptor) }
 
   func length() throws(FileSystemError) -> Int {
     try use(.length) { (descriptor) throws(SystemError) in
@@ -55,35 +51,21 @@ final class LocalFile: File {
     try use(.sync) { (descriptor) throws(SystemError) in try SystemFiles.sync(descriptor) }
   }
 
-  func close() {
-    let (old, _) = users.bitwiseOr(Self.closing, ordering: .acquiringAndReleasing)
-    if old == 0 { closeUnused() }
-  }
+  func close() { isClosed.store(true, ordering: .relaxed) }
 
   @inline(__always)
   private func use<R>(
     _ operation: FileSystemError.Operation, _ body: (Int32) throws(SystemError) -> R
   ) throws(FileSystemError) -> R {
-    let before = users.add(1, ordering: .acquiring).oldValue
-    defer {
-      let after = users.subtract(1, ordering: .acquiringAndReleasing).newValue
-      if after == Self.closing { closeUnused() }
-    }
-    guard before < Self.closing else {
+    if isClosed.load(ordering: .relaxed) {
       throw FileSystemError(operation, path: path, number: ErrorNumber.badDescriptor)
     }
+    // The optimiser may otherwise let go of the last reference before the system call.
+    defer { withExtendedLifetime(self) {} }
     do throws(SystemError) {
       return try body(descriptor)
     } catch {
       throw FileSystemError(operation, path: path, number: error.number)
     }
-  }
-
-  /// Closes the descriptor if nobody has yet and no call has begun meanwhile.
-  private func closeUnused() {
-    let (isOurs, _) = users.compareExchange(
-      expected: Self.closing, desired: Self.closing | Self.closed,
-      ordering: .acquiringAndReleasing)
-    if isOurs { SystemFiles.close(descriptor) }
   }
 }

@@ -52,14 +52,12 @@ package final class ZstdCompressor {
     let capacity = ZSTD_compressBound(source.byteCount)
     if ZSTD_isError(capacity) != 0 { throw FormatError("too many bytes to compress") }
     var result = 0
-    output.append(addingCapacity: capacity) { span in
-      unsafe span.withUnsafeMutableBufferPointer { target, written in
-        result = unsafe source.withUnsafeBytes {
-          unsafe ZSTD_compress2(
-            context, target.baseAddress, target.count, $0.baseAddress, $0.count)
-        }
-        written = ZSTD_isError(result) == 0 ? result : 0
+    unsafe output.append(atMost: capacity) { target in
+      result = unsafe source.withUnsafeBytes {
+        unsafe ZSTD_compress2(
+          context, target.baseAddress, target.count, $0.baseAddress, $0.count)
       }
+      return ZSTD_isError(result) == 0 ? result : 0
     }
     if ZSTD_isError(result) != 0 { throw FormatError(zstdCode: result) }
     return result

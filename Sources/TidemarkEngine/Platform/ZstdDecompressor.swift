@@ -33,11 +33,9 @@ package final class ZstdDecompressor {
     if output.capacity < rawCount { output = [] }
     output.removeAll(keepingCapacity: true)
     var result = 0
-    output.append(addingCapacity: rawCount) { span in
-      unsafe span.withUnsafeMutableBufferPointer { target, written in
-        result = unsafe decode(source, UnsafeMutableRawBufferPointer(target), dictionary)
-        written = ZSTD_isError(result) == 0 ? result : 0
-      }
+    unsafe output.append(atMost: rawCount) { target in
+      result = unsafe decode(source, target, dictionary)
+      return ZSTD_isError(result) == 0 ? result : 0
     }
     try Self.check(result, rawCount: rawCount)
   }

@@ -66,12 +66,10 @@ package final class ZstdDictionary: @unchecked Sendable {
       let count = UInt32(exactly: sampleSizes.count), count > 0
     else { return nil }
     var trained = [UInt8]()
-    trained.append(addingCapacity: capacity) { output in
-      unsafe output.withUnsafeMutableBufferPointer { target, written in
-        let result = unsafe ZDICT_trainFromBuffer(
-          target.baseAddress, capacity, samples, sampleSizes, count)
-        written = ZDICT_isError(result) == 0 ? result : 0
-      }
+    unsafe trained.append(atMost: capacity) { target in
+      let result = unsafe ZDICT_trainFromBuffer(
+        target.baseAddress, target.count, samples, sampleSizes, count)
+      return ZDICT_isError(result) == 0 ? result : 0
     }
     return trained.isEmpty ? nil : trained
   }

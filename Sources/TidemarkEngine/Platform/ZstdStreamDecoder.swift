@@ -96,15 +96,13 @@ package final class ZstdStreamDecoder {
     var result = 0
     var read = 0
     let before = output.count
-    output.append(addingCapacity: capacity) { span in
-      unsafe span.withUnsafeMutableBufferPointer { target, written in
-        unsafe input.withUnsafeBytes { source in
-          var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
-          var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: capacity, pos: 0)
-          result = unsafe ZSTD_decompressStream(context, &to, &from)
-          read = unsafe from.pos
-          written = unsafe to.pos
-        }
+    unsafe output.append(atMost: capacity) { target in
+      unsafe input.withUnsafeBytes { source in
+        var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+        var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: capacity, pos: 0)
+        result = unsafe ZSTD_decompressStream(context, &to, &from)
+        read = unsafe from.pos
+        return unsafe to.pos
       }
     }
     if ZSTD_isError(result) != 0 { throw FormatError(zstdCode: result) }

@@ -51,15 +51,13 @@ package final class ZstdStreamEncoder {
     while true {
       var result = 0
       let rest = try input.slice(read, input.byteCount - read)
-      output.append(addingCapacity: ZSTD_CStreamOutSize()) { span in
-        unsafe span.withUnsafeMutableBufferPointer { target, written in
-          unsafe rest.withUnsafeBytes { source in
-            var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
-            var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: target.count, pos: 0)
-            result = unsafe ZSTD_compressStream2(context, &to, &from, directive)
-            read += unsafe from.pos
-            written = unsafe to.pos
-          }
+      unsafe output.append(atMost: ZSTD_CStreamOutSize()) { target in
+        unsafe rest.withUnsafeBytes { source in
+          var from = unsafe ZSTD_inBuffer(src: source.baseAddress, size: source.count, pos: 0)
+          var to = unsafe ZSTD_outBuffer(dst: target.baseAddress, size: target.count, pos: 0)
+          result = unsafe ZSTD_compressStream2(context, &to, &from, directive)
+          read += unsafe from.pos
+          return unsafe to.pos
         }
       }
       if ZSTD_isError(result) != 0 { throw FormatError(zstdCode: result) }

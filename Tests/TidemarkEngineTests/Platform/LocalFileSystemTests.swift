@@ -137,21 +137,17 @@ import Testing
     }
   }
 
-  @Test("closing and dropping files gives their descriptors back")
+  @Test("dropping files gives their descriptors back, closed or not")
   func descriptors() throws {
     try FileSystemTests.with(.local) { fileSystem, path in
-      var closed: [any File] = []
       let before = try fileSystem.list("/dev/fd").count
       for i in 0..<2_000 {
         let file = try fileSystem.open(path + "/a", i == 0 ? .create : .read)
-        if i % 2 == 0 {
-          file.close()
-          closed.append(file)
-        }
+        if i % 2 == 0 { file.close() }
       }
       // Other tests open files meanwhile, though few.
       let after = try fileSystem.list("/dev/fd").count
-      #expect(after - before < 500)
+      #expect(after - before < 250)
     }
   }
 
@@ -160,7 +156,7 @@ import Testing
     try FileSystemTests.with(.local) { fileSystem, path in
       let first = try fileSystem.open(path + "/a", .create)
       first.close()
-      let others = try (0..<50).map { try fileSystem.open(path + "/\($0)", .create) }
+      let others = try (0..<20).map { try fileSystem.open(path + "/\($0)", .create) }
       #expect(
         FileSystemTests.number { try first.writeFully([1].rawSpan, at: 0) }
           == ErrorNumber.badDescriptor)
