@@ -2,7 +2,7 @@
 ///
 /// The numbers differ between systems; these are the running system's own, the same that the
 /// real file system puts into ``TidemarkEngine/FileSystemError/number``.
-public struct ErrorNumber: Error, RawRepresentable, Sendable, Hashable {
+public struct SimulatedErrno: Error, RawRepresentable, Sendable, Hashable {
   /// The number.
   public var rawValue: Int32
 
@@ -18,41 +18,41 @@ public struct ErrorNumber: Error, RawRepresentable, Sendable, Hashable {
   }
 
   /// Not permitted.
-  public static let EPERM = ErrorNumber(1)
+  public static let EPERM = SimulatedErrno(1)
   /// No such file or directory.
-  public static let ENOENT = ErrorNumber(2)
+  public static let ENOENT = SimulatedErrno(2)
   /// Interrupted by a signal.
-  public static let EINTR = ErrorNumber(4)
+  public static let EINTR = SimulatedErrno(4)
   /// Input or output failed.
-  public static let EIO = ErrorNumber(5)
+  public static let EIO = SimulatedErrno(5)
   /// The file is not open, or not in the mode asked for.
-  public static let EBADF = ErrorNumber(9)
+  public static let EBADF = SimulatedErrno(9)
   /// Try again.
-  public static let EAGAIN = ErrorNumber(11, darwin: 35)
+  public static let EAGAIN = SimulatedErrno(11, darwin: 35)
   /// No memory.
-  public static let ENOMEM = ErrorNumber(12)
+  public static let ENOMEM = SimulatedErrno(12)
   /// Permission denied.
-  public static let EACCES = ErrorNumber(13)
+  public static let EACCES = SimulatedErrno(13)
   /// Exists already.
-  public static let EEXIST = ErrorNumber(17)
+  public static let EEXIST = SimulatedErrno(17)
   /// Not a directory.
-  public static let ENOTDIR = ErrorNumber(20)
+  public static let ENOTDIR = SimulatedErrno(20)
   /// Is a directory.
-  public static let EISDIR = ErrorNumber(21)
+  public static let EISDIR = SimulatedErrno(21)
   /// An argument makes no sense.
-  public static let EINVAL = ErrorNumber(22)
+  public static let EINVAL = SimulatedErrno(22)
   /// The system has too many open files.
-  public static let ENFILE = ErrorNumber(23)
+  public static let ENFILE = SimulatedErrno(23)
   /// The process has too many open files.
-  public static let EMFILE = ErrorNumber(24)
+  public static let EMFILE = SimulatedErrno(24)
   /// The file would become too large.
-  public static let EFBIG = ErrorNumber(27)
+  public static let EFBIG = SimulatedErrno(27)
   /// The disk is full.
-  public static let ENOSPC = ErrorNumber(28)
+  public static let ENOSPC = SimulatedErrno(28)
   /// The file system can only be read.
-  public static let EROFS = ErrorNumber(30)
+  public static let EROFS = SimulatedErrno(30)
   /// The directory is not empty.
-  public static let ENOTEMPTY = ErrorNumber(39, darwin: 66)
+  public static let ENOTEMPTY = SimulatedErrno(39, darwin: 66)
   /// The user's share of the disk is used up.
-  public static let EDQUOT = ErrorNumber(122, darwin: 69)
+  public static let EDQUOT = SimulatedErrno(122, darwin: 69)
 }
