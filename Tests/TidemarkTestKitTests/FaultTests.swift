@@ -17,8 +17,8 @@ struct FaultTests {
 
   @Test(
     "an error comes at the call asked for, once, and leaves no trace",
-    arguments: [SimulatedErrorNumber.EIO, .ENOSPC, .EDQUOT, .EMFILE, .EINTR, .EACCES])
-  func once(_ error: SimulatedErrorNumber) throws {
+    arguments: [SimulatedErrno.EIO, .ENOSPC, .EDQUOT, .EMFILE, .EINTR, .EACCES])
+  func once(_ error: SimulatedErrno) throws {
     disk.plan = .error(error, atCall: 3)
     try file.put([1])
     _ = try file.get(1)
@@ -62,7 +62,7 @@ struct FaultTests {
       disk.plan = .error(.EIO, atCall: 1, of: [operation])
       let error = #expect(throws: FileSystemError.self) { try action() }
       #expect(error?.operation == operation)
-      #expect(error?.number == SimulatedErrorNumber.EIO.rawValue)
+      #expect(error?.number == SimulatedErrno.EIO.rawValue)
       try action()
     }
     #expect(disk.injected[.error] == actions.count)
@@ -258,6 +258,6 @@ struct FaultTests {
 
   @Test("the error numbers are those of the running system")
   func numbers() throws {
-    #expect(SimulatedErrorNumber.all.map(\.rawValue) == SimulatedErrorNumber.systems)
+    #expect(SimulatedErrno.all.map(\.rawValue) == SimulatedErrno.systems)
   }
 }

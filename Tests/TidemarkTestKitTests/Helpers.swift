@@ -37,9 +37,9 @@ func numbered(_ sectors: Range<Int>) -> [UInt8] {
 }
 
 /// The error number that an action ends with; nil when it succeeds.
-func number(_ action: () throws -> Void) -> SimulatedErrorNumber? {
+func number(_ action: () throws -> Void) -> SimulatedErrno? {
   do { try action() } catch {
-    return (error as? FileSystemError).map { SimulatedErrorNumber(rawValue: $0.number) }
+    return (error as? FileSystemError).map { SimulatedErrno(rawValue: $0.number) }
   }
   return nil
 }

@@ -11,7 +11,7 @@ public final class ManualClock: WallClock, Sendable {
     var monotonic: UInt64
   }
 
-  private let hands: Locked<Hands>
+  private let hands: Lock<Hands>
 
   /// Creates a clock.
   /// - Parameters:
@@ -20,14 +20,14 @@ public final class ManualClock: WallClock, Sendable {
   public init(
     _ time: Timestamp = Timestamp(seconds: 1_767_225_600), monotonicNanoseconds: UInt64 = 0
   ) {
-    hands = Locked(Hands(time: time, monotonic: monotonicNanoseconds))
+    hands = Lock(Hands(time: time, monotonic: monotonicNanoseconds))
   }
 
   /// The time of day.
-  public func now() -> Timestamp { hands.with { $0.time } }
+  public func now() -> Timestamp { hands.withLock { $0.time } }
 
   /// Nanoseconds on the clock that never goes back.
-  public func monotonicNanoseconds() -> UInt64 { hands.with { $0.monotonic } }
+  public func monotonicNanoseconds() -> UInt64 { hands.withLock { $0.monotonic } }
 
   /// Lets time pass: both clocks go on. A negative duration is treated as zero.
   public func advance(by duration: Duration) {
@@ -36,7 +36,7 @@ public final class ManualClock: WallClock, Sendable {
     let (nanoseconds, tooMany) = UInt64(parts.seconds).multipliedReportingOverflow(
       by: 1_000_000_000)
     let fraction = UInt64(parts.attoseconds / 1_000_000_000)
-    hands.with { hands in
+    hands.withLock { hands in
       hands.time = hands.time.moved(by: duration)
       let (sum, over) = hands.monotonic.addingReportingOverflow(
         tooMany ? .max : nanoseconds &+ fraction)
@@ -46,12 +46,12 @@ public final class ManualClock: WallClock, Sendable {
 
   /// Sets the time of day forward or back, as a user or a time server does.
   public func jump(by duration: Duration) {
-    hands.with { $0.time = $0.time.moved(by: duration) }
+    hands.withLock { $0.time = $0.time.moved(by: duration) }
   }
 
   /// Sets the time of day.
   public func set(to time: Timestamp) {
-    hands.with { $0.time = time }
+    hands.withLock { $0.time = time }
   }
 }
 

@@ -3,9 +3,9 @@ internal import TidemarkEngine
 /// One thing that goes wrong in a call on a ``SimulatedFileSystem``.
 public enum Fault: Sendable, Hashable {
   /// The call fails with this number and has no effect.
-  case error(SimulatedErrorNumber)
+  case error(SimulatedErrno)
   /// The call takes effect and fails all the same.
-  case errorAfterEffect(SimulatedErrorNumber)
+  case errorAfterEffect(SimulatedErrno)
   /// A read or write transfers fewer bytes than asked for, at least one.
   case shortTransfer
   /// `sync` fails with `EIO`; the new bytes stay readable but count as written (ext4, XFS): they

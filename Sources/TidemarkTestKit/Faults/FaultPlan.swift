@@ -42,7 +42,8 @@ public struct FaultPlan: Sendable, Hashable, ExpressibleByArrayLiteral {
   ///   - operations: which calls count; nil for all.
   ///   - sticky: whether all later ones fail as well.
   public static func error(
-    _ number: SimulatedErrorNumber, atCall call: Int, of operations: Set<FileSystemError.Operation>? = nil,
+    _ number: SimulatedErrno, atCall call: Int,
+    of operations: Set<FileSystemError.Operation>? = nil,
     sticky: Bool = false
   ) -> FaultPlan {
     let calls = operations.map { FaultRule.Calls.only($0) } ?? .any

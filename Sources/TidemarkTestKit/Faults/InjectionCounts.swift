@@ -2,7 +2,7 @@
 public struct InjectionCounts: Sendable, Hashable, CustomStringConvertible {
   private var counts: [InjectedKind: Int] = [:]
   /// Injected errors by number.
-  public private(set) var errors: [SimulatedErrorNumber: Int] = [:]
+  public private(set) var errors: [SimulatedErrno: Int] = [:]
 
   /// Creates counts of zero.
   public init() {}
@@ -24,7 +24,7 @@ public struct InjectionCounts: Sendable, Hashable, CustomStringConvertible {
     counts[kind, default: 0] += count
   }
 
-  mutating func add(_ number: SimulatedErrorNumber) { errors[number, default: 0] += 1 }
+  mutating func add(_ number: SimulatedErrno) { errors[number, default: 0] += 1 }
 
   /// The counts of several runs together.
   public static func + (a: InjectionCounts, b: InjectionCounts) -> InjectionCounts {

@@ -33,7 +33,7 @@ struct DiskImage: Sendable {
   }
 
   /// The node at a path.
-  func node(at path: String) throws(SimulatedErrorNumber) -> Int {
+  func node(at path: String) throws(SimulatedErrno) -> Int {
     var node = Self.root
     for part in Self.parts(path) {
       guard let directory = directories[node] else { throw .ENOTDIR }
@@ -44,14 +44,14 @@ struct DiskImage: Sendable {
   }
 
   /// The file at a path.
-  func file(at path: String) throws(SimulatedErrorNumber) -> Int {
+  func file(at path: String) throws(SimulatedErrno) -> Int {
     let node = try node(at: path)
     guard files[node] != nil else { throw .EISDIR }
     return node
   }
 
   /// The directory that a path's last part stands in or would stand in.
-  func parent(of path: String) throws(SimulatedErrorNumber) -> (directory: Int, name: String) {
+  func parent(of path: String) throws(SimulatedErrno) -> (directory: Int, name: String) {
     var parts = Self.parts(path)
     guard let name = parts.popLast() else { throw .EEXIST }
     guard name.utf8.count <= 255, !name.utf8.contains(0) else { throw .EINVAL }
@@ -60,19 +60,19 @@ struct DiskImage: Sendable {
     return (directory, name)
   }
 
-  mutating func createFile(at path: String) throws(SimulatedErrorNumber) -> Int {
+  mutating func createFile(at path: String) throws(SimulatedErrno) -> Int {
     let place = try freePlace(path)
     files[nextNode] = FileNode()
     return link(place)
   }
 
-  mutating func createDirectory(at path: String) throws(SimulatedErrorNumber) {
+  mutating func createDirectory(at path: String) throws(SimulatedErrno) {
     let place = try freePlace(path)
     directories[nextNode] = DirectoryNode()
     _ = link(place)
   }
 
-  private func freePlace(_ path: String) throws(SimulatedErrorNumber) -> (directory: Int, name: String) {
+  private func freePlace(_ path: String) throws(SimulatedErrno) -> (directory: Int, name: String) {
     let place = try parent(of: path)
     guard directories[place.directory]?.visible[place.name] == nil else { throw .EEXIST }
     return place
@@ -86,7 +86,7 @@ struct DiskImage: Sendable {
     return node
   }
 
-  mutating func remove(at path: String) throws(SimulatedErrorNumber) {
+  mutating func remove(at path: String) throws(SimulatedErrno) {
     let place = try parent(of: path)
     guard let node = directories[place.directory]?.visible[place.name] else { throw .ENOENT }
     if let directory = directories[node], !directory.visible.isEmpty { throw .ENOTEMPTY }

@@ -2,12 +2,12 @@ internal import TidemarkEngine
 
 extension DiskState {
   /// An open file, or `EBADF`.
-  func handle(_ id: Int) throws(SimulatedErrorNumber) -> Handle {
+  func handle(_ id: Int) throws(SimulatedErrno) -> Handle {
     guard let handle = handles[id] else { throw .EBADF }
     return handle
   }
 
-  mutating func open(_ path: String, _ mode: FileMode, process: Int) throws(SimulatedErrorNumber) -> Int {
+  mutating func open(_ path: String, _ mode: FileMode, process: Int) throws(SimulatedErrno) -> Int {
     if let maximumOpenFiles,
       handles.values.count(where: { $0.process == process })
         >= maximumOpenFiles
@@ -32,13 +32,13 @@ extension DiskState {
     sweep()
   }
 
-  func length(_ id: Int) throws(SimulatedErrorNumber) -> Int {
+  func length(_ id: Int) throws(SimulatedErrno) -> Int {
     image.files[try handle(id).node]?.visible.length ?? 0
   }
 
   mutating func read(
     _ id: Int, _ count: Int, at offset: Int, _ fault: Fault?
-  ) throws(SimulatedErrorNumber) -> [UInt8] {
+  ) throws(SimulatedErrno) -> [UInt8] {
     guard offset >= 0 else { throw .EINVAL }
     guard let file = image.files[try handle(id).node] else { throw .EBADF }
     guard offset < file.visible.length else { return [] }
@@ -67,7 +67,7 @@ extension DiskState {
 
   mutating func write(
     _ id: Int, _ all: [UInt8], at offset: Int, _ fault: Fault?
-  ) throws(SimulatedErrorNumber) -> Int {
+  ) throws(SimulatedErrno) -> Int {
     let handle = try handle(id)
     guard handle.isWritable else { throw .EBADF }
     guard offset >= 0 else { throw .EINVAL }
@@ -132,7 +132,7 @@ extension DiskState {
     return other * FileNode.sectorBytes + offset % FileNode.sectorBytes
   }
 
-  mutating func truncate(_ id: Int, to length: Int) throws(SimulatedErrorNumber) {
+  mutating func truncate(_ id: Int, to length: Int) throws(SimulatedErrno) {
     let handle = try handle(id)
     guard handle.isWritable else { throw .EBADF }
     guard length >= 0 else { throw .EINVAL }
@@ -141,7 +141,7 @@ extension DiskState {
     image.files[handle.node]?.resize(to: length, stamp: stamp)
   }
 
-  mutating func allocate(_ id: Int, to length: Int) throws(SimulatedErrorNumber) {
+  mutating func allocate(_ id: Int, to length: Int) throws(SimulatedErrno) {
     let handle = try handle(id)
     guard handle.isWritable else { throw .EBADF }
     guard length >= 0 else { throw .EINVAL }
@@ -155,7 +155,7 @@ extension DiskState {
     image.files[handle.node]?.reserve(to: length, stamp: stamp)
   }
 
-  mutating func sync(_ id: Int, _ fault: Fault?) throws(SimulatedErrorNumber) {
+  mutating func sync(_ id: Int, _ fault: Fault?) throws(SimulatedErrno) {
     let node = try handle(id).node
     // What a cut in the middle of a sync leaves is up to the survival of un-synced changes.
     if fault == .powerCut { return }

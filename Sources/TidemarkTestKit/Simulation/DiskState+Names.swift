@@ -4,7 +4,7 @@ extension DiskState {
   /// The longest text of a lock's owner that is kept.
   private static let ownerBytes = 4096
 
-  mutating func syncDirectory(_ path: String, _ fault: Fault?) throws(SimulatedErrorNumber) {
+  mutating func syncDirectory(_ path: String, _ fault: Fault?) throws(SimulatedErrno) {
     let node = try image.node(at: path)
     guard let directory = image.directories[node] else { throw .ENOTDIR }
     if fault == .powerCut { return }
@@ -12,14 +12,14 @@ extension DiskState {
     if directory.pending.contains(where: { $0.node == nil }) { sweep() }
   }
 
-  func list(_ path: String) throws(SimulatedErrorNumber) -> [String] {
+  func list(_ path: String) throws(SimulatedErrno) -> [String] {
     guard let directory = image.directories[try image.node(at: path)] else { throw .ENOTDIR }
     return directory.names
   }
 
-  func kind(_ path: String) throws(SimulatedErrorNumber) -> FileKind? {
+  func kind(_ path: String) throws(SimulatedErrno) -> FileKind? {
     let node: Int
-    do throws(SimulatedErrorNumber) { node = try image.node(at: path) } catch {
+    do throws(SimulatedErrno) { node = try image.node(at: path) } catch {
       if error == .ENOENT || error == .ENOTDIR { return nil }
       throw error
     }
@@ -30,7 +30,7 @@ extension DiskState {
   /// - Returns: its identifier, or the owner's text where it is taken.
   mutating func lock(
     _ path: String, owner: [UInt8], process: Int
-  ) throws(SimulatedErrorNumber) -> Result<Int, LockHeld> {
+  ) throws(SimulatedErrno) -> Result<Int, LockHeld> {
     let node: Int
     if try kind(path) == nil {
       node = try image.createFile(at: path)

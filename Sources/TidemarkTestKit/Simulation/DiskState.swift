@@ -58,7 +58,7 @@ struct DiskState: Sendable {
   /// Counts a call, decides what goes wrong in it, and carries it out.
   mutating func perform<R>(
     _ call: SimulatedCall, process: Int,
-    _ body: (inout DiskState, Fault?) throws(SimulatedErrorNumber) -> R
+    _ body: (inout DiskState, Fault?) throws(SimulatedErrno) -> R
   ) throws(FileSystemError) -> R {
     note(call)
     guard isPowered, !deadProcesses.contains(process) else { throw failed(call, .EIO) }
@@ -81,8 +81,8 @@ struct DiskState: Sendable {
     default: break
     }
 
-    let result: Result<R, SimulatedErrorNumber>
-    do throws(SimulatedErrorNumber) { result = .success(try body(&self, fault)) } catch {
+    let result: Result<R, SimulatedErrno>
+    do throws(SimulatedErrno) { result = .success(try body(&self, fault)) } catch {
       result = .failure(error)
     }
 
@@ -119,12 +119,12 @@ struct DiskState: Sendable {
     traceHash ^= traceHash >> 32
   }
 
-  private mutating func failed(_ call: SimulatedCall, _ number: SimulatedErrorNumber) -> FileSystemError {
+  private mutating func failed(_ call: SimulatedCall, _ number: SimulatedErrno) -> FileSystemError {
     mix(UInt64(UInt32(bitPattern: number.rawValue)))
     return FileSystemError(call.operation, path: call.path, number: number.rawValue)
   }
 
-  private mutating func inject(_ number: SimulatedErrorNumber, _ kind: InjectedKind) {
+  private mutating func inject(_ number: SimulatedErrno, _ kind: InjectedKind) {
     counts.add(kind)
     counts.add(number)
   }

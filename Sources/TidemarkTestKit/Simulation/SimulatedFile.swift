@@ -13,7 +13,7 @@ final class SimulatedFile: File, Sendable {
   }
 
   func length() throws(FileSystemError) -> Int {
-    try system.perform(SimulatedCall(.length, path)) { (state, _) throws(SimulatedErrorNumber) in
+    try system.perform(SimulatedCall(.length, path)) { (state, _) throws(SimulatedErrno) in
       try state.length(id)
     }
   }
@@ -21,7 +21,7 @@ final class SimulatedFile: File, Sendable {
   func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int {
     let count = buffer.byteCount
     let call = SimulatedCall(.read, path, offset: offset, length: count)
-    let bytes = try system.perform(call) { (state, fault) throws(SimulatedErrorNumber) in
+    let bytes = try system.perform(call) { (state, fault) throws(SimulatedErrno) in
       try state.read(id, count, at: offset, fault)
     }
     bytes.store(into: &buffer)
@@ -31,33 +31,33 @@ final class SimulatedFile: File, Sendable {
   func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int {
     let copy = [UInt8](copying: bytes)
     let call = SimulatedCall(.write, path, offset: offset, length: copy.count, isMutating: true)
-    return try system.perform(call) { (state, fault) throws(SimulatedErrorNumber) in
+    return try system.perform(call) { (state, fault) throws(SimulatedErrno) in
       try state.write(id, copy, at: offset, fault)
     }
   }
 
   func truncate(to length: Int) throws(FileSystemError) {
     let call = SimulatedCall(.truncate, path, offset: length, isMutating: true)
-    try system.perform(call) { (state, _) throws(SimulatedErrorNumber) in
+    try system.perform(call) { (state, _) throws(SimulatedErrno) in
       try state.truncate(id, to: length)
     }
   }
 
   func allocate(to length: Int) throws(FileSystemError) {
     let call = SimulatedCall(.allocate, path, offset: length, isMutating: true)
-    try system.perform(call) { (state, _) throws(SimulatedErrorNumber) in
+    try system.perform(call) { (state, _) throws(SimulatedErrno) in
       try state.allocate(id, to: length)
     }
   }
 
   func sync() throws(FileSystemError) {
     let call = SimulatedCall(.sync, path, isMutating: true)
-    try system.perform(call) { (state, fault) throws(SimulatedErrorNumber) in
+    try system.perform(call) { (state, fault) throws(SimulatedErrno) in
       try state.sync(id, fault)
     }
   }
 
-  func close() { system.machine.with { $0.close(id) } }
+  func close() { system.machine.withLock { $0.close(id) } }
 }
 
 /// A lock on a simulated disk.
@@ -70,5 +70,5 @@ final class SimulatedLock: FileLock, Sendable {
     self.id = id
   }
 
-  func release() { system.machine.with { $0.unlock(id) } }
+  func release() { system.machine.withLock { $0.unlock(id) } }
 }

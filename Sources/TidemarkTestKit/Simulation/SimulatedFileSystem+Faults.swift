@@ -3,8 +3,8 @@ public import TidemarkEngine
 extension SimulatedFileSystem {
   /// What goes wrong from now on. Setting it starts the counting of calls anew.
   public var plan: FaultPlan {
-    get { machine.with { $0.injector.current } }
-    set { machine.with { $0.injector.current = newValue } }
+    get { machine.withLock { $0.injector.current } }
+    set { machine.withLock { $0.injector.current = newValue } }
   }
 
   /// How many bytes the disk holds; nil for no limit.
@@ -13,22 +13,22 @@ extension SimulatedFileSystem {
   /// with `truncate` uses none. A write that does not fit is cut short, and fails with `ENOSPC`
   /// when not even its first byte fits.
   public var capacity: Int? {
-    get { machine.with { $0.capacity } }
-    set { machine.with { $0.capacity = newValue } }
+    get { machine.withLock { $0.capacity } }
+    set { machine.withLock { $0.capacity = newValue } }
   }
 
   /// How many bytes of the disk are in use, in blocks of 4096 bytes.
-  public var usedBytes: Int { machine.with { $0.usedBytes } }
+  public var usedBytes: Int { machine.withLock { $0.usedBytes } }
 
   /// How many files a process may have open before `EMFILE`; nil for no limit.
   public var maximumOpenFiles: Int? {
-    get { machine.with { $0.maximumOpenFiles } }
-    set { machine.with { $0.maximumOpenFiles = newValue } }
+    get { machine.withLock { $0.maximumOpenFiles } }
+    set { machine.withLock { $0.maximumOpenFiles = newValue } }
   }
 
   /// How many files this process has open: what it forgot to close counts.
   public var openFiles: Int {
-    machine.with { state in
+    machine.withLock { state in
       state.handles.values.count { $0.process == process }
     }
   }
@@ -37,21 +37,21 @@ extension SimulatedFileSystem {
 
   /// How many calls all processes made, those that failed among them, but not those on a
   /// machine without power or by a dead process.
-  public var calls: Int { machine.with { $0.calls } }
+  public var calls: Int { machine.withLock { $0.calls } }
 
   /// How many of them could change what is on the disk: a crash test tries each of these.
-  public var mutatingCalls: Int { machine.with { $0.mutatingCalls } }
+  public var mutatingCalls: Int { machine.withLock { $0.mutatingCalls } }
 
   /// How many calls of one operation there were.
   public func calls(of operation: FileSystemError.Operation) -> Int {
-    machine.with { $0.callsByOperation[operation, default: 0] }
+    machine.withLock { $0.callsByOperation[operation, default: 0] }
   }
 
   /// What really went wrong so far, by kind, and what power cuts left.
-  public var injected: InjectionCounts { machine.with { $0.counts } }
+  public var injected: InjectionCounts { machine.withLock { $0.counts } }
 
   /// The sum of all latencies in nanoseconds.
-  public var simulatedNanoseconds: UInt64 { machine.with { $0.nanoseconds } }
+  public var simulatedNanoseconds: UInt64 { machine.withLock { $0.nanoseconds } }
 
   // MARK: Trace
 
@@ -59,14 +59,14 @@ extension SimulatedFileSystem {
   ///
   /// Two runs with the same seed must end with the same one; if not, something in the program
   /// under test depends on more than its input.
-  public var traceHash: UInt64 { machine.with { $0.traceHash } }
+  public var traceHash: UInt64 { machine.withLock { $0.traceHash } }
 
   /// Whether ``trace`` is kept; it is not unless asked for.
   public var keepsTrace: Bool {
-    get { machine.with { $0.keepsTrace } }
-    set { machine.with { $0.keepsTrace = newValue } }
+    get { machine.withLock { $0.keepsTrace } }
+    set { machine.withLock { $0.keepsTrace = newValue } }
   }
 
   /// The calls since ``keepsTrace`` was set, the latest 50,000 at least.
-  public var trace: [SimulatedCall] { machine.with { $0.trace } }
+  public var trace: [SimulatedCall] { machine.withLock { $0.trace } }
 }

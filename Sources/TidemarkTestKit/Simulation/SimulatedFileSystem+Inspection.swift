@@ -1,9 +1,11 @@
+internal import TidemarkEngine
+
 /// Looking at the disk and damaging it behind the program's back. Nothing here counts as a call,
 /// fails, or needs power; what is done is durable.
 extension SimulatedFileSystem {
   /// The paths of all files, in byte order, without a leading slash.
   public func files() -> [String] {
-    machine.with { $0.image.paths().map(\.path) }
+    machine.withLock { $0.image.paths().map(\.path) }
   }
 
   /// A file's bytes as a process sees them; nil when there is no such file.
@@ -14,7 +16,7 @@ extension SimulatedFileSystem {
   /// A file's bytes that no power cut can take; nil when there is no such file, or when its name
   /// or that of a directory above it is not durable.
   public func durableContents(of path: String) -> [UInt8]? {
-    machine.with { state in
+    machine.withLock { state in
       var node = DiskImage.root
       for part in DiskImage.parts(path) {
         guard let next = state.image.directories[node]?.durable[part] else { return nil }
@@ -25,16 +27,16 @@ extension SimulatedFileSystem {
   }
 
   /// How many writes, changes of length and names were not synced yet.
-  public var unsyncedChanges: Int { machine.with { $0.image.unsyncedChanges } }
+  public var unsyncedChanges: Int { machine.withLock { $0.image.unsyncedChanges } }
 
   private func file(_ path: String) -> FileNode? {
-    machine.with { state in
+    machine.withLock { state in
       (try? state.image.file(at: path)).flatMap { state.image.files[$0] }
     }
   }
 
   private func corrupt(_ path: String, _ change: @Sendable (inout PagedBytes) -> Void) -> Bool {
-    machine.with { state in
+    machine.withLock { state in
       guard let node = try? state.image.file(at: path) else { return false }
       state.image.files[node]?.corrupt(change)
       return true
@@ -80,7 +82,7 @@ extension SimulatedFileSystem {
   /// - Returns: false when there is no such directory.
   @discardableResult
   public func replace(_ path: String, with new: [UInt8]) -> Bool {
-    machine.with { state in
+    machine.withLock { state in
       if (try? state.image.node(at: path)) == nil {
         guard let place = try? state.image.parent(of: path),
           (try? state.image.createFile(at: path)) != nil
@@ -97,7 +99,7 @@ extension SimulatedFileSystem {
   /// - Returns: false when there is no such file.
   @discardableResult
   public func erase(_ path: String) -> Bool {
-    machine.with { state in
+    machine.withLock { state in
       guard (try? state.image.file(at: path)) != nil, let place = try? state.image.parent(of: path),
         (try? state.image.remove(at: path)) != nil
       else { return false }

@@ -1,3 +1,5 @@
+internal import TidemarkEngine
+
 /// The state of a simulated disk at one moment, durable and not; cheap to take and to keep.
 public struct DiskSnapshot: Sendable {
   let image: DiskImage
@@ -10,14 +12,14 @@ public struct DiskSnapshot: Sendable {
 extension SimulatedFileSystem {
   /// Whether calls are carried out: not after a power cut or a kill, until ``restart(keeping:)``.
   public var isRunning: Bool {
-    machine.with { $0.isPowered && !$0.deadProcesses.contains(process) }
+    machine.withLock { $0.isPowered && !$0.deadProcesses.contains(process) }
   }
 
   /// Ends the process: open files and locks are gone, everything written stays, synced or not.
   ///
   /// All calls fail until ``restart(keeping:)``; the boot identifier stays as it is.
   public func kill() {
-    machine.with { state in
+    machine.withLock { state in
       guard state.isPowered else { return }
       state.counts.add(.processKill)
       state.kill(process)
@@ -27,7 +29,7 @@ extension SimulatedFileSystem {
   /// Cuts the power: all calls of all processes fail with `EIO` until ``restart(keeping:)``,
   /// and open files fail for ever.
   public func powerCut() {
-    machine.with { state in
+    machine.withLock { state in
       guard state.isPowered else { return }
       state.counts.add(.powerCut)
       state.cutPower()
@@ -40,7 +42,7 @@ extension SimulatedFileSystem {
   /// - Parameter survival: what is left of the changes that were not synced when the power went
   ///   off; by default the disk's seed decides for each on its own.
   public func restart(keeping survival: Survival? = nil) {
-    machine.with { state in
+    machine.withLock { state in
       state.restart(survival)
       state.deadProcesses.remove(process)
     }
@@ -48,7 +50,7 @@ extension SimulatedFileSystem {
 
   /// The disk as it is now.
   public func snapshot() -> DiskSnapshot {
-    machine.with { DiskSnapshot(image: $0.image, isPowered: $0.isPowered) }
+    machine.withLock { DiskSnapshot(image: $0.image, isPowered: $0.isPowered) }
   }
 
   /// Puts the disk back to an earlier state; open files and locks of all processes are gone.
@@ -56,7 +58,7 @@ extension SimulatedFileSystem {
   /// Counters, trace and plan go on. A snapshot that was taken without power needs a
   /// ``restart(keeping:)``.
   public func restore(_ snapshot: DiskSnapshot) {
-    machine.with { state in
+    machine.withLock { state in
       state.image = snapshot.image
       state.isPowered = snapshot.isPowered
       state.deadProcesses = []
@@ -78,7 +80,7 @@ extension SimulatedFileSystem {
     var state = DiskState(image: snapshot.image, seed: seed, clock: clock)
     state.cutPower()
     state.restart(survival)
-    self.init(machine: Locked(state), process: 0)
+    self.init(machine: Lock(state), process: 0)
   }
 
   /// Creates a disk of its own from a snapshot, unchanged, as after a kill at that moment: what
@@ -91,6 +93,6 @@ extension SimulatedFileSystem {
     killedAt snapshot: DiskSnapshot, seed: UInt64 = 0, clock: ManualClock? = nil
   ) {
     let state = DiskState(image: snapshot.image, seed: seed, clock: clock)
-    self.init(machine: Locked(state), process: 0)
+    self.init(machine: Lock(state), process: 0)
   }
 }

@@ -25,7 +25,7 @@ public import TidemarkEngine
 /// Everything depends on the seed and the order of the calls only: the same seed gives the same
 /// ``traceHash``. Calls from several threads are carried out one at a time.
 public final class SimulatedFileSystem: FileSystem, Sendable {
-  let machine: Locked<DiskState>
+  let machine: Lock<DiskState>
   let process: Int
 
   /// Creates an empty disk.
@@ -33,11 +33,11 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
   ///   - seed: decides everything that is left to chance.
   ///   - clock: is advanced by the latency of calls, if given.
   public init(seed: UInt64 = 0, clock: ManualClock? = nil) {
-    machine = Locked(DiskState(image: DiskImage(identity: seed), seed: seed, clock: clock))
+    machine = Lock(DiskState(image: DiskImage(identity: seed), seed: seed, clock: clock))
     process = 0
   }
 
-  init(machine: Locked<DiskState>, process: Int) {
+  init(machine: Lock<DiskState>, process: Int) {
     self.machine = machine
     self.process = process
   }
@@ -45,14 +45,14 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
   /// The same machine as another process sees it: with locks and open files of its own, and a
   /// life of its own as far as ``kill()`` goes.
   public func anotherProcess() -> SimulatedFileSystem {
-    let process = machine.with { $0.nextIdentifier() }
+    let process = machine.withLock { $0.nextIdentifier() }
     return SimulatedFileSystem(machine: machine, process: process)
   }
 
   func perform<R: Sendable>(
-    _ call: SimulatedCall, _ body: (inout DiskState, Fault?) throws(SimulatedErrorNumber) -> R
+    _ call: SimulatedCall, _ body: (inout DiskState, Fault?) throws(SimulatedErrno) -> R
   ) throws(FileSystemError) -> R {
-    try machine.with { (state) throws(FileSystemError) -> R in
+    try machine.withLock { (state) throws(FileSystemError) -> R in
       try state.perform(call, process: process, body)
     }
   }
@@ -61,7 +61,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
 
   public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
     let call = SimulatedCall(.open, path, isMutating: mode == .create)
-    let id = try perform(call) { (state, _) throws(SimulatedErrorNumber) -> Int in
+    let id = try perform(call) { (state, _) throws(SimulatedErrno) -> Int in
       try state.open(path, mode, process: process)
     }
     return SimulatedFile(system: self, path: path, id: id)
@@ -69,40 +69,40 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
 
   public func createDirectory(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.createDirectory, path, isMutating: true)
-    try perform(call) { (state, _) throws(SimulatedErrorNumber) in
+    try perform(call) { (state, _) throws(SimulatedErrno) in
       try state.image.createDirectory(at: path)
     }
   }
 
   public func syncDirectory(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.syncDirectory, path, isMutating: true)
-    try perform(call) { (state, fault) throws(SimulatedErrorNumber) in
+    try perform(call) { (state, fault) throws(SimulatedErrno) in
       try state.syncDirectory(path, fault)
     }
   }
 
   public func list(_ path: String) throws(FileSystemError) -> [String] {
-    try perform(SimulatedCall(.list, path)) { (state, _) throws(SimulatedErrorNumber) in
+    try perform(SimulatedCall(.list, path)) { (state, _) throws(SimulatedErrno) in
       try state.list(path)
     }
   }
 
   public func remove(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.remove, path, isMutating: true)
-    try perform(call) { (state, _) throws(SimulatedErrorNumber) in
+    try perform(call) { (state, _) throws(SimulatedErrno) in
       try state.image.remove(at: path)
     }
   }
 
   public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
-    try perform(SimulatedCall(.inspect, path)) { (state, _) throws(SimulatedErrorNumber) in
+    try perform(SimulatedCall(.inspect, path)) { (state, _) throws(SimulatedErrno) in
       try state.kind(path)
     }
   }
 
   public func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
     let call = SimulatedCall(.lock, path, length: owner.count, isMutating: true)
-    let result = try perform(call) { (state, _) throws(SimulatedErrorNumber) in
+    let result = try perform(call) { (state, _) throws(SimulatedErrno) in
       try state.lock(path, owner: owner, process: process)
     }
     switch result {
@@ -112,7 +112,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
   }
 
   public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
-    try perform(SimulatedCall(.bootIdentifier, "")) { (state, _) throws(SimulatedErrorNumber) in
+    try perform(SimulatedCall(.bootIdentifier, "")) { (state, _) throws(SimulatedErrno) in
       state.image.bootIdentifier
     }
   }

@@ -8,8 +8,8 @@ import TidemarkTestKit
   import Musl
 #endif
 
-extension SimulatedErrorNumber {
-  static let all: [SimulatedErrorNumber] = [
+extension SimulatedErrno {
+  static let all: [SimulatedErrno] = [
     .EPERM, .ENOENT, .EINTR, .EIO, .EBADF, .EAGAIN, .ENOMEM, .EACCES, .EEXIST, .ENOTDIR, .EISDIR,
     .EINVAL, .ENFILE, .EMFILE, .EFBIG, .ENOSPC, .EROFS, .ENOTEMPTY, .EDQUOT,
   ]
