@@ -16,7 +16,7 @@ package struct TailRecovery {
     self.sameBoot = sameBoot
   }
 
-  /// Walks all frames.
+  /// Walks all frames and checks them whole.
   /// - Parameters:
   ///   - skippingDamage: goes on behind damage (for salvage) instead of ending there.
   ///   - batch: called with the frames of every whole batch or group of batches, in order.
@@ -41,6 +41,10 @@ package struct TailRecovery {
           failure = FormatError("frame does not follow the one before it")
           continue
         }
+        // A write that stopped midway may have left a whole header and front, and zeros where
+        // the values should be.
+        do { failure = try walker.checkBody(front)?.1 } catch { return .failure(error) }
+        guard failure == nil else { continue }
         open.append(front)
         let endsBatch = front.entries.last?.endsBatch ?? (open.count == 1)
         guard endsBatch else { continue }
@@ -93,7 +97,8 @@ package struct TailRecovery {
     let firstInvalid = try firstInvalidOffset(from: tail.end, expecting: expected)
     var found: (offset: Int, header: FrameHeader)?
     var provenThrough: UInt64 = 0
-    var position = firstInvalid.offset
+    // The invalid frame's own header may be whole: it proves nothing.
+    var position = firstInvalid.offset + FormatConstants.frameAlignment
     // Every frame beyond counts: the first may be older than the sync that a later one proves.
     while let next = try walker.search(from: position, sequence: firstInvalid.sequence) {
       found = found ?? next
@@ -117,7 +122,8 @@ package struct TailRecovery {
     var expected = sequence
     while !walker.isAtEnd {
       let offset = walker.offset
-      guard case .frame(let front) = try walker.next(), front.header.firstSequence == expected
+      guard case .frame(let front) = try walker.next(), front.header.firstSequence == expected,
+        try walker.checkBody(front) == nil
       else { return (offset, expected) }
       expected = front.header.nextSequence
     }
