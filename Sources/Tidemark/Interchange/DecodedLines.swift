@@ -110,7 +110,7 @@ package struct DecodedLines: Sendable {
   /// Makes room for decoding `count` bytes of lines.
   @inline(__always)
   private mutating func reserve(_ count: Int) {
-    let missing = used + count + JSONScanner.slack - arena.count
+    let missing = used + count - arena.count
     if missing > 0 { grow(by: missing) }
   }
 

@@ -149,11 +149,12 @@ package struct LineSplitter: Sendable {
     let count = bytes.byteCount
     var offset = start
     while offset <= count &- 32 {
-      let a = unsafe bytes.word(offset)
-      let b = unsafe bytes.word(offset &+ 8)
-      let c = unsafe bytes.word(offset &+ 16)
-      let d = unsafe bytes.word(offset &+ 24)
-      if WordScan.hasLineFeed(a, b, c, d) { break }
+      // Four words with one branch: most lines are long.
+      let first = WordScan.lineFeeds(unsafe bytes.word(offset))
+      let second = WordScan.lineFeeds(unsafe bytes.word(offset &+ 8))
+      let third = WordScan.lineFeeds(unsafe bytes.word(offset &+ 16))
+      let fourth = WordScan.lineFeeds(unsafe bytes.word(offset &+ 24))
+      if first | second | third | fourth != 0 { break }
       offset &+= 32
     }
     while offset <= count &- 8 {

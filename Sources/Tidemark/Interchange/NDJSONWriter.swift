@@ -36,7 +36,7 @@ package struct NDJSONWriter: Sendable {
     }
   }
 
-  /// The lines, each with its line feed. Callers write them out and empty it when it is long enough.
+  /// The lines, each with its line feed. Callers write them out and empty it when it is long.
   package var bytes: [UInt8] = []
 
   package init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }

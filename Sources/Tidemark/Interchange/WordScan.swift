@@ -2,9 +2,9 @@
 
 /// Eight bytes at a time: the searches that text formats need, as arithmetic on one word.
 ///
-/// After "Determine if a word has a byte less than n" and "… equal to n" in Sean Anderson's Bit
-/// Twiddling Hacks. A mark is the top bit of a byte. Borrows can set false marks, but only above
-/// a true one, so the lowest mark is always right.
+/// A mark is the top bit of a byte. Adding to the lower seven bits only never carries into the
+/// next byte, so each mark is exact; after "Determine if a word has a zero byte" in Sean
+/// Anderson's Bit Twiddling Hacks.
 enum WordScan {
   @inline(__always)
   private static var ones: UInt64 { 0x0101_0101_0101_0101 }
@@ -15,36 +15,18 @@ enum WordScan {
   /// characters, and bytes outside ASCII.
   @inline(__always)
   static func stringStops(_ word: UInt64) -> UInt64 {
-    (escapes(word) | word) & tops
+    let low = word & ~tops
+    let notQuote = (low ^ (0x22 &* ones)) &+ ~tops
+    let notBackslash = (low ^ (0x5c &* ones)) &+ ~tops
+    let notControl = low &+ (0x60 &* ones)
+    return (~(notQuote & notBackslash & notControl) | word) & tops
   }
 
-  /// Marks the bytes that a JSON string must escape; marks of bytes outside ASCII may be set too.
-  @inline(__always)
-  private static func escapes(_ word: UInt64) -> UInt64 {
-    let quote = word ^ (0x22 &* ones)
-    let backslash = word ^ (0x5c &* ones)
-    return ((word &- 0x20 &* ones) & ~word)
-      | ((quote &- ones) & ~quote)
-      | ((backslash &- ones) & ~backslash)
-  }
-
-  /// Marks exactly the bytes that are a line feed, and no others.
+  /// Marks the line feeds.
   @inline(__always)
   static func lineFeeds(_ word: UInt64) -> UInt64 {
-    let x = word ^ (0x0a &* ones)
-    return ~(((x & ~tops) &+ ~tops) | x | ~tops)
-  }
-
-  /// Whether any of 32 bytes is a line feed.
-  @inline(__always)
-  static func hasLineFeed(_ a: UInt64, _ b: UInt64, _ c: UInt64, _ d: UInt64) -> Bool {
-    zeroHint(a) | zeroHint(b) | zeroHint(c) | zeroHint(d) != 0
-  }
-
-  @inline(__always)
-  private static func zeroHint(_ word: UInt64) -> UInt64 {
-    let x = word ^ (0x0a &* ones)
-    return (x &- ones) & ~x & tops
+    let low = word & ~tops
+    return ~(((low ^ (0x0a &* ones)) &+ ~tops) | word) & tops
   }
 
   /// How many bytes stand before the lowest mark.
@@ -70,9 +52,23 @@ extension RawSpan {
 
   /// Whether these are the bytes of `text`.
   func holds(_ text: StaticString) -> Bool {
-    guard byteCount == text.utf8CodeUnitCount else { return false }
-    return unsafe withUnsafeBytes { mine in
-      text.withUTF8Buffer { unsafe mine.elementsEqual($0) }
+    let count = text.utf8CodeUnitCount
+    guard byteCount == count else { return false }
+    let theirs = unsafe UnsafeRawPointer(text.utf8Start)
+    var offset = 0
+    while offset &+ 4 <= count {
+      guard
+        unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt32.self)
+          == theirs.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+      else { return false }
+      offset &+= 4
     }
+    while offset < count {
+      guard unsafe byte(offset) == theirs.load(fromByteOffset: offset, as: UInt8.self) else {
+        return false
+      }
+      offset &+= 1
+    }
+    return true
   }
 }
