@@ -21,9 +21,10 @@ struct RowWalk: ~Copyable {
     _ source: ReadSource, _ query: Query, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
-    view = try source.pinned()
-    let scanQuery = query.scanQuery
-    scan = scanQuery.map { EngineScan(source.engine, $0, view: view, after: position) }
+    let view = try source.pinned()
+    self.view = view
+    let engine = source.engine
+    scan = query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
     remaining = max(0, query.limit ?? .max)
   }
 

@@ -1,4 +1,4 @@
-public import TidemarkEngine
+internal import TidemarkEngine
 
 /// What can be read from: a ``Store``, which always shows the newest state, and a ``StoreView``,
 /// which shows one state for ever.
@@ -20,7 +20,10 @@ public struct ReadSource: Sendable {
   var engine: Engine { store.engine }
 
   /// The view, or one of the newest state.
-  func pinned() throws(TidemarkError) -> EngineView { try view ?? engine.view() }
+  func pinned() throws(TidemarkError) -> EngineView {
+    if let view { return view }
+    return try engine.view()
+  }
 }
 
 extension Store: StoreReader {

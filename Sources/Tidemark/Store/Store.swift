@@ -1,4 +1,4 @@
-public import TidemarkEngine
+internal import TidemarkEngine
 
 /// An event-sourced database in a directory on this machine.
 ///

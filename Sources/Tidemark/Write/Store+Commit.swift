@@ -42,7 +42,9 @@ extension Store {
       return try engine.stage(batch.operations, durability: durability)
     }
     var operations = batch.operations
-    for attempt in 1... {
+    var attempt = 0
+    while true {
+      attempt += 1
       let heads = try resolve(batch.hashConditions, in: &operations)
       do { return try engine.stage(operations, durability: durability) } catch {
         guard error.code == .conflict, attempt < Self.hashAttempts,
