@@ -96,6 +96,11 @@ package struct OperationBatch: Sendable {
     return conditions.count - 1
   }
 
+  /// Puts another condition in the place of one that was added.
+  package mutating func replaceCondition(_ index: Int, with condition: Condition) {
+    conditions[index] = condition
+  }
+
   /// Adds a change.
   /// - Parameters:
   ///   - kind: what it does.

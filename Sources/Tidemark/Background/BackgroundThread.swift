@@ -1,0 +1,90 @@
+internal import TidemarkEngine
+
+/// The thread that does what nobody waits for: background syncs, index images.
+///
+/// It sleeps until a commit wakes it, then looks about every 50 ms until all is settled.
+final class BackgroundThread: Sendable {
+  private static let pauseNanoseconds: UInt64 = 50_000_000
+  /// After failures it looks less and less often, down to this.
+  private static let longestPauseNanoseconds: UInt64 = 10_000_000_000
+  /// Looks without anything to sync before it sleeps: a little more than the second after which
+  /// the log itself is told how far it is synced.
+  private static let looksBeforeSleep = 24
+
+  private struct State {
+    var isStopping = false
+    var isAsleep = true
+    var hasNews = true
+  }
+
+  private let engine: Engine
+  private let state = Monitor(State())
+  private let failure = Lock<TidemarkError?>(nil)
+  private let thread = Lock<WorkerThread?>(nil)
+  private let observation = Lock<Int?>(nil)
+
+  init(_ engine: Engine) { self.engine = engine }
+
+  /// The error that the last round of work ended with.
+  var lastError: TidemarkError? { failure.withLock { $0 } }
+
+  /// Starts the thread.
+  func start() throws(TidemarkError) {
+    let (engine, state, failure) = (engine, state, failure)
+    let worker = try WorkerThread(name: "tidemark-work") { Self.run(engine, state, failure) }
+    thread.withLock { $0 = worker }
+    let token = engine.observe { Self.wake(state) }
+    observation.withLock { $0 = token }
+  }
+
+  /// Lets the thread end after the work that it is at.
+  func stop() {
+    if let token = observation.withLock({ $0 }) { engine.stopObserving(token) }
+    state.withLock { $0.isStopping = true }
+    state.broadcast()
+  }
+
+  /// Waits for the thread to end; after ``stop()`` only.
+  func join() { thread.withLock { $0 }?.join() }
+
+  private static func wake(_ state: Monitor<State>) {
+    let sleeps = state.withLock { state in
+      state.hasNews = true
+      return state.isAsleep
+    }
+    if sleeps { state.signal() }
+  }
+
+  private static func run(
+    _ engine: Engine, _ state: Monitor<State>, _ failure: Lock<TidemarkError?>
+  ) {
+    var pause = pauseNanoseconds
+    while true {
+      state.wait { state in
+        state.isAsleep = true
+        guard state.isStopping || state.hasNews else { return false }
+        state.isAsleep = false
+        return true
+      }
+      var quietLooks = 0
+      while quietLooks < looksBeforeSleep {
+        if state.wait(timeoutNanoseconds: pause, until: { $0.isStopping }) { return }
+        let hadNews = state.withLock { state in
+          defer { state.hasNews = false }
+          return state.hasNews
+        }
+        do {
+          try engine.doBackgroundWork()
+          let isSettled = engine.lastSequence == engine.durableSequence
+          quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0
+          if isSettled { failure.withLock { $0 = nil } }
+          pause = pauseNanoseconds
+        } catch {
+          failure.withLock { $0 = error }
+          quietLooks = 0
+          pause = min(pause * 2, longestPauseNanoseconds)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+internal import TidemarkEngine
+
+/// The thread that syncs the log for tasks, which must not block a thread of their pool.
+///
+/// Tasks stage their entries themselves and wait here. The thread takes all who wait, leads one
+/// sync through the highest of their sequences and resumes them: a group commit. The queue needs
+/// no limit of its own, since staging makes writers wait at 16 MiB of unsynced log.
+final class CommitThread: Sendable {
+  private struct Waiter {
+    var sequence: UInt64
+    var continuation: CheckedContinuation<TidemarkError?, Never>
+  }
+
+  private struct State {
+    var waiters: [Waiter] = []
+    var isStopping = false
+  }
+
+  private let engine: Engine
+  private let state = Monitor(State())
+  private let thread = Lock<WorkerThread?>(nil)
+
+  init(_ engine: Engine) { self.engine = engine }
+
+  /// Starts the thread.
+  func start() throws(TidemarkError) {
+    let engine = engine
+    let state = state
+    let worker = try WorkerThread(name: "tidemark-commit") { Self.run(engine, state) }
+    thread.withLock { $0 = worker }
+  }
+
+  /// Lets the thread end once nobody waits any more.
+  func stop() {
+    state.withLock { $0.isStopping = true }
+    state.broadcast()
+  }
+
+  /// Waits for the thread to end; after ``stop()`` only.
+  func join() { thread.withLock { $0 }?.join() }
+
+  /// Returns once everything up to a sequence is on the disk.
+  func wait(through sequence: UInt64) async throws(TidemarkError) {
+    guard engine.durableSequence < sequence else { return }
+    let failure = await withCheckedContinuation { continuation in
+      let isTaken = state.withLock { state in
+        guard !state.isStopping else { return false }
+        state.waiters.append(Waiter(sequence: sequence, continuation: continuation))
+        return true
+      }
+      if isTaken {
+        state.broadcast()
+      } else {
+        continuation.resume(returning: Self.outcome(sequence, engine, nil))
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  private static func run(_ engine: Engine, _ state: Monitor<State>) {
+    while true {
+      let waiters = state.wait { state -> [Waiter]? in
+        if state.waiters.isEmpty { return state.isStopping ? [] : nil }
+        defer { state.waiters = [] }
+        return state.waiters
+      }
+      guard let highest = waiters.map(\.sequence).max() else { return }
+      var failure: TidemarkError?
+      do { try engine.sync(through: highest) } catch { failure = error }
+      for waiter in waiters {
+        waiter.continuation.resume(returning: outcome(waiter.sequence, engine, failure))
+      }
+    }
+  }
+
+  /// What one who waits is told; nil when the entry is safe, whatever befell others.
+  private static func outcome(
+    _ sequence: UInt64, _ engine: Engine, _ failure: TidemarkError?
+  ) -> TidemarkError? {
+    if engine.durableSequence >= sequence { return nil }
+    return TidemarkError.unknownOutcome(
+      of: sequence,
+      after: failure ?? TidemarkError(.closed, "the store was closed before the sync"))
+  }
+}
+
+extension TidemarkError {
+  /// The outcome of an entry that was staged and whose sync failed: somebody may have read it,
+  /// and whether it is kept shows when the store is reopened.
+  static func unknownOutcome(of sequence: UInt64, after error: TidemarkError) -> TidemarkError {
+    if error.code == .unknownOutcome { return error }
+    return TidemarkError(
+      .unknownOutcome,
+      "the entry could not be made durable; whether it is kept shows when the store is reopened",
+      sequences: sequence...sequence, cause: error)
+  }
+}

@@ -1,0 +1,16 @@
+internal import TidemarkEngine
+
+/// Runs work that blocks for long (opening, compaction, copies) on a thread of its own, so that
+/// the pool on which tasks run is not blocked.
+func onOwnThread<R: Sendable>(
+  _ name: String, _ body: @escaping @Sendable () throws(TidemarkError) -> R
+) async throws(TidemarkError) -> R {
+  let result: Result<R, TidemarkError> = await withCheckedContinuation { continuation in
+    do throws(TidemarkError) {
+      _ = try WorkerThread(name: name) {
+        continuation.resume(returning: Result { () throws(TidemarkError) in try body() })
+      }
+    } catch { continuation.resume(returning: .failure(error)) }
+  }
+  return try result.get()
+}

@@ -1,0 +1,52 @@
+public import TidemarkEngine
+
+/// Entries of the log in the order in which they were committed.
+///
+/// ```swift
+/// var log = try store.entries(since: 100)
+/// while let entry = try log.next() { print(entry.sequence, entry.kind, entry.key) }
+/// ```
+public struct LogRows: ~Copyable {
+  private let source: ReadSource
+  /// Keeps what is to come.
+  private let pin: EngineView
+  private var cursor: LogCursor
+  private let values: Bool
+
+  init(
+    _ source: ReadSource, pin: EngineView, after: UInt64, through: UInt64, values: Bool
+  ) {
+    self.source = source
+    self.pin = pin
+    self.values = values
+    cursor = LogCursor(source.engine, from: after + 1, through: through)
+  }
+
+  /// The next entry; nil at the end.
+  public mutating func next() throws(TidemarkError) -> Entry? {
+    guard let entry = try cursor.next() else { return nil }
+    return try source.entry(entry, values: values)
+  }
+}
+
+extension StoreReader {
+  /// The entries that came after a sequence, in order.
+  /// - Parameters:
+  ///   - sequence: the last one not wanted; nil for everything that is still kept, however
+  ///     much of the history is gone.
+  ///   - values: whether values are read too.
+  /// - Throws: `historyGone` when not all of them are kept.
+  public func entries(
+    since sequence: UInt64?, values: Bool = true
+  ) throws(TidemarkError) -> LogRows {
+    let source = source
+    let end = try source.pinned().sequence
+    let pin: EngineView
+    if let sequence {
+      pin = try source.engine.view(at: min(sequence, end))
+    } else {
+      pin = try source.engine.view(at: min(source.engine.bounds().historyFrom, end))
+    }
+    return LogRows(source, pin: pin, after: sequence ?? 0, through: end, values: values)
+  }
+}

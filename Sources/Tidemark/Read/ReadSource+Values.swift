@@ -1,0 +1,56 @@
+internal import TidemarkEngine
+
+extension ReadSource {
+  /// Calls `body` with a key's value.
+  /// - Returns: nil when there is no such key.
+  func withValue<R>(
+    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R? {
+    guard let view else {
+      return try engine.withValue(forKey: key) { (value, _) throws(TidemarkError) in
+        try body(value)
+      }
+    }
+    guard let entry = try engine.entry(forKey: key, in: view) else { return nil }
+    return try engine.withValue(of: entry.sequence, isTouch: entry.head.kind == .touch) {
+      (value, _) throws(TidemarkError) in try body(value)
+    }
+  }
+
+  /// A copy of the value of an entry.
+  func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
+    if info.kind == .delete || info.kind == .evict { return [] }
+    return try engine.withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value) }
+  }
+
+  /// An entry of the log as callers see it.
+  /// - Parameters:
+  ///   - values: whether to read the value too.
+  ///   - walks: whether to walk the key's history for the time of its creation.
+  func entry(
+    _ found: LogEntry, values: Bool, walks: Bool = false
+  ) throws(TidemarkError) -> Entry {
+    let info = try engine.info(found)
+    return Entry(
+      key: found.key, value: values ? try value(of: info) : [], info: info,
+      created: try created(info, walks: walks))
+  }
+
+  /// When the oldest version since the key was last absent was committed.
+  private func created(_ info: EntryInfo, walks: Bool) throws(TidemarkError) -> Timestamp? {
+    if info.kind == .delete || info.kind == .evict { return nil }
+    if info.created != 0 { return HybridTime(info.created).timestamp }
+    if info.previous == 0 { return HybridTime(info.commitTime).timestamp }
+    guard walks else { return nil }
+    var time = info.commitTime
+    var previous = info.previous
+    // Links lead strictly downward, so this ends.
+    while previous > 0, let entry = try engine.entryIfKept(at: previous) {
+      if entry.head.kind.removes { break }
+      if entry.head.created != 0 { return HybridTime(entry.head.created).timestamp }
+      time = entry.head.commitTime
+      previous = entry.head.previous
+    }
+    return HybridTime(time).timestamp
+  }
+}

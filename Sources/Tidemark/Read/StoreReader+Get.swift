@@ -1,0 +1,89 @@
+public import TidemarkEngine
+
+extension StoreReader {
+  /// A key's value.
+  ///
+  /// ```swift
+  /// if let bytes = try store.value(forKey: "note/1") { ... }
+  /// ```
+  /// - Returns: nil when there is no such key.
+  /// - Throws: `damaged` (where) rather than a wrong value, `closed`, `inputOutput`.
+  public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> [UInt8]? {
+    try key.withBytes { (key) throws(TidemarkError) in
+      try source.withValue(key) { value in [UInt8](copying: value) }
+    }
+  }
+
+  /// A key's value as text; bytes that are not UTF-8 show as U+FFFD.
+  /// - Returns: nil when there is no such key.
+  public func text(forKey key: some BytesConvertible) throws(TidemarkError) -> String? {
+    try value(forKey: key).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Calls `body` with a key's value, without a copy.
+  ///
+  /// ```swift
+  /// let length = try store.withValue(forKey: "note/1") { bytes in bytes.byteCount }
+  /// ```
+  /// - Returns: what `body` returned; nil when there is no such key.
+  public func withValue<R, E: Error>(
+    forKey key: some BytesConvertible, _ body: (RawSpan) throws(E) -> R
+  ) throws -> R? {
+    let result = try key.withBytes { (key) throws(TidemarkError) in
+      try source.withValue(key) { value in Result { () throws(E) in try body(value) } }
+    }
+    return try result?.get()
+  }
+
+  /// Appends a key's value to bytes, which saves an allocation where many are read.
+  /// - Returns: false when there is no such key; then nothing is appended.
+  public func appendValue(
+    forKey key: some BytesConvertible, to bytes: inout [UInt8]
+  ) throws(TidemarkError) -> Bool {
+    try key.withBytes { (key) throws(TidemarkError) in
+      try source.withValue(key) { value in bytes.append(copying: value) }
+    } != nil
+  }
+
+  /// A key's entry: its value and all that is known about it.
+  /// - Returns: nil when there is no such key.
+  public func entry(forKey key: some BytesConvertible) throws(TidemarkError) -> Entry? {
+    let source = source
+    let view = try source.pinned()
+    return try key.withBytes { (key) throws(TidemarkError) in
+      guard let found = try source.engine.entry(forKey: key, in: view) else { return nil }
+      return try source.entry(found, values: true, walks: true)
+    }
+  }
+
+  /// Whether there is such a key.
+  public func contains(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
+    let source = source
+    return try key.withBytes { (key) throws(TidemarkError) in
+      if let view = source.view {
+        return try source.engine.entry(forKey: key, in: view) != nil
+      }
+      return try source.engine.slot(ofKey: key).map { !$0.isDeleted } ?? false
+    }
+  }
+
+  /// All versions of a key that are kept, newest first, deletes and touches among them.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - limit: most versions to return; nil for all.
+  ///   - values: whether to read the values too.
+  public func history(
+    ofKey key: some BytesConvertible, limit: Int? = nil, values: Bool = true
+  ) throws(TidemarkError) -> [Entry] {
+    let source = source
+    let view = try source.pinned()
+    let found = try key.withBytes { (key) throws(TidemarkError) in
+      try source.engine.history(ofKey: key, upTo: view.sequence)
+    }
+    var entries: [Entry] = []
+    for version in found.prefix(max(0, limit ?? .max)) {
+      entries.append(try source.entry(version, values: values))
+    }
+    return entries
+  }
+}

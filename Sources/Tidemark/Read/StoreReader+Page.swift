@@ -1,0 +1,35 @@
+public import TidemarkEngine
+
+extension StoreReader {
+  /// A page of a query.
+  ///
+  /// ```swift
+  /// var page = try store.page(Query(prefix: "note/"), limit: 20)
+  /// while let next = page.next {
+  ///   page = try store.page(Query(prefix: "note/"), limit: 20, after: next)
+  /// }
+  /// ```
+  /// - Parameters:
+  ///   - query: which entries; its own limit does not count.
+  ///   - limit: most entries of the page, at least 1.
+  ///   - cursor: where an earlier page of the query ended; nil for the first.
+  /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
+  public func page(
+    _ query: Query = Query(), limit: Int, after cursor: PageCursor? = nil
+  ) throws(TidemarkError) -> Page {
+    guard limit > 0 else {
+      throw TidemarkError(.invalidArgument, "a page of \(limit) entries; ask for at least 1")
+    }
+    if let cursor, !cursor.fits(query.order) {
+      throw TidemarkError(
+        .invalidArgument, "the page cursor is of a query in another order; begin from the first")
+    }
+    var query = query
+    query.limit = limit
+    var walk = try RowWalk(source, query, after: cursor?.position ?? .start)
+    var entries: [Entry] = []
+    while let row = try walk.nextRow() { entries.append(try walk.entry(row, values: query.values)) }
+    let isFull = entries.count == limit
+    return Page(entries: entries, next: isFull ? PageCursor(walk.position) : nil)
+  }
+}

@@ -1,0 +1,100 @@
+public import TidemarkEngine
+
+extension StoreReader {
+  /// The entries of a query.
+  public func entries(_ query: Query) throws(TidemarkError) -> Rows {
+    Rows(try RowWalk(source, query), values: query.values)
+  }
+
+  /// Entries by prefix and labels.
+  ///
+  /// ```swift
+  /// var rows = try store.entries(prefix: "note/", labels: .all("inbox"), descending: true)
+  /// while let entry = try rows.next() { print(entry.key, entry.valueLength) }
+  /// ```
+  /// - Parameters:
+  ///   - prefix: only keys that begin with this.
+  ///   - labels: only entries with these labels.
+  ///   - order: by what entries are ordered.
+  ///   - descending: whether the largest comes first.
+  ///   - limit: most entries to return.
+  public func entries(
+    prefix: Key = "", labels: LabelFilter = .everything, order: Query.Order = .key,
+    descending: Bool = false, limit: Int? = nil
+  ) throws(TidemarkError) -> Rows {
+    try entries(
+      Query(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit))
+  }
+
+  /// The keys of a query, without reading anything else.
+  public func keys(_ query: Query) throws(TidemarkError) -> KeyRows {
+    KeyRows(try RowWalk(source, query))
+  }
+
+  /// Keys by prefix and labels, without reading anything else.
+  public func keys(
+    prefix: Key = "", labels: LabelFilter = .everything, order: Query.Order = .key,
+    descending: Bool = false, limit: Int? = nil
+  ) throws(TidemarkError) -> KeyRows {
+    try keys(
+      Query(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit))
+  }
+
+  /// Calls `body` with key and value of every entry of a query, without copies.
+  ///
+  /// ```swift
+  /// var bytes = 0
+  /// try store.scan(Query(prefix: "note/")) { key, value in bytes += value.byteCount }
+  /// ```
+  /// What `body` throws ends the scan.
+  public func scan<E: Error>(
+    _ query: Query = Query(), _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void
+  ) throws {
+    var walk = try RowWalk(source, query)
+    let engine = source.engine
+    while let row = try walk.nextRow() {
+      guard query.values else {
+        try body(row.key.rawSpan, RawSpan())
+        continue
+      }
+      let result = try engine.withValue(of: row.sequence, isTouch: row.isTouch) { value, _ in
+        Result { () throws(E) in try body(row.key.rawSpan, value) }
+      }
+      try result.get()
+    }
+  }
+
+  /// How many entries a query has, or how many keys there are.
+  public func count(_ query: Query = Query()) throws(TidemarkError) -> Int {
+    let source = source
+    if query.isUnrestricted, source.view == nil {
+      if source.engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      return min(source.engine.liveKeys, max(0, query.limit ?? .max))
+    }
+    var query = query
+    // Counting needs no order, and that of the key needs no sorting.
+    query.order = .key
+    var walk = try RowWalk(source, query)
+    var count = 0
+    while try walk.nextRow() != nil { count += 1 }
+    return count
+  }
+
+  /// All labels in byte order, with how many keys carry each.
+  public func labels() throws(TidemarkError) -> [LabelCount] {
+    let source = source
+    if source.view == nil {
+      return try source.engine.labelCounts().map {
+        LabelCount(label: Label($0.label), count: $0.count)
+      }
+    }
+    var counts: [[UInt8]: Int] = [:]
+    var walk = try RowWalk(source, Query())
+    while let row = try walk.nextRow() {
+      let info = try source.engine.info(try source.engine.entry(at: row.sequence))
+      for label in info.labels { counts[label, default: 0] += 1 }
+    }
+    return counts.map { LabelCount(label: Label($0.key), count: $0.value) }
+      .sorted { $0.label < $1.label }
+  }
+}

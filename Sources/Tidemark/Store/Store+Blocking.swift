@@ -1,0 +1,24 @@
+public import TidemarkEngine
+
+extension Store {
+  /// The synchronous forms of a store's writes and upkeep. They commit on the thread that calls
+  /// them and return when the store's durability, or the one given, is reached.
+  public struct Blocking: Sendable {
+    /// The store.
+    public let store: Store
+
+    /// Makes everything durable and closes the store. Further calls do nothing.
+    public func close() throws(TidemarkError) {
+      store.background?.stop()
+      store.background?.join()
+      defer {
+        store.commits?.stop()
+        store.commits?.join()
+      }
+      try store.engine.close()
+    }
+
+    /// Makes everything that was written so far durable.
+    public func flush() throws(TidemarkError) { try store.engine.flush() }
+  }
+}

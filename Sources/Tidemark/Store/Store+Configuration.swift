@@ -1,0 +1,117 @@
+public import TidemarkEngine
+
+extension Store {
+  /// Where a store lies.
+  public enum Location: Sendable, Hashable {
+    /// In a directory, by convention `NAME.tidemark`.
+    case directory(String)
+    /// In memory; gone when the store is closed.
+    case inMemory
+  }
+
+  /// What an opening may do.
+  public enum Access: Sendable, Hashable {
+    /// Reads and writes; creates the store when there is none.
+    case create
+    /// Reads and writes a store that exists.
+    case write
+    /// Reads; takes no lock and writes nothing, also beside a process that writes.
+    case readOnly
+  }
+
+  /// What opening does when acknowledged data is damaged.
+  public enum Recovery: Sendable, Hashable {
+    /// Fails and says where.
+    case strict
+    /// Opens for reading only and reads around the damage: what may be wrong fails to read.
+    case salvage
+  }
+
+  /// The disk, the clocks and the chance that a store runs on; tests put their own in.
+  public struct Environment: Sendable {
+    /// Where files are.
+    public var fileSystem: any FileSystem
+    /// Where the time comes from.
+    public var clock: any WallClock
+    /// Where ids, salts and seeds come from.
+    public var random: any RandomSource
+
+    /// The machine's own, or what is given.
+    public init(
+      fileSystem: any FileSystem = LocalFileSystem(), clock: any WallClock = SystemClock(),
+      random: any RandomSource = SystemRandom()
+    ) {
+      self.fileSystem = fileSystem
+      self.clock = clock
+      self.random = random
+    }
+  }
+
+  /// How a store is opened.
+  public struct Configuration: Sendable {
+    /// What the opening may do.
+    public var access: Access
+    /// What to do about damage.
+    public var recovery: Recovery
+    /// When a write is answered that does not say otherwise.
+    public var durability: Durability
+    /// How much superseded history is kept; nil leaves that as it is, which is everything in a
+    /// new store.
+    public var retention: Retention?
+    /// Bytes of memory for values that were read lately.
+    public var cacheBytes: Int
+    /// What the store runs on.
+    public var environment: Environment
+    /// Whether threads of the store's own sync and write index images. Without them every write
+    /// does what is due itself, and async calls block: for simulations, which have one thread.
+    public var usesThreads: Bool
+    /// What the engine is told beside the above.
+    package var engine = EngineConfiguration()
+
+    /// How a store is opened.
+    /// - Parameters:
+    ///   - access: what the opening may do.
+    ///   - recovery: what to do about damage.
+    ///   - durability: when a write is answered that does not say otherwise.
+    ///   - retention: how much superseded history is kept; nil leaves that as it is.
+    ///   - cacheBytes: memory for values that were read lately.
+    ///   - environment: what the store runs on.
+    ///   - usesThreads: whether the store has threads of its own.
+    public init(
+      access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
+      retention: Retention? = nil, cacheBytes: Int = 32 << 20,
+      environment: Environment = Environment(), usesThreads: Bool = true
+    ) {
+      self.access = access
+      self.recovery = recovery
+      self.durability = durability
+      self.retention = retention
+      self.cacheBytes = cacheBytes
+      self.environment = environment
+      self.usesThreads = usesThreads
+    }
+  }
+}
+
+extension Store.Configuration {
+  var engineConfiguration: EngineConfiguration {
+    var configuration = engine
+    configuration.access =
+      switch access {
+      case .create: .create
+      case .write: .write
+      case .readOnly: .readOnly
+      }
+    configuration.recovery = recovery == .strict ? .strict : .salvage
+    configuration.durability = durability
+    configuration.retention = retention
+    configuration.cacheBytes = cacheBytes
+    configuration.doesBackgroundWorkInline = !usesThreads
+    return configuration
+  }
+
+  var engineEnvironment: EngineEnvironment {
+    EngineEnvironment(
+      fileSystem: environment.fileSystem, clock: environment.clock, random: environment.random)
+  }
+}

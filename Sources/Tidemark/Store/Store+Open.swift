@@ -1,0 +1,67 @@
+public import TidemarkEngine
+
+extension Store {
+  /// Opens the store in a directory.
+  /// - Parameters:
+  ///   - path: the directory, by convention `NAME.tidemark`.
+  ///   - configuration: how.
+  /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`, `locked` (by whom), `damaged`
+  ///   (where), `permissionDenied` and the like.
+  public static func open(
+    at path: String, configuration: Configuration = Configuration()
+  ) async throws(TidemarkError) -> Store {
+    try await open(at: .directory(path), configuration: configuration)
+  }
+
+  /// Opens a store in a directory or in memory.
+  public static func open(
+    at location: Location, configuration: Configuration = Configuration()
+  ) async throws(TidemarkError) -> Store {
+    guard configuration.usesThreads else {
+      return try openBlocking(at: location, configuration: configuration)
+    }
+    return try await onOwnThread("tidemark-open") { () throws(TidemarkError) in
+      try openBlocking(at: location, configuration: configuration)
+    }
+  }
+
+  /// Opens the store in a directory; blocks the thread that calls it.
+  public static func openBlocking(
+    at path: String, configuration: Configuration = Configuration()
+  ) throws(TidemarkError) -> Store {
+    try openBlocking(at: .directory(path), configuration: configuration)
+  }
+
+  /// Opens a store in a directory or in memory; blocks the thread that calls it.
+  public static func openBlocking(
+    at location: Location, configuration: Configuration = Configuration()
+  ) throws(TidemarkError) -> Store {
+    var configuration = configuration
+    let path: String
+    switch location {
+    case .directory(let directory): path = directory
+    case .inMemory:
+      path = "/memory"
+      configuration.environment.fileSystem = MemoryFileSystem()
+    }
+    let engine = try Engine.open(
+      path, configuration: configuration.engineConfiguration,
+      environment: configuration.engineEnvironment)
+    let writes = configuration.access != .readOnly && configuration.recovery == .strict
+    do {
+      return try Store(engine, startsThreads: writes && configuration.usesThreads)
+    } catch {
+      try? engine.close()
+      throw error
+    }
+  }
+
+  /// Makes everything durable and closes the store. Reads and writes fail from then on, and
+  /// sequences of changes end. Further calls do nothing.
+  public func close() async throws(TidemarkError) {
+    guard commits != nil else { return try blocking.close() }
+    try await onOwnThread("tidemark-close") { () throws(TidemarkError) in
+      try self.blocking.close()
+    }
+  }
+}

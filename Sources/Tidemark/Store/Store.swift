@@ -1,0 +1,58 @@
+internal import TidemarkEngine
+
+/// An event-sourced database in a directory on this machine.
+///
+/// Every put and delete is an entry in an append-only log; what is read is derived from it.
+///
+/// ```swift
+/// let store = try await Store.open(at: "notes.tidemark")
+/// try await store.put("note/1", "Buy milk", labels: ["inbox"])
+/// let text = try store.value(forKey: "note/1")
+/// try await store.close()
+/// ```
+///
+/// Any number of threads and tasks may use one store at a time. Writes are async and never block
+/// the pool that tasks run on; ``blocking`` has their synchronous forms. Reads are synchronous:
+/// they are answered from memory or by one short read.
+///
+/// A store that is let go without ``close()`` closes itself, errors unheard. Rows, views and
+/// changes of a store keep it open.
+public final class Store: Sendable {
+  package let engine: Engine
+  /// Nil where callers do all the work themselves.
+  let commits: CommitThread?
+  let background: BackgroundThread?
+
+  init(_ engine: Engine, startsThreads: Bool) throws(TidemarkError) {
+    self.engine = engine
+    commits = startsThreads ? CommitThread(engine) : nil
+    background = startsThreads ? BackgroundThread(engine) : nil
+    try commits?.start()
+    try background?.start()
+  }
+
+  deinit {
+    // Not joined: this may be one of the threads that it would wait for.
+    background?.stop()
+    commits?.stop()
+    try? engine.close()
+  }
+
+  /// The synchronous forms of everything that is async, for programs without tasks; they block
+  /// the thread that calls them.
+  public var blocking: Blocking { Blocking(store: self) }
+
+  /// The highest sequence that readers see; 0 in an empty store.
+  public var lastSequence: UInt64 { engine.lastSequence }
+
+  /// The highest sequence known to be on the disk.
+  public var durableSequence: UInt64 { engine.durableSequence }
+
+  /// Where a follower that has seen everything stands now.
+  public var cursor: Cursor {
+    get throws(TidemarkError) {
+      let bounds = try engine.bounds()
+      return bounds.cursor(at: bounds.visible)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+internal import TidemarkEngine
+
+// SAFETY: a string's contiguous bytes live for the duration of the call that lends them, and the
+// span made of them does not leave it.
+
+/// What can stand for a key, a value or a label: bytes, or text as its UTF-8 bytes.
+///
+/// `String`, `Substring`, `[UInt8]`, `ArraySlice<UInt8>`, ``Key`` and ``Label`` conform. For
+/// another type, lend its bytes:
+///
+/// ```swift
+/// extension Data: BytesConvertible {
+///   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+///     try body(bytes)
+///   }
+/// }
+/// ```
+public protocol BytesConvertible {
+  /// Calls `body` with the bytes.
+  func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R
+}
+
+extension [UInt8]: BytesConvertible {
+  /// Calls `body` with the array's bytes.
+  public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    try body(rawSpan)
+  }
+}
+
+extension ArraySlice<UInt8>: BytesConvertible {
+  /// Calls `body` with the slice's bytes.
+  public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    try body(unsafe span.bytes)
+  }
+}
+
+extension String: BytesConvertible {
+  /// Calls `body` with the text's UTF-8 bytes.
+  public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    var text = self
+    // `withUTF8` does not know typed errors.
+    return try text.withUTF8 { buffer in
+      let bytes = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer))
+      return Result { () throws(E) in try body(bytes) }
+    }.get()
+  }
+}
+
+extension Substring: BytesConvertible {
+  /// Calls `body` with the text's UTF-8 bytes.
+  public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    try String(self).withBytes(body)
+  }
+}

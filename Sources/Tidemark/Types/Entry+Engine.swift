@@ -1,0 +1,43 @@
+internal import TidemarkEngine
+
+extension Entry {
+  init(key: [UInt8], value: [UInt8], info: EntryInfo, created: Timestamp?) {
+    let attributes = info.attributes
+    self.init(
+      key: Key(key), value: value, valueLength: info.valueLength, sequence: info.sequence,
+      kind: Kind(info.kind), labels: info.labels.map { Label($0) }, time: attributes.time,
+      hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
+      storageClass: StorageClass(attributes.entryClass),
+      origin: attributes.origin.map { Origin(replica: $0.replica, sequence: $0.sequence) },
+      created: created, updated: HybridTime(info.updated).timestamp,
+      validated: HybridTime(info.commitTime).timestamp)
+  }
+}
+
+extension Entry.Kind {
+  /// The engine's own records are never shown, so they need no kind.
+  init(_ kind: EntryKind) {
+    switch kind {
+    case .put, .record: self = .put
+    case .delete: self = .delete
+    case .touch: self = .touch
+    case .evict: self = .evict
+    }
+  }
+}
+
+extension StorageClass {
+  init(_ entryClass: EntryAttributes.Class) {
+    switch entryClass {
+    case .owned: self = .owned
+    case .cache: self = .cache
+    }
+  }
+
+  var engineClass: EntryAttributes.Class {
+    switch self {
+    case .owned: .owned
+    case .cache: .cache
+    }
+  }
+}

@@ -1,0 +1,73 @@
+internal import TidemarkEngine
+
+/// One entry of a store: a version of a key, with its value and all that is known about it.
+public struct Entry: Sendable, Hashable {
+  /// What an entry did.
+  public enum Kind: Sendable, Hashable {
+    /// Wrote a value.
+    case put
+    /// Removed the key.
+    case delete
+    /// Renewed the validity of the value, which is that of an earlier put.
+    case touch
+    /// Gave up a cached value; the key reads as absent, but was not deleted.
+    case evict
+  }
+
+  /// The key.
+  public var key: Key
+  /// The value; empty for a delete and where values were not asked for.
+  public var value: [UInt8]
+  /// The value's length in bytes, also where it was not asked for.
+  public var valueLength: Int
+  /// Where the entry stands in the store's order.
+  public var sequence: UInt64
+  /// What the entry did.
+  public var kind: Kind
+  /// The labels, in byte order.
+  public var labels: [Label]
+  /// The caller's own time.
+  public var time: Timestamp?
+  /// The caller's validator hash.
+  public var hash: [UInt8]?
+  /// For how many seconds after ``validated`` the value counts as valid; nil means the default.
+  public var maxAgeSeconds: UInt32?
+  /// Whose data it is.
+  public var storageClass: StorageClass
+  /// The replica and sequence that the entry was first written with, where it came from another
+  /// store.
+  public var origin: Origin?
+  /// When the oldest version since the key was last absent was committed. Nil where finding it
+  /// would mean to walk the key's history: ``StoreReader/entry(forKey:)`` does that, scans do
+  /// not.
+  public var created: Timestamp?
+  /// When the value was committed.
+  public var updated: Timestamp
+  /// When the value was last known to be valid: ``updated``, or the newest touch.
+  public var validated: Timestamp
+}
+
+/// Whose data an entry is.
+public enum StorageClass: Sendable, Hashable {
+  /// The user's: never given up before it is safe elsewhere.
+  case owned
+  /// A copy of what a server has: may expire and be given up.
+  case cache
+}
+
+/// The id of a change: where it was written first.
+public struct Origin: Sendable, Hashable {
+  /// The replica that wrote the entry first, 16 bytes.
+  public var replica: [UInt8]
+  /// The sequence that the entry has there.
+  public var sequence: UInt64
+
+  /// The id of a change.
+  /// - Parameters:
+  ///   - replica: the replica that wrote it first, 16 bytes.
+  ///   - sequence: the sequence that it has there.
+  public init(replica: [UInt8], sequence: UInt64) {
+    self.replica = replica
+    self.sequence = sequence
+  }
+}

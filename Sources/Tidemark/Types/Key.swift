@@ -1,0 +1,56 @@
+internal import TidemarkEngine
+
+/// A key: 1 to 65,535 bytes, compared byte by byte.
+///
+/// Text counts as its UTF-8 bytes. Two spellings of the same characters are therefore two keys,
+/// unlike with `String`.
+///
+/// ```swift
+/// let key: Key = "note/1"
+/// let binary = Key([0x00, 0xff])
+/// ```
+public struct Key: Sendable, Hashable {
+  /// The key's bytes.
+  public var bytes: [UInt8]
+
+  /// A key of these bytes.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// A key of a text's UTF-8 bytes.
+  public init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
+
+  /// The key as text; bytes that are not UTF-8 show as U+FFFD.
+  public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// Whether the key begins with these bytes.
+  public func hasPrefix(_ prefix: some BytesConvertible) -> Bool {
+    prefix.withBytes { prefix in
+      bytes.count >= prefix.byteCount
+        && bytes.rawSpan.extracting(first: prefix.byteCount).isEqual(to: prefix)
+    }
+  }
+}
+
+extension Key: Comparable {
+  /// Byte order.
+  public static func < (a: Key, b: Key) -> Bool {
+    a.bytes.rawSpan.compare(to: b.bytes.rawSpan) < 0
+  }
+}
+
+extension Key: ExpressibleByStringLiteral {
+  /// A key of the literal's UTF-8 bytes.
+  public init(stringLiteral text: String) { self.init(text) }
+}
+
+extension Key: CustomStringConvertible {
+  /// The key as text.
+  public var description: String { text }
+}
+
+extension Key: BytesConvertible {
+  /// Calls `body` with the key's bytes.
+  public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    try body(bytes.rawSpan)
+  }
+}

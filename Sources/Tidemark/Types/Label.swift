@@ -1,0 +1,52 @@
+internal import TidemarkEngine
+
+/// A label of an entry: 1 to 255 bytes, compared byte by byte.
+///
+/// ```swift
+/// try await store.put("note/1", "text", labels: ["inbox", "2026"])
+/// ```
+public struct Label: Sendable, Hashable {
+  /// The label's bytes.
+  public var bytes: [UInt8]
+
+  /// A label of these bytes.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// A label of a text's UTF-8 bytes.
+  public init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
+
+  /// The label as text; bytes that are not UTF-8 show as U+FFFD.
+  public var text: String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension Label: Comparable {
+  /// Byte order.
+  public static func < (a: Label, b: Label) -> Bool {
+    a.bytes.rawSpan.compare(to: b.bytes.rawSpan) < 0
+  }
+}
+
+extension Label: ExpressibleByStringLiteral {
+  /// A label of the literal's UTF-8 bytes.
+  public init(stringLiteral text: String) { self.init(text) }
+}
+
+extension Label: CustomStringConvertible {
+  /// The label as text.
+  public var description: String { text }
+}
+
+extension Label: BytesConvertible {
+  /// Calls `body` with the label's bytes.
+  public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
+    try body(bytes.rawSpan)
+  }
+}
+
+/// A label with how many keys carry it.
+public struct LabelCount: Sendable, Hashable {
+  /// The label.
+  public var label: Label
+  /// How many keys carry it now.
+  public var count: Int
+}

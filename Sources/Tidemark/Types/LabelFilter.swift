@@ -1,0 +1,56 @@
+internal import TidemarkEngine
+
+/// Which entries are wanted by their labels; the parts combine.
+///
+/// ```swift
+/// store.entries(labels: .all("inbox").any("2025", "2026").not("done"))
+/// ```
+public struct LabelFilter: Sendable, Hashable {
+  /// Labels that an entry must carry, every one of them.
+  public var all: [Label]
+  /// Labels of which an entry must carry at least one; none here asks for nothing.
+  public var any: [Label]
+  /// Labels that an entry must not carry.
+  public var not: [Label]
+
+  /// A filter; without parameters it lets everything through.
+  public init(all: [Label] = [], any: [Label] = [], not: [Label] = []) {
+    self.all = all
+    self.any = any
+    self.not = not
+  }
+
+  /// Lets everything through.
+  public static let everything = LabelFilter()
+
+  /// Entries that carry all of these.
+  public static func all(_ labels: Label...) -> LabelFilter { LabelFilter(all: labels) }
+
+  /// Entries that carry at least one of these.
+  public static func any(_ labels: Label...) -> LabelFilter { LabelFilter(any: labels) }
+
+  /// Entries that carry none of these.
+  public static func not(_ labels: Label...) -> LabelFilter { LabelFilter(not: labels) }
+
+  /// Also demands all of these.
+  public func all(_ labels: Label...) -> LabelFilter {
+    LabelFilter(all: all + labels, any: any, not: not)
+  }
+
+  /// Also demands at least one, of these and those named before.
+  public func any(_ labels: Label...) -> LabelFilter {
+    LabelFilter(all: all, any: any + labels, not: not)
+  }
+
+  /// Also demands none of these.
+  public func not(_ labels: Label...) -> LabelFilter {
+    LabelFilter(all: all, any: any, not: not + labels)
+  }
+
+  /// Whether it lets everything through.
+  public var isEmpty: Bool { all.isEmpty && any.isEmpty && not.isEmpty }
+
+  var query: LabelQuery {
+    LabelQuery(all: all.map(\.bytes), any: any.map(\.bytes), not: not.map(\.bytes))
+  }
+}

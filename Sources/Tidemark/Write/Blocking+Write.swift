@@ -1,0 +1,70 @@
+public import TidemarkEngine
+
+extension Store.Blocking {
+  /// Writes a value; see ``Store/put(_:_:labels:options:if:durability:)``.
+  @discardableResult
+  public func put(
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [Label] = [],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) throws(TidemarkError) -> Receipt {
+    var batch = WriteBatch()
+    try batch.put(key, value, labels: labels, options: options, if: condition)
+    return try store.commitBlocking(batch, durability)
+  }
+
+  /// Writes a value that is lent.
+  @discardableResult
+  public func put(
+    _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) throws(TidemarkError) -> Receipt {
+    var batch = WriteBatch()
+    try batch.put(key, value, labels: labels, options: options, if: condition)
+    return try store.commitBlocking(batch, durability)
+  }
+
+  /// Deletes a key.
+  /// - Returns: false when there was no such key; then nothing is written.
+  @discardableResult
+  public func delete(
+    _ key: some BytesConvertible, if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) throws(TidemarkError) -> Bool {
+    var batch = WriteBatch()
+    try batch.delete(key, if: condition)
+    return try !store.commitBlocking(batch, durability).sequences.isEmpty
+  }
+
+  /// Says that a value is still valid; see
+  /// ``Store/touch(_:maxAgeSeconds:hash:if:durability:)``.
+  /// - Returns: false when there is no such key; then nothing is written.
+  @discardableResult
+  public func touch(
+    _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
+    if condition: WriteCondition? = nil, durability: Durability? = nil
+  ) throws(TidemarkError) -> Bool {
+    var batch = WriteBatch()
+    try batch.touch(key, maxAgeSeconds: maxAgeSeconds, hash: hash, if: condition)
+    return try !store.commitBlocking(batch, durability).sequences.isEmpty
+  }
+
+  /// Commits what the closure puts into the batch, all or nothing.
+  @discardableResult
+  public func write(
+    durability: Durability? = nil, _ body: (inout WriteBatch) throws -> Void
+  ) throws -> Receipt {
+    var batch = WriteBatch()
+    try body(&batch)
+    return try store.commitBlocking(batch, durability)
+  }
+
+  /// Commits a batch, all or nothing.
+  @discardableResult
+  public func write(
+    _ batch: WriteBatch, durability: Durability? = nil
+  ) throws(TidemarkError) -> Receipt {
+    try store.commitBlocking(batch, durability)
+  }
+}

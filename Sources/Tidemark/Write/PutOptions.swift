@@ -1,0 +1,58 @@
+internal import TidemarkEngine
+
+/// What a put may say beside key, value and labels.
+public struct PutOptions: Sendable, Hashable {
+  /// The caller's own time of the entry, any value; views by date go by it.
+  public var time: Timestamp?
+  /// A validator hash, opaque, up to 64 bytes: an ETag, a checksum of the source.
+  public var hash: [UInt8]?
+  /// For how many seconds the value counts as valid; nil means the default.
+  public var maxAgeSeconds: UInt32?
+  /// Whose data it is.
+  public var storageClass: StorageClass
+  /// Where the entry was written first; nil for here.
+  public var origin: Origin?
+
+  /// Options of a put.
+  /// - Parameters:
+  ///   - time: the caller's own time of the entry.
+  ///   - hash: a validator hash, up to 64 bytes.
+  ///   - maxAgeSeconds: for how long the value counts as valid.
+  ///   - storageClass: whose data it is.
+  ///   - origin: where the entry was written first.
+  public init(
+    time: Timestamp? = nil, hash: [UInt8]? = nil, maxAgeSeconds: UInt32? = nil,
+    storageClass: StorageClass = .owned, origin: Origin? = nil
+  ) {
+    self.time = time
+    self.hash = hash
+    self.maxAgeSeconds = maxAgeSeconds
+    self.storageClass = storageClass
+    self.origin = origin
+  }
+
+  var attributes: EntryAttributes {
+    var attributes = EntryAttributes()
+    attributes.time = time
+    attributes.hash = hash
+    attributes.maxAge = maxAgeSeconds
+    attributes.entryClass = storageClass.engineClass
+    attributes.origin = origin.map {
+      EntryAttributes.Origin(replica: $0.replica, sequence: $0.sequence)
+    }
+    return attributes
+  }
+}
+
+/// The state in which a key must be for a write to go through; if it is not, nothing of the
+/// batch is committed and the error is `conflict`.
+public enum WriteCondition: Sendable, Hashable {
+  /// There is no such key.
+  case absent
+  /// There is such a key.
+  case present
+  /// The key's newest entry has this sequence.
+  case sequence(UInt64)
+  /// The key is there with this validator hash.
+  case hash([UInt8])
+}

@@ -1,0 +1,92 @@
+public import TidemarkEngine
+
+extension Store {
+  /// Writes a value; the key's labels and all else about it are those given now.
+  ///
+  /// ```swift
+  /// try await store.put("note/1", "Buy milk", labels: ["inbox"])
+  /// try await store.put("counter", bytes, if: .sequence(entry.sequence))
+  /// ```
+  /// - Parameters:
+  ///   - key: 1 to 65,535 bytes.
+  ///   - value: up to 64 MiB.
+  ///   - labels: up to 64; a set, so that order and repetition do not count.
+  ///   - options: the caller's time, validator hash, validity and class.
+  ///   - condition: the state in which the key must be.
+  ///   - durability: when to return; nil for the store's.
+  /// - Throws: `conflict` when the condition does not hold, `invalidArgument`, `noSpace` and
+  ///   `CancellationError` with nothing written; `unknownOutcome` when the disk failed midway.
+  @discardableResult
+  public func put(
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [Label] = [],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) async throws -> Receipt {
+    var batch = WriteBatch()
+    try batch.put(key, value, labels: labels, options: options, if: condition)
+    return try await commit(batch, durability)
+  }
+
+  /// Deletes a key.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - condition: the state in which the key must be.
+  ///   - durability: when to return; nil for the store's.
+  /// - Returns: false when there was no such key; then nothing is written.
+  @discardableResult
+  public func delete(
+    _ key: some BytesConvertible, if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) async throws -> Bool {
+    var batch = WriteBatch()
+    try batch.delete(key, if: condition)
+    return try await !commit(batch, durability).sequences.isEmpty
+  }
+
+  /// Says that a value is still valid, from now on, without writing it again.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - maxAgeSeconds: for how long; nil leaves that as it is.
+  ///   - hash: a new validator hash; nil leaves the old one.
+  ///   - condition: the state in which the key must be.
+  ///   - durability: when to return; nil for the store's.
+  /// - Returns: false when there is no such key; then nothing is written.
+  @discardableResult
+  public func touch(
+    _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
+    if condition: WriteCondition? = nil, durability: Durability? = nil
+  ) async throws -> Bool {
+    var batch = WriteBatch()
+    try batch.touch(key, maxAgeSeconds: maxAgeSeconds, hash: hash, if: condition)
+    return try await !commit(batch, durability).sequences.isEmpty
+  }
+
+  /// Commits what the closure puts into the batch, all or nothing.
+  ///
+  /// ```swift
+  /// try await store.write { batch in
+  ///   try batch.put("account/1", "90", if: .sequence(12))
+  ///   try batch.put("account/2", "110", if: .sequence(13))
+  /// }
+  /// ```
+  /// All conditions are judged on the state before the batch.
+  /// - Parameters:
+  ///   - durability: when to return; nil for the store's.
+  ///   - body: fills the batch; if it throws, nothing is written.
+  @discardableResult
+  public func write(
+    durability: Durability? = nil, _ body: (inout WriteBatch) throws -> Void
+  ) async throws -> Receipt {
+    var batch = WriteBatch()
+    try body(&batch)
+    return try await commit(batch, durability)
+  }
+
+  /// Commits a batch, all or nothing.
+  @discardableResult
+  public func write(
+    _ batch: WriteBatch, durability: Durability? = nil
+  ) async throws -> Receipt {
+    try await commit(batch, durability)
+  }
+}

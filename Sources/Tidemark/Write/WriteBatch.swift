@@ -1,0 +1,120 @@
+internal import TidemarkEngine
+
+/// Changes that are committed together: all or nothing, with sequences in a row.
+///
+/// ```swift
+/// var batch = WriteBatch()
+/// try batch.put("account/1", "90")
+/// try batch.put("account/2", "110")
+/// try await store.write(batch)
+/// ```
+/// A batch holds up to 512 MiB of keys and values; beyond that adding throws `limitExceeded`.
+public struct WriteBatch: Sendable {
+  /// A condition on a hash, which the engine knows as one on a sequence.
+  struct HashCondition: Sendable {
+    /// Which of the engine's conditions it becomes.
+    var index: Int
+    var key: [UInt8]
+    var hash: [UInt8]
+  }
+
+  package var operations = OperationBatch()
+  private(set) var hashConditions: [HashCondition] = []
+
+  /// An empty batch.
+  public init() {}
+
+  /// How many changes there are.
+  public var count: Int { operations.count }
+
+  /// Whether there is no change.
+  public var isEmpty: Bool { operations.isEmpty }
+
+  /// Adds a put.
+  /// - Parameters:
+  ///   - key: 1 to 65,535 bytes.
+  ///   - value: up to 64 MiB.
+  ///   - labels: up to 64; a set, so that order and repetition do not count.
+  ///   - options: the caller's time, validator hash, validity and class.
+  ///   - condition: the state in which the key must be before the batch.
+  /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
+  public mutating func put(
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [Label] = [],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    try value.withBytes { (value) throws(TidemarkError) in
+      try put(key, value, labels: labels, options: options, if: condition)
+    }
+  }
+
+  /// Adds a put of bytes that are lent.
+  public mutating func put(
+    _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    let labelSet = labels.isEmpty ? -1 : try operations.addLabelSet(labels.map(\.bytes))
+    let attributes = options.attributes
+    try key.withBytes { (key) throws(TidemarkError) in
+      let index = addCondition(condition)
+      try operations.add(
+        .put, key: key, value: value, labelSet: labelSet,
+        attributes: attributes.isEmpty ? nil : attributes, condition: index)
+      noteHash(condition, index, key)
+    }
+  }
+
+  /// Adds a delete; nothing happens if the key is absent.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - condition: the state in which the key must be before the batch.
+  public mutating func delete(
+    _ key: some BytesConvertible, if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    try key.withBytes { (key) throws(TidemarkError) in
+      let index = addCondition(condition)
+      try operations.add(.delete, key: key, condition: index)
+      noteHash(condition, index, key)
+    }
+  }
+
+  /// Adds a touch, which says that the value is still valid; nothing happens if the key is
+  /// absent.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - maxAgeSeconds: for how long it is valid from now; nil leaves that as it is.
+  ///   - hash: a new validator hash; nil leaves the old one.
+  ///   - condition: the state in which the key must be before the batch.
+  public mutating func touch(
+    _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
+    if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.maxAge = maxAgeSeconds
+    attributes.hash = hash
+    try key.withBytes { (key) throws(TidemarkError) in
+      let index = addCondition(condition)
+      try operations.add(.touch, key: key, attributes: attributes, condition: index)
+      noteHash(condition, index, key)
+    }
+  }
+
+  /// Empties the batch and keeps its memory.
+  public mutating func removeAll() {
+    operations.removeAll()
+    hashConditions.removeAll()
+  }
+
+  private mutating func addCondition(_ condition: WriteCondition?) -> Int {
+    switch condition {
+    case nil: -1
+    case .absent: operations.addCondition(.absent)
+    case .present, .hash: operations.addCondition(.present)
+    case .sequence(let sequence): operations.addCondition(.sequence(sequence))
+    }
+  }
+
+  private mutating func noteHash(_ condition: WriteCondition?, _ index: Int, _ key: RawSpan) {
+    guard case .hash(let hash) = condition else { return }
+    hashConditions.append(HashCondition(index: index, key: [UInt8](copying: key), hash: hash))
+  }
+}

@@ -1,0 +1,28 @@
+/// Between which sequences the log can be read, and in which epochs they were given out.
+package struct LogBounds: Sendable {
+  /// Views below this sequence are refused; 1 when everything is kept.
+  package var historyFrom: UInt64
+  /// The highest tombstone that compaction dropped.
+  package var droppedThrough: UInt64
+  package var epochs: [Manifest.Epoch]
+  /// The highest sequence that readers see.
+  package var visible: UInt64
+  /// The highest sequence known to be on the disk.
+  package var durable: UInt64
+}
+
+extension Engine {
+  /// Where the log begins and ends now.
+  /// - Throws: `closed`.
+  package func bounds() throws(TidemarkError) -> LogBounds {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      return LogBounds(
+        historyFrom: read.manifest.historyFrom, droppedThrough: read.manifest.droppedThrough,
+        epochs: read.manifest.epochs, visible: read.visible, durable: read.durable)
+    }
+  }
+
+  /// Whether the store was closed.
+  package var isClosed: Bool { reading.withLock { $0.isClosed } }
+}
