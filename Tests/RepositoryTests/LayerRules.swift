@@ -91,7 +91,7 @@ enum LayerRules {
   private static let chance: Set<String> = ["random", "randomElement", "shuffle", "shuffled"]
   private static let calls: Set<String> = [
     "open", "openat", "read", "pread", "write", "pwrite", "fsync", "fdatasync", "fcntl", "close",
-    "ftruncate", "unlink", "rename", "mkdir", "mmap", "flock", "stat", "fstat", "time",
+    "ftruncate", "unlink", "rename", "mkdir", "mmap", "flock", "stat", "fstat",
     "clock_gettime", "gettimeofday", "getrandom", "arc4random", "rand", "usleep", "sleep",
     "pthread_create",
   ]

@@ -34,7 +34,9 @@ struct PowerTests {
     let file = try disk.createDurable("a", numbered(1..<9))
     try file.put(numbered(101..<109))
     var seen: [Set<String>] = Array(repeating: [], count: 8)
-    for outcome in outcomes() {
+    let crash = disk.snapshot()
+    for seed in 0..<200 as Range<UInt64> {
+      let outcome = SimulatedFileSystem(crash, keeping: .random(seed: seed))
       let bytes = try #require(outcome.contents(of: "a"))
       #expect(bytes.count == 8 * 512)
       for sector in 0..<8 {
@@ -92,6 +94,24 @@ struct PowerTests {
     try file.put([2])
     try file.sync()
     #expect(Set(outcomes().map { $0.contents(of: "a") }) == [[1], nil, [2]])
+  }
+
+  @Test("what only a crash can bring back is not forgotten meanwhile")
+  func forgotten() throws {
+    let held = try disk.createDurable("held", [3])
+    try disk.remove("held")
+    try disk.syncDirectory("")
+    try disk.createDurable("a", [1]).close()
+    try disk.remove("a")
+    let file = try disk.open("b", .create)
+    try file.put([2])
+    try file.sync()
+    try disk.remove("b")
+    // Closing is when the disk looks for what nobody can reach any more.
+    file.close()
+    #expect(try held.get(1) == [3])
+    #expect(Set(outcomes().map { $0.contents(of: "a") }) == [nil, [1]])
+    #expect(Set(outcomes().map { $0.contents(of: "b") }) == [nil, [2]])
   }
 
   @Test("a directory that is lost takes along what stands in it")
@@ -278,6 +298,25 @@ struct PowerTests {
     #expect(found.contains(numbered(1..<5)))
     #expect(found.contains(numbered(11..<15)))
     #expect(found.count > 10)
+  }
+
+  @Test("a cut in the middle of a directory's sync leaves some of the names")
+  func cutInDirectorySync() throws {
+    try disk.open("a", .create).close()
+    try disk.open("b", .create).close()
+    disk.plan = .powerCut(atCall: 1)
+    #expect(number { try disk.syncDirectory("") } == .EIO)
+    #expect(Set(outcomes().map { $0.files() }) == [[], ["a"], ["b"], ["a", "b"]])
+  }
+
+  @Test("what was written last may be there without what was written before, in one sector too")
+  func newestOnly() throws {
+    let file = try disk.createDurable("a", [0, 0])
+    try file.put([1], at: 0)
+    try file.put([1], at: 1)
+    let crash = disk.snapshot()
+    #expect(SimulatedFileSystem(crash, keeping: .keepNewest).contents(of: "a") == [0, 1])
+    #expect(SimulatedFileSystem(crash, keeping: .keepOldest).contents(of: "a") == [1, 0])
   }
 
   @Test("a planned kill may leave a part of the call")

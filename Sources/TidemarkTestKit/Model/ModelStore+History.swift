@@ -53,11 +53,9 @@ extension ModelStore {
 
   /// The sequence that a date means: the last one up to which no entry has a later time.
   public func sequence(at time: Timestamp) -> UInt64 {
-    var latest: Timestamp?
     var result: UInt64 = 0
     for entry in entries {
-      latest = max(latest ?? entry.time, entry.time)
-      if let latest, latest > time { return result }
+      if entry.time > time { return result }
       result = entry.sequence
     }
     return lastSequence
