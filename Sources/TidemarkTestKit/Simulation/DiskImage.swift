@@ -134,12 +134,14 @@ struct DiskImage: Sendable {
     for node in directories.keys.sorted() { directories[node]?.settle(&decider) }
     let nodes = files.keys.sorted()
     for node in nodes {
-      guard var file = files.removeValue(forKey: node) else { continue }
-      let donors = nodes.filter { $0 != node }
-      let choice = decider.leavesStaleBlocks ? decider.choice(below: max(1, donors.count)) : 0
-      let donor = donors.isEmpty ? nil : files[donors[choice]]
-      file.settle(&decider) { donor?.staleSector() ?? [UInt8](repeating: 0xe5, count: 512) }
-      files[node] = file
+      var donor: FileNode?
+      if decider.leavesStaleBlocks {
+        let donors = nodes.filter { $0 != node }
+        donor = donors.isEmpty ? nil : files[donors[decider.choice(below: donors.count)]]
+      }
+      files[node]?.settle(&decider) {
+        donor?.staleSector() ?? [UInt8](repeating: 0xe5, count: FileNode.sectorBytes)
+      }
     }
     sweep(keeping: [])
     boots += 1

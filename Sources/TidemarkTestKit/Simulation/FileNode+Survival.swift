@@ -5,12 +5,12 @@ extension FileNode {
   /// what a surviving truncation cut off does not come back.
   func surviving(_ decider: inout SurvivalDecider, stale: () -> [UInt8]) -> PagedBytes {
     let lengths = decider.lengths(pending.filter(\.changesLength).map(\.stamp))
-    var fates: [Int: SectorFate] = [:]
+    var fates: [SectorFate] = []
     var lost: [Int] = []
-    for (sector, touched) in touchedSectors() {
+    for touched in touchedSectors() {
       let fate = decider.sector(touched)
-      if fate.through == .min, fate.tear.isEmpty { lost.append(sector) }
-      fates[sector] = fate
+      if fate.through == .min, fate.tear.isEmpty { lost.append(touched.sector) }
+      fates.append(fate)
     }
 
     var image = durable
@@ -41,30 +41,41 @@ extension FileNode {
   }
 
   /// The sectors that un-synced writes touched, ascending.
-  private func touchedSectors() -> [(key: Int, value: TouchedSector)] {
-    var sectors: [Int: TouchedSector] = [:]
+  private func touchedSectors() -> [TouchedSector] {
+    var touched: [TouchedSector] = []
     for change in pending {
       guard case .write(let offset, let bytes, _) = change.effect, !bytes.isEmpty else { continue }
       let end = offset + bytes.count
       for sector in (offset / Self.sectorBytes)...((end - 1) / Self.sectorBytes) {
         let base = sector * Self.sectorBytes
         let range = max(0, offset - base)..<min(Self.sectorBytes, end - base)
-        if let before = sectors[sector] {
-          sectors[sector]?.range =
-            min(
-              before.range.lowerBound, range.lowerBound)..<max(
-              before.range.upperBound, range.upperBound)
-          sectors[sector]?.stamps.append(change.stamp)
-        } else {
-          sectors[sector] = TouchedSector(stamps: [change.stamp], range: range)
-        }
+        touched.append(TouchedSector(sector: sector, stamps: [change.stamp], range: range))
       }
     }
-    return sectors.sorted { $0.key < $1.key }
+    touched.sort { ($0.sector, $0.stamps[0]) < ($1.sector, $1.stamps[0]) }
+    var result: [TouchedSector] = []
+    for next in touched {
+      guard let last = result.last, last.sector == next.sector else {
+        result.append(next)
+        continue
+      }
+      result[result.count - 1].add(next)
+    }
+    return result
+  }
+
+  private static func fate(of sector: Int, in fates: [SectorFate]) -> SectorFate? {
+    var low = 0
+    var high = fates.count
+    while low < high {
+      let middle = (low + high) / 2
+      if fates[middle].sector < sector { low = middle + 1 } else { high = middle }
+    }
+    return low < fates.count && fates[low].sector == sector ? fates[low] : nil
   }
 
   private static func apply(
-    _ bytes: [UInt8], at offset: Int, stamp: Int, _ fates: [Int: SectorFate],
+    _ bytes: [UInt8], at offset: Int, stamp: Int, _ fates: [SectorFate],
     to image: inout PagedBytes
   ) {
     let end = offset + bytes.count
@@ -73,7 +84,7 @@ extension FileNode {
       let sector = start / sectorBytes
       let base = sector * sectorBytes
       let stop = min(end, base + sectorBytes)
-      let fate = fates[sector] ?? .lost
+      guard let fate = fate(of: sector, in: fates) else { return }
       if stamp > fate.after, stamp <= fate.through {
         image.write(bytes, (start - offset)..<(stop - offset), at: start)
       } else if stamp <= fate.tornThrough {

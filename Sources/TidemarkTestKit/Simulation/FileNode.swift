@@ -95,6 +95,10 @@ struct FileNode: Sendable {
 
   /// What the machine finds after a power cut becomes the file.
   mutating func settle(_ decider: inout SurvivalDecider, stale: () -> [UInt8]) {
+    if pending.isEmpty, isFaithful, !owesError {
+      previous = durable
+      return
+    }
     if !pending.isEmpty { durable = surviving(&decider, stale: stale) }
     visible = durable
     previous = durable

@@ -3,12 +3,14 @@
 
 /// The bytes of a file, in pages that copies share until one of them writes.
 ///
-/// A page that was never written is an empty array and reads as zeros, so that a large
-/// preallocated file costs nothing.
+/// Pages are kept in chunks, so that the first write after a copy need not touch all of a large
+/// file. A page or chunk that was never written is an empty array and reads as zeros, so that a
+/// large preallocated file costs nothing.
 struct PagedBytes: Sendable {
   static let pageBytes = 4096
+  private static let chunkPages = 64
 
-  private var pages: [[UInt8]] = []
+  private var chunks: [[[UInt8]]] = []
   /// The file's length in bytes. Bytes beyond it may exist until ``trim()``.
   private(set) var length = 0
   /// Pages from the start that have space on the disk though they may not be written yet.
@@ -25,11 +27,18 @@ struct PagedBytes: Sendable {
 
   /// Pages with space on the disk.
   var usedPages: Int {
-    reservedPages + pages.dropFirst(reservedPages).count { !$0.isEmpty }
+    let written = reservedPages..<max(reservedPages, chunks.count * Self.chunkPages)
+    return reservedPages + written.count { !self.page($0).isEmpty }
+  }
+
+  private func page(_ page: Int) -> [UInt8] {
+    let chunk = page / Self.chunkPages
+    guard chunk < chunks.count, !chunks[chunk].isEmpty else { return [] }
+    return chunks[chunk][page % Self.chunkPages]
   }
 
   private func isUsed(_ page: Int) -> Bool {
-    page < reservedPages || (page < pages.count && !pages[page].isEmpty)
+    page < reservedPages || !self.page(page).isEmpty
   }
 
   /// How many bytes of a range, from its start on, fit when only `free` more pages exist.
@@ -60,11 +69,11 @@ struct PagedBytes: Sendable {
       let page = offset / Self.pageBytes
       let within = offset % Self.pageBytes
       let count = min(Self.pageBytes - within, range.upperBound - offset)
-      if page >= pages.count { break }
-      if !pages[page].isEmpty {
+      let bytes = self.page(page)
+      if !bytes.isEmpty {
         let start = offset - range.lowerBound
         unsafe result.withUnsafeMutableBytes { target in
-          unsafe pages[page].withUnsafeBytes { source in
+          unsafe bytes.withUnsafeBytes { source in
             unsafe UnsafeMutableRawBufferPointer(rebasing: target[start..<(start + count)])
               .copyMemory(from: .init(rebasing: source[within..<(within + count)]))
           }
@@ -82,18 +91,30 @@ struct PagedBytes: Sendable {
       let page = (offset + done) / Self.pageBytes
       let within = (offset + done) % Self.pageBytes
       let count = min(Self.pageBytes - within, part.count - done)
-      if page >= pages.count {
-        pages.append(contentsOf: repeatElement([], count: page - pages.count + 1))
-      }
-      if pages[page].isEmpty { pages[page] = [UInt8](repeating: 0, count: Self.pageBytes) }
+      let chunk = page / Self.chunkPages
+      let place = page % Self.chunkPages
+      prepare(page)
       let start = part.lowerBound + done
-      unsafe pages[page].withUnsafeMutableBytes { target in
+      unsafe chunks[chunk][place].withUnsafeMutableBytes { target in
         unsafe bytes.withUnsafeBytes { source in
           unsafe UnsafeMutableRawBufferPointer(rebasing: target[within..<(within + count)])
             .copyMemory(from: .init(rebasing: source[start..<(start + count)]))
         }
       }
       done += count
+    }
+  }
+
+  /// Makes a page that can be written.
+  private mutating func prepare(_ page: Int) {
+    let chunk = page / Self.chunkPages
+    let place = page % Self.chunkPages
+    if chunk >= chunks.count {
+      chunks.append(contentsOf: repeatElement([], count: chunk - chunks.count + 1))
+    }
+    if chunks[chunk].isEmpty { chunks[chunk] = Array(repeating: [], count: Self.chunkPages) }
+    if chunks[chunk][place].isEmpty {
+      chunks[chunk][place] = [UInt8](repeating: 0, count: Self.pageBytes)
     }
   }
 
@@ -115,12 +136,19 @@ struct PagedBytes: Sendable {
   /// Drops bytes beyond the end.
   mutating func trim() {
     let keep = Self.pages(for: length)
-    if pages.count > keep { pages.removeLast(pages.count - keep) }
     reservedPages = min(reservedPages, keep)
-    let within = length % Self.pageBytes
-    if within > 0, keep == pages.count, !pages[keep - 1].isEmpty {
-      for index in within..<Self.pageBytes { pages[keep - 1][index] = 0 }
+    let keepChunks = (keep + Self.chunkPages - 1) / Self.chunkPages
+    if chunks.count > keepChunks { chunks.removeLast(chunks.count - keepChunks) }
+    if keepChunks > 0, chunks.count == keepChunks {
+      let first = (keepChunks - 1) * Self.chunkPages
+      for page in keep..<(keepChunks * Self.chunkPages) where !self.page(page).isEmpty {
+        chunks[keepChunks - 1][page - first] = []
+      }
     }
+    let within = length % Self.pageBytes
+    guard within > 0, !page(keep - 1).isEmpty else { return }
+    let zeros = [UInt8](repeating: 0, count: Self.pageBytes - within)
+    write(zeros, zeros.indices, at: length)
   }
 }
 

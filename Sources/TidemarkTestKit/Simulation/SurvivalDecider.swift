@@ -1,20 +1,29 @@
 /// A sector with un-synced writes.
 struct TouchedSector {
+  var sector: Int
   /// The stamps of the writes, ascending; at least one.
   var stamps: [Int]
   /// The bytes within the sector that they touched, from the first to the last.
   var range: Range<Int>
+
+  /// Takes in a later write to the same sector.
+  mutating func add(_ later: TouchedSector) {
+    stamps += later.stamps
+    range =
+      min(
+        range.lowerBound, later.range.lowerBound)..<max(
+        range.upperBound, later.range.upperBound)
+  }
 }
 
 /// What becomes of a sector: of the writes that touched it, in the order of their stamps, those
 /// after `after` and up to `through` are there, and a part of those up to `tornThrough`.
 struct SectorFate {
+  var sector: Int
   var after = Int.min
   var through: Int
   var tornThrough = Int.min
   var tear: [Range<Int>] = []
-
-  static let lost = SectorFate(through: .min)
 }
 
 /// Carries out a policy, one decision after the other, in an order that depends on the disk only.
@@ -88,23 +97,26 @@ struct SurvivalDecider {
   mutating func sector(_ touched: TouchedSector) -> SectorFate {
     let stamps = touched.stamps
     let newest = stamps[stamps.count - 1]
-    var fate: SectorFate
+    var fate = SectorFate(sector: touched.sector, through: .min)
     switch policy {
-    case .keepAll, .keepBytes: fate = SectorFate(through: newest)
-    case .loseAll, .keepNames: fate = .lost
-    case .keepOldest: fate = SectorFate(through: stamps.last { $0 <= middle } ?? .min)
+    case .keepAll, .keepBytes: fate.through = newest
+    case .loseAll, .keepNames: break
+    case .keepOldest: fate.through = stamps.last { $0 <= middle } ?? .min
     case .keepNewest:
-      fate = newest > middle ? SectorFate(after: middle, through: newest) : .lost
+      if newest > middle {
+        fate.after = middle
+        fate.through = newest
+      }
     case .tearAll: fate = torn(touched)
     case .random, .randomStale:
       if generator.chance(tear) {
         fate = torn(touched)
       } else if generator.chance(keep) {
-        fate = SectorFate(through: newest)
+        fate.through = newest
       } else {
         // Lost, or an earlier one of several writes reached the disk.
         let kept = generator.int(below: stamps.count)
-        fate = SectorFate(through: kept == 0 ? .min : stamps[kept - 1])
+        fate.through = kept == 0 ? .min : stamps[kept - 1]
       }
     }
     if !fate.tear.isEmpty {
@@ -131,7 +143,8 @@ struct SurvivalDecider {
       tear = (0..<64).filter { mask >> $0 & 1 == 1 }.map { ($0 * 8)..<($0 * 8 + 8) }
     }
     return SectorFate(
-      through: old == 0 ? .min : stamps[old - 1], tornThrough: stamps[stamps.count - 1],
+      sector: touched.sector, through: old == 0 ? .min : stamps[old - 1],
+      tornThrough: stamps[stamps.count - 1],
       tear: tear)
   }
 }
