@@ -161,7 +161,7 @@ struct StoreOpener {
       manifest: manifest)
     try recovery.checkLastSegment(manifest)
     try recovery.walkActive(manifest)
-    if writes, !manifest.isClosedCleanly { try recovery.removeLeftovers(manifest) }
+    if writes { try recovery.removeLeftovers(manifest) }
     if writes, recovery.needsSealing {
       try recovery.sealRecovered(&manifest, manifests)
     }

@@ -82,7 +82,7 @@ public struct ModelQuery: Sendable, Hashable {
   public enum Order: String, Sendable, Hashable, CaseIterable {
     /// The bytes of the key.
     case key
-    /// The sequence of the put that wrote the value.
+    /// The sequence of the key's last entry, a touch too.
     case sequence
   }
 

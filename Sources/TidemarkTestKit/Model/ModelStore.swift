@@ -162,7 +162,7 @@ public struct ModelStore: Sendable, Hashable {
     rows.sort { a, b in
       switch query.order {
       case .key: a.key.lexicographicallyPrecedes(b.key)
-      case .sequence: a.valueSequence < b.valueSequence
+      case .sequence: a.sequence < b.sequence
       }
     }
     if query.isReversed { rows.reverse() }

@@ -1,0 +1,135 @@
+internal import TidemarkEngine
+
+extension ScriptRunner {
+  /// Carries out a step that only reads.
+  mutating func look(_ step: ScriptStep) throws {
+    countState()
+    switch step {
+    case .get(let key): try checkKey(key.bytes)
+    case .scan(let query):
+      try check(try rows(query, in: opened().view()), query, at: nil, "scan")
+    case .view(let point, let query):
+      let sequence = sequence(point)
+      try check(try rows(query, in: opened().view(at: sequence)), query, at: sequence, "view")
+    case .holdView(let point): try hold(point)
+    case .releaseView: try release()
+    case .history(let key): try checkHistory(key.bytes)
+    case .difference(let first, let second):
+      for point in [first, second] {
+        let sequence = sequence(point)
+        try check(
+          try rows(ModelQuery(), in: opened().view(at: sequence)), ModelQuery(), at: sequence,
+          "state")
+      }
+    case .entries(let point): try checkEntries(since: point)
+    case .verify: try checkAll()
+    default: throw ScriptViolation("a step that is not known: \(step.kind)")
+    }
+  }
+
+  /// Compares everything with the model.
+  package mutating func checkAll() throws {
+    countState()
+    let engine = try opened()
+    guard engine.lastSequence == model.lastSequence else {
+      throw ScriptViolation("sequence \(engine.lastSequence) instead of \(model.lastSequence)")
+    }
+    guard engine.liveKeys == model.count() else {
+      throw ScriptViolation("\(engine.liveKeys) keys instead of \(model.count())")
+    }
+    try check(try rows(ModelQuery(), in: engine.view()), ModelQuery(), at: nil, "state")
+    let labels = try engine.labelCounts()
+    let expected = model.labels()
+    guard labels.map(\.label) == expected.map(\.label), labels.map(\.count) == expected.map(\.keys)
+    else { throw ScriptViolation("labels are counted wrongly") }
+    for key in model.state().keys.sortedBytes() { try checkKey(key) }
+  }
+
+  private func check(
+    _ rows: [ModelRow], _ query: ModelQuery, at sequence: UInt64?, _ what: String
+  ) throws {
+    if let problem = model.mismatch(of: rows, query, at: sequence) {
+      throw ScriptViolation("\(what) at \(sequence ?? model.lastSequence): \(problem)")
+    }
+  }
+
+  private func checkKey(_ key: [UInt8]) throws {
+    let row = model.row(forKey: key)
+    let found = try opened().withValue(forKey: key.rawSpan) {
+      (value, _) throws(TidemarkError) in [UInt8](copying: value)
+    }
+    guard found == row?.value else {
+      throw ScriptViolation("key \(ModelStore.readable(key)) reads wrongly")
+    }
+  }
+
+  private func checkHistory(_ key: [UInt8]) throws {
+    let expected = model.history(ofKey: key).map(\.sequence)
+    let found = try opened().history(ofKey: key.rawSpan).map(\.sequence)
+    // Compaction may keep more than it must, never less and nothing out of order.
+    guard Set(found).isSuperset(of: expected.filter { $0 > viewableFrom }),
+      found == found.sorted(by: >),
+      viewableFrom > 1 || found == expected.reversed()
+    else {
+      throw ScriptViolation("history \(found) instead of \(expected.reversed().map { $0 })")
+    }
+  }
+
+  private func checkEntries(since point: ScriptPoint) throws {
+    let engine = try opened()
+    let first = sequence(point)
+    var cursor = LogCursor(engine, from: first + 1, through: engine.lastSequence)
+    var expected = model.entries(since: first)[...]
+    while let entry = try cursor.next() {
+      guard let wanted = expected.popFirst(), wanted.sequence == entry.sequence,
+        wanted.key == entry.key
+      else { throw ScriptViolation("entry \(entry.sequence) is not the one expected") }
+    }
+    guard expected.isEmpty else {
+      throw ScriptViolation("the log lacks entry \(expected.first?.sequence ?? 0)")
+    }
+  }
+
+  /// The rows of a query as the engine gives them.
+  func rows(_ query: ModelQuery, in view: EngineView) throws -> [ModelRow] {
+    let engine = view.engine
+    let scan = EngineScan(engine, Self.scanQuery(query), view: view)
+    var rows: [ModelRow] = []
+    while rows.count < query.limit ?? .max {
+      let page = try scan.nextPage(limit: 16)
+      if page.isEmpty { break }
+      for row in page {
+        let info = try engine.info(engine.entry(at: row.sequence))
+        let value = try engine.withValue(of: row.sequence, isTouch: row.isTouch) {
+          (value, _) throws(TidemarkError) in [UInt8](copying: value)
+        }
+        let found = ModelRow(
+          key: row.key, value: value, labels: Set(info.labels), hash: info.attributes.hash ?? [],
+          valueSequence: info.valueSequence, sequence: row.sequence)
+        if query.prefix.isEmpty || found.key.starts(with: query.prefix) { rows.append(found) }
+      }
+    }
+    return Array(rows.prefix(query.limit ?? .max))
+  }
+
+  private static func scanQuery(_ query: ModelQuery) -> ScanQuery {
+    // A range in addition to a prefix is cut to the prefix by the caller of `rows`.
+    var scan = ScanQuery(prefix: query.prefix)
+    if let from = query.from, query.prefix.lexicographicallyPrecedes(from) {
+      scan.from = .including(from)
+    }
+    if let until = query.until {
+      let end: KeyBound = .excluding(until)
+      if case .excluding(let prefixEnd) = scan.upTo {
+        if until.lexicographicallyPrecedes(prefixEnd) { scan.upTo = end }
+      } else {
+        scan.upTo = end
+      }
+    }
+    scan.labels = LabelQuery(
+      all: query.all.sortedBytes(), any: query.any.sortedBytes(), not: query.none.sortedBytes())
+    scan.order = query.order == .key ? .key : .sequence
+    scan.descending = query.isReversed
+    return scan
+  }
+}
