@@ -49,7 +49,7 @@ extension Store {
       environment: configuration.engineEnvironment)
     let writes = configuration.access != .readOnly && configuration.recovery == .strict
     do {
-      return try Store(engine, startsThreads: writes && configuration.usesThreads)
+      return try Store(engine, usesThreads: configuration.usesThreads, canWrite: writes)
     } catch {
       try? engine.close()
       throw error
@@ -59,9 +59,6 @@ extension Store {
   /// Makes everything durable and closes the store. Reads and writes fail from then on, and
   /// sequences of changes end. Further calls do nothing.
   public func close() async throws(TidemarkError) {
-    guard commits != nil else { return try blocking.close() }
-    try await onOwnThread("tidemark-close") { () throws(TidemarkError) in
-      try self.blocking.close()
-    }
+    try await offPool("tidemark-close") { (store) throws(TidemarkError) in try store.close() }
   }
 }

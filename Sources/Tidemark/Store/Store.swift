@@ -19,14 +19,17 @@ internal import TidemarkEngine
 /// changes of a store keep it open.
 public final class Store: Sendable {
   package let engine: Engine
-  /// Nil where callers do all the work themselves.
+  /// Whether work that blocks may go to threads of the store's own.
+  let usesThreads: Bool
+  /// Nil where callers do all the work themselves, or nothing can be written.
   let commits: CommitThread?
   let background: BackgroundThread?
 
-  init(_ engine: Engine, startsThreads: Bool) throws(TidemarkError) {
+  init(_ engine: Engine, usesThreads: Bool, canWrite: Bool) throws(TidemarkError) {
     self.engine = engine
-    commits = startsThreads ? CommitThread(engine) : nil
-    background = startsThreads ? BackgroundThread(engine) : nil
+    self.usesThreads = usesThreads
+    commits = usesThreads && canWrite ? CommitThread(engine) : nil
+    background = usesThreads && canWrite ? BackgroundThread(engine) : nil
     try commits?.start()
     try background?.start()
   }

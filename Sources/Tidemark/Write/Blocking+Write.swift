@@ -29,11 +29,11 @@ extension Store.Blocking {
   /// - Returns: false when there was no such key; then nothing is written.
   @discardableResult
   public func delete(
-    _ key: some BytesConvertible, if condition: WriteCondition? = nil,
+    _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
-    try batch.delete(key, if: condition)
+    try batch.delete(key, time: time, if: condition)
     return try !store.commitBlocking(batch, durability).sequences.isEmpty
   }
 

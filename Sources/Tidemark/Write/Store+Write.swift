@@ -27,19 +27,32 @@ extension Store {
     return try await commit(batch, durability)
   }
 
+  /// Writes a value that is lent; see ``put(_:_:labels:options:if:durability:)``.
+  @discardableResult
+  public func put(
+    _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) async throws -> Receipt {
+    var batch = WriteBatch()
+    try batch.put(key, value, labels: labels, options: options, if: condition)
+    return try await commit(batch, durability)
+  }
+
   /// Deletes a key.
   /// - Parameters:
   ///   - key: the key.
+  ///   - time: the caller's own time of the delete; views by date go by it.
   ///   - condition: the state in which the key must be.
   ///   - durability: when to return; nil for the store's.
   /// - Returns: false when there was no such key; then nothing is written.
   @discardableResult
   public func delete(
-    _ key: some BytesConvertible, if condition: WriteCondition? = nil,
+    _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws -> Bool {
     var batch = WriteBatch()
-    try batch.delete(key, if: condition)
+    try batch.delete(key, time: time, if: condition)
     return try await !commit(batch, durability).sequences.isEmpty
   }
 

@@ -66,13 +66,16 @@ public struct WriteBatch: Sendable {
   /// Adds a delete; nothing happens if the key is absent.
   /// - Parameters:
   ///   - key: the key.
+  ///   - time: the caller's own time of the delete; views by date go by it.
   ///   - condition: the state in which the key must be before the batch.
   public mutating func delete(
-    _ key: some BytesConvertible, if condition: WriteCondition? = nil
+    _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.time = time
     try key.withBytes { (key) throws(TidemarkError) in
       let index = addCondition(condition)
-      try operations.add(.delete, key: key, condition: index)
+      try operations.add(.delete, key: key, attributes: attributes, condition: index)
       noteHash(condition, index, key)
     }
   }

@@ -1,0 +1,118 @@
+internal import TidemarkEngine
+
+/// Reads changes from the log, up to where it reaches now.
+struct ChangeReader: Sendable {
+  /// After this many entries the pin moves on, so that it never holds back much.
+  private static let entriesPerPin = 4096
+
+  private let source: ReadSource
+  private let prefix: [UInt8]
+  private let includesUndurable: Bool
+  private let values: Bool
+  /// The last sequence that was dealt with.
+  private(set) var position: UInt64
+  /// How far the log is read before the next look at where it ends.
+  private var goal: UInt64 = 0
+  /// Keeps from compaction what comes behind the position, while there is something to read.
+  private var pin: EngineView?
+  private var cursor: LogCursor?
+  private var sincePin = 0
+  /// Deletes up to here were gone before the follower began anew, so it never saw their keys.
+  private var voidThrough: UInt64 = 0
+
+  init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
+    self.source = source
+    self.position = position
+    prefix = options.prefix.bytes
+    includesUndurable = options.includesUndurable
+    values = options.values
+  }
+
+  private var engine: Engine { source.engine }
+
+  /// The next change; nil when all has been told that there is.
+  mutating func next() throws(TidemarkError) -> Change? {
+    do throws(TidemarkError) { return try advance() } catch {
+      // A segment that is sealed while it is read says that it is closed, too.
+      guard error.code == .closed, !engine.isClosed else { throw error }
+      letGo()
+      return try advance()
+    }
+  }
+
+  private mutating func advance() throws(TidemarkError) -> Change? {
+    while true {
+      if let pin, sincePin >= Self.entriesPerPin {
+        self.pin = try engine.view(at: max(position, pin.sequence))
+        sincePin = 0
+      }
+      if cursor == nil {
+        switch try begin() {
+        case .nothing: return nil
+        case .reset: return .reset(at: .beginning)
+        case .entries: break
+        }
+      }
+      guard let found = try cursor?.next() else {
+        position = max(position, goal)
+        letGo()
+        continue
+      }
+      sincePin += 1
+      position = found.sequence
+      if let change = try change(found) { return change }
+    }
+  }
+
+  private enum Beginning {
+    case nothing, reset, entries
+  }
+
+  /// Looks for what there is behind the position, and pins it.
+  private mutating func begin() throws(TidemarkError) -> Beginning {
+    var attempt = 0
+    while true {
+      let bounds = try engine.bounds()
+      goal = includesUndurable ? bounds.visible : bounds.durable
+      guard position < goal else { return .nothing }
+      // The entry at `historyFrom` is kept, so are all behind it; before it, each key's last.
+      do { pin = try engine.view(at: max(position, min(bounds.historyFrom, goal))) } catch {
+        attempt += 1
+        guard error.code == .historyGone, attempt < 8 else { throw error }
+        continue
+      }
+      // Looked at again under the pin: from now on no delete behind it can go.
+      let dropped = try engine.bounds().droppedThrough
+      guard dropped <= max(position, voidThrough) else {
+        voidThrough = dropped
+        position = 0
+        letGo()
+        return .reset
+      }
+      cursor = LogCursor(engine, from: position + 1, through: goal)
+      sincePin = 0
+      return .entries
+    }
+  }
+
+  private mutating func letGo() {
+    cursor = nil
+    pin = nil
+    sincePin = 0
+  }
+
+  /// The change that an entry means; nil for what is not wanted or, superseded, just gone.
+  private func change(_ found: LogEntry) throws(TidemarkError) -> Change? {
+    let isWanted = prefix.isEmpty || Key(found.key).hasPrefix(prefix)
+    guard isWanted else { return nil }
+    do throws(TidemarkError) {
+      let entry = try source.entry(found, values: values)
+      return .entry(entry, at: try engine.bounds().cursor(at: found.sequence))
+    } catch {
+      guard error.code == .damaged, try engine.entryIfKept(at: found.sequence) == nil else {
+        throw error
+      }
+      return nil
+    }
+  }
+}

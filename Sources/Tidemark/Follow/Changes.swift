@@ -1,0 +1,135 @@
+public import TidemarkEngine
+
+/// What a follower wants to hear of.
+public struct ChangeOptions: Sendable, Hashable {
+  /// Only keys that begin with this.
+  public var prefix: Key
+  /// Whether entries are delivered before they are known to be on the disk. A power cut can
+  /// take such entries back; the follower's cursor is then refused with `historyDiverged`.
+  public var includesUndurable: Bool
+  /// Whether values are read too.
+  public var values: Bool
+
+  /// What a follower wants to hear of.
+  /// - Parameters:
+  ///   - prefix: only keys that begin with this.
+  ///   - includesUndurable: whether entries are delivered before they are on the disk.
+  ///   - values: whether values are read too.
+  public init(prefix: Key = "", includesUndurable: Bool = false, values: Bool = true) {
+    self.prefix = prefix
+    self.includesUndurable = includesUndurable
+    self.values = values
+  }
+}
+
+/// The changes of a store as they are committed; made by ``Store/changes(since:prefix:)``.
+public struct Changes: AsyncSequence, Sendable {
+  /// What is delivered.
+  public typealias Element = Change
+  /// `historyDiverged`, `damaged` and the like.
+  public typealias Failure = TidemarkError
+
+  let store: Store
+  /// Nil for what came after `now`.
+  let start: Cursor?
+  /// The end of the log when this was made.
+  let now: UInt64
+  let options: ChangeOptions
+
+  /// Begins to follow.
+  public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+  /// One follower. It reads the log at its own pace: nothing is buffered for it.
+  public struct Iterator: AsyncIteratorProtocol {
+    /// How often a store that is open read-only looks for what another process wrote.
+    private static let pollInterval = Duration.milliseconds(500)
+
+    private let changes: Changes
+    private let observation: Observation
+    private var reader: ChangeReader?
+    private var isOver = false
+
+    init(_ changes: Changes) {
+      self.changes = changes
+      observation = Observation(changes.store.engine)
+    }
+
+    /// The next change, once there is one; nil when the store was closed or the task cancelled.
+    /// - Throws: `historyDiverged` when the cursor that this began with is not of this store's
+    ///   history; `damaged` when an entry cannot be read.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws(TidemarkError) -> Change? {
+      do throws(TidemarkError) {
+        while !isOver, !Task.isCancelled {
+          if let change = try step() { return change }
+          try await Self.sleep(changes.store, observation.wakeup)
+        }
+      } catch {
+        isOver = true
+        if error.code == .closed { return nil }
+        throw error
+      }
+      isOver = true
+      return nil
+    }
+
+    /// The next change, once there is one; nil when the store was closed or the task cancelled.
+    public mutating func next() async throws(TidemarkError) -> Change? {
+      try await next(isolation: nil)
+    }
+
+    private mutating func step() throws(TidemarkError) -> Change? {
+      if reader == nil {
+        let bounds = try changes.store.engine.bounds()
+        if let start = changes.start { try bounds.check(start) }
+        reader = ChangeReader(
+          changes.store.source, after: changes.start?.sequence ?? changes.now,
+          options: changes.options)
+      }
+      return try reader?.next()
+    }
+
+    private static func sleep(_ store: Store, _ wakeup: Wakeup) async throws(TidemarkError) {
+      guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }
+      // Throws only when the task is cancelled, which the loop sees.
+      try? await Task.sleep(for: pollInterval)
+      try await store.refresh()
+    }
+  }
+}
+
+extension Store {
+  /// The changes behind a cursor, then those to come, in the order of their commit.
+  ///
+  /// ```swift
+  /// for try await change in store.changes(since: cursor, prefix: "note/") {
+  ///   if let entry = change.entry { show(entry) }
+  ///   cursor = change.cursor
+  /// }
+  /// ```
+  /// Entries are delivered once they are on the disk, below `durable` up to a second after their
+  /// commit. Of a key that was written several times, compaction may have left only the last
+  /// change; when it has dropped deletes behind the cursor, a ``Change/reset(at:)`` comes first
+  /// and everything that there is after it. The sequence ends when the store is closed or the
+  /// task is cancelled. It pulls entries from the log and buffers nothing; a follower that
+  /// stands still in the middle keeps from compaction what it has yet to see.
+  /// - Parameters:
+  ///   - cursor: the last change that was dealt with; nil for what is committed from now on,
+  ///     ``Cursor/beginning`` for everything.
+  ///   - prefix: only keys that begin with this.
+  public func changes(since cursor: Cursor? = nil, prefix: Key = "") -> Changes {
+    changes(since: cursor, options: ChangeOptions(prefix: prefix))
+  }
+
+  /// The changes behind a cursor, then those to come.
+  /// - Parameters:
+  ///   - cursor: the last change that was dealt with; nil for what is committed from now on.
+  ///   - options: what to hear of.
+  public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
+    Changes(
+      store: self, start: cursor,
+      now: options.includesUndurable ? engine.lastSequence : engine.durableSequence,
+      options: options)
+  }
+}

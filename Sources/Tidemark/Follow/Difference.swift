@@ -1,0 +1,61 @@
+public import TidemarkEngine
+
+/// A key that is not the same in two states.
+public struct Difference: Sendable, Hashable {
+  /// What became of the key.
+  public enum Kind: Sendable, Hashable {
+    case added, changed, removed
+  }
+
+  /// The key.
+  public var key: Key
+  /// The sequence of its entry in the first state; nil when it was absent.
+  public var before: UInt64?
+  /// The sequence of its entry in the second state; nil when it is absent.
+  public var after: UInt64?
+
+  /// What became of the key.
+  public var kind: Kind {
+    if before == nil { return .added }
+    return after == nil ? .removed : .changed
+  }
+}
+
+extension Store {
+  /// What is not the same in two states, in the order of keys.
+  ///
+  /// A key that was written or touched in between counts as changed, also when its value is the
+  /// same; one that came and went does not count. The cost grows with what was written between
+  /// the two, not with the size of the store.
+  /// - Parameters:
+  ///   - first: the sequence of one state.
+  ///   - second: the sequence of the other; when it is the earlier one, the answer tells how to
+  ///     come back to it.
+  /// - Throws: `historyGone` when a state is no longer kept, `invalidArgument` when it was not
+  ///   reached yet.
+  public func diff(from first: UInt64, to second: UInt64) throws(TidemarkError) -> [Difference] {
+    let (before, after) = (try engine.view(at: first), try engine.view(at: second))
+    var differences: [Difference] = []
+    for key in try keysChanged(after: min(first, second), through: max(first, second)) {
+      let old = try engine.entry(forKey: key.rawSpan, in: before)?.sequence
+      let new = try engine.entry(forKey: key.rawSpan, in: after)?.sequence
+      if old != new { differences.append(Difference(key: Key(key), before: old, after: new)) }
+    }
+    return differences.sorted { $0.key < $1.key }
+  }
+
+  /// The keys that have entries in a part of the log, by their first. The caller holds a view at
+  /// `sequence`, so that nothing of it goes meanwhile.
+  func keysChanged(
+    after sequence: UInt64, through last: UInt64
+  ) throws(TidemarkError) -> [[UInt8]] {
+    var cursor = LogCursor(engine, from: sequence + 1, through: last)
+    var seen: Set<[UInt8]> = []
+    var keys: [[UInt8]] = []
+    while let entry = try cursor.next() {
+      let key = entry.key
+      if seen.insert(key).inserted { keys.append(key) }
+    }
+    return keys
+  }
+}

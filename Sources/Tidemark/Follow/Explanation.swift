@@ -1,0 +1,97 @@
+public import TidemarkEngine
+
+/// Everything that a store knows about a key: who wrote it, when, and why it still takes space.
+public struct Explanation: Sendable, Hashable {
+  /// One version of the key that is on the disk.
+  public struct Version: Sendable, Hashable {
+    /// Where the entry stands in the store's order.
+    public var sequence: UInt64
+    /// What the entry did.
+    public var kind: Entry.Kind
+    /// When it was committed.
+    public var commitTime: Timestamp
+    /// Where it was written first; nil for here.
+    public var origin: Origin?
+    /// The value's length in bytes.
+    public var valueLength: Int
+    /// The file that holds it, relative to the store's directory.
+    public var file: String
+    /// Where its frame begins in the file, in bytes.
+    public var offset: Int
+    /// Whether it is known to be on the disk.
+    public var isDurable: Bool
+    /// Why it is still there.
+    public var reason: Reason
+  }
+
+  /// Why a version is still on the disk.
+  public enum Reason: Sendable, Hashable {
+    /// It is the key's state.
+    case newest
+    /// The retention keeps it, or did so when a compaction last looked.
+    case retention
+    /// A view that is open at this sequence shows it.
+    case view(UInt64)
+    /// The next compaction that reaches it drops it.
+    case awaitsCompaction
+  }
+
+  /// The key.
+  public var key: Key
+  /// Whether the key is there now.
+  public var isPresent: Bool
+  /// The newest entry, without its value.
+  public var newest: Entry
+  /// The versions that are on the disk, newest first.
+  public var versions: [Version]
+}
+
+extension StoreReader {
+  /// What is known about a key.
+  /// - Returns: nil when the store has never heard of the key, or no longer.
+  public func explain(_ key: some BytesConvertible) throws(TidemarkError) -> Explanation? {
+    let source = source
+    let engine = source.engine
+    let view = try source.pinned()
+    let status = try engine.status()
+    let found = try key.withBytes { (key) throws(TidemarkError) in
+      try engine.history(ofKey: key, upTo: view.sequence)
+    }
+    guard let newest = found.first else { return nil }
+    var versions: [Explanation.Version] = []
+    var successor: UInt64?
+    for entry in found {
+      versions.append(try Explanation.Version(entry, successor: successor, status))
+      successor = entry.sequence
+    }
+    return Explanation(
+      key: Key(newest.key), isPresent: !newest.head.kind.removes,
+      newest: try source.entry(newest, values: false, walks: true), versions: versions)
+  }
+}
+
+extension Explanation.Version {
+  init(
+    _ entry: LogEntry, successor: UInt64?, _ status: EngineStatus
+  ) throws(TidemarkError) {
+    let pin = status.pins.first { pin in
+      entry.sequence <= pin && pin < successor ?? 0
+    }
+    let reason: Explanation.Reason
+    if successor == nil {
+      reason = .newest
+    } else if let pin {
+      reason = .view(pin)
+    } else {
+      reason = successor ?? 0 <= status.historyFrom ? .awaitsCompaction : .retention
+    }
+    let origin = try entry.attributes().origin
+    self.init(
+      sequence: entry.sequence, kind: Entry.Kind(entry.head.kind),
+      commitTime: HybridTime(entry.head.commitTime).timestamp,
+      origin: origin.map { Origin(replica: $0.replica, sequence: $0.sequence) },
+      valueLength: entry.head.valueLength, file: entry.segment.fileName,
+      offset: entry.front.offset, isDurable: entry.sequence <= status.durableSequence,
+      reason: reason)
+  }
+}

@@ -1,0 +1,107 @@
+public import TidemarkEngine
+
+extension Store {
+  /// What there is to say of a store at one moment.
+  public struct Status: Sendable {
+    /// Bytes on the disk by what they are.
+    public struct Bytes: Sendable, Hashable {
+      /// The whole log.
+      public var log: Int
+      /// Of the log, entries that are their key's newest.
+      public var live: Int
+      /// Of the log, superseded entries that are kept.
+      public var history: Int
+      /// Of the log, superseded entries that a compaction would drop now.
+      public var dead: Int
+      /// Of the log, superseded entries that would be dead if no view needed them.
+      public var pinned: Int
+      /// Index images.
+      public var index: Int
+    }
+
+    /// Where the part of the log ends that is known to be on the disk.
+    public struct DurablePlace: Sendable, Hashable {
+      /// The file, relative to the store's directory.
+      public var file: String
+      /// The offset in it, in bytes.
+      public var offset: Int
+      /// The last sequence before it.
+      public var sequence: UInt64
+    }
+
+    /// One file of the log.
+    public struct Segment: Sendable, Hashable {
+      /// The file, relative to the store's directory.
+      public var file: String
+      /// The sequences that it holds; empty in a new one.
+      public var sequences: Range<UInt64>
+      /// Bytes in use.
+      public var bytes: Int
+      /// Whether nothing is appended to it any more.
+      public var isSealed: Bool
+      /// Whether compaction wrote it.
+      public var isCompacted: Bool
+    }
+
+    /// Acknowledged data that cannot be read.
+    public struct Damage: Sendable, Hashable {
+      /// The file, relative to the store's directory.
+      public var file: String
+      /// Where the damage begins in it, in bytes.
+      public var offset: Int
+      /// How far it reaches, in bytes.
+      public var length: Int
+      /// The sequences that are concerned.
+      public var sequences: ClosedRange<UInt64>
+      /// What was found.
+      public var reason: String
+      /// Whether the user said that these sequences are lost.
+      public var isAccepted: Bool
+    }
+
+    /// The store's id, 16 bytes; copies share it.
+    public var storeID: [UInt8]
+    /// The replica's id, 16 bytes: the ``Origin/replica`` of what is written here.
+    public var replicaID: [UInt8]
+    /// How many keys there are.
+    public var keys: Int
+    /// The highest sequence that readers see.
+    public var sequence: UInt64
+    /// What is known to be on the disk.
+    public var durable: DurablePlace
+    /// Space on the disk.
+    public var bytes: Bytes
+    /// The files of the log, oldest first.
+    public var segments: [Segment]
+    /// Sequences of the index images, oldest first.
+    public var images: [UInt64]
+    /// The oldest sequence of which a view is answered; 1 when everything is kept.
+    public var historyFrom: UInt64
+    /// How much superseded history is kept.
+    public var retention: Retention
+    /// Sequences at which views are open, which pin what they need.
+    public var pins: [UInt64]
+    /// Damage that is on record.
+    public var damage: [Damage]
+    /// Bytes of memory for index and caches, the hot cache apart.
+    public var memoryBytes: Int
+    /// Bytes of memory for values that were read lately.
+    public var cacheBytes: Int
+    /// How many reads of values were answered from that.
+    public var cacheHits: UInt64
+    /// How many were not.
+    public var cacheMisses: UInt64
+    /// Whether writing is refused until the store is reopened, since an outcome is unknown.
+    public var isPoisoned: Bool
+    /// The error with which work in the background ended last; nil when all is well.
+    public var backgroundError: TidemarkError?
+  }
+
+  /// What there is to say of the store now.
+  /// - Throws: `closed`, `inputOutput`.
+  public var status: Status {
+    get throws(TidemarkError) {
+      Status(try engine.status(), backgroundError: background?.lastError)
+    }
+  }
+}

@@ -1,0 +1,90 @@
+public import TidemarkEngine
+
+/// What a compaction has done, or, when only asked, would do.
+public struct CompactionSummary: Sendable, Hashable {
+  /// Files of the log before and after.
+  public var segmentsBefore: Int
+  public var segmentsAfter: Int
+  /// Bytes of the log before and after.
+  public var bytesBefore: Int
+  public var bytesAfter: Int
+  /// Superseded entries that went, deletes among them.
+  public var droppedEntries: Int
+  /// Deletes that went.
+  public var droppedTombstones: Int
+  /// The oldest sequence of which a view is answered from now on.
+  public var historyFrom: UInt64
+
+  init(_ report: CompactionReport) {
+    segmentsBefore = report.segmentsBefore
+    segmentsAfter = report.segmentsAfter
+    bytesBefore = report.bytesBefore
+    bytesAfter = report.bytesAfter
+    droppedEntries = report.droppedEntries
+    droppedTombstones = report.droppedTombstones
+    historyFrom = report.historyFrom
+  }
+}
+
+extension Store.Blocking {
+  /// Writes an index image of everything committed so far, so that the next opening need not
+  /// read the log.
+  public func snapshot() throws(TidemarkError) { try store.engine.writeImage() }
+
+  /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:)``.
+  @discardableResult
+  public func compact(
+    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false
+  ) throws(TidemarkError) -> CompactionSummary {
+    CompactionSummary(
+      try store.engine.compact(
+        CompactionOptions(dropHistory: dropHistory, dense: dense, dryRun: dryRun)))
+  }
+
+  /// Takes up what a writer in another process has done since; for a store that is open
+  /// read-only, else nothing.
+  public func refresh() throws(TidemarkError) { try store.engine.refresh() }
+}
+
+extension Store {
+  /// Makes everything that was written so far durable.
+  public func flush() async throws(TidemarkError) {
+    try await offPool("tidemark-flush") { (store) throws(TidemarkError) in try store.flush() }
+  }
+
+  /// Writes an index image of everything committed so far, so that the next opening need not
+  /// read the log. Reads and writes go on meanwhile.
+  public func snapshot() async throws(TidemarkError) {
+    try await offPool("tidemark-image") { (store) throws(TidemarkError) in try store.snapshot() }
+  }
+
+  /// Rewrites the log: drops what the retention does not keep, merges small files, sorts and
+  /// recompresses. Reads and writes go on meanwhile; what open views need stays.
+  /// - Parameters:
+  ///   - dropHistory: drops all superseded history, whatever the retention; for this run.
+  ///   - dense: packs for least space; single reads get slower.
+  ///   - dryRun: changes nothing and says what would go.
+  @discardableResult
+  public func compact(
+    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false
+  ) async throws(TidemarkError) -> CompactionSummary {
+    try await offPool("tidemark-pack") { (store) throws(TidemarkError) in
+      try store.compact(dropHistory: dropHistory, dense: dense, dryRun: dryRun)
+    }
+  }
+
+  /// Takes up what a writer in another process has done since; for a store that is open
+  /// read-only, else nothing. Views that are open keep what they show.
+  public func refresh() async throws(TidemarkError) {
+    try await offPool("tidemark-read") { (store) throws(TidemarkError) in try store.refresh() }
+  }
+
+  /// Runs the synchronous form on a thread of its own, or, where threads are not wanted, here.
+  func offPool<R: Sendable>(
+    _ name: String, _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
+  ) async throws(TidemarkError) -> R {
+    let blocking = blocking
+    guard usesThreads else { return try body(blocking) }
+    return try await onOwnThread(name) { () throws(TidemarkError) in try body(blocking) }
+  }
+}

@@ -1,0 +1,70 @@
+internal import TidemarkEngine
+
+extension Store {
+  /// What leads back from the newest state to an older one, on condition that the keys stay as
+  /// they are until it is committed.
+  func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
+    let (before, now) = (try engine.view(at: sequence), try engine.view())
+    var batch = WriteBatch()
+    for key in try keysChanged(after: sequence, through: now.sequence) {
+      let old = try engine.entry(forKey: key.rawSpan, in: before)
+      let new = try engine.entry(forKey: key.rawSpan, in: now)
+      guard old != nil || new != nil else { continue }
+      let condition = new.map { WriteCondition.sequence($0.sequence) } ?? .absent
+      do {
+        if let old {
+          try putBack(old, key: key, if: condition, into: &batch)
+        } else {
+          try batch.delete(key, if: condition)
+        }
+      } catch  where error.code == .limitExceeded {
+        throw TidemarkError(
+          .limitExceeded,
+          "more was written since sequence \(sequence) than one batch can undo; "
+            + "take a later sequence, or write the older state back in parts",
+          cause: error)
+      }
+    }
+    return batch
+  }
+
+  private func putBack(
+    _ old: LogEntry, key: [UInt8], if condition: WriteCondition, into batch: inout WriteBatch
+  ) throws(TidemarkError) {
+    let info = try engine.info(old)
+    try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+      try batch.putBack(key: key, value, info: info, if: condition)
+    }
+  }
+
+  /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
+  /// are, since a newer entry may carry others.
+  func clearBatch(_ query: Query) throws(TidemarkError) -> WriteBatch {
+    var batch = WriteBatch()
+    var walk = try RowWalk(source, query)
+    while let row = try walk.nextRow() {
+      do {
+        try batch.delete(
+          row.key, if: query.labels.isEmpty ? nil : .sequence(row.sequence))
+      } catch  where error.code == .limitExceeded {
+        throw TidemarkError(
+          .limitExceeded, "more keys than one batch can delete; clear by longer prefixes",
+          cause: error)
+      }
+    }
+    return batch
+  }
+}
+
+extension WriteBatch {
+  /// Adds a put of an older version with all that it carried.
+  mutating func putBack(
+    key: [UInt8], _ value: RawSpan, info: EntryInfo, if condition: WriteCondition
+  ) throws(TidemarkError) {
+    let attributes = info.attributes
+    let options = PutOptions(
+      time: attributes.time, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
+      storageClass: StorageClass(attributes.entryClass))
+    try put(key, value, labels: info.labels.map { Label($0) }, options: options, if: condition)
+  }
+}

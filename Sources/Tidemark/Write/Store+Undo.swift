@@ -1,0 +1,107 @@
+public import TidemarkEngine
+
+extension Store {
+  /// How often undo and clear begin anew when somebody else writes in between.
+  static let rewriteAttempts = 16
+
+  /// Brings the state at a sequence back, by new entries: keys that came since are deleted, those
+  /// that were changed or deleted get their old value, labels and metadata. The history stays,
+  /// so that an undo can be undone.
+  ///
+  /// It is one atomic batch. It demands that nobody else writes the keys meanwhile and begins
+  /// anew if somebody does.
+  /// - Parameters:
+  ///   - sequence: the state to come back to.
+  ///   - durability: when to return; nil for the store's.
+  /// - Throws: `historyGone` when that state is no longer kept; `limitExceeded` when there is
+  ///   more to undo than one batch can hold; `conflict` when others write all the time.
+  @discardableResult
+  public func undo(
+    since sequence: UInt64, durability: Durability? = nil
+  ) async throws -> Receipt {
+    try Task.checkCancellation()
+    let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
+      try blocking.store.undoBatch(since: sequence)
+    }
+    return try await retryingConflicts(batch, durability) { (store) throws(TidemarkError) in
+      try store.undoBatch(since: sequence)
+    }
+  }
+
+  /// Deletes every key with a prefix and labels, as one atomic batch of deletes.
+  /// - Parameters:
+  ///   - prefix: only keys that begin with this.
+  ///   - labels: only entries with these labels.
+  ///   - durability: when to return; nil for the store's.
+  /// - Returns: how many keys were deleted.
+  /// - Throws: `limitExceeded` when there are more than one batch can hold; `conflict` when
+  ///   others write those keys all the time.
+  @discardableResult
+  public func clear(
+    prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
+  ) async throws -> Int {
+    try Task.checkCancellation()
+    let query = Query(prefix: prefix, labels: labels)
+    let batch = try await offPool("tidemark-clear") { (blocking) throws(TidemarkError) in
+      try blocking.store.clearBatch(query)
+    }
+    return try await retryingConflicts(batch, durability) { (store) throws(TidemarkError) in
+      try store.clearBatch(query)
+    }.sequences.count
+  }
+
+  /// Commits a batch that depends on what was read for it; reads again when that has changed.
+  private func retryingConflicts(
+    _ first: WriteBatch, _ durability: Durability?,
+    _ make: @escaping @Sendable (Store) throws(TidemarkError) -> WriteBatch
+  ) async throws -> Receipt {
+    var batch = first
+    var attempt = 1
+    while true {
+      do { return try await commit(batch, durability) } catch let error as TidemarkError {
+        guard error.code == .conflict, attempt < Self.rewriteAttempts else { throw error }
+      }
+      attempt += 1
+      batch = try await offPool("tidemark-retry") { (blocking) throws(TidemarkError) in
+        try make(blocking.store)
+      }
+    }
+  }
+}
+
+extension Store.Blocking {
+  /// Brings the state at a sequence back; see ``Store/undo(since:durability:)``.
+  @discardableResult
+  public func undo(
+    since sequence: UInt64, durability: Durability? = nil
+  ) throws(TidemarkError) -> Receipt {
+    try retryingConflicts(durability) { () throws(TidemarkError) in
+      try store.undoBatch(since: sequence)
+    }
+  }
+
+  /// Deletes every key with a prefix and labels; see ``Store/clear(prefix:labels:durability:)``.
+  /// - Returns: how many keys were deleted.
+  @discardableResult
+  public func clear(
+    prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
+  ) throws(TidemarkError) -> Int {
+    let query = Query(prefix: prefix, labels: labels)
+    return try retryingConflicts(durability) { () throws(TidemarkError) in
+      try store.clearBatch(query)
+    }.sequences.count
+  }
+
+  private func retryingConflicts(
+    _ durability: Durability?, _ make: () throws(TidemarkError) -> WriteBatch
+  ) throws(TidemarkError) -> Receipt {
+    var attempt = 1
+    while true {
+      let batch = try make()
+      do { return try store.commitBlocking(batch, durability) } catch {
+        guard error.code == .conflict, attempt < Store.rewriteAttempts else { throw error }
+      }
+      attempt += 1
+    }
+  }
+}
