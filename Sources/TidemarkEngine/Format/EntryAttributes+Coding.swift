@@ -50,7 +50,7 @@ extension EntryAttributes {
       writer.raw(hash)
       return
     }
-    writer.varint(hash.count / 2 << 1 | 1)
+    writer.varint((hash.count / 2) << 1 | 1)
     for i in stride(from: 0, to: digits.count, by: 2) {
       writer.u8(digits[i] << 4 | digits[i + 1])
     }

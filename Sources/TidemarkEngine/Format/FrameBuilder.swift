@@ -157,7 +157,8 @@ package struct FrameBuilder: Sendable {
   /// longer than a block; then it has a run of blocks of its own.
   private mutating func place(_ value: RawSpan?) {
     let length = value?.byteCount ?? 0
-    if openBlock > 0, openBlock + length > blockTarget { closeBlock() }
+    // An empty value stays behind the last one, as `LocatorTable.places` works it out.
+    if length > 0, openBlock > 0, openBlock + length > blockTarget { closeBlock() }
     places.append(
       ValuePlace(block: UInt32(blockLengths.count), position: UInt16(truncatingIfNeeded: openBlock))
     )

@@ -99,6 +99,7 @@ package struct LocatorTable: Sendable {
       guard length > 0 else { continue }
       guard block < blocks.count else { throw FormatError("more values than blocks") }
       position += length
+      let first = block
       while position > blocks[block].rawLength {
         guard places[places.count - 1].position == 0 else {
           throw FormatError("a value crosses its block")
@@ -107,6 +108,13 @@ package struct LocatorTable: Sendable {
         block += 1
         guard block < blocks.count else { throw FormatError("more values than blocks") }
       }
+      guard block > first else { continue }
+      // A run of blocks belongs to one value; whatever follows begins in the next block.
+      guard position == blocks[block].rawLength else {
+        throw FormatError("a value does not fill its blocks")
+      }
+      block += 1
+      position = 0
     }
     let last = position > 0 && block < blocks.count ? block + 1 : block
     guard last == blocks.count, position == 0 || position == blocks[block].rawLength else {

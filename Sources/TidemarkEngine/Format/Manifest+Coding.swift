@@ -2,6 +2,11 @@ extension Manifest {
   private static let headerBytes = 40
   private static let minimumBytes = 16 << 10
 
+  /// How long a file with this many bytes of fields is.
+  package static func storedBytes(_ length: Int) -> Int {
+    max(minimumBytes, (length + 4095) & ~4095)
+  }
+
   /// The file's bytes.
   package func encoded() -> [UInt8] {
     var writer = ByteWriter(capacity: 512 + segments.count * 64)
@@ -42,7 +47,7 @@ extension Manifest {
     for record in damage { record.encode(into: &writer) }
     writer.patch(u64: UInt64(writer.count), at: 24)
     // Space is taken in steps, so that a full disk rarely stands in the way of an update.
-    writer.zeros(max(Self.minimumBytes, (writer.count + 4095) & ~4095) - writer.count)
+    writer.zeros(Self.storedBytes(writer.count) - writer.count)
     writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: 32)
     return writer.bytes
   }

@@ -54,8 +54,7 @@ package enum SegmentReader {
       guard try file.length() == length else {
         throw LogReadError.format(FormatError("segment has another length than it was sealed with"))
       }
-      let bytes = try file.read(size, at: length - size)
-      return try SegmentFooter(decoding: bytes.rawSpan, salt: salt)
+      return try self.footer(file, sealedLength: length, salt: salt)
     } catch let error as FormatError {
       throw .format(error)
     } catch let error as FileSystemError {
@@ -64,6 +63,21 @@ package enum SegmentReader {
       throw error
     } catch {
       throw .format(FormatError("footer cannot be read"))
+    }
+  }
+
+  /// The footer of a segment that was sealed with a length, whatever length it has now.
+  package static func footer(
+    _ file: any File, sealedLength length: Int, salt: UInt32
+  ) throws(LogReadError) -> SegmentFooter {
+    let size = FormatConstants.segmentFooterBytes
+    guard length >= FormatConstants.segmentHeaderBytes + size else {
+      throw .format(FormatError("segment is too short to be sealed"))
+    }
+    let bytes: [UInt8]
+    do { bytes = try file.read(size, at: length - size) } catch { throw .system(error) }
+    do { return try SegmentFooter(decoding: bytes.rawSpan, salt: salt) } catch {
+      throw .format(error)
     }
   }
 

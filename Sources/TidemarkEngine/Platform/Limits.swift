@@ -83,6 +83,12 @@ package enum Limits {
   package static let segments = 65_536
   /// Index images listed in MANIFEST.
   package static let images = 8
+  /// Findings that a verification reports of one segment.
+  package static let verifyFindings = 1_000
+  /// How often a verification begins again with what a running writer has changed.
+  package static let verifyAttempts = 4
+  /// Keys without a slot that a comparison of image and log keeps in mind.
+  package static let verifyAbsentKeys = 4 << 20
   /// Damage records in MANIFEST.
   package static let damageRecords = 1_024
   /// Largest MANIFEST that is read.

@@ -1,0 +1,122 @@
+/// Checks an index image: its own checksums, and what it says against the log.
+struct ImageVerifier {
+  private let row: Manifest.Image
+  private let manifest: Manifest
+  private let path: String
+  private let fileSystem: any FileSystem
+  private let contexts: ZstdContexts
+
+  init(
+    _ row: Manifest.Image, manifest: Manifest, path: String, fileSystem: any FileSystem,
+    contexts: ZstdContexts
+  ) {
+    self.row = row
+    self.manifest = manifest
+    self.path = path
+    self.fileSystem = fileSystem
+    self.contexts = contexts
+  }
+
+  private var fileName: String { StoreLayout.indexDirectory + "/" + row.fileName }
+
+  /// What is wrong with the image.
+  /// - Parameter comparing: whether to compare it with the heads of the log, entry by entry.
+  func findings(comparing: Bool) throws(TidemarkError) -> [VerifyFinding] {
+    let file: any File
+    do {
+      file = TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
+    } catch {
+      guard error.number == ErrorNumber.noEntry else {
+        throw TidemarkError(error, while: "verifying the index")
+      }
+      return [finding(0, "an index image is missing")]
+    }
+    let image: Image
+    do throws(IndexError) {
+      image = try Image(file: file)
+      guard image.header.storeID == manifest.storeID, image.header.imageID == row.id,
+        image.header.sequence == row.sequence, image.header.seed == manifest.hashSeed
+      else { return [finding(0, "the index image is that of another store or sequence")] }
+    } catch {
+      file.close()
+      return [try describe(error)]
+    }
+    var found: [VerifyFinding] = []
+    var chunk = 0
+    while chunk < image.chunkCount {
+      do throws(IndexError) { try image.checkChunk(chunk) } catch {
+        found.append(try describe(error))
+      }
+      chunk += 1
+    }
+    guard found.isEmpty, comparing else { return found }
+    do throws(IndexError) {
+      var comparison = ImageComparison(image, manifest: manifest)
+      try compare(&comparison)
+      return comparison.problem.map { [finding(0, $0)] } ?? []
+    } catch {
+      return [try describe(error)]
+    }
+  }
+
+  /// Shows all heads up to the image's sequence to the comparison.
+  private func compare(_ comparison: inout ImageComparison) throws(IndexError) {
+    let caches = LogCaches(blockBytes: 0, frontBytes: 0)
+    for segmentRow in manifest.segments where segmentRow.firstSequence <= row.sequence {
+      guard segmentRow.state == .sealed else {
+        comparison.isPartial = true
+        continue
+      }
+      let segment = Segment(
+        segmentRow, storeID: manifest.storeID, storePath: path, fileSystem: fileSystem,
+        contexts: contexts)
+      // The segment was found whole just before; if compaction took it away since, there is
+      // nothing left to compare with.
+      guard let frames = try? segment.frames() else {
+        comparison.isPartial = true
+        return
+      }
+      for frame in frames {
+        guard let front = try? segment.front(frame, caches: caches) else {
+          comparison.isPartial = true
+          return
+        }
+        try comparison.take(front)
+      }
+    }
+    comparison.finish()
+  }
+
+  private func finding(_ offset: Int, _ message: String) -> VerifyFinding {
+    VerifyFinding(
+      file: fileName, offset: offset, message: message, remedy: VerifyRemedy.rebuild(path),
+      isDamageToAcknowledged: false)
+  }
+
+  private func describe(_ error: IndexError) throws(TidemarkError) -> VerifyFinding {
+    switch error {
+    case .imageDamaged(let chunk):
+      finding(ImageLayout.fileOffset(ofChunk: chunk), "the index image is damaged")
+    case .imageInvalid(let reason): finding(0, "the index image is damaged: \(reason.reason)")
+    case .fileSystem(let error): throw TidemarkError(error, while: "verifying the index")
+    case .limitExceeded: finding(0, "the index image is too large")
+    }
+  }
+}
+
+extension Image {
+  /// How many chunks the file has.
+  var chunkCount: Int {
+    (header.dataBytes + ImageLayout.chunkBytes - 1) >> ImageLayout.chunkShift
+  }
+
+  /// Reads and checks a chunk, without keeping it.
+  func checkChunk(_ chunk: Int) throws(IndexError) {
+    let count = min(
+      ImageLayout.chunkBytes, header.dataBytes - chunk << ImageLayout.chunkShift)
+    var bytes = [UInt8](repeating: 0, count: count)
+    try bytes.withMutableRawSpan { (span) throws(IndexError) in
+      try copyChunk(chunk, into: &span)
+    }
+  }
+}

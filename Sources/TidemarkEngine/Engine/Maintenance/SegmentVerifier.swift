@@ -1,0 +1,203 @@
+/// Checks every byte of one segment.
+struct SegmentVerifier {
+  let row: Manifest.Segment
+  let storeID: [UInt8]
+  /// The store's directory.
+  let path: String
+  let fileSystem: any FileSystem
+  let contexts: ZstdContexts
+  /// Whether to decompress values, too.
+  let decodes: Bool
+  /// Whether the machine runs since before the last writer opened the store.
+  let sameBoot: Bool
+
+  var findings: [VerifyFinding] = []
+  var entries = 0
+  var bytes = 0
+  /// The highest sequence found in it.
+  var lastSequence: UInt64
+
+  init(
+    _ row: Manifest.Segment, manifest: Manifest, path: String, fileSystem: any FileSystem,
+    contexts: ZstdContexts, decodes: Bool, sameBoot: Bool
+  ) {
+    self.row = row
+    storeID = manifest.storeID
+    self.path = path
+    self.fileSystem = fileSystem
+    self.contexts = contexts
+    self.decodes = decodes
+    self.sameBoot = sameBoot
+    lastSequence = row.state == .sealed ? row.lastSequence : row.firstSequence - 1
+  }
+
+  var fileName: String { StoreLayout.logDirectory + "/" + row.fileName }
+  /// The sequences that the segment covers, for findings about the whole of it.
+  var range: ClosedRange<UInt64> { row.firstSequence...max(row.firstSequence, row.lastSequence) }
+
+  /// Notes that something is wrong.
+  mutating func report(
+    _ offset: Int, _ message: String, length: Int = 0, sequences: ClosedRange<UInt64>? = nil
+  ) {
+    guard findings.count < Limits.verifyFindings else { return }
+    findings.append(
+      VerifyFinding(
+        file: fileName, offset: offset, length: length, sequences: sequences ?? range,
+        message: message, remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true,
+        segmentID: row.id))
+  }
+
+  /// Reads and checks the whole segment.
+  mutating func run() throws(TidemarkError) {
+    do {
+      guard let file = try openFile() else {
+        report(0, "a file of the log is missing")
+        return
+      }
+      defer { file.close() }
+      bytes = try file.length()
+      try check(file)
+      for page in file.unreadablePages { report(page, "the disk cannot read this page") }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "verifying the log")
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "the log cannot be verified", cause: error)
+    }
+    findings.sort { $0.offset < $1.offset }
+  }
+
+  private func openFile() throws(FileSystemError) -> TolerantFile? {
+    do {
+      return TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
+    } catch {
+      if error.number == ErrorNumber.noEntry { return nil }
+      throw error
+    }
+  }
+
+  private mutating func check(_ file: TolerantFile) throws {
+    let header = try checkHeader(file)
+    var codecs = FrameCodecs(contexts: contexts)
+    if let header, header.dictionary != nil {
+      guard let withDictionary = try checkDictionary(file, header) else { return }
+      codecs = withDictionary
+    }
+    if row.state == .active {
+      try checkActive(file)
+    } else {
+      try checkSealed(
+        file, codecs: codecs,
+        firstFrame: header?.firstFrame ?? FormatConstants.segmentHeaderBytes)
+    }
+  }
+
+  // MARK: Header
+
+  /// Checks both pages of the header.
+  /// - Returns: the header; nil when neither page is whole.
+  private mutating func checkHeader(_ file: TolerantFile) throws -> SegmentHeader? {
+    let size = FormatConstants.segmentHeaderPageBytes
+    var best: SegmentHeader?
+    for copy in 0..<2 {
+      let page = try file.read(size, at: copy * size)
+      do {
+        let header = try SegmentHeader(decodingPage: page.rawSpan)
+        guard header.storeID == storeID, header.segmentID == row.id, header.salt == row.salt,
+          header.baseSequence == row.firstSequence, header.kind == row.kind,
+          best == nil || best == header
+        else {
+          report(copy * size, "header of another segment", length: size)
+          continue
+        }
+        best = header
+      } catch {
+        if error.isNewer {
+          throw TidemarkError(
+            .formatTooNew, "the log was written by a later version: \(error.reason)",
+            file: fileName, offset: copy * size, cause: error)
+        }
+        report(copy * size, "\(error.reason), copy \(copy + 1) of 2", length: size)
+      }
+    }
+    return best
+  }
+
+  /// Checks both copies of the dictionary and the zeros around them.
+  /// - Returns: nil when neither copy is whole: then nothing can be decoded.
+  private mutating func checkDictionary(
+    _ file: TolerantFile, _ header: SegmentHeader
+  ) throws -> FrameCodecs? {
+    guard let dictionary = header.dictionary else { return nil }
+    var loaded: ZstdDictionary?
+    var end = FormatConstants.segmentHeaderBytes
+    for (copy, offset) in dictionary.offsets.enumerated() {
+      try checkZeros(file, end..<offset)
+      let bytes = try file.read(dictionary.length, at: offset)
+      end = offset + dictionary.length
+      guard bytes.count == dictionary.length, XXH64.hash(bytes.rawSpan) == dictionary.checksum
+      else {
+        report(
+          offset, "dictionary does not match its checksum, copy \(copy + 1) of 2",
+          length: dictionary.length)
+        continue
+      }
+      if loaded == nil { loaded = try? ZstdDictionary(bytes) }
+    }
+    try checkZeros(file, end..<header.firstFrame)
+    return loaded.map { FrameCodecs(contexts: contexts, dictionary: $0) }
+  }
+
+  private mutating func checkZeros(_ file: TolerantFile, _ range: Range<Int>) throws {
+    guard !range.isEmpty else { return }
+    let bytes = try file.read(range.count, at: range.lowerBound)
+    guard bytes.count < range.count || !bytes.rawSpan.isZero else { return }
+    report(range.lowerBound, "bytes where nothing should stand", length: range.count)
+  }
+
+  // MARK: The segment that was open for appending
+
+  /// A torn tail is no finding: nothing in it was acknowledged.
+  private mutating func checkActive(_ file: TolerantFile) throws {
+    let recovery = try TailRecovery(
+      row: row, file: file, contexts: contexts, sameBoot: sameBoot)
+    let codecs = FrameCodecs(contexts: contexts)
+    let scan = FrameScan(
+      try WindowReader(file), salt: row.salt, codecs: codecs,
+      from: FormatConstants.segmentHeaderBytes)
+    var failure: FileSystemError?
+    var found = findings
+    let outcome = recovery.run { (fronts) throws(Never) in
+      guard decodes, failure == nil else { return }
+      for front in fronts {
+        do throws(FileSystemError) {
+          try Self.decode(front, scan, codecs, self, &found)
+        } catch { failure = error }
+      }
+    }
+    findings = found
+    if let failure { throw failure }
+    let tail = try outcome.get()
+    entries += tail.entryCount
+    lastSequence = max(lastSequence, tail.lastSequence)
+    guard case .damage(let damage) = tail.remainder else { return }
+    report(
+      damage.offset, "damage to acknowledged data: \(damage.reason.reason)",
+      length: (damage.nextFrame ?? damage.offset) - damage.offset,
+      sequences: damage.firstSequence...max(damage.firstSequence, damage.lastSequence))
+  }
+
+  /// Decompresses the blocks of a frame whose checksums are right already.
+  private static func decode(
+    _ front: DecodedFront, _ scan: FrameScan, _ codecs: FrameCodecs, _ verifier: SegmentVerifier,
+    _ found: inout [VerifyFinding]
+  ) throws(FileSystemError) {
+    var reporter = verifier
+    reporter.findings = []
+    _ = try scan.checkBlocks(of: front, codecs: codecs, decodes: true) { _, offset, reason in
+      reporter.report(offset, reason.reason, sequences: front.sequences)
+    }
+    found.append(contentsOf: reporter.findings)
+  }
+}

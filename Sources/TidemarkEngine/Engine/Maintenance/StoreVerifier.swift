@@ -1,0 +1,192 @@
+/// Reads a store whole and says what is wrong with it.
+///
+/// It takes no lock and writes nothing while it looks; a store that is being written meanwhile
+/// is looked at again where it has changed. Damage to acknowledged data is then recorded in
+/// MANIFEST, under the store's lock, so that it is not written over: the only write.
+package struct StoreVerifier {
+  private let path: String
+  private let environment: EngineEnvironment
+  private let records: Bool
+  private let contexts = ZstdContexts()
+  private var report = VerifyReport()
+
+  /// Verifies a store.
+  /// - Parameters:
+  ///   - path: its directory.
+  ///   - environment: the disk that it is on.
+  ///   - records: whether to decompress values and to compare the newest index image with the
+  ///     log, too; checksums are checked in any case.
+  /// - Throws: `storeMissing` and `notAStore`, `formatTooNew`, and what the system refuses;
+  ///   damage is reported, not thrown.
+  package static func verify(
+    _ path: String, environment: EngineEnvironment = .system, records: Bool = true
+  ) throws(TidemarkError) -> VerifyReport {
+    var verifier = StoreVerifier(path: path, environment: environment, records: records)
+    return try verifier.run()
+  }
+
+  private init(path: String, environment: EngineEnvironment, records: Bool) {
+    self.path = path
+    self.environment = environment
+    self.records = records
+  }
+
+  private var fileSystem: any FileSystem { environment.fileSystem }
+
+  private mutating func run() throws(TidemarkError) -> VerifyReport {
+    do throws(TidemarkError) {
+      try StoreDirectory.check(path, fileSystem, creates: false)
+    } catch {
+      // Lost copies of MANIFEST are a finding here.
+      guard error.code == .damaged else { throw error }
+    }
+    let first = try readManifest()
+    guard let manifest = first.manifest else {
+      report.findings = first.findings
+      return report
+    }
+    report.findings = first.findings
+    let (checked, results) = try checkSegments(manifest)
+    for result in results {
+      report.findings.append(contentsOf: result.findings)
+      report.entries += result.entries
+      report.bytes += result.bytes
+      report.lastSequence = max(report.lastSequence, result.lastSequence)
+    }
+    report.segments = results.count
+    report.lastSequence = max(report.lastSequence, checked.lastSequence)
+    try checkImages(checked)
+    try checkUnlisted(checked)
+    try finish(checked)
+    return report
+  }
+
+  /// Reads MANIFEST; an update by a running writer may be met halfway, so bad copies are looked
+  /// at again.
+  private func readManifest() throws(TidemarkError) -> ManifestVerifier {
+    var found = try ManifestVerifier(path, fileSystem)
+    for _ in 0..<2 where !found.findings.isEmpty { found = try ManifestVerifier(path, fileSystem) }
+    if found.isMissing, try !hasLog() {
+      throw TidemarkError(
+        .notAStore, "there is no store at \(path); import into it or create it first")
+    }
+    return found
+  }
+
+  private func hasLog() throws(TidemarkError) -> Bool {
+    do {
+      let directory = path + "/" + StoreLayout.logDirectory
+      guard try fileSystem.kind(directory) == .directory else { return false }
+      return try !fileSystem.list(directory).isEmpty
+    } catch { throw TidemarkError(error, while: "looking into the store") }
+  }
+
+  // MARK: Segments
+
+  private func checkSegments(
+    _ manifest: Manifest
+  ) throws(TidemarkError) -> (Manifest, [SegmentVerifier]) {
+    let boot: [UInt8]
+    do { boot = try fileSystem.bootIdentifier() } catch {
+      throw TidemarkError(error, while: "verifying the log")
+    }
+    var manifest = manifest
+    var results: [UInt64: SegmentVerifier] = [:]
+    for attempt in 0..<Limits.verifyAttempts {
+      for row in manifest.segments where results[row.id]?.row != row {
+        results[row.id] = try check(row, manifest, boot: boot)
+      }
+      let isClean = manifest.segments.allSatisfy { results[$0.id]?.findings.isEmpty ?? true }
+      if isClean || attempt == Limits.verifyAttempts - 1 { break }
+      // A writer may have replaced, sealed or extended what was just looked at.
+      guard let newer = try readManifest().manifest, newer.segments != manifest.segments else {
+        break
+      }
+      manifest = newer
+    }
+    return (manifest, manifest.segments.compactMap { results[$0.id] })
+  }
+
+  private func check(
+    _ row: Manifest.Segment, _ manifest: Manifest, boot: [UInt8]
+  ) throws(TidemarkError) -> SegmentVerifier {
+    let fresh = SegmentVerifier(
+      row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
+      decodes: records, sameBoot: manifest.bootID == boot)
+    var result = fresh
+    try result.run()
+    guard row.state == .active, !result.findings.isEmpty else { return result }
+    // A frame that was just being written is whole at the second look, or is found elsewhere.
+    var second = fresh
+    try second.run()
+    let places = Set(second.findings.map(\.offset))
+    result.findings.removeAll { !places.contains($0.offset) }
+    return result
+  }
+
+  // MARK: Everything else
+
+  private mutating func checkImages(_ manifest: Manifest) throws(TidemarkError) {
+    let hasDamage = report.findings.contains { $0.isDamageToAcknowledged }
+    for row in manifest.images {
+      let verifier = ImageVerifier(
+        row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts)
+      // What a damaged log says of an image is worth nothing.
+      let compares = records && !hasDamage && row.id == manifest.images.last?.id
+      report.findings.append(contentsOf: try verifier.findings(comparing: compares))
+      report.bytes += row.length
+      report.images += 1
+    }
+  }
+
+  /// Looks at files that MANIFEST does not list. What an interrupted compaction or image left
+  /// is no finding; entries beyond the end of the log are.
+  private mutating func checkUnlisted(_ manifest: Manifest) throws(TidemarkError) {
+    let leftovers = LogLeftovers(path: path, fileSystem: fileSystem, contexts: contexts)
+    do throws(FileSystemError) {
+      for file in try leftovers.unlisted(manifest) {
+        guard let sequence = try leftovers.firstSequence(in: file, manifest, after: report.lastSequence)
+        else {
+          report.leftovers.append(file)
+          continue
+        }
+        report.findings.append(
+          VerifyFinding(
+            file: file, offset: 0, sequences: sequence...sequence,
+            message: "a file that MANIFEST does not list holds entries beyond the end of the log",
+            remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true))
+      }
+    } catch {
+      throw TidemarkError(error, while: "looking into the store")
+    }
+  }
+
+  private mutating func finish(_ manifest: Manifest) throws(TidemarkError) {
+    report.holes = manifest.damage.filter { $0.state == .accepted }
+      .map { $0.firstSequence...max($0.firstSequence, $0.lastSequence) }
+    let damage = report.findings.filter { $0.isDamageToAcknowledged }
+    if damage.isEmpty {
+      reportSettledDamage(manifest)
+    } else {
+      report.isRecorded = try DamageRecorder(path: path, environment: environment).record(damage)
+    }
+  }
+
+  /// What is on record and cannot be found any more still keeps the store from being written.
+  private mutating func reportSettledDamage(_ manifest: Manifest) {
+    for record in manifest.damage where record.state == .found {
+      report.isRecorded = true
+      let row = manifest.segments.first { $0.id == record.segmentID }
+      let name = row?.fileName ?? ""
+      report.findings.append(
+        VerifyFinding(
+          file: StoreLayout.logDirectory + "/" + name, offset: record.offset,
+          length: record.length,
+          sequences: record.firstSequence...max(record.firstSequence, record.lastSequence),
+          message: "damage is on record that this look did not find: "
+            + String(decoding: record.reason, as: UTF8.self),
+          remedy: VerifyRemedy.repair(path), isDamageToAcknowledged: true,
+          segmentID: record.segmentID))
+    }
+  }
+}
