@@ -47,6 +47,12 @@ extension Label: BytesConvertible {
 public struct LabelCount: Sendable, Hashable {
   /// The label.
   public var label: Label
-  /// How many keys carry it now.
+  /// How many keys carry it.
   public var count: Int
+
+  /// A label with how many keys carry it.
+  public init(label: Label, count: Int) {
+    self.label = label
+    self.count = count
+  }
 }

@@ -1,0 +1,62 @@
+import Testing
+import Tidemark
+
+@Suite("Pages")
+struct PageTests {
+  let store: Store
+
+  init() throws {
+    store = try Machine().open()
+    for i in 0..<25 {
+      try store.blocking.put(
+        "key/\((i * 7) % 25 + 10)", "\(i)", labels: i.isMultiple(of: 2) ? ["even"] : [],
+        options: PutOptions(time: Timestamp(seconds: Int64(i % 5))))
+    }
+  }
+
+  /// All pages of a query, their cursors gone through text.
+  private func paged(_ query: Query, limit: Int) throws -> [String] {
+    var keys: [String] = []
+    var page = try store.page(query, limit: limit)
+    while true {
+      #expect(page.entries.count <= limit)
+      keys += page.entries.map(\.key.text)
+      guard let next = page.next else { return keys }
+      let cursor = try #require(PageCursor(next.description))
+      #expect(cursor == next)
+      page = try store.page(query, limit: limit, after: cursor)
+    }
+  }
+
+  @Test(
+    "pages together are the whole query, in every order and direction",
+    arguments: [Query.Order.key, .sequence, .time], [false, true])
+  func whole(_ order: Query.Order, _ descending: Bool) throws {
+    let query = Query(prefix: "key/", order: order, descending: descending)
+    let all = try store.found(query)
+    #expect(all.count == 25)
+    for limit in [1, 4, 5, 25, 100] { #expect(try paged(query, limit: limit) == all) }
+    let labelled = Query(labels: .all("even"), order: order, descending: descending)
+    #expect(try paged(labelled, limit: 3) == store.found(labelled))
+  }
+
+  @Test("a cursor stays good when its key is deleted")
+  func deletedKey() throws {
+    let page = try store.page(limit: 3)
+    try store.blocking.delete(try #require(page.entries.last).key)
+    let next = try store.page(limit: 3, after: page.next)
+    #expect(next.entries.map(\.key.text) == ["key/13", "key/14", "key/15"])
+  }
+
+  @Test("a cursor of another order and a page of nothing are refused")
+  func wrong() throws {
+    let page = try store.page(Query(order: .time), limit: 3)
+    #expect(code { _ = try store.page(limit: 3, after: page.next) } == .invalidArgument)
+    #expect(code { _ = try store.page(limit: 0) } == .invalidArgument)
+  }
+
+  @Test(
+    "text that is no cursor is no cursor",
+    arguments: ["", "k", "k0", "kzz", "s", "s-1", "t1.2", "t1.1000000000.2", "x1", "k6B"])
+  func badText(_ text: String) { #expect(PageCursor(text) == nil) }
+}

@@ -1,0 +1,134 @@
+import Testing
+import Tidemark
+import TidemarkTestKit
+
+@Suite("Reading single keys")
+struct ReadTests {
+  let machine = Machine()
+  let store: Store
+
+  init() throws { store = try machine.open() }
+
+  @Test("a value can be read in place")
+  func inPlace() async throws {
+    try await store.put("a", "four")
+    #expect(try store.withValue(forKey: "a") { $0.byteCount } == 4)
+    #expect(try store.withValue(forKey: "b") { $0.byteCount } == nil)
+  }
+
+  @Test("what the closure throws comes out as it is")
+  func closureError() async throws {
+    struct Stop: Error {}
+    try await store.put("a", "1")
+    #expect(throws: Stop.self) { try store.withValue(forKey: "a") { _ in throw Stop() } }
+  }
+
+  @Test("a value can be appended to bytes")
+  func append() async throws {
+    try await store.put("a", "1")
+    var bytes: [UInt8] = [9]
+    #expect(try store.appendValue(forKey: "a", to: &bytes))
+    #expect(try !store.appendValue(forKey: "b", to: &bytes))
+    #expect(bytes == [9, UInt8(ascii: "1")])
+  }
+
+  @Test("contains and count know deleted keys")
+  func presence() async throws {
+    try await store.put("a", "1")
+    try await store.put("b", "1")
+    try await store.delete("a")
+    #expect(try !store.contains("a"))
+    #expect(try store.contains("b"))
+    #expect(try !store.contains("c"))
+    #expect(try store.count() == 1)
+  }
+
+  @Test("an entry tells everything that was given and when")
+  func metadata() async throws {
+    let origin = Origin(replica: [UInt8](repeating: 7, count: 16), sequence: 99)
+    let time = Timestamp(seconds: -5, nanoseconds: 3)
+    let start = machine.clock.now()
+    try await store.put(
+      "a", "value", labels: ["x"],
+      options: PutOptions(
+        time: time, hash: [1, 2], maxAgeSeconds: 60, storageClass: .cache, origin: origin))
+    let entry = try #require(try store.entry(forKey: "a"))
+    #expect(entry.key == "a")
+    #expect(entry.value.text == "value")
+    #expect(entry.valueLength == 5)
+    #expect(entry.sequence == 1)
+    #expect(entry.kind == .put)
+    #expect(entry.labels == ["x"])
+    #expect(entry.time == time)
+    #expect(entry.hash == [1, 2])
+    #expect(entry.maxAgeSeconds == 60)
+    #expect(entry.storageClass == .cache)
+    #expect(entry.origin == origin)
+    #expect(entry.created == start)
+    #expect(entry.updated == start)
+    #expect(entry.validated == start)
+    #expect(try store.entry(forKey: "b") == nil)
+  }
+
+  @Test("created, updated and validated move as puts, touches and deletes do")
+  func times() async throws {
+    let first = machine.clock.now()
+    try await store.put("a", "1")
+    machine.clock.advance(by: .seconds(10))
+    let second = machine.clock.now()
+    try await store.put("a", "2")
+    machine.clock.advance(by: .seconds(10))
+    let third = machine.clock.now()
+    try await store.touch("a")
+    var entry = try #require(try store.entry(forKey: "a"))
+    #expect(entry.created == first)
+    #expect(entry.updated == second)
+    #expect(entry.validated == third)
+    try await store.delete("a")
+    machine.clock.advance(by: .seconds(10))
+    try await store.put("a", "3")
+    entry = try #require(try store.entry(forKey: "a"))
+    #expect(entry.created == machine.clock.now())
+  }
+
+  @Test("a history is newest first, with deletes and touches in it")
+  func history() async throws {
+    try await store.put("a", "1")
+    try await store.put("b", "x")
+    try await store.put("a", "2")
+    try await store.touch("a")
+    try await store.delete("a")
+    try await store.put("a", "3")
+    let history = try store.history(ofKey: "a")
+    #expect(history.map(\.sequence) == [6, 5, 4, 3, 1])
+    #expect(history.map(\.kind) == [.put, .delete, .touch, .put, .put])
+    #expect(history.map(\.value.text) == ["3", "", "2", "2", "1"])
+    #expect(try store.history(ofKey: "a", limit: 2).map(\.sequence) == [6, 5])
+    #expect(try store.history(ofKey: "a", values: false).allSatisfy { $0.value.isEmpty })
+    #expect(try store.history(ofKey: "never") == [])
+  }
+
+  @Test("a history of a view ends where the view does")
+  func historyOfView() async throws {
+    try await store.put("a", "1")
+    try await store.put("a", "2")
+    let view = try store.view()
+    try await store.put("a", "3")
+    #expect(try view.history(ofKey: "a").map(\.sequence) == [2, 1])
+  }
+
+  @Test("reads are right after the store was closed and opened again")
+  func reopened() async throws {
+    try await store.put("a", "1", labels: ["x"])
+    try await store.delete("a")
+    try await store.put("b", "2", labels: ["y"])
+    try await store.touch("b", hash: [5])
+    try await store.close()
+    let again = try machine.open(.write)
+    #expect(try again.state() == ["b": "2"])
+    #expect(try again.entry(forKey: "b")?.hash == [5])
+    #expect(try again.labels() == [LabelCount(label: "y", count: 1)])
+    #expect(try again.history(ofKey: "a").count == 2)
+    try await again.close()
+  }
+}
