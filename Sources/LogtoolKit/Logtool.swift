@@ -33,7 +33,7 @@ struct Logtool: ParsableCommand {
       CommandGroup(
         name: "Writing",
         subcommands: [
-          ImportCommand.self, PutCommand.self, DeleteCommand.self,  
+          ImportCommand.self, PutCommand.self, DeleteCommand.self, ReplayCommand.self,
         ]),
       CommandGroup(
         name: "Care",

@@ -92,14 +92,15 @@ struct LogFollower {
 extension Engine {
   /// The epoch that a sequence was given out in; nil when the store has none that old.
   func epoch(of sequence: UInt64) throws(TidemarkError) -> UInt64? {
-    try status().epochs.last { $0.firstSequence <= max(sequence, 1) }?.epoch
+    try bounds().epochs.last { $0.firstSequence <= max(sequence, 1) }?.epoch
   }
 
   /// The last sequence that an epoch and those before it are sure of.
   func lastSequence(before epoch: UInt64) throws(TidemarkError) -> UInt64 {
-    let epochs = try status().epochs
+    let bounds = try bounds()
+    let epochs = bounds.epochs
     guard let index = epochs.firstIndex(where: { $0.epoch == epoch }) else { return 0 }
-    let next = index + 1 < epochs.count ? epochs[index + 1].firstSequence : lastSequence + 1
-    return min(next - 1, lastSequence)
+    guard index + 1 < epochs.count else { return bounds.visible }
+    return min(epochs[index + 1].firstSequence - 1, bounds.visible)
   }
 }
