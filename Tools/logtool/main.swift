@@ -1,1 +1,3 @@
 import LogtoolKit
+
+LogtoolMain.main()

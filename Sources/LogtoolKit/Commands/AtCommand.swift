@@ -1,0 +1,49 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Looks at a moment of the past.
+struct AtCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "at",
+    abstract: "Show a key's value, or all keys, as they were at a moment.",
+    discussion: """
+      Examples:
+        logtool at S 1000                     # the keys after sequence 1000
+        logtool at S 2026-09-01 note/1        # the value of one key on that day
+        logtool at S 1d3h --label inbox --keys
+
+      A date stands for the last sequence whose entries' own times are all at or before it.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+  @OptionGroup var options: ScanOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Argument(help: "The moment: \(Moment.form).")
+  var moment: Moment
+
+  @Argument(help: "The key; all keys when it is left out.")
+  var key: String?
+
+  func run(_ console: Console) throws {
+    let wanted = try key.map { (text) throws(ToolError) in try options.keys.key(text) }
+    try StoreAccess(store, console).read { engine in
+      let sequence = try moment.sequence(in: engine)
+      guard let wanted else {
+        let listing = Listing(console: console, options: options)
+        let count = try listing.run(engine, at: sequence)
+        console.say("\(HumanText.count(count, "key", "keys")) at sequence \(sequence)")
+        return
+      }
+      let view = try engine.view(at: sequence)
+      guard let entry = try engine.entry(forKey: wanted.rawSpan, in: view) else {
+        throw ToolError(.failed, "the key was not in the store at sequence \(sequence)")
+      }
+      let info = try engine.info(entry)
+      let value = try engine.value(of: info)
+      try ValueOutput.write(LoadedEntry(key: wanted, info: info, value: value), to: console)
+    }
+  }
+}

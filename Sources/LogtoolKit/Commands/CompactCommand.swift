@@ -1,0 +1,62 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Makes a store smaller.
+struct CompactCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "compact",
+    abstract: "Rewrite the log without what is not needed any more; changes the store.",
+    discussion: """
+      Examples:
+        logtool compact S                     # keeps what the store's retention keeps
+        logtool compact S --drop-history --dry-run
+        logtool compact S --drop-history --dense
+
+      With the default retention nothing is dropped; segments are merged and compressed better.
+      --drop-history drops all superseded versions for this once: moments of the past can then no
+      longer be looked at.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Flag(name: .customLong("drop-history"), help: "Drop every superseded version.")
+  var dropsHistory = false
+
+  @Flag(help: "Pack everything densely: least space, slower single reads.")
+  var dense = false
+
+  @Flag(name: .customLong("dry-run"), help: "Only say what would be dropped.")
+  var isDryRun = false
+
+  func run(_ console: Console) throws {
+    let options = CompactionOptions(
+      dropHistory: dropsHistory, dense: dense, dryRun: isDryRun)
+    let report = try StoreAccess(store, console).write { engine in try engine.compact(options) }
+    guard console.settings.format == .text else {
+      return try console.output.line(json(report).text)
+    }
+    let dropped =
+      HumanText.count(report.droppedEntries, "superseded entry", "superseded entries") + " and "
+      + HumanText.count(report.droppedTombstones, "tombstone", "tombstones")
+    if isDryRun { return console.say("would drop \(dropped)") }
+    console.say(
+      "\(HumanText.size(report.bytesBefore)) in \(report.segmentsBefore) segments became "
+        + "\(HumanText.size(report.bytesAfter)) in \(report.segmentsAfter); dropped \(dropped)")
+  }
+
+  private func json(_ report: CompactionReport) -> JSONValue {
+    .object([
+      .init("dry_run", .bool(isDryRun)),
+      .init("segments_before", .integer(report.segmentsBefore)),
+      .init("segments_after", .integer(report.segmentsAfter)),
+      .init("bytes_before", .integer(report.bytesBefore)),
+      .init("bytes_after", .integer(report.bytesAfter)),
+      .init("dropped_entries", .integer(report.droppedEntries)),
+      .init("dropped_tombstones", .integer(report.droppedTombstones)),
+      .init("history_from", .unsigned(report.historyFrom)),
+    ])
+  }
+}

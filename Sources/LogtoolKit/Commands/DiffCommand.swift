@@ -1,0 +1,95 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Compares two states.
+struct DiffCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "List the keys that differ between two sequences.",
+    discussion: """
+      Examples:
+        logtool diff S 1000 2000
+        logtool diff S 1000 2000 --prefix note/ --output jsonl
+
+      A line begins with + (added), - (removed) or ~ (changed), and for a change ends with what
+      changed: value, labels, hash. Exit status 2 when there are differences.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+  @OptionGroup var keys: KeyOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Argument(help: "The state to come from: \(Moment.form).")
+  var from: Moment
+
+  @Argument(help: "The state to come to.")
+  var to: Moment
+
+  @Option(help: "Keys that begin with this.")
+  var prefix = ""
+
+  func run(_ console: Console) throws {
+    let query = ScanQuery(prefix: try keys.bytes(prefix, "prefix"))
+    let counts = try StoreAccess(store, console).read { engine in
+      var printer = try DifferencePrinter(console, keys.style)
+      var comparison = try StateComparison(
+        engine, query, from: try from.sequence(in: engine), to: try to.sequence(in: engine))
+      while let difference = try comparison.next() { try printer.add(difference) }
+      try printer.end()
+      return printer.counts
+    }
+    let total = counts.added + counts.removed + counts.changed
+    console.say("\(counts.added) added, \(counts.removed) removed, \(counts.changed) changed")
+    if total > 0 { throw ToolError.silent(.findings) }
+  }
+}
+
+/// Prints differences and counts them.
+private struct DifferencePrinter {
+  private let console: Console
+  private let printer: EntryPrinter
+  private var list: ListPrinter
+  private(set) var counts = (added: 0, removed: 0, changed: 0)
+
+  init(_ console: Console, _ keys: KeyStyle) throws(ToolError) {
+    self.console = console
+    printer = EntryPrinter(console: console, keys: keys)
+    list = try ListPrinter(console, "differences")
+  }
+
+  mutating func add(_ difference: StateDifference) throws(ToolError) {
+    let name: String
+    let sign: String
+    switch difference.kind {
+    case .added:
+      (name, sign) = ("added", console.paint("+", .green))
+      counts.added += 1
+    case .removed:
+      (name, sign) = ("removed", console.paint("-", .red))
+      counts.removed += 1
+    case .changed:
+      (name, sign) = ("changed", console.paint("~", .yellow))
+      counts.changed += 1
+    }
+    let printer = printer
+    try list.add {
+      var members: [JSONValue.Member] = [
+        .bytes("key", difference.key), .init("change", .string(name)),
+        .init("from", difference.from.map { .unsigned($0) } ?? .null),
+        .init("to", difference.to.map { .unsigned($0) } ?? .null),
+      ]
+      if difference.kind == .changed {
+        members.append(.init("changed", .array(difference.fields.map { .string($0) })))
+      }
+      return .object(members)
+    } text: { () throws(ToolError) in
+      let fields = difference.fields.joined(separator: ", ")
+      try printer.appendLine(
+        key: difference.key, before: [sign], after: fields.isEmpty ? [] : [Array(fields.utf8)])
+    }
+  }
+
+  func end() throws(ToolError) { try list.end() }
+}

@@ -1,0 +1,51 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Writes a store as NDJSON.
+struct ExportCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Write the entries as NDJSON, which import reads.",
+    discussion: """
+      Examples:
+        logtool export S > notes.ndjson
+        logtool export S --at 2026-09-01 --label inbox
+        logtool export S --history | zstd > everything.ndjson.zst
+
+      The newest state, or that of a moment, comes in key order; a history in sequence order, with
+      seq and op_id (replica.sequence) and with deletes and touches.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+  @OptionGroup var keys: KeyOptions
+  @OptionGroup var labels: LabelOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Option(help: "The state of a moment: \(Moment.form).")
+  var at: Moment?
+
+  @Flag(help: "Every entry that is kept, rather than the newest of each key.")
+  var history = false
+
+  @Option(help: "Keys that begin with this.")
+  var prefix = ""
+
+  func run(_ console: Console) throws {
+    let prefix = try keys.bytes(self.prefix, "prefix")
+    let query = try labels.query()
+    try StoreAccess(store, console).read { engine in
+      let until = try at?.sequence(in: engine)
+      var exporter = Exporter(console, engine)
+      if history {
+        try exporter.writeHistory(prefix: prefix, labels: query, until: until)
+      } else {
+        var scan = ScanQuery(prefix: prefix)
+        scan.labels = query
+        try exporter.writeState(scan, at: until)
+      }
+      console.say("exported \(HumanText.count(exporter.count, "entry", "entries"))")
+    }
+  }
+}

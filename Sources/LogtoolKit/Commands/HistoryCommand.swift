@@ -1,0 +1,76 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Lists the versions of a key.
+struct HistoryCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "history",
+    abstract: "List the versions of a key that are kept, newest first.",
+    discussion: """
+      Examples:
+        logtool history S note/1
+        logtool history S note/1 --values --output jsonl
+
+      Text output has sequence, time, operation, size, labels, and with --values the value.
+      Exit status 1 when the store knows nothing of the key.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+  @OptionGroup var keys: KeyOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Argument(help: "The key.")
+  var key: String
+
+  @Option(help: "So many versions at most.")
+  var limit: Int?
+
+  @Flag(help: "Values, too.")
+  var values = false
+
+  func validate() throws {
+    if let limit, limit < 1 { throw ValidationError("--limit must be 1 or more") }
+  }
+
+  func run(_ console: Console) throws {
+    let wanted = try keys.key(key)
+    try StoreAccess(store, console).read { engine in
+      let versions = try engine.history(ofKey: wanted.rawSpan)
+      guard !versions.isEmpty else {
+        throw ToolError(.failed, "the store has no history of the key")
+      }
+      var list = try ListPrinter(console, "versions")
+      for version in versions.prefix(limit ?? .max) {
+        let info = try engine.info(version)
+        let value = values ? try engine.value(of: info) : []
+        let entry = LoadedEntry(key: wanted, info: info, value: value)
+        try list.add {
+          EntryPrinter.json(entry, namesOperation: true, values: values)
+        } text: { () throws(ToolError) in
+          try add(entry, console)
+        }
+      }
+      try list.end()
+    }
+  }
+
+  private func add(_ entry: LoadedEntry, _ console: Console) throws(ToolError) {
+    let printer = EntryPrinter(console: console, keys: keys.style)
+    let info = entry.info
+    let time = info.attributes.time ?? HybridTime(info.commitTime).timestamp
+    var fields = [String(info.sequence), time.text, info.kind.name]
+    if !info.kind.removes { fields.append("\(info.valueLength)") }
+    console.output.bytes.append(contentsOf: fields.joined(separator: "\t").utf8)
+    if !info.kind.removes {
+      console.output.bytes.append(UInt8(ascii: "\t"))
+      console.output.bytes.append(contentsOf: printer.shown(EntryPrinter.labels(info)))
+      if values {
+        console.output.bytes.append(UInt8(ascii: "\t"))
+        console.output.bytes.append(contentsOf: printer.shown(entry.value))
+      }
+    }
+    try console.output.line("")
+  }
+}

@@ -1,0 +1,41 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Lists labels.
+struct LabelsCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "labels",
+    abstract: "List the labels in use, with how many keys carry each.",
+    discussion: """
+      Examples:
+        logtool labels S
+        logtool labels S --prefix section:
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Option(help: "Labels that begin with this.")
+  var prefix = ""
+
+  func run(_ console: Console) throws {
+    try StoreAccess(store, console).read { engine in
+      let printer = EntryPrinter(console: console)
+      var list = try ListPrinter(console, "labels")
+      for (label, count) in try engine.labelCounts()
+      where count > 0 && label.starts(with: prefix.utf8) {
+        try list.add {
+          .object([
+            .init("label", .string(String(decoding: label, as: UTF8.self))),
+            .init("keys", .integer(count)),
+          ])
+        } text: { () throws(ToolError) in
+          try printer.appendLine(key: label, after: [Array(String(count).utf8)])
+        }
+      }
+      try list.end()
+    }
+  }
+}

@@ -1,0 +1,145 @@
+internal import ArgumentParser
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Writes one key.
+struct PutCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "put",
+    abstract: "Write a key; changes the store.",
+    discussion: """
+      Examples:
+        logtool put S note/1 'buy milk' --label inbox --label 2026
+        logtool put S photo/7 --value-file photo.jpg --hash 9f86d081
+        generate | logtool put S report -
+      """)
+
+  @OptionGroup var global: GlobalOptions
+  @OptionGroup var keys: KeyOptions
+  @OptionGroup var write: WriteOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Argument(help: "The key.")
+  var key: String
+
+  @Argument(help: "The value; - reads it from standard input.")
+  var value: String?
+
+  @Option(name: .customLong("value-file"), help: "The file that holds the value.")
+  var valueFile: String?
+
+  @Option(name: .customLong("label"), help: "A label; may be given up to 64 times.")
+  var labels: [String] = []
+
+  @Option(help: "The entry's own time, after RFC 3339.")
+  var time: String?
+
+  @Option(help: "The validator hash, up to 64 bytes, such as an ETag.")
+  var hash: String?
+
+  @Option(name: .customLong("max-age"), help: "Seconds for which the value counts as valid.")
+  var maxAge: UInt32?
+
+  @Option(name: .customLong("class"), help: "owned (written here) or cache (may be evicted).")
+  var storageClass = StorageClass.owned
+
+  @Flag(name: .customLong("if-absent"), help: "Only when the key is not there.")
+  var ifAbsent = false
+
+  @Option(
+    name: .customLong("if-sequence"), help: "Only when the key's newest entry has this sequence.")
+  var ifSequence: UInt64?
+
+  enum StorageClass: String, ExpressibleByArgument, CaseIterable {
+    case owned, cache
+  }
+
+  func validate() throws {
+    if (value == nil) == (valueFile == nil) {
+      throw ValidationError("give the value, -, or --value-file FILE, and one of them only")
+    }
+    if ifAbsent, ifSequence != nil {
+      throw ValidationError("--if-absent and --if-sequence exclude each other")
+    }
+  }
+
+  func run(_ console: Console) throws {
+    let key = try keys.key(self.key)
+    let labels = try LabelOptions.labels(self.labels)
+    let attributes = try attributes()
+    let bytes = try content(console)
+    var batch = OperationBatch()
+    var condition = -1
+    if ifAbsent { condition = batch.addCondition(.absent) }
+    if let ifSequence { condition = batch.addCondition(.sequence(ifSequence)) }
+    try batch.add(
+      .put, key: key.rawSpan, value: bytes.rawSpan, labelSet: try batch.addLabelSet(labels),
+      attributes: attributes, condition: condition)
+    try write.commit(batch, to: StoreAccess(store, console), saying: "put")
+  }
+
+  private func attributes() throws(ToolError) -> EntryAttributes {
+    var attributes = EntryAttributes()
+    if let time {
+      guard let time = Timestamp(rfc3339: time) else {
+        throw ToolError(.usage, "--time must be after RFC 3339, such as 2026-09-01T08:30:00Z")
+      }
+      attributes.time = time
+    }
+    if let hash, !hash.isEmpty { attributes.hash = Array(hash.utf8) }
+    attributes.maxAge = maxAge
+    if storageClass == .cache { attributes.entryClass = .cache }
+    return attributes
+  }
+
+  private func content(_ console: Console) throws(ToolError) -> [UInt8] {
+    if let valueFile {
+      return try InputStream.open(valueFile).readAll(atMost: Limits.valueBytes)
+    }
+    if value == "-" { return try console.input().readAll(atMost: Limits.valueBytes) }
+    return Array((value ?? "").utf8)
+  }
+}
+
+/// How small writes are made.
+struct WriteOptions: ParsableArguments {
+  enum Level: String, ExpressibleByArgument, CaseIterable {
+    case async, buffered, durable
+
+    var durability: Durability {
+      switch self {
+      case .async: .async
+      case .buffered: .buffered
+      case .durable: .durable
+      }
+    }
+  }
+
+  @Option(help: "When the write is answered: async, buffered or durable. Closing syncs in any case.")
+  var durability = Level.buffered
+
+  /// Commits a batch and says which sequence it took.
+  /// - Parameter verb: what was done.
+  @discardableResult
+  func commit(
+    _ batch: OperationBatch, to store: StoreAccess, saying verb: String
+  ) throws -> CommitResult {
+    let result = try store.write { engine in
+      try engine.commit(batch, durability: durability.durability)
+    }
+    let console = store.console
+    let last = result.sequences.last
+    if console.settings.format == .text {
+      if let last { console.say("\(verb) at sequence \(last)") }
+    } else {
+      let members: [JSONValue.Member] = [
+        .init("applied", .integer(result.applied)),
+        .init("sequence", last.map { .unsigned($0) } ?? .null),
+      ]
+      try console.output.line(JSONValue.object(members).text)
+    }
+    return result
+  }
+}

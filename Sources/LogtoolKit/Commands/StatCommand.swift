@@ -1,0 +1,32 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Tells a store's figures.
+struct StatCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "stat",
+    abstract: "Tell how much is in a store, and what takes the space.",
+    discussion: """
+      Examples:
+        logtool stat S
+        logtool stat S --output json
+
+      live: entries that are their key's newest. history: superseded and kept. dead: superseded,
+      gone with the next compaction. pinned: dead, were it not for somebody who needs it. durable:
+      how far the log is proven to be on the disk.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  func run(_ console: Console) throws {
+    let status = try StoreAccess(store, console).read { engine in try engine.status() }
+    if console.settings.format == .text {
+      for line in StatusText(status, console).lines { try console.output.line(line) }
+    } else {
+      try console.output.line(StatusJSON.value(status).text)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+internal import ArgumentParser
+internal import TidemarkEngine
+
+/// Shows the end of the log.
+struct TailCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "tail",
+    abstract: "Show the newest entries of the log, and those that come.",
+    discussion: """
+      Examples:
+        logtool tail S                        # the last ten entries
+        logtool tail S --since 1000           # everything after sequence 1000
+        logtool tail S --follow --output jsonl
+
+      Text output has sequence, time, operation, key and labels with tabs between. Ctrl-C ends
+      --follow.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+  @OptionGroup var keys: KeyOptions
+
+  @Argument(help: "The store's directory.")
+  var store: String
+
+  @Option(help: "Entries after this moment: \(Moment.form).")
+  var since: Moment?
+
+  @Option(name: [.customShort("n"), .long], help: "Without --since: so many of the last sequences.")
+  var lines: UInt64 = 10
+
+  @Flag(name: .shortAndLong, help: "Wait for more entries.")
+  var follow = false
+
+  @Option(help: "Keys that begin with this.")
+  var prefix = ""
+
+  @Flag(help: "Values, too.")
+  var values = false
+
+  func validate() throws {
+    if follow, global.output == .json {
+      throw ValidationError("--follow has no end, so no JSON array; use --output jsonl")
+    }
+  }
+
+  func run(_ console: Console) throws {
+    let prefix = try keys.bytes(self.prefix, "prefix")
+    let options = LogFollower.Options(prefix: prefix, values: values, keys: keys.style)
+    try StoreAccess(store, console).read { engine in
+      let last = engine.lastSequence
+      let start = try since?.sequence(in: engine) ?? last - min(last, lines)
+      var follower = try LogFollower(console, engine, after: start, options)
+      try follower.printNew()
+      guard follow else { return try follower.end() }
+      console.stopGracefully()
+      try console.output.flush()
+      while !console.isInterrupted() {
+        try follower.waitForMore()
+        try follower.printNew()
+        try console.output.flush()
+      }
+      throw ToolError.silent(.interrupted)
+    }
+  }
+}

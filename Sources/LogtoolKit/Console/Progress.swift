@@ -1,0 +1,88 @@
+internal import TidemarkEngine
+
+/// A line on the terminal that says how far a long task has come.
+struct Progress {
+  /// What the amounts count.
+  enum Unit {
+    case bytes
+    case entries
+  }
+
+  private static let intervalNanoseconds: UInt64 = 100_000_000
+  private let console: Console
+  private let task: String
+  private let unit: Unit
+  /// How much there is to do; nil when nobody knows.
+  private let total: Int?
+  private let isShown: Bool
+  private let started: UInt64
+  private var drawn: UInt64 = 0
+
+  /// - Parameters:
+  ///   - task: what is being done, as in "importing".
+  ///   - total: how much there is to do.
+  init(_ console: Console, _ task: String, unit: Unit, total: Int?) {
+    self.console = console
+    self.task = task
+    self.unit = unit
+    self.total = total
+    isShown = console.showsProgress
+    started = console.clock.monotonicNanoseconds()
+  }
+
+  /// Seconds since the beginning.
+  var seconds: Double {
+    Double(console.clock.monotonicNanoseconds() &- started) / 1e9
+  }
+
+  /// Shows how much is done, ten times a second at most.
+  mutating func update(_ done: Int, note: @autoclosure () -> String = "") {
+    guard isShown else { return }
+    let now = console.clock.monotonicNanoseconds()
+    guard now &- drawn >= Self.intervalNanoseconds else { return }
+    drawn = now
+    let text = Self.text(
+      task, done: done, total: total, seconds: seconds, unit: unit, note: note(),
+      columns: console.columns - 1)
+    console.writeError("\r\u{1b}[K" + text)
+  }
+
+  /// Takes the line away.
+  func finish() {
+    if isShown, drawn > 0 { console.writeError("\r\u{1b}[K") }
+  }
+
+  static func text(
+    _ task: String, done: Int, total: Int?, seconds: Double, unit: Unit, note: String,
+    columns: Int
+  ) -> String {
+    let rate = Int(Double(done) / max(seconds, 0.001))
+    var parts = [task]
+    let known = total.flatMap { $0 > 0 ? $0 : nil }
+    if let known {
+      let percent = min(100, Int(Double(done) * 100 / Double(known)))
+      parts.append(bar(percent))
+      parts.append("\(percent < 10 ? "  " : percent < 100 ? " " : "")\(percent) %")
+      parts.append("\(amount(done, unit)) of \(amount(known, unit))")
+    } else {
+      parts.append(amount(done, unit))
+    }
+    parts.append("\(amount(rate, unit))/s")
+    if !note.isEmpty { parts.append(note) }
+    if let known, rate > 0 {
+      let left = Double(max(0, known - done)) / Double(rate)
+      parts.append("\(HumanText.duration(seconds: left)) left")
+    }
+    return String(parts.joined(separator: "  ").prefix(max(columns, 20)))
+  }
+
+  private static func amount(_ value: Int, _ unit: Unit) -> String {
+    unit == .bytes ? HumanText.size(value) : HumanText.count(value, "entry", "entries")
+  }
+
+  private static func bar(_ percent: Int) -> String {
+    let filled = percent / 5
+    return "[" + String(repeating: "=", count: filled)
+      + String(repeating: " ", count: 20 - filled) + "]"
+  }
+}

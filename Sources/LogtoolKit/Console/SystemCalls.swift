@@ -1,0 +1,192 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+internal import Synchronization
+internal import TidemarkEngine
+
+// SAFETY: every buffer is passed with its own length, structures are filled by the call that they
+// are given to, C strings are copied at once, and the signal handler touches two atomics and calls
+// `_exit` only.
+
+/// The calls of the system that the tool makes itself: streams that cannot seek, the terminal,
+/// signals. Everything about a store goes through the engine's file system.
+enum SystemCalls {
+  /// A failed call, with the system's error number.
+  struct Failure: Error, Hashable {
+    var number: Int32
+
+    static let closedPipe = Failure(number: EPIPE)
+    /// The system's words for it.
+    var reason: String { ErrorNumber.text(number) }
+  }
+
+  /// Writes all bytes.
+  static func write(_ bytes: RawSpan, to descriptor: Int32) throws(Failure) {
+    var done = 0
+    while done < bytes.byteCount {
+      let rest = bytes.extracting(droppingFirst: done)
+      let count = unsafe rest.withUnsafeBytes { buffer in
+        unsafe systemWrite(descriptor, buffer.baseAddress, buffer.count)
+      }
+      if count >= 0 {
+        done += count
+      } else if errno != EINTR {
+        throw Failure(number: errno)
+      }
+    }
+  }
+
+  /// Appends up to `count` bytes.
+  /// - Returns: false at the end of the stream.
+  static func read(
+    _ count: Int, from descriptor: Int32, into bytes: inout [UInt8]
+  ) throws(Failure) -> Bool {
+    while true {
+      var result = 0
+      bytes.append(addingCapacity: count) { span in
+        unsafe span.withUnsafeMutableBufferPointer { buffer, written in
+          result = unsafe systemRead(descriptor, buffer.baseAddress, count)
+          written = max(result, 0)
+        }
+      }
+      if result >= 0 { return result > 0 }
+      if errno != EINTR { throw Failure(number: errno) }
+    }
+  }
+
+  /// Waits until a read would not block.
+  /// - Returns: false when the time was over first, or a signal came.
+  static func waitForInput(on descriptor: Int32, milliseconds: Int32) -> Bool {
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&request, 1, milliseconds) > 0
+  }
+
+  /// Opens a file for reading.
+  static func open(_ path: String) throws(Failure) -> Int32 {
+    while true {
+      let descriptor = systemOpen(path)
+      if descriptor >= 0 { return descriptor }
+      if errno != EINTR { throw Failure(number: errno) }
+    }
+  }
+
+  static func close(_ descriptor: Int32) { systemClose(descriptor) }
+
+  /// What is open at a descriptor: its length if it is a regular file, and whether it is a
+  /// directory.
+  static func inspect(_ descriptor: Int32) -> (length: Int?, isDirectory: Bool) {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { return (nil, false) }
+    let kind = status.st_mode & S_IFMT
+    return (kind == S_IFREG ? Int(status.st_size) : nil, kind == S_IFDIR)
+  }
+
+  static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+  /// The width of a terminal in columns; nil when it does not say.
+  static func columns(of descriptor: Int32) -> Int? {
+    var size = winsize()
+    guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+      return nil
+    }
+    return Int(size.ws_col)
+  }
+
+  /// A variable of the environment.
+  static func environment(_ name: String) -> String? {
+    guard let text = unsafe getenv(name) else { return nil }
+    return unsafe String(cString: text)
+  }
+
+  /// Sleeps, unless a signal comes.
+  static func sleep(milliseconds: Int) {
+    var time = timespec(
+      tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
+    unsafe nanosleep(&time, nil)
+  }
+
+  /// How many processors there are.
+  static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
+  /// Ends the process without another word.
+  static func exit(_ status: Int32) -> Never { _exit(status) }
+
+  // The names of these calls are taken by the methods above.
+  private static func systemWrite(
+    _ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
+  ) -> Int {
+    #if canImport(Darwin)
+      unsafe Darwin.write(descriptor, bytes, count)
+    #elseif canImport(Musl)
+      unsafe Musl.write(descriptor, bytes, count)
+    #else
+      unsafe Glibc.write(descriptor, bytes, count)
+    #endif
+  }
+
+  private static func systemRead(
+    _ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int
+  ) -> Int {
+    #if canImport(Darwin)
+      unsafe Darwin.read(descriptor, bytes, count)
+    #elseif canImport(Musl)
+      unsafe Musl.read(descriptor, bytes, count)
+    #else
+      unsafe Glibc.read(descriptor, bytes, count)
+    #endif
+  }
+
+  private static func systemOpen(_ path: String) -> Int32 {
+    #if canImport(Darwin)
+      unsafe Darwin.open(path, O_RDONLY | O_CLOEXEC)
+    #elseif canImport(Musl)
+      unsafe Musl.open(path, O_RDONLY | O_CLOEXEC)
+    #else
+      unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    #endif
+  }
+
+  private static func systemClose(_ descriptor: Int32) {
+    #if canImport(Darwin)
+      _ = Darwin.close(descriptor)
+    #elseif canImport(Musl)
+      _ = Musl.close(descriptor)
+    #else
+      _ = Glibc.close(descriptor)
+    #endif
+  }
+}
+
+// MARK: - Signals
+
+/// What the handler and the program share.
+private enum SignalState {
+  /// How often the user has asked to stop.
+  static let requests = Atomic<Int>(0)
+  /// Whether the program stops by itself when asked, rather than at once.
+  static let isGraceful = Atomic<Bool>(false)
+}
+
+extension SystemCalls {
+  /// Whether the user has pressed Ctrl-C.
+  static var isInterrupted: Bool { SignalState.requests.load(ordering: .relaxed) > 0 }
+
+  /// From now on the program looks at ``isInterrupted`` itself; a second Ctrl-C ends it at once.
+  static func stopGracefully() { SignalState.isGraceful.store(true, ordering: .relaxed) }
+
+  /// Makes a closed pipe an error of the write, and Ctrl-C an exit with `status`.
+  static func installHandlers() {
+    // Touched once here, so that the handler does not initialise them.
+    SignalState.requests.store(0, ordering: .relaxed)
+    SignalState.isGraceful.store(false, ordering: .relaxed)
+    signal(SIGPIPE, SIG_IGN)
+    signal(SIGINT) { _ in
+      let earlier = SignalState.requests.add(1, ordering: .relaxed).oldValue
+      if earlier > 0 || !SignalState.isGraceful.load(ordering: .relaxed) { _exit(130) }
+    }
+  }
+}

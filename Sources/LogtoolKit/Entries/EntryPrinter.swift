@@ -1,0 +1,133 @@
+internal import TidemarkEngine
+
+/// How entries are printed.
+struct EntryPrinter {
+  let console: Console
+  var keys = KeyStyle()
+  /// Ends a text line.
+  var terminator = UInt8(ascii: "\n")
+
+  /// A key as a line of text.
+  func appendKey(_ key: [UInt8]) throws(ToolError) {
+    console.output.bytes.append(contentsOf: keys.shown(key, on: console.output))
+    console.output.bytes.append(terminator)
+    try console.output.drain()
+  }
+
+  /// Fields as a line of text, with tabs between.
+  func appendLine(key: [UInt8], before: [String] = [], after: [[UInt8]]) throws(ToolError) {
+    let output = console.output
+    for field in before {
+      output.bytes.append(contentsOf: field.utf8)
+      output.bytes.append(UInt8(ascii: "\t"))
+    }
+    output.bytes.append(contentsOf: keys.shown(key, on: output))
+    for field in after {
+      output.bytes.append(UInt8(ascii: "\t"))
+      output.bytes.append(contentsOf: shown(field))
+    }
+    output.bytes.append(terminator)
+    try output.drain()
+  }
+
+  /// Bytes as they are, or escaped for a terminal.
+  func shown(_ bytes: [UInt8]) -> [UInt8] {
+    console.output.isTerminal ? Array(HumanText.escaped(bytes).utf8) : bytes
+  }
+
+  /// The labels of an entry in one field.
+  static func labels(_ info: EntryInfo) -> [UInt8] {
+    Array(info.labels.joined(separator: Array(",".utf8)))
+  }
+
+  /// An entry as JSON.
+  /// - Parameters:
+  ///   - names: whether the operation is named, for histories.
+  ///   - values: whether the value is printed.
+  static func json(
+    _ entry: LoadedEntry, namesOperation names: Bool = false, values: Bool
+  ) -> JSONValue {
+    let info = entry.info
+    var members: [JSONValue.Member] = [
+      .bytes("key", entry.key), .init("sequence", .unsigned(info.sequence)),
+    ]
+    if names { members.append(.init("op", .string(info.kind.name))) }
+    members.append(.time("committed", HybridTime(info.commitTime).timestamp))
+    let attributes = info.attributes
+    if let time = attributes.time { members.append(.time("time", time)) }
+    if !info.kind.removes {
+      members.append(.init("size", .integer(info.valueLength)))
+      members.append(
+        .init(
+          "labels",
+          .array(info.labels.map { .string(String(decoding: $0, as: UTF8.self)) })))
+    }
+    if let hash = attributes.hash { members.append(.bytes("hash", hash)) }
+    if let maxAge = attributes.maxAge { members.append(.init("max_age", .integer(Int(maxAge)))) }
+    if attributes.entryClass == .cache { members.append(.init("class", .string("cache"))) }
+    if let origin = attributes.origin {
+      members.append(.init("origin", .string(origin.text)))
+    }
+    if values, !info.kind.removes { members.append(.bytes("value", entry.value)) }
+    return .object(members)
+  }
+}
+
+extension EntryKind {
+  /// The operation's name in output.
+  var name: String {
+    switch self {
+    case .put: "put"
+    case .delete: "delete"
+    case .touch: "touch"
+    case .record: "record"
+    case .evict: "evict"
+    }
+  }
+}
+
+extension EntryAttributes.Origin {
+  /// The operation id: replica, dot, sequence.
+  var text: String { "\(replica.hexadecimal).\(sequence)" }
+}
+
+/// Prints a list: an object around an array, one JSON value a line, or lines of text.
+struct ListPrinter {
+  private let console: Console
+  private let name: String
+  private var count = 0
+
+  /// - Parameter name: of the array in the object.
+  init(_ console: Console, _ name: String) throws(ToolError) {
+    self.console = console
+    self.name = name
+    if console.settings.format == .json { try console.output.write("{\"\(name)\":[") }
+  }
+
+  /// Adds an element; only what is asked for is worked out.
+  mutating func add(json: () -> JSONValue, text: () throws(ToolError) -> Void) throws(ToolError) {
+    let output = console.output
+    switch console.settings.format {
+    case .text: try text()
+    case .json:
+      if count > 0 { output.bytes.append(UInt8(ascii: ",")) }
+      output.bytes.append(UInt8(ascii: "\n"))
+      json().append(to: &output.bytes)
+      try output.drain()
+    case .jsonl:
+      json().append(to: &output.bytes)
+      output.bytes.append(UInt8(ascii: "\n"))
+      try output.drain()
+    }
+    count += 1
+  }
+
+  /// Ends the list.
+  /// - Parameter members: what else the object has.
+  func end(_ members: [JSONValue.Member] = []) throws(ToolError) {
+    guard console.settings.format == .json else { return }
+    var tail = count > 0 ? "\n]" : "]"
+    for member in members { tail += ",\"\(member.name)\":\(member.value.text)" }
+    try console.output.line(tail + "}")
+  }
+}

@@ -1,0 +1,115 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Writes entries as lines of NDJSON, with bounded memory.
+struct Exporter {
+  private static let flushBytes = 256 << 10
+  private let console: Console
+  private let engine: Engine
+  private let replica: String
+  private var writer = NDJSONWriter(capacity: Exporter.flushBytes)
+  private(set) var count = 0
+
+  init(_ console: Console, _ engine: Engine) {
+    self.console = console
+    self.engine = engine
+    replica = engine.replicaID.hexadecimal
+  }
+
+  /// Writes one state in key order.
+  mutating func writeState(_ query: ScanQuery, at sequence: UInt64?) throws {
+    let scan = EngineScan(engine, query, view: try engine.view(at: sequence))
+    let loader = EntryLoader(engine)
+    var progress = Progress(
+      console, "exporting", unit: .entries, total: sequence == nil ? engine.liveKeys : nil)
+    defer { progress.finish() }
+    while true {
+      let rows = try scan.nextPage(limit: EntryLoader.rows)
+      if rows.isEmpty { break }
+      try loader.load(rows, values: true) { entry in
+        // The newest entry of a key may be a touch; the state is that of a put.
+        append(
+          NDJSONWriter.Header(.put, attributes: entry.info.attributes), key: entry.key.rawSpan,
+          value: entry.value.rawSpan, entry.info)
+        try drain()
+      }
+      progress.update(count)
+    }
+    try flush()
+  }
+
+  /// Writes every entry that is kept, in sequence order.
+  mutating func writeHistory(
+    prefix: [UInt8], labels: LabelQuery, until: UInt64?
+  ) throws {
+    let last = until ?? engine.lastSequence
+    // A view says when what is asked for is no longer kept, and keeps what is.
+    let view = try engine.view(at: last)
+    var cursor = LogCursor(engine, from: 1, through: view.sequence)
+    var progress = Progress(
+      console, "exporting", unit: .entries, total: Int(clamping: view.sequence))
+    defer { progress.finish() }
+    while let entry = try cursor.next() {
+      guard entry.key.starts(with: prefix) else { continue }
+      let info = try engine.info(entry)
+      guard labels.isEmpty || labels.matches(info.labels) else { continue }
+      try append(entry, info)
+      try drain()
+      progress.update(Int(clamping: entry.sequence))
+    }
+    try flush()
+  }
+
+  private mutating func append(
+    _ entry: LogEntry, _ info: EntryInfo
+  ) throws(TidemarkError) {
+    // Those of the entry itself, not with what a touch inherits.
+    let attributes = try entry.attributes()
+    var header = NDJSONWriter.Header(DecodedLine.Operation(info.kind), attributes: attributes)
+    header.sequence = info.sequence
+    header.operationID = attributes.origin?.text ?? "\(replica).\(info.sequence)"
+    var own = info
+    own.attributes = attributes
+    if info.kind != .put { own.labels = [] }
+    let value = info.kind == .put ? try engine.value(of: info) : []
+    append(header, key: entry.key.rawSpan, value: value.rawSpan, own)
+  }
+
+  private mutating func append(
+    _ header: NDJSONWriter.Header, key: RawSpan, value: RawSpan, _ info: EntryInfo
+  ) {
+    let hash = info.attributes.hash ?? []
+    writer.append(header, key: key, value: value, hash: hash.rawSpan, labels: info.labels)
+    count += 1
+  }
+
+  private mutating func drain() throws(ToolError) {
+    if writer.bytes.count >= Self.flushBytes { try flush() }
+  }
+
+  private mutating func flush() throws(ToolError) {
+    try console.output.write(writer.bytes.rawSpan)
+    writer.bytes.removeAll(keepingCapacity: writer.bytes.count <= Self.flushBytes * 2)
+  }
+}
+
+extension NDJSONWriter.Header {
+  /// What a line says besides bytes and labels.
+  init(_ operation: DecodedLine.Operation, attributes: EntryAttributes) {
+    self.init(
+      operation, storageClass: attributes.entryClass == .cache ? .cache : .owned,
+      time: attributes.time, maxAge: attributes.maxAge)
+  }
+}
+
+extension DecodedLine.Operation {
+  /// The operation of an import that comes nearest; an eviction reads as the key being gone.
+  init(_ kind: EntryKind) {
+    self =
+      switch kind {
+      case .put, .record: .put
+      case .delete, .evict: .delete
+      case .touch: .touch
+      }
+  }
+}

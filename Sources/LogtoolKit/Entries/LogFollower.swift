@@ -1,0 +1,106 @@
+internal import TidemarkEngine
+
+/// Prints the entries of a log in their order, also those that another process goes on writing.
+struct LogFollower {
+  private static let shortestPauseMilliseconds = 200
+
+  struct Options {
+    var prefix: [UInt8]
+    var values: Bool
+    var keys: KeyStyle
+  }
+
+  private let console: Console
+  private let engine: Engine
+  private let options: Options
+  private let printer: EntryPrinter
+  private var list: ListPrinter
+  /// The last sequence that was looked at, and the epoch that it belongs to.
+  private var position: UInt64
+  private var epoch: UInt64?
+  private var pauseMilliseconds = shortestPauseMilliseconds
+
+  init(
+    _ console: Console, _ engine: Engine, after position: UInt64, _ options: Options
+  ) throws {
+    self.console = console
+    self.engine = engine
+    self.options = options
+    self.position = position
+    printer = EntryPrinter(console: console, keys: options.keys)
+    list = try ListPrinter(console, "entries")
+    epoch = try engine.epoch(of: position)
+  }
+
+  /// Prints what is there and was not printed.
+  mutating func printNew() throws {
+    let last = engine.lastSequence
+    guard last > position else { return }
+    var cursor = LogCursor(engine, from: position + 1, through: last)
+    while let entry = try cursor.next() {
+      if entry.key.starts(with: options.prefix) { try print(entry) }
+    }
+    position = last
+    epoch = try engine.epoch(of: position)
+  }
+
+  /// Sleeps a little, then takes up what was written meanwhile.
+  mutating func waitForMore() throws {
+    // Looking costs more on a store with much that no image covers; then look less often.
+    SystemCalls.sleep(milliseconds: pauseMilliseconds)
+    guard !console.isInterrupted() else { return }
+    let clock = console.clock
+    let before = clock.monotonicNanoseconds()
+    try engine.refresh()
+    let cost = Int((clock.monotonicNanoseconds() - before) / 1_000_000)
+    pauseMilliseconds = max(Self.shortestPauseMilliseconds, min(cost * 10, 5000))
+    try checkEpoch()
+  }
+
+  /// Sequences that a crash took back are given out again, in another epoch.
+  private mutating func checkEpoch() throws {
+    let now = try engine.epoch(of: position)
+    guard let epoch, now != epoch || engine.lastSequence < position else { return }
+    let start = try engine.lastSequence(before: epoch)
+    console.warn(
+      "the store lost its newest entries in a crash; going on behind sequence \(start)")
+    position = start
+    self.epoch = try engine.epoch(of: position)
+  }
+
+  /// Ends the list.
+  func end() throws(ToolError) { try list.end() }
+
+  private mutating func print(_ logEntry: LogEntry) throws {
+    let info = try engine.info(logEntry)
+    let entry = LoadedEntry(
+      key: logEntry.key, info: info, value: options.values ? try engine.value(of: info) : [])
+    let printer = printer
+    let options = options
+    try list.add {
+      EntryPrinter.json(entry, namesOperation: true, values: options.values)
+    } text: { () throws(ToolError) in
+      let time = info.attributes.time ?? HybridTime(info.commitTime).timestamp
+      var after: [[UInt8]] = info.kind.removes ? [] : [EntryPrinter.labels(info)]
+      if options.values, !info.kind.removes { after.append(entry.value) }
+      try printer.appendLine(
+        key: entry.key, before: [String(info.sequence), time.text, info.kind.name], after: after)
+    }
+  }
+}
+
+extension Engine {
+  /// The epoch that a sequence was given out in; nil when the store has none that old.
+  func epoch(of sequence: UInt64) throws(TidemarkError) -> UInt64? {
+    try bounds().epochs.last { $0.firstSequence <= max(sequence, 1) }?.epoch
+  }
+
+  /// The last sequence that an epoch and those before it are sure of.
+  func lastSequence(before epoch: UInt64) throws(TidemarkError) -> UInt64 {
+    let bounds = try bounds()
+    let epochs = bounds.epochs
+    guard let index = epochs.firstIndex(where: { $0.epoch == epoch }) else { return 0 }
+    guard index + 1 < epochs.count else { return bounds.visible }
+    return min(epochs[index + 1].firstSequence - 1, bounds.visible)
+  }
+}

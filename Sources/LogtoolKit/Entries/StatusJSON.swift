@@ -1,0 +1,77 @@
+internal import TidemarkEngine
+
+/// A store's figures as JSON.
+enum StatusJSON {
+  static func value(_ status: EngineStatus) -> JSONValue {
+    .object([
+      .init("keys", .integer(status.keys)),
+      .init("sequence", .unsigned(status.sequence)),
+      .init("bytes", bytes(status.bytes)),
+      .init(
+        "durable",
+        .object([
+          .init("file", .string(status.durableFile)),
+          .init("offset", .integer(status.durableOffset)),
+          .init("sequence", .unsigned(status.durableSequence)),
+        ])),
+      .init("segments", .array(status.segments.map(segment))),
+      .init("images", .array(status.images.map(image))),
+      .init("store_id", .string(status.storeID.hexadecimal)),
+      .init("replica_id", .string(status.replicaID.hexadecimal)),
+      .init("epoch", .optional(status.epochs.last.map { String($0.epoch, radix: 16) })),
+      .init("history_from", .unsigned(status.historyFrom)),
+      .init("dropped_through", .unsigned(status.droppedThrough)),
+      .init("retention", retention(status.retention)),
+      .init("closed_cleanly", .bool(status.isClosedCleanly)),
+      .init("damage", .array(status.damage.map { damage($0, status) })),
+      .init("format", .string("\(FormatConstants.major).\(FormatConstants.minor)")),
+    ])
+  }
+
+  private static func bytes(_ bytes: EngineStatus.Bytes) -> JSONValue {
+    .object([
+      .init("log", .integer(bytes.log)), .init("live", .integer(bytes.live)),
+      .init("history", .integer(bytes.history)), .init("dead", .integer(bytes.dead)),
+      .init("pinned", .integer(bytes.pinned)), .init("index", .integer(bytes.index)),
+    ])
+  }
+
+  private static func segment(_ segment: EngineStatus.Segment) -> JSONValue {
+    .object([
+      .init("file", .string(segment.file)),
+      .init("first_sequence", .unsigned(segment.firstSequence)),
+      .init("last_sequence", .unsigned(segment.lastSequence)),
+      .init("bytes", .integer(segment.length)),
+      .init("superseded", .integer(segment.supersededBytes)),
+      .init("sealed", .bool(segment.isSealed)),
+      .init("compacted", .bool(segment.isCompacted)),
+    ])
+  }
+
+  private static func image(_ image: Manifest.Image) -> JSONValue {
+    .object([
+      .init("file", .string(StoreLayout.indexDirectory + "/" + image.fileName)),
+      .init("sequence", .unsigned(image.sequence)), .init("bytes", .integer(image.length)),
+    ])
+  }
+
+  private static func retention(_ retention: Retention) -> JSONValue {
+    .object([
+      .init("age_seconds", retention.ageSeconds.map { .unsigned($0) } ?? .null),
+      .init("bytes", retention.bytes.map { .unsigned($0) } ?? .null),
+      .init(
+        "versions_per_key", retention.versionsPerKey.map { .integer(Int($0)) } ?? .null),
+    ])
+  }
+
+  private static func damage(_ damage: Manifest.Damage, _ status: EngineStatus) -> JSONValue {
+    let file = status.segments.first { $0.id == damage.segmentID }?.file
+    return .object([
+      .init("file", .optional(file)), .init("offset", .integer(damage.offset)),
+      .init("first_sequence", .unsigned(damage.firstSequence)),
+      .init("last_sequence", .unsigned(damage.lastSequence)),
+      .init("reason", .string(String(decoding: damage.reason, as: UTF8.self))),
+      .init("accepted", .bool(damage.state == .accepted)),
+    ])
+  }
+}

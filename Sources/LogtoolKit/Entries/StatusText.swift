@@ -1,0 +1,64 @@
+internal import TidemarkEngine
+
+/// A store's figures for people.
+struct StatusText {
+  private let status: EngineStatus
+  private let console: Console
+
+  init(_ status: EngineStatus, _ console: Console) {
+    self.status = status
+    self.console = console
+  }
+
+  var lines: [String] {
+    let bytes = status.bytes
+    var lines = [
+      row("keys", HumanText.count(status.keys)),
+      row("sequence", "\(status.sequence), of which durable \(status.durableSequence)"),
+      row(
+        "log",
+        "\(HumanText.size(bytes.log)) in "
+          + HumanText.count(status.segments.count, "segment", "segments")),
+      row("  live", HumanText.size(bytes.live)),
+      row("  history", HumanText.size(bytes.history)),
+      row("  dead", HumanText.size(bytes.dead)),
+      row("  pinned", HumanText.size(bytes.pinned)),
+      row(
+        "index",
+        "\(HumanText.size(bytes.index)) in "
+          + HumanText.count(status.images.count, "image", "images")),
+      row("durable", "\(status.durableFile), offset \(status.durableOffset)"),
+      row("history", status.historyFrom > 1 ? "kept from \(status.historyFrom) on" : "all kept"),
+      row("retention", retention),
+      row("closed", status.isClosedCleanly ? "cleanly" : "not: in use, or its writer ended early"),
+      row("store", status.storeID.hexadecimal),
+      row("replica", status.replicaID.hexadecimal),
+    ]
+    for damage in status.damage {
+      let text =
+        "sequences \(damage.firstSequence) to \(damage.lastSequence): "
+        + String(decoding: damage.reason, as: UTF8.self)
+      lines.append(row("damage", console.paint(text, .red)))
+    }
+    return lines
+  }
+
+  private func row(_ name: String, _ value: String) -> String {
+    console.paint(name + String(repeating: " ", count: max(0, 11 - name.count)), .bold) + value
+  }
+
+  private var retention: String {
+    let retention = status.retention
+    var parts: [String] = []
+    if let age = retention.ageSeconds {
+      parts.append("superseded entries for \(HumanText.duration(seconds: Double(age)))")
+    }
+    if let bytes = retention.bytes {
+      parts.append("up to \(HumanText.size(Int(clamping: bytes)))")
+    }
+    if let versions = retention.versionsPerKey {
+      parts.append(HumanText.count(versions, "version", "versions") + " of a key")
+    }
+    return parts.isEmpty ? "everything" : parts.joined(separator: ", ")
+  }
+}

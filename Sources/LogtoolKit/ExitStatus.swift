@@ -1,0 +1,54 @@
+internal import TidemarkEngine
+
+/// How the tool ends; the numbers follow `sysexits.h` where that has one.
+package enum ExitStatus: Int32, Sendable {
+  case done = 0
+  /// Not found, or failed in a way that has no number of its own.
+  case failed = 1
+  /// Damage or differences were found.
+  case findings = 2
+  case usage = 64
+  case damaged = 65
+  /// No such store, or not a store.
+  case noStore = 66
+  /// Input or output failed; the disk is full.
+  case inputOutput = 74
+  /// Another process writes to the store.
+  case locked = 75
+  case formatTooNew = 76
+  case noPermission = 77
+  case interrupted = 130
+
+  /// The status that an error of the store ends the tool with.
+  init(_ error: TidemarkError) {
+    self =
+      switch error.code {
+      case .storeMissing, .notAStore: .noStore
+      case .formatTooNew: .formatTooNew
+      case .locked: .locked
+      case .damaged, .possiblyStale: .damaged
+      case .noSpace, .unknownOutcome, .poisoned, .inputOutput: .inputOutput
+      case .invalidArgument: .usage
+      case .permissionDenied: .noPermission
+      default: .failed
+      }
+  }
+}
+
+/// Why a command ends early: the status, and one line for the user.
+package struct ToolError: Error, Sendable, Hashable {
+  package var status: ExitStatus
+  /// What happened and what to do; empty when there is nothing more to say.
+  package var message: String
+
+  package init(_ status: ExitStatus, _ message: String) {
+    self.status = status
+    self.message = message
+  }
+
+  /// Whoever read the output has gone: nothing is wrong, and there is nothing more to do.
+  static let outputClosed = ToolError(.done, "")
+
+  /// Ends with a status after everything has been said.
+  static func silent(_ status: ExitStatus) -> ToolError { ToolError(status, "") }
+}

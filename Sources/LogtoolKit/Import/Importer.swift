@@ -1,0 +1,103 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Commits the batches of any number of files, and keeps account.
+struct Importer {
+  /// So many bad lines are told one by one.
+  private static let toldLines = 20
+
+  private let console: Console
+  private let skipsBad: Bool
+  /// Entries committed so far.
+  private(set) var committed = 0
+  /// Lines left out so far.
+  private(set) var skipped = 0
+  private(set) var bytes = 0
+  private(set) var isInterrupted = false
+  private var unknown = UnknownFields()
+  /// Whether anybody still listens to what is said after each batch.
+  private var hasListener: Bool
+
+  init(_ console: Console, skipsBad: Bool) {
+    self.console = console
+    self.skipsBad = skipsBad
+    hasListener = console.settings.format == .jsonl
+  }
+
+  /// Imports one file.
+  /// - Parameter engine: where to; nil only reads and checks.
+  /// - Throws: what is wrong with the file or the store; the batches before it stay.
+  mutating func run(_ input: InputStream, into engine: Engine?) throws {
+    let pipeline = try DecodePipeline(
+      input, skipsBad: skipsBad, isInterrupted: console.isInterrupted)
+    defer { pipeline.finish() }
+    var progress = Progress(console, "importing", unit: .bytes, total: input.length)
+    defer { progress.finish() }
+    let before = bytes
+    do {
+      var batch = try pipeline.next(reusing: nil)
+      while var current = batch {
+        try commit(&current, of: input, into: engine)
+        if current.bytesRead > 0 { bytes = before + current.bytesRead }
+        let rate = Int(Double(committed) / max(progress.seconds, 0.001))
+        progress.update(current.bytesRead, note: HumanText.count(rate) + " lines/s")
+        batch = try pipeline.next(reusing: current)
+      }
+    } catch let error as LineError {
+      throw ToolError(.failed, describe(error, in: input))
+    }
+    isInterrupted = console.isInterrupted()
+  }
+
+  /// Warns of fields that were passed over.
+  func warnOfUnknownFields() {
+    guard !unknown.isEmpty else { return }
+    let names = unknown.names.map { HumanText.escaped(Array($0.utf8)) }
+    console.warn("fields that an import does not know were passed over: "
+      + names.joined(separator: ", "))
+  }
+
+  private mutating func commit(
+    _ batch: inout PreparedBatch, of input: InputStream, into engine: Engine?
+  ) throws {
+    unknown.formUnion(batch.lines.unknownFields)
+    var bad = batch.bad
+    if let engine {
+      let ineffective = try batch.ineffectiveTouches(in: engine)
+      if let first = ineffective.first {
+        guard skipsBad else { throw first }
+        try batch.layOut(excluding: Set(ineffective.map(\.line)))
+        bad.append(contentsOf: ineffective)
+      }
+    }
+    for error in bad {
+      skipped += 1
+      if skipped <= Self.toldLines {
+        console.warn("\(input.name), \(error); the line is left out")
+      }
+    }
+    guard !batch.operations.isEmpty else { return }
+    try engine?.commit(batch.operations, durability: .buffered)
+    committed += batch.operations.count
+    if engine != nil { try tell() }
+  }
+
+  /// Says how much is committed; nothing that is said was not.
+  private mutating func tell() throws(ToolError) {
+    guard hasListener else { return }
+    do throws(ToolError) {
+      try console.output.line("{\"committed\":\(committed)}")
+      try console.output.flush()
+    } catch {
+      // The import matters more than whoever listened.
+      guard error == .outputClosed else { throw error }
+      hasListener = false
+    }
+  }
+
+  private func describe(_ error: LineError, in input: InputStream) -> String {
+    "\(input.name), \(error); "
+      + "\(HumanText.count(committed, "entry is", "entries are")) committed; "
+      + "mend the line, or pass --skip-bad"
+  }
+}

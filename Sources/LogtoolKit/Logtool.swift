@@ -1,0 +1,45 @@
+internal import ArgumentParser
+
+/// The root of the command line.
+struct Logtool: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "logtool",
+    abstract: "Looks into, fills, mends and compacts Tidemark stores.",
+    discussion: """
+      Examples:
+        logtool import notes.tidemark notes.ndjson.zst
+        logtool scan notes.tidemark --prefix note/ --label inbox
+        logtool at notes.tidemark 2026-09-01 note/1
+        logtool verify notes.tidemark
+
+      Only commands that say so change a store; a missing store is created by import alone.
+      Exit status: 0 done, 1 not found or failed, 2 findings, 64 usage, 65 damaged data,
+      66 no store, 74 input or output, 75 locked, 76 format too new, 77 no permission,
+      130 interrupted.
+      """,
+    version: ToolVersion.text,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Reading",
+        subcommands: [
+          GetCommand.self, ScanCommand.self, LabelsCommand.self, ExportCommand.self,
+        ]),
+      CommandGroup(
+        name: "The past",
+        subcommands: [
+          HistoryCommand.self, AtCommand.self, DiffCommand.self, TailCommand.self,
+          ExplainCommand.self,
+        ]),
+      CommandGroup(
+        name: "Writing",
+        subcommands: [
+          ImportCommand.self, PutCommand.self, DeleteCommand.self, ReplayCommand.self,
+        ]),
+      CommandGroup(
+        name: "Care",
+        subcommands: [
+          StatCommand.self, SnapshotCommand.self,
+          CompactCommand.self,
+        ]),
+    ])
+}

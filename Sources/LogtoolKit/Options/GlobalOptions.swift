@@ -1,0 +1,33 @@
+internal import ArgumentParser
+
+/// How results are printed.
+enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
+  case text
+  case json
+  /// One JSON value a line.
+  case jsonl
+}
+
+enum ColourChoice: String, ExpressibleByArgument, CaseIterable {
+  case auto, always, never
+}
+
+/// Options that every command has.
+struct GlobalOptions: ParsableArguments {
+  @Option(help: "How results are printed: text, json or jsonl (one JSON value a line).")
+  var output = OutputFormat.text
+
+  @Option(name: [.customLong("color"), .customLong("colour")], help: "Colours: auto, always, never.")
+  var colour = ColourChoice.auto
+
+  @Flag(name: .shortAndLong, help: "Say nothing but errors and warnings.")
+  var quiet = false
+
+  @Flag(name: .customLong("no-progress"), help: "Show no progress.")
+  var hidesProgress = false
+
+  var settings: ConsoleSettings {
+    ConsoleSettings(
+      format: output, colour: colour, isQuiet: quiet, wantsProgress: !hidesProgress)
+  }
+}

@@ -1,0 +1,53 @@
+internal import ArgumentParser
+internal import Tidemark
+internal import TidemarkEngine
+
+/// A command of the tool.
+protocol ToolCommand: ParsableCommand {
+  var global: GlobalOptions { get }
+  /// Does the work. Errors become the exit status and one line for the user.
+  func run(_ console: Console) throws
+}
+
+extension ToolCommand {
+  func run() throws { try run(.system()) }
+}
+
+/// Opens stores the way the tool does.
+struct StoreAccess {
+  let path: String
+  let console: Console
+
+  init(_ path: String, _ console: Console) {
+    self.path = path
+    self.console = console
+  }
+
+  private func open(_ access: Store.Access) throws(TidemarkError) -> Store {
+    // A command reads most things once, so the cache is small.
+    let configuration = Store.Configuration(
+      access: access, cacheBytes: 1 << 20, environment: console.storeEnvironment)
+    return try Store.openBlocking(at: path, configuration: configuration)
+  }
+
+  /// Calls `body` with the store, open for reading: no lock is taken and nothing is written.
+  func read<R>(_ body: (Engine) throws -> R) throws -> R {
+    let store = try open(.readOnly)
+    defer { try? store.blocking.close() }
+    return try body(store.engine)
+  }
+
+  /// Calls `body` with the store, open for writing, and closes it cleanly whatever happens.
+  /// - Parameter creates: whether a store is created when there is none.
+  func write<R>(creates: Bool = false, _ body: (Engine) throws -> R) throws -> R {
+    let store = try open(creates ? .create : .write)
+    let result: R
+    do { result = try body(store.engine) } catch {
+      // The first error is the one that matters.
+      try? store.blocking.close()
+      throw error
+    }
+    try store.blocking.close()
+    return result
+  }
+}
