@@ -58,8 +58,8 @@ struct HotCacheLayout: Sendable {
 
   var mainWords: Int { shardWords - main }
 
-  /// Words of everything.
-  var words: Int { firstShard + shards * shardWords }
+  /// Words of everything, and one more: a gap may have one word where an entry's head has two.
+  var words: Int { firstShard + shards * shardWords + 1 }
 
   private var firstScratch: Int { (shards + Self.stripes) * Self.controlWords }
   private var firstShard: Int { firstScratch + Self.scratchBuffers * scratchWords }

@@ -9,12 +9,12 @@ import Testing
     for count in [0, 1, 7, 8, 9, 250, 1024, 1025, 4096, 7000] {
       let key = CacheKeys.key(count)
       let value = CacheKeys.value(count, 5, count: count)
-      #expect(cache.get(key) == nil)
+      #expect(cache.get(key)?.sequence == nil)
       cache.put(key, value, sequence: 5)
-      #expect(cache.get(key)?.value == value, "value of \(count) bytes")
+      #expect((cache.get(key)?.value == value) as Bool, "value of \(count) bytes")
       #expect(cache.get(key)?.sequence == 5)
       cache.drop(key)
-      #expect(cache.get(key) == nil)
+      #expect(cache.get(key)?.sequence == nil)
     }
     #expect(cache.count == 0)
     #expect(cache.statistics == (hits: 20, misses: 20))
@@ -36,7 +36,7 @@ import Testing
     for (sequence, count) in [(10, 100), (11, 100), (12, 101), (13, 3000), (14, 0)] {
       let value = CacheKeys.value(7, UInt64(sequence), count: count)
       cache.put([7], value, sequence: UInt64(sequence))
-      #expect(cache.get([7])?.value == value)
+      #expect((cache.get([7])?.value == value) as Bool)
       cache.put([7], [9, 9], sequence: 9)
       #expect(cache.get([7])?.sequence == UInt64(sequence))
       #expect(cache.count == 1)
@@ -47,8 +47,8 @@ import Testing
   func tooLong() {
     let cache = HotCache(limitBytes: 1 << 20, seed: 1)
     cache.put([7], [1], sequence: 1)
-    cache.put([7], [UInt8](repeating: 0, count: 8 << 10), sequence: 2)
-    #expect(cache.get([7]) == nil)
+    cache.put([7], [UInt8](repeating: 0, count: 20 << 10), sequence: 2)
+    #expect(cache.get([7])?.sequence == nil)
     #expect(cache.count == 0)
   }
 
@@ -58,7 +58,7 @@ import Testing
     cache.put([7], [1], sequence: 1)
     cache.drop([8])
     cache.removeAll()
-    #expect(cache.get([7]) == nil)
+    #expect(cache.get([7])?.sequence == nil)
     #expect(cache.bytes == 0)
   }
 
@@ -93,7 +93,7 @@ import Testing
     let cache = HotCache(limitBytes: 4 << 20, seed: 1)
     let value = CacheKeys.value(7, 1, count: 20_000)
     #expect(nest(cache, [7], value, depth: 10) == 10)
-    #expect(cache.get([7]) == nil)
+    #expect(cache.get([7])?.sequence == nil)
   }
 
   private func nest(_ cache: HotCache, _ key: [UInt8], _ value: [UInt8], depth: Int) -> Int {
