@@ -122,7 +122,9 @@ extension HotCache {
     for number in 0..<HotCacheLayout.scratchBuffers {
       let flag = layout.scratchFlag(number)
       let state = words.load(flag)
-      if state != HotCacheLayout.scratchTaken, words.replace(flag, state, with: HotCacheLayout.scratchTaken) {
+      if state != HotCacheLayout.scratchTaken,
+        words.replace(flag, state, with: HotCacheLayout.scratchTaken)
+      {
         return number
       }
     }

@@ -33,7 +33,7 @@ package final class HotCache: Sendable {
     }
     let layout = HotCacheLayout(fitting: limitBytes)
     self.layout = layout
-    words = AtomicWords(count: layout.words)
+    words = AtomicWords(count: layout.words, usesHugePages: layout.usesHugePages)
     locks = (0..<layout.shards).map { _ in Lock(HotCacheQueues(layout)) }
   }
 
@@ -93,7 +93,7 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// Bytes of memory in use; at most the limit.
+  /// Bytes of memory in use, to within a page at the end of each queue; at most the limit.
   package var bytes: Int {
     guard let words else { return 0 }
     defer { extendLifetime(self) }

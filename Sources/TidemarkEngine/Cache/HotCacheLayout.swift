@@ -2,8 +2,8 @@
 ///
 /// ```
 /// control blocks, one a shard, 128 B each
-/// counters of hits and misses, 16 lines of 128 B; the first of them also hold scratch flags
-/// scratch buffers, 4
+/// counters of hits and misses, 16 blocks of 128 B; the first four hold a scratch flag each, too
+/// scratch buffers for long values, 4
 /// shards, each: table | ghost queue | small queue | main queue
 /// ```
 /// Nothing is touched before it is needed, so that a small store has a small cache.
@@ -63,6 +63,9 @@ struct HotCacheLayout: Sendable {
 
   private var firstScratch: Int { (shards + Self.stripes) * Self.controlWords }
   private var firstShard: Int { firstScratch + Self.scratchBuffers * scratchWords }
+
+  /// Whether a few megabytes more or less do not matter to a shard.
+  var usesHugePages: Bool { shardWords >= 2 << 20 }
 
   /// Where a shard's control block is.
   @inline(__always)

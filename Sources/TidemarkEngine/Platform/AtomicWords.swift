@@ -26,8 +26,11 @@ struct AtomicWords: @unchecked Sendable {
   private let base: UnsafeMutablePointer<Atomic<UInt64>>
 
   /// Reserves words; all are zero.
+  /// - Parameters:
+  ///   - count: how many.
+  ///   - usesHugePages: whether pages may be of megabytes, where the system has such.
   /// - Returns: nil when the system has no address space left.
-  init?(count: Int) {
+  init?(count: Int, usesHugePages: Bool) {
     precondition(count > 0)
     #if os(Linux)
       let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
@@ -37,6 +40,10 @@ struct AtomicWords: @unchecked Sendable {
     let bytes = count * Self.wordBytes
     let mapped = unsafe mmap(nil, bytes, PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
     guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else { return nil }
+    #if os(Linux)
+      // Saves most of what a look-up in large memory waits for address translation.
+      if usesHugePages { _ = unsafe madvise(mapped, bytes, MADV_HUGEPAGE) }
+    #endif
     self.count = count
     unsafe base = mapped.bindMemory(to: Atomic<UInt64>.self, capacity: count)
   }
