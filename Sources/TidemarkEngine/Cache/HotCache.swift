@@ -1,14 +1,131 @@
+// SAFETY: the words are unmapped when nobody can call the cache any more; every method that uses
+// them keeps the cache alive to its end.
+
+/// A bounded cache of values by key, which every get looks into first.
+///
+/// A hit takes no lock, moves nothing and allocates nothing: the value is copied (to the stack,
+/// or to a scratch buffer when it is longer than 1 KiB) while a version tells whether a writer
+/// was there in between. `body` then works on the copy, with no lock held: it may call the
+/// cache, or the store, and take as long as it likes. Only values of more than 64 KiB, and more
+/// than four long ones at a time, need a buffer from the heap.
+///
+/// Who evicts what is S3-FIFO's business, see ``HotCacheShard``; whether a value may be
+/// inserted is the caller's: it has to know that no newer one was removed in between.
 package final class HotCache: Sendable {
-  private let cache: ClockCache<[UInt8], ([UInt8], UInt64)>
+  /// The seed for `KeyHash.hash` of the keys.
   package let seed: UInt64
-  package init(limitBytes: Int, seed: UInt64) { cache = ClockCache(limitBytes: limitBytes); self.seed = seed }
-  package func withValue<R, E: Error>(_ key: RawSpan, hash: UInt64, _ body: (RawSpan, UInt64) throws(E) -> R) throws(E) -> R? {
-    guard let v = cache.value(for: [UInt8](copying: key)) else { return nil }
-    return try body(v.0.rawSpan, v.1)
+  let words: AtomicWords?
+  let layout: HotCacheLayout
+  let locks: [Lock<HotCacheQueues>]
+
+  /// - Parameters:
+  ///   - limitBytes: most bytes it takes, with keys, tables and all; below 16 KiB it keeps
+  ///     nothing. Memory is taken as it fills.
+  ///   - seed: a number that those who choose the keys do not know.
+  package init(limitBytes: Int, seed: UInt64) {
+    self.seed = seed
+    let smallest = HotCacheLayout(fitting: HotCacheLayout.limitBytesMin)
+    guard limitBytes >= HotCacheLayout.limitBytesMin else {
+      layout = smallest
+      words = nil
+      locks = []
+      return
+    }
+    let layout = HotCacheLayout(fitting: limitBytes)
+    self.layout = layout
+    words = AtomicWords(count: layout.words, usesHugePages: layout.usesHugePages)
+    locks = (0..<layout.shards).map { _ in Lock(HotCacheQueues(layout)) }
   }
-  package func insert(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {}
-  package func remove(_ key: RawSpan, hash: UInt64) {}
-  package var statistics: (hits: UInt64, misses: UInt64) { (0, 0) }
-  package func removeAll() { cache.removeAll() }
-  package var bytes: Int { cache.bytes }
+
+  deinit {
+    if let words { unsafe words.unmap() }
+  }
+
+  /// Keeps a value, unless a newer one of the key is there or it is too long: with its key,
+  /// more than an eighth of a shard, which is 250 KiB in 32 MiB.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - hash: its hash by ``seed``.
+  ///   - sequence: that of the entry that wrote the value.
+  ///   - value: the value.
+  package func insert(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {
+    let size =
+      HotCacheEntry.headWords + AtomicWords.words(forBytes: key.byteCount)
+      + AtomicWords.words(forBytes: value.byteCount)
+    guard let words, size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax,
+      key.byteCount > 0, key.byteCount <= Limits.keyBytes
+    else {
+      // What is here of the key must not outlive a newer value.
+      remove(key, hash: hash)
+      return
+    }
+    defer { extendLifetime(self) }
+    let number = shardNumber(hash)
+    let shard = HotCacheShard(words, layout, number)
+    locks[number].withLock { queues in
+      shard.writing {
+        shard.insert(
+          key, tag: HotCacheEntry.tag(hash), sequence: sequence, value: value, &queues)
+      }
+    }
+  }
+
+  /// Forgets a key. Takes no lock when it is not here.
+  package func remove(_ key: RawSpan, hash: UInt64) {
+    guard let words else { return }
+    defer { extendLifetime(self) }
+    let number = shardNumber(hash)
+    let shard = HotCacheShard(words, layout, number)
+    let tag = HotCacheEntry.tag(hash)
+    if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), !isHere { return }
+    locks[number].withLock { queues in
+      shard.writing { shard.remove(key, tag: tag, &queues) }
+    }
+  }
+
+  /// Forgets all keys and gives the memory of their values back.
+  package func removeAll() {
+    guard let words else { return }
+    defer { extendLifetime(self) }
+    for number in 0..<layout.shards {
+      let shard = HotCacheShard(words, layout, number)
+      locks[number].withLock { queues in shard.writing { shard.removeAll(&queues) } }
+    }
+  }
+
+  /// Bytes of memory in use, to within a page at the end of each queue; at most the limit.
+  package var bytes: Int {
+    guard let words else { return 0 }
+    defer { extendLifetime(self) }
+    var sum = layout.fixedBytes
+    for number in 0..<layout.shards {
+      sum += Int(words.load(HotCacheShard(words, layout, number).bytesWord))
+    }
+    for number in 0..<HotCacheLayout.scratchBuffers
+    where words.load(layout.scratchFlag(number)) != HotCacheLayout.scratchUntouched {
+      sum += layout.scratchWords * AtomicWords.wordBytes
+    }
+    return sum
+  }
+
+  /// Keys that are here.
+  package var count: Int {
+    guard let words else { return 0 }
+    defer { extendLifetime(self) }
+    return (0..<layout.shards).reduce(0) { sum, number in
+      sum + Int(words.load(HotCacheShard(words, layout, number).countWord))
+    }
+  }
+
+  /// How many look-ups found their key and how many did not.
+  package var statistics: (hits: UInt64, misses: UInt64) {
+    guard let words else { return (0, 0) }
+    defer { extendLifetime(self) }
+    var sum: (hits: UInt64, misses: UInt64) = (0, 0)
+    for number in 0..<HotCacheLayout.stripes {
+      sum.hits += words.load(layout.stripe(number))
+      sum.misses += words.load(layout.stripe(number) + 1)
+    }
+    return sum
+  }
 }

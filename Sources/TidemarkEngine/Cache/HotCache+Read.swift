@@ -1,0 +1,133 @@
+// SAFETY: buffers that values are copied to belong to one call at a time: they are on its
+// stack, its own, or scratch, which whoever turns its flag from free to taken has alone.
+
+extension HotCache {
+  /// Calls `body` with a key's value and sequence.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - hash: its hash by ``seed``.
+  ///   - body: gets a copy that is gone after the call.
+  /// - Returns: what `body` returned, nil when the key is not here.
+  @inline(__always)
+  package func withValue<R, E: Error>(
+    _ key: RawSpan, hash: UInt64, _ body: (RawSpan, UInt64) throws(E) -> R
+  ) throws(E) -> R? {
+    guard let words else { return nil }
+    defer { extendLifetime(self) }
+    var length = 0
+    let result: R? = unsafe try withUnsafeTemporaryAllocation(
+      byteCount: Self.stackBytes, alignment: 16
+    ) { (buffer) throws(E) -> R? in
+      switch unsafe read(words, key, hash, into: buffer) {
+      case .miss: return nil
+      case .long(let found):
+        length = found
+        return nil
+      case .hit(let sequence, let found):
+        return try body(unsafe Self.span(buffer, found), sequence)
+      }
+    }
+    return length == 0 ? result : try withLongValue(words, key, hash, length, body)
+  }
+
+  /// What always fits on the stack.
+  private static let stackBytes = 1024
+
+  @inline(__always)
+  func shardNumber(_ hash: UInt64) -> Int {
+    Int(truncatingIfNeeded: hash &>> 60) & (layout.shards &- 1)
+  }
+
+  @unsafe
+  @_lifetime(immortal)
+  @inline(__always)
+  private static func span(_ buffer: UnsafeMutableRawBufferPointer, _ length: Int) -> RawSpan {
+    let span = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<length]))
+    return unsafe _overrideLifetime(span, copying: ())
+  }
+
+  /// Looks a key up, copies its value and counts the outcome.
+  @unsafe
+  private func read(
+    _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64,
+    into buffer: UnsafeMutableRawBufferPointer
+  ) -> HotCacheShard.Answer {
+    let number = shardNumber(hash)
+    let shard = HotCacheShard(words, layout, number)
+    let tag = HotCacheEntry.tag(hash)
+    let seen =
+      shard.undisturbed { unsafe shard.read(key, tag, into: buffer) }
+      ?? locks[number].withLock { _ in unsafe shard.read(key, tag, into: buffer) }
+    // Threads have stacks of their own, so they seldom share a counter.
+    let stripe = unsafe layout.stripe(Self.stripe(of: buffer))
+    switch seen.answer {
+    case .miss: words.increment(stripe &+ 1)
+    case .long: break
+    case .hit:
+      words.increment(stripe)
+      if let found = seen.found { shard.countHit(found) }
+    }
+    return seen.answer
+  }
+
+  @unsafe
+  @inline(__always)
+  private static func stripe(of buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let address = UInt64(UInt(bitPattern: buffer.baseAddress))
+    return Int(truncatingIfNeeded: ((address &>> 16) &* 0x9E37_79B9_7F4A_7C15) &>> 60)
+  }
+
+  /// The same for a value that does not fit on the stack; it may have become longer still.
+  private func withLongValue<R, E: Error>(
+    _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, _ length: Int,
+    _ body: (RawSpan, UInt64) throws(E) -> R
+  ) throws(E) -> R? {
+    var length = length
+    for _ in 0..<4 {
+      let scratch = takeScratch(words, length)
+      let buffer = unsafe self.buffer(words, length, scratch)
+      defer {
+        if let scratch {
+          words.storeReleasing(layout.scratchFlag(scratch), HotCacheLayout.scratchFree)
+        } else {
+          unsafe buffer.deallocate()
+        }
+      }
+      switch unsafe read(words, key, hash, into: buffer) {
+      case .miss: return nil
+      case .long(let now): length = now
+      case .hit(let sequence, let found):
+        return try body(unsafe Self.span(buffer, found), sequence)
+      }
+    }
+    return nil
+  }
+
+  /// Scratch number `scratch`, or without that a buffer from the heap.
+  @unsafe
+  private func buffer(
+    _ words: AtomicWords, _ length: Int, _ scratch: Int?
+  ) -> UnsafeMutableRawBufferPointer {
+    guard let scratch else {
+      let size = AtomicWords.words(forBytes: length) * AtomicWords.wordBytes
+      return .allocate(byteCount: size, alignment: 16)
+    }
+    return unsafe words.plainBytes(layout.scratch(scratch), layout.scratchWords)
+  }
+
+  /// Takes a scratch buffer for a value.
+  /// - Returns: nil when it is too long or all are taken.
+  private func takeScratch(_ words: AtomicWords, _ length: Int) -> Int? {
+    guard length <= layout.scratchWords * AtomicWords.wordBytes else { return nil }
+    for number in 0..<HotCacheLayout.scratchBuffers {
+      let flag = layout.scratchFlag(number)
+      let state = words.load(flag)
+      if state != HotCacheLayout.scratchTaken,
+        words.replace(flag, state, with: HotCacheLayout.scratchTaken)
+      {
+        return number
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,65 @@
+/// The words of a hot cache's entry and of a slot in its table.
+///
+/// ```
+/// entry: u64 sequence (48) | key length (16)     slot: tag (32) | position + 1 (30) | hits (2)
+///        u64 tag (32) | value length (32)              zero is empty
+///        key, filled up to words
+///        value, filled up to words
+/// gap:   u64 words (48) | 0 (16)
+/// ```
+/// A gap is an entry that was removed, or what the end of a ring left over.
+struct HotCacheEntry {
+  /// The largest sequence that fits in.
+  static let sequenceMax: UInt64 = (1 << 48) - 1
+  static let headWords = 2
+  /// The hits of a slot stop here.
+  static let hitsMax: UInt64 = 3
+
+  var first: UInt64
+  var second: UInt64
+
+  @inline(__always)
+  init(first: UInt64, second: UInt64) {
+    self.first = first
+    self.second = second
+  }
+
+  init(sequence: UInt64, tag: UInt64, keyLength: Int, valueLength: Int) {
+    first = sequence << 16 | UInt64(keyLength)
+    second = tag << 32 | UInt64(valueLength)
+  }
+
+  static func gap(_ words: Int) -> UInt64 { UInt64(words) << 16 }
+
+  var isGap: Bool { first & 0xffff == 0 }
+  @inline(__always) var sequence: UInt64 { first >> 16 }
+  @inline(__always) var keyLength: Int { Int(first & 0xffff) }
+  @inline(__always) var keyWords: Int { AtomicWords.words(forBytes: keyLength) }
+  @inline(__always) var tag: UInt64 { second >> 32 }
+  @inline(__always) var valueLength: Int { Int(second & 0xffff_ffff) }
+
+  /// The words of the whole entry or gap.
+  var words: Int {
+    isGap
+      ? Int(first >> 16)
+      : Self.headWords + keyWords + AtomicWords.words(forBytes: valueLength)
+  }
+
+  /// The part of a key's hash that tells the shard's keys apart.
+  @inline(__always)
+  static func tag(_ hash: UInt64) -> UInt64 { hash & 0xffff_ffff }
+
+  @inline(__always)
+  static func slot(tag: UInt64, position: Int, hits: UInt64) -> UInt64 {
+    tag << 32 | UInt64(position + 1) << 2 | hits
+  }
+
+  @inline(__always)
+  static func tag(ofSlot slot: UInt64) -> UInt64 { slot >> 32 }
+
+  @inline(__always)
+  static func position(ofSlot slot: UInt64) -> Int { Int((slot >> 2) & 0x3fff_ffff) &- 1 }
+
+  @inline(__always)
+  static func hits(ofSlot slot: UInt64) -> UInt64 { slot & hitsMax }
+}

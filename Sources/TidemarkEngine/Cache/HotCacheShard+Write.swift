@@ -1,0 +1,172 @@
+/// The two queues of a shard. Positions are counted from the small queue's first word.
+struct HotCacheQueues: Sendable {
+  var small: HotCacheRing
+  var main: HotCacheRing
+  var count = 0
+
+  init(_ layout: HotCacheLayout) {
+    small = HotCacheRing(capacity: layout.main - layout.small)
+    main = HotCacheRing(capacity: layout.mainWords)
+  }
+}
+
+// What writers do. Eviction is S3-FIFO: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you
+// need for cache eviction", SOSP 2023. New keys enter the small queue. At its end those with
+// two hits go on to the main queue, others leave; whoever comes back soon after enters the main
+// queue at once. There an entry with hits goes round again for one of them. So a scan passes
+// through the small queue and leaves the main one alone. Unlike there, entries leave the small
+// queue for the main one without hits while that has room, since the queues are apart here.
+extension HotCacheShard {
+  /// Most entries that go round for one insertion, so that it takes bounded time.
+  private static let secondChances = 64
+
+  private var mainStart: Int { layout.main - layout.small }
+
+  /// Keeps a value, unless a newer one of the key is there.
+  func insert(
+    _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan,
+    _ queues: inout HotCacheQueues
+  ) {
+    let new = HotCacheEntry(
+      sequence: sequence, tag: tag, keyLength: key.byteCount, valueLength: value.byteCount)
+    var goesToMain = false
+    if let found = find(key, tag) {
+      let old = head(found.entry)
+      if old.sequence > sequence { return }
+      if old.words == new.words {
+        write(new, key, value, at: found.entry)
+        return
+      }
+      goesToMain = HotCacheEntry.position(ofSlot: found.slot) >= mainStart
+      erase(found, &queues)
+    }
+    if forgetGhost(tag) { goesToMain = true }
+    makeSlot(&queues)
+    let position =
+      goesToMain ? appendToMain(new.words, &queues) : appendToSmall(new.words, &queues)
+    write(new, key, value, at: table + layout.small + position)
+    insertSlot(HotCacheEntry.slot(tag: tag, position: position, hits: 0))
+    queues.count += 1
+    charge(queues)
+  }
+
+  /// Forgets a key.
+  func remove(_ key: RawSpan, tag: UInt64, _ queues: inout HotCacheQueues) {
+    guard let found = find(key, tag) else { return }
+    // Most keys are removed since they are written anew; what was in use will be.
+    if HotCacheEntry.position(ofSlot: found.slot) >= mainStart { rememberGhost(tag) }
+    erase(found, &queues)
+    charge(queues)
+  }
+
+  /// Forgets everything and gives the memory back.
+  func removeAll(_ queues: inout HotCacheQueues) {
+    queues = HotCacheQueues(layout)
+    words.store(slotsWord, 0)
+    words.release(table, layout.shardWords)
+    charge(queues)
+  }
+
+  private func charge(_ queues: HotCacheQueues) {
+    let touched = slots + slots / 4 + queues.small.touched + queues.main.touched
+    words.store(bytesWord, UInt64(touched * AtomicWords.wordBytes))
+    words.store(countWord, UInt64(queues.count))
+  }
+
+  private func write(_ head: HotCacheEntry, _ key: RawSpan, _ value: RawSpan, at entry: Int) {
+    words.store(entry, head.first)
+    words.store(entry + 1, head.second)
+    words.write(key, at: entry + HotCacheEntry.headWords)
+    words.write(value, at: entry + HotCacheEntry.headWords + head.keyWords)
+  }
+
+  private func erase(_ found: Found, _ queues: inout HotCacheQueues) {
+    removeSlot(at: found.index)
+    words.store(found.entry, HotCacheEntry.gap(head(found.entry).words))
+    queues.count -= 1
+  }
+
+  /// Makes the table ready for one more slot.
+  private func makeSlot(_ queues: inout HotCacheQueues) {
+    var chances = Self.secondChances
+    while queues.count >= Self.entries(perSlots: slots), !growTable(queues) {
+      if queues.small.used * 8 >= queues.small.used + queues.main.used {
+        evictFromSmall(&queues)
+      } else {
+        evictFromMain(&queues, &chances)
+      }
+    }
+  }
+
+  private func appendToSmall(_ size: Int, _ queues: inout HotCacheQueues) -> Int {
+    while true {
+      if let place = queues.small.append(size) {
+        markGap(place, from: 0, queues.small)
+        return place.position
+      }
+      evictFromSmall(&queues)
+    }
+  }
+
+  private func appendToMain(_ size: Int, _ queues: inout HotCacheQueues) -> Int {
+    var chances = Self.secondChances
+    while true {
+      if let place = queues.main.append(size) {
+        markGap(place, from: mainStart, queues.main)
+        return mainStart + place.position
+      }
+      evictFromMain(&queues, &chances)
+    }
+  }
+
+  private func markGap(_ place: HotCacheRing.Place, from start: Int, _ ring: HotCacheRing) {
+    guard let gap = place.gap else { return }
+    words.store(
+      table + layout.small + start + gap, HotCacheEntry.gap(ring.capacity - gap))
+  }
+
+  /// Takes the oldest entry out of the small queue: into the main one or away.
+  private func evictFromSmall(_ queues: inout HotCacheQueues) {
+    let position = queues.small.head
+    let head = head(table + layout.small + position)
+    queues.small.removeHead(head.words)
+    guard !head.isGap, let index = findSlot(tag: head.tag, position: position) else { return }
+    let hits = HotCacheEntry.hits(ofSlot: words.load(index))
+    let isFull = queues.count >= Self.entries(perSlots: layout.slots)
+    guard hits > 1 || (!isFull && queues.main.hasRoom(for: head.words)) else {
+      removeSlot(at: index)
+      rememberGhost(head.tag)
+      queues.count -= 1
+      return
+    }
+    let target = appendToMain(head.words, &queues)
+    move(position, to: target, head)
+    // Making room may have moved slots.
+    guard let index = findSlot(tag: head.tag, position: position) else { return }
+    words.store(index, HotCacheEntry.slot(tag: head.tag, position: target, hits: 0))
+  }
+
+  /// Takes the oldest entry out of the main queue: to its tail or away.
+  private func evictFromMain(_ queues: inout HotCacheQueues, _ chances: inout Int) {
+    let position = mainStart + queues.main.head
+    let head = head(table + layout.small + position)
+    queues.main.removeHead(head.words)
+    guard !head.isGap, let index = findSlot(tag: head.tag, position: position) else { return }
+    let hits = HotCacheEntry.hits(ofSlot: words.load(index))
+    guard hits > 0, chances > 0, let place = queues.main.append(head.words) else {
+      removeSlot(at: index)
+      queues.count -= 1
+      return
+    }
+    chances -= 1
+    markGap(place, from: mainStart, queues.main)
+    let target = mainStart + place.position
+    move(position, to: target, head)
+    words.store(index, HotCacheEntry.slot(tag: head.tag, position: target, hits: hits - 1))
+  }
+
+  private func move(_ source: Int, to target: Int, _ head: HotCacheEntry) {
+    let start = table + layout.small
+    words.copy(from: start + source, to: start + target, head.words)
+  }
+}

@@ -1,0 +1,130 @@
+import Testing
+
+@testable import TidemarkEngine
+
+@Suite struct HotCacheTests {
+  @Test("an inserted value is found with its sequence, and gone once it is removed")
+  func insertAndRemove() {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    for count in [0, 1, 7, 8, 9, 250, 1024, 1025, 4096, 7000] {
+      let key = CacheKeys.key(count)
+      let value = CacheKeys.value(count, 5, count: count)
+      #expect(cache.get(key)?.sequence == nil)
+      cache.put(key, value, sequence: 5)
+      #expect((cache.get(key)?.value == value) as Bool, "value of \(count) bytes")
+      #expect(cache.get(key)?.sequence == 5)
+      cache.drop(key)
+      #expect(cache.get(key)?.sequence == nil)
+    }
+    #expect(cache.count == 0)
+    #expect(cache.statistics == (hits: 20, misses: 20))
+  }
+
+  @Test("keys of 1 and of 65,535 bytes are kept, none and longer ones are not")
+  func keyLengths() {
+    let cache = HotCache(limitBytes: 32 << 20, seed: 1)
+    for (count, isKept) in [(0, false), (1, true), (65_535, true), (65_536, false)] {
+      let key = [UInt8](repeating: 3, count: count)
+      cache.put(key, [1, 2, 3], sequence: 1)
+      #expect((cache.get(key) != nil) == isKept, "key of \(count) bytes")
+    }
+  }
+
+  @Test("a newer value replaces, of any length; an older one does not")
+  func replacement() {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    for (sequence, count) in [(10, 100), (11, 100), (12, 101), (13, 3000), (14, 0)] {
+      let value = CacheKeys.value(7, UInt64(sequence), count: count)
+      cache.put([7], value, sequence: UInt64(sequence))
+      #expect((cache.get([7])?.value == value) as Bool)
+      cache.put([7], [9, 9], sequence: 9)
+      #expect(cache.get([7])?.sequence == UInt64(sequence))
+      #expect(cache.count == 1)
+    }
+  }
+
+  @Test("a value that is too long is not kept, nor is the one before it")
+  func tooLong() {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    cache.put([7], [1], sequence: 1)
+    cache.put([7], [UInt8](repeating: 0, count: 20 << 10), sequence: 2)
+    #expect(cache.get([7])?.sequence == nil)
+    #expect(cache.count == 0)
+  }
+
+  @Test("without a limit's worth of bytes nothing is kept", arguments: [0, 1, 16_383])
+  func switchedOff(limit: Int) {
+    let cache = HotCache(limitBytes: limit, seed: 1)
+    cache.put([7], [1], sequence: 1)
+    cache.drop([8])
+    cache.removeAll()
+    #expect(cache.get([7])?.sequence == nil)
+    #expect(cache.bytes == 0)
+  }
+
+  @Test("what fits in is kept whole, and a small store takes little memory")
+  func lazyGrowth() {
+    let cache = HotCache(limitBytes: 32 << 20, seed: 1)
+    #expect(cache.bytes < 16 << 10)
+    for number in 0..<200 { put(cache, number, count: 250) }
+    #expect(cache.bytes < 128 << 10)
+    for number in 200..<80_000 { put(cache, number, count: 250) }
+    let lost = (0..<80_000).count { cache.get(CacheKeys.key($0)) == nil }
+    #expect(lost == 0)
+    #expect(cache.bytes < 30 << 20)
+  }
+
+  @Test("forgetting everything gives the memory back and leaves a cache that works")
+  func removeAll() {
+    let cache = HotCache(limitBytes: 4 << 20, seed: 1)
+    let fresh = cache.bytes
+    for round in 0..<3 {
+      for number in 0..<20_000 { put(cache, number, count: 250) }
+      #expect(cache.bytes > 3 << 20, "round \(round)")
+      cache.removeAll()
+      #expect(cache.count == 0)
+      #expect(cache.bytes == fresh)
+      #expect((0..<20_000).allSatisfy { cache.get(CacheKeys.key($0)) == nil })
+    }
+  }
+
+  @Test("a body may call the cache, also for the key it looks at, ten deep")
+  func reentrancy() {
+    let cache = HotCache(limitBytes: 4 << 20, seed: 1)
+    let value = CacheKeys.value(7, 1, count: 20_000)
+    #expect(nest(cache, [7], value, depth: 10) == 10)
+    #expect(cache.get([7])?.sequence == nil)
+  }
+
+  private func nest(_ cache: HotCache, _ key: [UInt8], _ value: [UInt8], depth: Int) -> Int {
+    guard depth > 0 else {
+      cache.drop(key)
+      return 0
+    }
+    cache.put(key, value, sequence: 1)
+    let inner = cache.withValue(key.rawSpan, hash: cache.hash(key)) { seen, _ in
+      let deeper = nest(cache, key, value, depth: depth - 1)
+      return seen.isEqual(to: value.rawSpan) ? deeper + 1 : -1000
+    }
+    return inner ?? -1000
+  }
+
+  @Test("what a body throws comes out")
+  func thrownError() {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    for count in [10, 5000] {
+      cache.put([7], CacheKeys.value(7, 1, count: count), sequence: UInt64(count))
+      for _ in 0..<10 {
+        #expect(throws: FormatError("no")) {
+          try cache.withValue([7].rawSpan, hash: cache.hash([7])) {
+            (_, _) throws(FormatError) -> Int in throw FormatError("no")
+          }
+        }
+      }
+    }
+  }
+
+  private func put(_ cache: HotCache, _ number: Int, count: Int) {
+    cache.put(CacheKeys.key(number), CacheKeys.value(number, 1, count: count), sequence: 1)
+  }
+}
