@@ -60,7 +60,7 @@ let package = Package(
       name: "TidemarkEngineTests", dependencies: ["TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),
     .testTarget(
-      name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkTestKit"],
+      name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit", "TidemarkEngine"],

@@ -7,17 +7,12 @@ package struct DecodedLine: Sendable, Hashable {
     case put, delete, touch
   }
 
-  /// Who owns the entry.
-  package enum StorageClass: UInt8, Sendable, Hashable {
-    case owned, cache
-  }
-
   /// The number of the line in its file, from 1.
   package var number: Int
   /// What the entry does.
   package var operation = Operation.put
   /// Who owns the entry; owned when the line does not say.
-  package var storageClass = StorageClass.owned
+  package var entryClass = EntryAttributes.Class.owned
   /// Where the key lies in the arena.
   package var key = 0..<0
   /// Where the value lies in the arena; empty for a delete or touch.

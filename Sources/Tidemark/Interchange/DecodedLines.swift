@@ -116,7 +116,8 @@ package struct DecodedLines: Sendable {
 
   @inline(never)
   private mutating func grow(by missing: Int) {
-    arena.append(contentsOf: repeatElement(0, count: max(missing, arena.count, 4096)))
+    let count = max(missing, arena.count, 4096)
+    arena.append(addingCapacity: count) { $0.append(repeating: 0, count: count) }
   }
 
   /// The arena and the tables are passed apart, so that both can be changed at once.

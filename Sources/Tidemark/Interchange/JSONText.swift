@@ -39,7 +39,7 @@ enum JSONText {
       return
     }
     let start = text.count
-    text.append(contentsOf: repeatElement(0, count: count + 8))
+    text.append(addingCapacity: count + 8) { $0.append(repeating: 0, count: count + 8) }
     text.withMutableRawSpan { buffer in
       unsafe escape(bytes, into: &buffer, at: start)
     }

@@ -1,7 +1,5 @@
 internal import TidemarkEngine
 
-// SAFETY: word loads are preceded by a comparison with the length.
-
 /// Sets of labels, each kept once and known by its number; number 0 is the empty set.
 ///
 /// Imports repeat few sets many times. All sets lie one after the other in flat arrays, so that a
@@ -59,15 +57,8 @@ extension LabelSetTable {
   func hash(_ labels: LabelCollector, in source: RawSpan) -> UInt64 {
     var state = seed
     for place in labels.places {
-      state = Self.fold(state ^ place.prefix, 0x9e37_79b9_7f4a_7c15 ^ UInt64(place.count))
-      var offset = place.start + 8
-      let end = place.start + place.count
-      while offset < end {
-        // The last word overlaps the one before.
-        let word = unsafe source.word(min(offset, end - 8))
-        state = Self.fold(state ^ word, 0xe703_7ed1_a0b4_28db ^ seed)
-        offset += 8
-      }
+      let label = source.extracting(place.start..<place.start + place.count)
+      state = KeyHash.hash(label, seed: state)
     }
     return state
   }
@@ -114,11 +105,5 @@ extension LabelSetTable {
       guard label(index, inSet: set).isEqual(to: theirs) else { return false }
     }
     return true
-  }
-
-  @inline(__always)
-  private static func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
-    let product = a.multipliedFullWidth(by: b)
-    return product.low ^ product.high
   }
 }

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// The fields of a line.
 package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
   case op, key, keyBase64, value, valueBase64, labels, time, hash, hashBase64, maxAge
-  case storageClass, sequence, operationID
+  case entryClass, sequence, operationID
 
   /// The name in the file.
   package var name: StaticString {
@@ -18,7 +18,7 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case .hash: "hash"
     case .hashBase64: "hash_base64"
     case .maxAge: "max_age"
-    case .storageClass: "class"
+    case .entryClass: "class"
     case .sequence: "seq"
     case .operationID: "op_id"
     }
@@ -36,7 +36,7 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case (4, UInt8(ascii: "h")): candidate = .hash
     case (4, UInt8(ascii: "t")): candidate = .time
     case (5, UInt8(ascii: "v")): candidate = .value
-    case (5, UInt8(ascii: "c")): candidate = .storageClass
+    case (5, UInt8(ascii: "c")): candidate = .entryClass
     case (5, UInt8(ascii: "o")): candidate = .operationID
     case (6, UInt8(ascii: "l")): candidate = .labels
     case (7, UInt8(ascii: "m")): candidate = .maxAge

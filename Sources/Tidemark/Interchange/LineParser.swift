@@ -55,7 +55,7 @@ struct LineParser: ~Escapable {
     case .hash: entry.hash = try text(field, &buffer, atMost: Limits.hashBytes)
     case .labels: try labels(&buffer, &tables)
     case .time: try time(&buffer)
-    case .op, .storageClass: try word(field, &buffer)
+    case .op, .entryClass: try word(field, &buffer)
     case .maxAge: try maxAge()
     case .keyBase64:
       entry.key = try base64(field, &buffer, atMost: Limits.keyBytes, atLeast: 1)
@@ -85,6 +85,14 @@ struct LineParser: ~Escapable {
     if seen.contains(a), seen.contains(b) { throw refuse(.exclusive(a, b), at: closing) }
   }
 
+  /// The error for a value of the wrong kind, or for what is no value at all.
+  @inline(never)
+  private mutating func mismatch(_ problem: LineProblem) throws(JSONError) -> JSONError {
+    let start = scanner.offset
+    try scanner.skipValue(depth: 1)
+    return refuse(problem, at: start)
+  }
+
   @inline(__always)
   private func refuse(_ problem: LineProblem, at offset: Int) -> JSONError {
     JSONError(.refused(problem), at: offset)
@@ -101,8 +109,7 @@ extension LineParser {
     _ field: LineField, _ buffer: inout MutableRawSpan
   ) throws(JSONError) -> Int {
     guard scanner.peek() == UInt8(ascii: "\"") else {
-      throw scanner.offset < scanner.bytes.byteCount
-        ? refuse(.notString(field), at: scanner.offset) : scanner.error(.endsEarly)
+      throw try mismatch(.notString(field))
     }
     return try scanner.string(into: &buffer, at: end)
   }
@@ -158,7 +165,7 @@ extension LineParser {
         throw refuse(.unknownOperation, at: start)
       }
     } else if word.holds("cache") {
-      entry.storageClass = .cache
+      entry.entryClass = .cache
     } else if !word.holds("owned") {
       throw refuse(.unknownClass, at: start)
     }
@@ -177,8 +184,7 @@ extension LineParser {
     let isNegative = scanner.peek() == UInt8(ascii: "-")
     let start = scanner.offset
     guard isNegative || scanner.peek() &- UInt8(ascii: "0") < 10 else {
-      throw start < scanner.bytes.byteCount
-        ? refuse(.notInteger(.maxAge), at: start) : scanner.error(.endsEarly)
+      throw try mismatch(.notInteger(.maxAge))
     }
     guard try scanner.skipNumber() else { throw refuse(.notInteger(.maxAge), at: start) }
     guard !isNegative,
@@ -192,8 +198,7 @@ extension LineParser {
   ) throws(JSONError) {
     tables.collector.removeAll()
     guard scanner.accept(UInt8(ascii: "[")) else {
-      throw scanner.offset < scanner.bytes.byteCount
-        ? refuse(.notArray(.labels), at: scanner.offset) : scanner.error(.endsEarly)
+      throw try mismatch(.notArray(.labels))
     }
     if scanner.accept(UInt8(ascii: "]")) { return }
     let before = end

@@ -64,22 +64,16 @@ package struct LineSplitter: Sendable {
     while let feed = Self.lineFeed(in: bytes, from: from) {
       from = feed + 1
       let end = current.bytes.count + feed - copied
-      if isDropping || end - lineStart > maximumLineBytes {
+      let last = feed > copied ? unsafe bytes.byte(feed - 1) : current.bytes.last
+      let length = Self.length(end - lineStart, last)
+      if isDropping || length > maximumLineBytes {
+        copyLines(bytes, from: copied)
         endLongLine()
         copied = from
         continue
       }
-      let isEmpty =
-        switch end - lineStart {
-        case 0: true
-        case 1:
-          feed > copied
-            ? unsafe bytes.byte(feed - 1) == UInt8(ascii: "\r")
-            : current.bytes.last == UInt8(ascii: "\r")
-        default: false
-        }
       current.lineEnds.append(end)
-      current.lineCount += isEmpty ? 0 : 1
+      current.lineCount += length > 0 ? 1 : 0
       lineStart = end + 1
       if current.lineCount >= linesPerChunk || lineStart >= bytesPerChunk {
         current.bytes.append(copying: bytes.extracting(copied..<from))
@@ -90,7 +84,7 @@ package struct LineSplitter: Sendable {
     guard !isDropping else { return }
     let rest = bytes.extracting(copied..<bytes.byteCount)
     if current.bytes.count - lineStart + rest.byteCount > maximumLineBytes + 1 {
-      current.bytes.append(copying: bytes.extracting(copied..<max(copied, from)))
+      copyLines(bytes, from: copied)
       dropLongLine()
     } else {
       current.bytes.append(copying: rest)
@@ -99,18 +93,20 @@ package struct LineSplitter: Sendable {
 
   /// Ends the stream: the last line may lack its end.
   package mutating func finish() {
-    let count = current.bytes.count - lineStart
-    if isDropping {
+    let length = Self.length(current.bytes.count - lineStart, current.bytes.last)
+    if isDropping || length > maximumLineBytes {
       endLongLine()
-    } else if count > maximumLineBytes {
-      dropLongLine()
-      endLongLine()
-    } else if count > 0 {
-      let isEmpty = count == 1 && current.bytes.last == UInt8(ascii: "\r")
+    } else if length > 0 {
       current.lineEnds.append(current.bytes.count)
-      current.lineCount += isEmpty ? 0 : 1
+      current.lineCount += 1
     }
     startChunk()
+  }
+
+  /// Copies what is missing of the lines before the open one.
+  private mutating func copyLines(_ bytes: RawSpan, from copied: Int) {
+    let missing = max(0, lineStart - current.bytes.count)
+    current.bytes.append(copying: bytes.extracting(copied..<copied + missing))
   }
 
   /// Puts the chunk out and starts the next one.
@@ -142,6 +138,11 @@ package struct LineSplitter: Sendable {
     if !isDropping { dropLongLine() }
     isDropping = false
     current.firstNumber += 1
+  }
+
+  /// The length of a line without a carriage return at its end.
+  private static func length(_ count: Int, _ last: UInt8?) -> Int {
+    count > 0 && last == UInt8(ascii: "\r") ? count - 1 : count
   }
 
   /// The offset of the next line feed.

@@ -12,7 +12,7 @@ package struct NDJSONWriter: Sendable {
     /// What the entry does.
     package var operation: DecodedLine.Operation
     /// Who owns the entry.
-    package var storageClass: DecodedLine.StorageClass
+    package var entryClass: EntryAttributes.Class
     /// Its sequence, for a history.
     package var sequence: UInt64?
     /// Its operation id (replica.sequence), for a history.
@@ -23,12 +23,12 @@ package struct NDJSONWriter: Sendable {
     package var maxAge: UInt32?
 
     package init(
-      _ operation: DecodedLine.Operation, storageClass: DecodedLine.StorageClass = .owned,
+      _ operation: DecodedLine.Operation, entryClass: EntryAttributes.Class = .owned,
       sequence: UInt64? = nil, operationID: String? = nil, time: Timestamp? = nil,
       maxAge: UInt32? = nil
     ) {
       self.operation = operation
-      self.storageClass = storageClass
+      self.entryClass = entryClass
       self.sequence = sequence
       self.operationID = operationID
       self.time = time
@@ -91,7 +91,7 @@ package struct NDJSONWriter: Sendable {
       literal(",\"max_age\":")
       decimal(UInt64(maxAge))
     }
-    if header.storageClass == .cache { literal(",\"class\":\"cache\"") }
+    if header.entryClass == .cache { literal(",\"class\":\"cache\"") }
   }
 
   private mutating func array(_ labels: [[UInt8]]) {
