@@ -1,5 +1,8 @@
 internal import Synchronization
 
+// SAFETY: what a disturbed look-up reads may be anything; it stays inside the shard, writes no
+// more than the buffer holds, and is thrown away.
+
 /// One part of a hot cache: a table, two queues and a ghost queue, for the keys of some hashes.
 ///
 /// Readers take no lock: they read the version, look the key up, copy the value and read the
