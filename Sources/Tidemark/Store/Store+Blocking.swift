@@ -9,13 +9,15 @@ extension Store {
 
     /// Makes everything durable and closes the store. Further calls do nothing.
     public func close() throws(TidemarkError) {
-      store.background?.stop()
-      store.background?.join()
-      defer {
-        store.commits?.stop()
-        store.commits?.join()
+      try store.closing.withLock { _ throws(TidemarkError) in
+        store.background?.stop()
+        store.background?.join()
+        defer {
+          store.commits?.stop()
+          store.commits?.join()
+        }
+        try store.engine.close()
       }
-      try store.engine.close()
     }
 
     /// Makes everything that was written so far durable.

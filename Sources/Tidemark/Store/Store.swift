@@ -24,6 +24,8 @@ public final class Store: Sendable {
   /// Nil where callers do all the work themselves, or nothing can be written.
   let commits: CommitThread?
   let background: BackgroundThread?
+  /// Held while the store is being closed: a second one who closes waits for the first.
+  let closing = Lock(())
 
   init(_ engine: Engine, usesThreads: Bool, canWrite: Bool) throws(TidemarkError) {
     self.engine = engine

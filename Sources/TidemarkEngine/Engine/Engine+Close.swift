@@ -34,11 +34,17 @@ extension Engine {
     try mergeSmallSegments()
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
+      // Others may have written since the flush; what they wrote is sealed and synced with the
+      // rest, and nobody writes after that.
+      try writeStaged(&state, mayCompress: true)
       var manifest = state.manifest
       let emptied = state.appender.flatMap { $0.isEmpty ? $0.segment.fileName : nil }
       try sealActive(&state, in: &manifest)
       manifest.isClosedCleanly = true
       try updateManifest(manifest, &state)
+      advanceDurable(to: state.written, &state)
+      state.isClosed = true
+      state.appender = nil
       if let emptied { try? environment.fileSystem.remove(path + "/" + emptied) }
     }
   }

@@ -56,7 +56,7 @@ package struct EngineStatus: Sendable {
 extension Engine {
   /// What there is to say of the store now.
   package func status() throws(TidemarkError) -> EngineStatus {
-    let poisoned = writer.withLock { $0.poison != nil }
+    let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
     try countMissingUsage()
     let (read, segments) = reading.withLock { read in (read, read.segments) }
     if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
@@ -69,7 +69,11 @@ extension Engine {
         throw TidemarkError(error, while: "looking at the log")
       }
       let superseded = read.usage.supersededBytes[segment.id] ?? 0
-      add(segment, length: length, superseded: superseded, floor: floor, read, to: &bytes)
+      let sealed = read.manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
+      // Of an active segment that another process writes, the length is all that is known.
+      let raw = sealed?.rawBytes ?? activeRawBytes ?? length
+      let share = Double(superseded) / Double(max(raw, superseded, 1))
+      add(segment, length: length, superseded: share, floor: floor, read, to: &bytes)
       rows.append(
         EngineStatus.Segment(
           id: segment.id, file: segment.fileName, firstSequence: segment.firstSequence,
@@ -95,13 +99,11 @@ extension Engine {
 
   /// Splits a segment's stored bytes by the share of raw bytes that is superseded.
   private func add(
-    _ segment: Segment, length: Int, superseded: Int, floor: UInt64, _ read: ReadState,
+    _ segment: Segment, length: Int, superseded: Double, floor: UInt64, _ read: ReadState,
     to bytes: inout EngineStatus.Bytes
   ) {
     bytes.log += length
-    let row = read.manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
-    let raw = max(row?.rawBytes ?? superseded, superseded, 1)
-    let share = Int(Double(length) * Double(superseded) / Double(raw))
+    let share = Int(Double(length) * superseded)
     bytes.live += length - share
     guard read.manifest.retention != .everything else {
       bytes.history += share

@@ -11,7 +11,8 @@ package final class SegmentAppender {
   private var growth = 256 << 10
   private var chain: UInt64 = 0
   private var entryCount = 0
-  private var rawBytes = 0
+  /// Of the entries that it holds, those still to be written among them.
+  private(set) var rawBytes = 0
   private var latestTime: Timestamp?
   private var latestCommitTime: UInt64 = 0
   package private(set) var lastSequence: UInt64
