@@ -43,6 +43,7 @@ struct ToolRun {
 struct Bench {
   let disk: any FileSystem
   let clock = ManualClock()
+  private let random = SeededRandom(seed: 7)
   var isTerminal = false
   var environment: [String: String] = [:]
 
@@ -55,6 +56,7 @@ struct Bench {
     run(arguments, input: Array(input.utf8), interrupted: interrupted)
   }
 
+  @discardableResult
   func run(
     _ arguments: [String], input: [UInt8] = [],
     interrupted: @escaping @Sendable () -> Bool = { false }
@@ -66,21 +68,19 @@ struct Bench {
       output: output, errors: talk, input: { InputStream.memory(input) },
       environment: { variables[$0] },
       storeEnvironment: Store.Environment(
-        fileSystem: disk, clock: clock, random: SeededRandom(seed: 7)),
+        fileSystem: disk, clock: clock, random: random),
       isInterrupted: interrupted, stopGracefully: {})
     let status = LogtoolMain.run(arguments, console: console)
     return ToolRun(status: status, bytes: output.bytes, talk: talk.text)
   }
 
-  /// Opens a store for as long as `body` takes, as another program would.
-  func withStoreOpen<R>(_ path: String, _ body: (Store) throws -> R) throws -> R {
-    let store = try Store.openBlocking(
+  /// Opens a store for writing, as another program would.
+  func open(_ path: String) throws -> Store {
+    try Store.openBlocking(
       at: path,
       configuration: Store.Configuration(
         environment: Store.Environment(
-          fileSystem: disk, clock: clock, random: SeededRandom(seed: 8)), usesThreads: false))
-    defer { try? store.blocking.close() }
-    return try body(store)
+          fileSystem: disk, clock: clock, random: random), usesThreads: false))
   }
 }
 
@@ -101,5 +101,34 @@ extension Bench {
     let bench = Bench()
     bench.run("import", "S", input: notes)
     return bench
+  }
+}
+
+extension Bench {
+  /// All files below a directory with their bytes.
+  func files(in path: String) throws -> [String: [UInt8]] {
+    var files: [String: [UInt8]] = [:]
+    for name in try disk.list(path) {
+      let place = path + "/" + name
+      switch try disk.kind(place) {
+      case .directory: files.merge(try self.files(in: place)) { a, _ in a }
+      case .file:
+        let file = try disk.open(place, .read)
+        defer { file.close() }
+        files[place] = try file.read(try file.length(), at: 0)
+      default: break
+      }
+    }
+    return files
+  }
+
+  /// Puts a directory's files back as they were.
+  func restore(_ files: [String: [UInt8]], to path: String) throws {
+    for place in try self.files(in: path).keys { try disk.remove(place) }
+    for (place, bytes) in files {
+      let file = try disk.open(place, .create)
+      try file.writeFully(bytes.rawSpan, at: 0)
+      file.close()
+    }
   }
 }
