@@ -12,10 +12,11 @@ struct Logtool: ParsableCommand {
         logtool at notes.tidemark 2026-09-01 note/1
         logtool verify notes.tidemark
 
-      Only commands that say so change a store; a missing store is created by import alone.
-      Exit status: 0 done, 1 not found or failed, 2 findings, 64 usage, 65 damaged data,
-      66 no store, 74 input or output, 75 locked, 76 format too new, 77 no permission,
-      130 interrupted.
+      Only commands that say so change a store; import alone creates one that is missing.
+
+      Exit status: 0 done, 1 not found or failed, 2 findings, 64 usage, 65 damaged,
+      66 no store, 74 input or output, 75 locked, 76 format too new,
+      77 no permission, 130 interrupted.
       """,
     version: ToolVersion.text,
     groupedSubcommands: [
@@ -38,7 +39,7 @@ struct Logtool: ParsableCommand {
       CommandGroup(
         name: "Care",
         subcommands: [
-          StatCommand.self, SnapshotCommand.self,
+          StatCommand.self, VerifyCommand.self, DoctorCommand.self, SnapshotCommand.self,
           CompactCommand.self,
         ]),
     ])

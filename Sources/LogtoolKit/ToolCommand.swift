@@ -50,4 +50,16 @@ struct StoreAccess {
     try store.blocking.close()
     return result
   }
+
+  /// Checks everything in the store.
+  /// - Parameter records: whether damage is put on record in the store.
+  func verify(records: Bool) throws(TidemarkError) -> VerifyReport {
+    try StoreVerifier.verify(path, environment: engineEnvironment, records: records)
+  }
+
+  private var engineEnvironment: EngineEnvironment {
+    let environment = console.storeEnvironment
+    return EngineEnvironment(
+      fileSystem: environment.fileSystem, clock: environment.clock, random: environment.random)
+  }
 }

@@ -6,22 +6,33 @@ package final class InputStream: Sendable {
   let name: String
   /// The length of a file; nil for what has none.
   let length: Int?
-  private let descriptor: Int32
-  private let closes: Bool
+  private let source: Source
 
-  private init(_ descriptor: Int32, name: String, length: Int?, closes: Bool) {
-    self.descriptor = descriptor
-    self.name = name
-    self.length = length
-    self.closes = closes
+  private enum Source {
+    case descriptor(Int32, closes: Bool)
+    /// What is left to be read.
+    case memory(Lock<ArraySlice<UInt8>>)
   }
 
-  deinit { if closes { SystemCalls.close(descriptor) } }
+  private init(_ source: Source, name: String, length: Int?) {
+    self.source = source
+    self.name = name
+    self.length = length
+  }
+
+  deinit {
+    if case .descriptor(let descriptor, closes: true) = source { SystemCalls.close(descriptor) }
+  }
+
+  /// Bytes in memory, for tests.
+  package static func memory(_ bytes: [UInt8], name: String = "standard input") -> InputStream {
+    InputStream(.memory(Lock(bytes[...])), name: name, length: bytes.count)
+  }
 
   /// The process's standard input.
   package static func standard() -> InputStream {
     InputStream(
-      0, name: "standard input", length: SystemCalls.inspect(0).length, closes: false)
+      .descriptor(0, closes: false), name: "standard input", length: SystemCalls.inspect(0).length)
   }
 
   /// Opens a file.
@@ -41,7 +52,7 @@ package final class InputStream: Sendable {
       SystemCalls.close(descriptor)
       throw ToolError(.failed, "\(path) is a directory; give a file, or - for standard input")
     }
-    return InputStream(descriptor, name: path, length: length, closes: true)
+    return InputStream(.descriptor(descriptor, closes: true), name: path, length: length)
   }
 
   /// Appends what comes next.
@@ -52,6 +63,17 @@ package final class InputStream: Sendable {
   func read(
     _ count: Int, into bytes: inout [UInt8], isCancelled: () -> Bool = { false }
   ) throws(ToolError) -> Bool {
+    let descriptor: Int32
+    switch source {
+    case .memory(let rest):
+      return rest.withLock { rest in
+        let piece = rest.prefix(count)
+        rest = rest.dropFirst(count)
+        bytes.append(contentsOf: piece)
+        return !piece.isEmpty
+      }
+    case .descriptor(let number, _): descriptor = number
+    }
     if length == nil {
       while !SystemCalls.waitForInput(on: descriptor, milliseconds: 100) {
         if isCancelled() { return false }

@@ -16,7 +16,8 @@ struct Progress {
   private let total: Int?
   private let isShown: Bool
   private let started: UInt64
-  private var drawn: UInt64 = 0
+  /// When the line was drawn last.
+  private var drawn: UInt64?
 
   /// - Parameters:
   ///   - task: what is being done, as in "importing".
@@ -39,7 +40,7 @@ struct Progress {
   mutating func update(_ done: Int, note: @autoclosure () -> String = "") {
     guard isShown else { return }
     let now = console.clock.monotonicNanoseconds()
-    guard now &- drawn >= Self.intervalNanoseconds else { return }
+    if let drawn, now &- drawn < Self.intervalNanoseconds { return }
     drawn = now
     let text = Self.text(
       task, done: done, total: total, seconds: seconds, unit: unit, note: note(),
@@ -49,7 +50,7 @@ struct Progress {
 
   /// Takes the line away.
   func finish() {
-    if isShown, drawn > 0 { console.writeError("\r\u{1b}[K") }
+    if drawn != nil { console.writeError("\r\u{1b}[K") }
   }
 
   static func text(

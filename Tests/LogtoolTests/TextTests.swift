@@ -1,0 +1,103 @@
+import Testing
+import TidemarkEngine
+
+@testable import LogtoolKit
+
+@Suite("Texts for people")
+struct TextTests {
+  @Test("sizes are told in the unit that fits")
+  func sizes() {
+    #expect(HumanText.size(0) == "0 B")
+    #expect(HumanText.size(1023) == "1023 B")
+    #expect(HumanText.size(1024) == "1.0 KiB")
+    #expect(HumanText.size(13_002_342) == "12.4 MiB")
+    #expect(HumanText.size(3 << 40) == "3.0 TiB")
+  }
+
+  @Test("numbers have their thousands apart")
+  func counts() {
+    #expect(HumanText.count(0) == "0")
+    #expect(HumanText.count(999) == "999")
+    #expect(HumanText.count(63_440) == "63,440")
+    #expect(HumanText.count(-1_000_000) == "-1,000,000")
+    #expect(HumanText.count(-100) == "-100")
+    #expect(HumanText.count(1, "key", "keys") == "1 key")
+    #expect(HumanText.count(2, "key", "keys") == "2 keys")
+  }
+
+  @Test("durations are told in seconds, minutes or hours")
+  func durations() {
+    #expect(HumanText.duration(seconds: 0.44) == "0.4 s")
+    #expect(HumanText.duration(seconds: 59.94) == "59.9 s")
+    #expect(HumanText.duration(seconds: 187) == "3:07")
+    #expect(HumanText.duration(seconds: 3723) == "1:02:03")
+  }
+
+  @Test("what could mislead on a terminal is escaped, letters of all scripts are not")
+  func escapes() {
+    #expect(HumanText.escaped(Array("käse/日本".utf8)) == "käse/日本")
+    #expect(HumanText.escaped(Array("a\tb\nc\r\u{1b}".utf8)) == "a\\tb\\nc\\r\\x1b")
+    #expect(HumanText.escaped(Array("a\\b".utf8)) == "a\\\\b")
+    #expect(HumanText.escaped([0x61, 0xff, 0x00]) == "a\\xff\\x00")
+    #expect(HumanText.escaped(Array("\u{202e}x\u{9b}".utf8)) == "\\xe2\\x80\\xaex\\xc2\\x9b")
+    #expect(HumanText.escapedKeepingLines(Array("a\tb\\\n\u{7}".utf8)) == "a\tb\\\n\\x07")
+  }
+
+  @Test("progress tells amount, rate and time left, and fits the terminal")
+  func progress() {
+    let text = Progress.text(
+      "importing", done: 5 << 20, total: 20 << 20, seconds: 2, unit: .bytes, note: "9 lines/s",
+      columns: 120)
+    #expect(
+      text
+        == "importing  [=====               ]   25 %  5.0 MiB of 20.0 MiB  2.5 MiB/s  9 lines/s  "
+        + "6.0 s left")
+    let open = Progress.text(
+      "importing", done: 1 << 10, total: nil, seconds: 1, unit: .bytes, note: "", columns: 80)
+    #expect(open == "importing  1.0 KiB  1.0 KiB/s")
+    let narrow = Progress.text(
+      "importing", done: 5, total: 9, seconds: 1, unit: .entries, note: "", columns: 30)
+    #expect(narrow.count == 30)
+  }
+
+  @Test("moments are sequences, dates or ages")
+  func moments() {
+    #expect(Moment(argument: "1000") == .sequence(1000))
+    #expect(Moment(argument: "0") == .sequence(0))
+    #expect(Moment(argument: "2026-09-01") == .date(Timestamp(seconds: 1_788_220_800)))
+    #expect(
+      Moment(argument: "2026-09-01T02:00:00+02:00") == .date(Timestamp(seconds: 1_788_220_800)))
+    #expect(Moment(argument: "1d3h") == .ago(seconds: 97_200))
+    #expect(Moment(argument: "90m") == .ago(seconds: 5400))
+    for nonsense in [
+      "", "-1", "3x", "d", "1d3", "99999999999999999999", "99999999999999999999d", "2026-13-01",
+      "99999999999d",
+    ] {
+      #expect(Moment(argument: nonsense) == nil, "\(nonsense)")
+    }
+  }
+
+  @Test("cursors survive the way through text")
+  func cursors() {
+    for position: ScanPosition in [
+      .key([0, 255, 10]), .sequence(.max), .time(Timestamp(seconds: -5, nanoseconds: 7), 3),
+    ] {
+      #expect(ScanPosition(cursor: position.cursor) == position)
+    }
+    for nonsense in ["", "x", "eA==", "cw==", "dDEgMg=="] {
+      #expect(ScanPosition(cursor: nonsense) == nil, "\(nonsense)")
+    }
+  }
+
+  @Test("JSON text escapes what it must")
+  func json() {
+    let value = JSONValue.object([
+      .init("a\"b", .array([.null, .bool(true), .integer(-1), .unsigned(.max)])),
+      .init("text", .string("\\ \n\r\t\u{1} ü")), .bytes("key", [0xff]),
+    ])
+    #expect(
+      value.text
+        == #"{"a\"b":[null,true,-1,18446744073709551615],"text":"\\ \n\r\t\u0001 ü","#
+        + #""key_base64":"/w=="}"#)
+  }
+}
