@@ -61,10 +61,19 @@ struct BitFlipTests {
     for (name, offset, bit) in Self.places(files, every: 1) {
       let comment: Comment = "bit \(bit) of byte \(offset) of \(name)"
       let disk = try files.flipping(bit: bit, of: offset, in: name).disk()
+      guard offset % 11 == 0 else {
+        // With the lock held nothing is recorded, which takes most of the time.
+        let lock = try disk.lock(StoreFiles.path + "/LOCK", owner: bytes("test"))
+        let report = try StoreFiles.verify(disk)
+        expectFound(report, name, offset, last: last, comment)
+        #expect(!report.isRecorded, comment)
+        withExtendedLifetime(lock) {}
+        continue
+      }
       let report = try StoreFiles.verify(disk)
       expectFound(report, name, offset, last: last, comment)
       #expect(report.isRecorded, comment)
-      if offset % 7 == 0 { try expectRightOrFailing(disk, expected, comment) }
+      try expectRightOrFailing(disk, expected, comment)
       #expect(throws: TidemarkError.self, comment) { try StoreFiles.open(disk, .write) }
     }
   }
