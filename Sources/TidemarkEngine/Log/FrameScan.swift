@@ -123,7 +123,8 @@ extension DecodedFront {
     for (entry, place) in zip(entries, places)
     where isInBlock(entry, place, block) {
       let sequence = entry.sequence
-      range = range.map { min($0.lowerBound, sequence)...max($0.upperBound, sequence) }
+      range =
+        range.map { min($0.lowerBound, sequence)...max($0.upperBound, sequence) }
         ?? sequence...sequence
     }
     return range

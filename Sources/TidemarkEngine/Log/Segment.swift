@@ -78,7 +78,7 @@ package final class Segment: Sendable {
         let codecs = try SegmentReader.codecs(file, header: header, contexts: contexts)
         state.codecs = codecs
         return codecs
-      } catch { throw damage(error, offset: 0) }
+      } catch { throw damage(error, offset: 0, sequences: range(state)) }
     }
   }
 
@@ -92,16 +92,18 @@ package final class Segment: Sendable {
       if error.number == ErrorNumber.noEntry {
         throw TidemarkError(
           .damaged, "a file of the log is missing; repair what is left into a new store",
-          file: fileName, offset: 0, sequences: range, cause: error)
+          file: fileName, offset: 0, sequences: range(state), cause: error)
       }
       throw TidemarkError(error, while: "opening the log")
     }
   }
 
   /// The sequences that it covers, for messages.
-  package var range: ClosedRange<UInt64> {
-    let last = lastSequence
-    return firstSequence...max(firstSequence, last)
+  package var range: ClosedRange<UInt64> { state.withLock { range($0) } }
+
+  /// The same for those who hold the lock already.
+  private func range(_ state: State) -> ClosedRange<UInt64> {
+    firstSequence...max(firstSequence, state.lastSequence)
   }
 
   /// Turns what a read met into an error that says where.
@@ -168,7 +170,10 @@ package final class Segment: Sendable {
           file, segment: self, length: state.sealedLength ?? 0)
         state.sealed = locator
         return locator
-      } catch { throw damage(error, offset: max(0, (state.sealedLength ?? 0) - 1)) }
+      } catch {
+        throw damage(
+          error, offset: max(0, (state.sealedLength ?? 0) - 1), sequences: range(state))
+      }
     }
     if let locator {
       do throws(LogReadError) { return try sealed(locator) } catch {

@@ -145,7 +145,8 @@ package struct StoreVerifier {
     let leftovers = LogLeftovers(path: path, fileSystem: fileSystem, contexts: contexts)
     do throws(FileSystemError) {
       for file in try leftovers.unlisted(manifest) {
-        guard let sequence = try leftovers.firstSequence(in: file, manifest, after: report.lastSequence)
+        guard
+          let sequence = try leftovers.firstSequence(in: file, manifest, after: report.lastSequence)
         else {
           report.leftovers.append(file)
           continue

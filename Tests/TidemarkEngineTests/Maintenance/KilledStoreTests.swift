@@ -1,0 +1,105 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+/// Stores as a killed process leaves them: copies of the directory of an open engine.
+@Suite("Stores of killed writers")
+struct KilledStoreTests {
+  private struct Killed {
+    var files: StoreFiles
+    var expected: ExpectedStore
+    var durableSequence: UInt64
+    var durableOffset: Int
+    /// Where each batch ends: offset of the log and last sequence.
+    var batches: [UInt64]
+  }
+
+  private func killed() throws -> Killed {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    try SampleStore.fill(engine, keys: 8, rounds: 1, largest: 900)
+    try engine.flush()
+    let status = try engine.status()
+    var batches: [UInt64] = [engine.lastSequence]
+    for number in 0..<6 {
+      var batch = OperationBatch()
+      for part in 0...number {
+        let value = bytes(String(repeating: "part \(part) ", count: 60))
+        try batch.add(.put, key: bytes("batch-\(number)-\(part)").rawSpan, value: value.rawSpan)
+      }
+      try engine.commit(batch)
+      batches.append(engine.lastSequence)
+    }
+    let expected = try ExpectedStore(engine)
+    let files = try StoreFiles(disk)
+    try engine.close()
+    return Killed(
+      files: files, expected: expected, durableSequence: status.durableSequence,
+      durableOffset: status.durableOffset, batches: batches)
+  }
+
+  @Test("a log cut anywhere behind its durable part verifies clean and opens with whole batches")
+  func cut() throws {
+    let killed = try killed()
+    let name = killed.files.segments[0]
+    let full = try #require(killed.files.files[name])
+    let used = try #require(full.lastIndex { $0 != 0 }) + 1
+    #expect(killed.durableOffset > 8192 && killed.durableOffset < used)
+    #expect(killed.durableSequence == killed.batches[0])
+    for length in killed.durableOffset...(used + 9) where length % 19 == 0 || length > used - 9 {
+      // Cut off, or never written: then zeros stand there.
+      for padding in [0, 700] {
+        var files = killed.files
+        files.files[name] = Array(full.prefix(length)) + [UInt8](repeating: 0, count: padding)
+        let comment: Comment = "\(length) bytes and \(padding) zeros"
+        let disk = try files.disk()
+        #expect(try StoreFiles.verify(disk).findings == [], comment)
+        #expect(try StoreFiles(disk).files == files.files, comment)
+        guard length % 3 == 0 else { continue }
+        let engine = try StoreFiles.open(disk, .write)
+        let last = engine.lastSequence
+        #expect(killed.batches.contains(last), comment)
+        let found = try ExpectedStore(engine)
+        let wanted = killed.expected.entries.filter { $0.key <= last }
+        #expect(found.entries == wanted, comment)
+        try engine.put("more", "value")
+        try engine.close()
+        #expect(try StoreFiles.verify(disk).findings == [], comment)
+      }
+    }
+  }
+
+  @Test("damage before other frames of a killed writer is found and recorded")
+  func damaged() throws {
+    let killed = try killed()
+    let name = killed.files.segments[0]
+    for offset in stride(from: 8192, to: killed.durableOffset - 64, by: 41) {
+      let comment: Comment = "byte \(offset)"
+      let disk = try killed.files.flipping(bit: 3, of: offset, in: name).disk()
+      let report = try StoreFiles.verify(disk)
+      #expect(report.findings.map(\.file) == [name], comment)
+      #expect(report.isRecorded, comment)
+      if let finding = report.findings.first {
+        #expect(finding.offset <= offset, comment)
+        #expect(finding.sequences?.lowerBound ?? 0 > 0, comment)
+      }
+      #expect(throws: TidemarkError.self, comment) { try StoreFiles.open(disk, .write) }
+    }
+  }
+
+  @Test("a store killed between its first steps verifies clean or is no store yet")
+  func creation() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    let created = try StoreFiles(disk)
+    #expect(try StoreFiles.verify(try created.disk()).findings == [])
+    let first = created.removing("MANIFEST.1")
+    #expect(try StoreFiles.verify(try first.disk()).findings == [])
+    try engine.put("a", "1")
+    #expect(try StoreFiles.verify(try StoreFiles(disk).disk()).findings == [])
+    // While the engine is open, too.
+    #expect(try StoreFiles.verify(disk).findings == [])
+    try engine.close()
+  }
+}
