@@ -1,5 +1,3 @@
-internal import Synchronization
-
 // SAFETY: what a disturbed look-up reads may be anything; it stays inside the shard, writes no
 // more than the buffer holds, and is thrown away.
 
@@ -61,7 +59,7 @@ struct HotCacheShard {
       let before = words.loadAcquiring(version)
       if before & 1 != 0 { continue }
       let result = lookUp()
-      atomicMemoryFence(ordering: .acquiring)
+      AtomicWords.fenceLoads()
       if words.load(version) == before { return result }
     }
     return nil
@@ -128,7 +126,7 @@ struct HotCacheShard {
   func writing(_ change: () -> Void) {
     let before = words.load(version)
     words.store(version, before &+ 1)
-    atomicMemoryFence(ordering: .releasing)
+    AtomicWords.fenceStores()
     change()
     words.storeReleasing(version, before &+ 2)
   }

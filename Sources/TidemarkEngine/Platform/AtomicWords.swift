@@ -80,6 +80,14 @@ struct AtomicWords: @unchecked Sendable {
     unsafe base[index].store(value, ordering: .releasing)
   }
 
+  /// Orders the loads before it before the loads after it.
+  @inline(__always)
+  static func fenceLoads() { atomicMemoryFence(ordering: .acquiring) }
+
+  /// Orders the stores before it before the stores after it.
+  @inline(__always)
+  static func fenceStores() { atomicMemoryFence(ordering: .releasing) }
+
   /// Replaces a word if it is the expected one.
   @inline(__always)
   func replace(_ index: Int, _ expected: UInt64, with value: UInt64) -> Bool {
