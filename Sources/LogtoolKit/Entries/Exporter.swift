@@ -97,7 +97,7 @@ extension NDJSONWriter.Header {
   /// What a line says besides bytes and labels.
   init(_ operation: DecodedLine.Operation, attributes: EntryAttributes) {
     self.init(
-      operation, storageClass: attributes.entryClass == .cache ? .cache : .owned,
+      operation, entryClass: attributes.entryClass == .cache ? .cache : .owned,
       time: attributes.time, maxAge: attributes.maxAge)
   }
 }

@@ -53,13 +53,13 @@ struct PreparedBatch: Sendable {
   ) throws(TidemarkError) {
     var attributes: EntryAttributes?
     if line.time != nil || !line.hash.isEmpty || line.maxAge != nil
-      || line.storageClass != .owned
+      || line.entryClass != .owned
     {
       var given = EntryAttributes()
       given.time = line.time
       given.maxAge = line.maxAge
       if !line.hash.isEmpty { given.hash = [UInt8](copying: lines.bytes(line.hash)) }
-      if line.storageClass == .cache { given.entryClass = .cache }
+      if line.entryClass == .cache { given.entryClass = .cache }
       attributes = given
     }
     let key = lines.bytes(line.key)

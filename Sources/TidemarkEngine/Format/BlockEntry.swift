@@ -1,8 +1,8 @@
 /// One value block of a frame, as its block table tells of it.
 ///
 /// ```
-///  0 u32 stored length    8 u32 CRC-32C of the stored bytes
-///  4 u32 raw length      12 u32 codec
+///  0 u32 stored length (bits 0-14), raw length (bits 15-29), codec (bits 30-31)
+///  4 u32 CRC-32C of the stored bytes
 /// ```
 package struct BlockEntry: Sendable, Hashable {
   package var storedLength: Int
@@ -18,18 +18,21 @@ package struct BlockEntry: Sendable, Hashable {
   }
 
   package func encode(into writer: inout ByteWriter) {
-    writer.u32(UInt32(storedLength))
-    writer.u32(UInt32(rawLength))
+    writer.u32(Self.word(stored: storedLength, raw: rawLength, codec: codec))
     writer.u32(checksum)
-    writer.u32(UInt32(codec.rawValue))
+  }
+
+  /// Both lengths and the codec in one word; a block has at most 16 KiB.
+  static func word(stored: Int, raw: Int, codec: Codec) -> UInt32 {
+    UInt32(stored) | UInt32(raw) << 15 | UInt32(codec.rawValue) << 30
   }
 
   package init(_ bytes: RawSpan, at offset: Int) throws(FormatError) {
-    storedLength = Int(try bytes.u32(at: offset))
-    rawLength = Int(try bytes.u32(at: offset + 4))
-    checksum = try bytes.u32(at: offset + 8)
-    let code = try bytes.u32(at: offset + 12)
-    guard code <= 255, let codec = Codec(rawValue: UInt8(code)) else {
+    let word = try bytes.u32(at: offset)
+    storedLength = Int(word & 0x7fff)
+    rawLength = Int(word >> 15 & 0x7fff)
+    checksum = try bytes.u32(at: offset + 4)
+    guard let codec = Codec(rawValue: UInt8(word >> 30)) else {
       throw FormatError("unknown codec of a block", isNewer: true)
     }
     self.codec = codec

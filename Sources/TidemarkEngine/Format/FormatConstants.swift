@@ -19,7 +19,7 @@ package enum FormatConstants {
   package static let frameHeaderBytes = 64
   package static let frameAlignment = 8
   package static let frameSync: UInt32 = 0x4d41_5246  // "FRAM"
-  package static let blockEntryBytes = 16
+  package static let blockEntryBytes = 8
   package static let segmentFooterBytes = 128
 
   /// Payload of a locator chunk: a multiple of every record size in it.

@@ -3,8 +3,8 @@
 /// Four sections follow each other, each a run of chunks: up to 16,368 bytes of records, then
 /// their XXH64 seeded with segment id and chunk number. A section without records has no chunk.
 /// ```
-/// blocks     16 bytes: u32 offset in the file, u32 stored length, u32 CRC-32C,
-///                      u32 raw length (bits 0-23) and codec (bits 24-31)
+/// blocks     12 bytes: u32 offset in the file, u32 lengths and codec as in BlockEntry,
+///                      u32 CRC-32C
 /// slots       6 bytes: u32 block, u16 position in the raw block; in file order.
 ///                      A value ends where the next slot's begins.
 /// frames     16 bytes: u32 offset in the file, u32 first slot, u32 first block, u32 entries
@@ -12,7 +12,7 @@
 ///                      compacted segments only. In others slot n is the n-th sequence.
 /// ```
 package enum LocatorLayout {
-  package static let blockBytes = 16
+  package static let blockBytes = 12
   package static let slotBytes = 6
   package static let frameBytes = 16
   package static let sequenceBytes = 8
@@ -48,18 +48,18 @@ package struct BlockRecord: Sendable, Hashable {
 
   package func encode(into writer: inout ByteWriter) {
     writer.u32(offset)
-    writer.u32(storedLength)
+    writer.u32(
+      BlockEntry.word(stored: Int(storedLength), raw: Int(rawLength), codec: codec))
     writer.u32(checksum)
-    writer.u32(rawLength | UInt32(codec.rawValue) << 24)
   }
 
   package init(_ bytes: RawSpan, at position: Int) throws(FormatError) {
     offset = try bytes.u32(at: position)
-    storedLength = try bytes.u32(at: position + 4)
+    let word = try bytes.u32(at: position + 4)
+    storedLength = word & 0x7fff
+    rawLength = word >> 15 & 0x7fff
     checksum = try bytes.u32(at: position + 8)
-    let word = try bytes.u32(at: position + 12)
-    rawLength = word & 0xff_ffff
-    guard let codec = Codec(rawValue: UInt8(word >> 24)), rawLength <= Limits.blockBytes,
+    guard let codec = Codec(rawValue: UInt8(word >> 30)), rawLength <= Limits.blockBytes,
       storedLength <= rawLength
     else { throw FormatError("block record out of bounds") }
     self.codec = codec

@@ -60,13 +60,13 @@ package enum Limits {
   /// Raw bytes that a compaction holds in memory at a time.
   package static let compactionUnitBytes = 64 << 20
   /// Raw bytes of a value block in the default layout of compacted segments.
-  package static let smallBlockBytes = 1 << 10
+  package static let smallBlockBytes = 4 << 10
   /// A dictionary is trained for segments with at least this many bytes of values.
   package static let dictionaryFromBytes = 1 << 20
   /// About how many bytes of values a dictionary is trained on.
   package static let dictionarySampleBytes = 2 << 20
   /// Size of a trained dictionary.
-  package static let trainedDictionaryBytes = 16 << 10
+  package static let trainedDictionaryBytes = 32 << 10
   /// Torn tails kept in quarantine.
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.
