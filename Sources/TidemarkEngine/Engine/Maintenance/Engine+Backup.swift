@@ -1,0 +1,133 @@
+extension Engine {
+  /// Copies the store to a new directory while it is being written; the copy holds everything
+  /// that was committed when the call began.
+  ///
+  /// The MANIFEST of the copy is written last, so a backup that was interrupted is not taken
+  /// for a store.
+  /// - Parameters:
+  ///   - target: a path where nothing is, or an empty directory.
+  ///   - fileSystem: where the target lies; nil for that of the store.
+  package func backup(
+    to target: String, fileSystem: (any FileSystem)? = nil
+  ) throws(TidemarkError) {
+    let fileSystem = fileSystem ?? environment.fileSystem
+    // Segments that are open stay readable, whatever compaction does meanwhile.
+    let pin = try view()
+    defer { _ = pin.sequence }
+    if writer.withLock({ $0.canWrite && !$0.isClosed && $0.appender != nil }) {
+      try flush()
+      try sealSegments()
+    }
+    var (manifest, segments) = reading.withLock { ($0.manifest, $0.segments) }
+    try StoreDirectory.prepareTarget(target, fileSystem)
+    try StoreDirectory.createFolders(target, fileSystem)
+    for segment in segments where segment.lastSequence >= segment.firstSequence {
+      let length: Int
+      do { length = try segment.usedLength() } catch {
+        throw TidemarkError(error, while: "copying the log")
+      }
+      try copy(
+        try segment.file(), length: segment.isSealed ? length : nil,
+        to: target + "/" + segment.fileName, fileSystem)
+    }
+    segments.removeAll { $0.lastSequence >= $0.firstSequence }
+    let empty = Set(segments.map(\.id))
+    manifest.segments.removeAll { empty.contains($0.id) }
+    manifest.images = try copyImages(manifest.images, to: target, fileSystem)
+    manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
+    manifest.generation = 0
+    // An open segment is walked and sealed by the first opening, as after a power cut.
+    manifest.bootID = [UInt8](repeating: 0, count: 16)
+    for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+      do { try fileSystem.syncDirectory(target + "/" + folder) } catch {
+        throw TidemarkError(error, while: "writing the copy")
+      }
+    }
+    try ManifestStore(fileSystem, storePath: target).update(&manifest)
+    guard !manifest.isClosedCleanly else { return }
+    var settling = EngineConfiguration()
+    settling.access = .write
+    let copy = try Engine.open(
+      target, configuration: settling,
+      environment: EngineEnvironment(
+        fileSystem: fileSystem, clock: environment.clock, random: environment.random))
+    try copy.close()
+  }
+
+  private func copyImages(
+    _ rows: [Manifest.Image], to target: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> [Manifest.Image] {
+    guard let row = rows.last else { return [] }
+    let name = "/" + StoreLayout.indexDirectory + "/" + row.fileName
+    let source: any File
+    // An image is derived: one that is just being replaced is left out.
+    do { source = try environment.fileSystem.open(path + name, .read) } catch { return [] }
+    try copy(source, length: row.length, to: target + name, fileSystem)
+    return [row]
+  }
+
+  /// - Parameter length: nil copies up to the end of the file.
+  private func copy(
+    _ source: any File, length: Int?, to path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) {
+    do throws(FileSystemError) {
+      let file = try fileSystem.open(path, .create)
+      defer { file.close() }
+      var end = length ?? 0
+      if length == nil { end = try source.length() }
+      var offset = 0
+      while offset < end {
+        let bytes = try source.read(min(1 << 20, end - offset), at: offset)
+        guard !bytes.isEmpty else { break }
+        try file.writeFully(bytes.rawSpan, at: offset)
+        offset += bytes.count
+      }
+      try file.sync()
+    } catch { throw TidemarkError(error, while: "writing the copy") }
+  }
+
+  /// Makes the index anew from the log and writes a fresh image; older images go.
+  package func reindex() throws(TidemarkError) {
+    try markUnclean()
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard !state.isWritingImage else {
+        throw TidemarkError(.limitExceeded, "an index image is being written; try again")
+      }
+      try writeStaged(&state, mayCompress: true)
+      try rebuildIndex(after: .imageDamaged(chunk: 0))
+      var manifest = state.manifest
+      let gone = manifest.images
+      manifest.images = []
+      try updateManifest(manifest, &state)
+      for image in gone {
+        try? environment.fileSystem.remove(
+          path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
+      }
+    }
+    try writeImage()
+  }
+}
+
+extension StoreDirectory {
+  /// Makes sure that a new store can be put at a path: nothing is there, or an empty directory.
+  static func prepareTarget(
+    _ path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) {
+    do {
+      switch try fileSystem.kind(path) {
+      case nil:
+        try fileSystem.createDirectory(path)
+        try fileSystem.syncDirectory(parent(of: path))
+      case .directory where try fileSystem.list(path).isEmpty: break
+      default:
+        throw TidemarkError(
+          .storeExists, "there is something at \(path) already; give a path where nothing is")
+      }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "creating the copy")
+    } catch let error as TidemarkError {
+      throw error
+    } catch { throw TidemarkError(.inputOutput, "the copy cannot be created", cause: error) }
+  }
+}
