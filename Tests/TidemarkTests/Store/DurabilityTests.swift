@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Durability and waiting", .timeLimit(.minutes(1)))
+@Suite("Durability and waiting", .timeLimit(.minutes(5)))
 struct DurabilityTests {
   let machine = Machine()
 
