@@ -40,7 +40,7 @@ struct Logtool: ParsableCommand {
         name: "Care",
         subcommands: [
           StatCommand.self, VerifyCommand.self, DoctorCommand.self, SnapshotCommand.self,
-          CompactCommand.self,
+          CompactCommand.self, RebuildCommand.self, RepairCommand.self, BackupCommand.self,
         ]),
     ])
 }

@@ -57,6 +57,11 @@ struct StoreAccess {
     try StoreVerifier.verify(path, environment: engineEnvironment, records: records)
   }
 
+  /// Brings what can be read into a new store.
+  func repair(into target: String) throws(TidemarkError) -> RepairReport {
+    try StoreRepair.repair(from: path, into: target, environment: engineEnvironment)
+  }
+
   private var engineEnvironment: EngineEnvironment {
     let environment = console.storeEnvironment
     return EngineEnvironment(

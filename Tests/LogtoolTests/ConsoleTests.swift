@@ -10,7 +10,8 @@ struct ConsoleTests {
     let run = bench.run("--version")
     #expect(run.status == 0)
     #expect(
-      run.output.contains(/^logtool \d+\.\d+\.\d+ \(format \d+\.\d+, zstd \d+\.\d+\.\d+, Swift .+\)\n$/))
+      run.output.contains(
+        /^logtool \d+\.\d+\.\d+ \(format \d+\.\d+, zstd \d+\.\d+\.\d+, Swift .+\)\n$/))
   }
 
   @Test("help goes to the standard output and has examples first")

@@ -62,8 +62,9 @@ struct PastTests {
     let lines = bench.run("history", "S", "note/2").lines
     #expect(lines[0] == "5\t2026-01-05T00:00:00Z\tdelete")
     #expect(lines[1] == "2\t2026-01-02T00:00:00Z\tput\t4\tinbox")
-    #expect(bench.run("history", "S", "note/1", "--limit", "1", "--values").lines
-      == ["4\t2026-01-04T00:00:00Z\tput\t11\tinbox\tmilk, bread"])
+    #expect(
+      bench.run("history", "S", "note/1", "--limit", "1", "--values").lines
+        == ["4\t2026-01-04T00:00:00Z\tput\t11\tinbox\tmilk, bread"])
     #expect(bench.run("history", "S", "never").status == 1)
     #expect(
       try bench.run("history", "S", "note/1", "--output", "json").names() == [

@@ -41,7 +41,8 @@ struct ReadingTests {
   @Test("prefix, range, labels, order and limit narrow together")
   func scanConditions() {
     #expect(bench.run("scan", "S", "--keys", "--prefix", "note/").lines == ["note/1", "note/3"])
-    #expect(bench.run("scan", "S", "--keys", "--prefix", "note/", "--limit", "1").lines == ["note/1"])
+    #expect(
+      bench.run("scan", "S", "--keys", "--prefix", "note/", "--limit", "1").lines == ["note/1"])
     #expect(bench.run("scan", "S", "--keys", "--from", "note/2").lines == ["note/3", "task/1"])
     #expect(bench.run("scan", "S", "--keys", "--to", "note/3").lines == ["note/1"])
     #expect(
@@ -53,8 +54,10 @@ struct ReadingTests {
       bench.run("scan", "S", "--keys", "--any-label", "home", "--any-label", "inbox").lines
         == ["note/1", "task/1"])
     #expect(
-      bench.run("scan", "S", "--keys", "--any-label", "home", "--any-label", "inbox",
-        "--not-label", "home").lines == ["note/1"])
+      bench.run(
+        "scan", "S", "--keys", "--any-label", "home", "--any-label", "inbox",
+        "--not-label", "home"
+      ).lines == ["note/1"])
     #expect(bench.run("scan", "S", "--keys", "--label", "home", "--label", "inbox").lines == [])
     #expect(
       bench.run("scan", "S", "--keys", "--order", "sequence").lines
@@ -170,8 +173,11 @@ struct ReadingTests {
   @Test("stat for people names every part")
   func statText() {
     let names = bench.run("stat", "S").lines.map { String($0.prefix(11)) }
-    #expect(names.map { $0.trimmingPrefix(while: \.isWhitespace).split(separator: " ").first ?? "" }
-      == ["keys", "sequence", "log", "live", "history", "dead", "pinned", "index", "durable",
-        "history", "retention", "closed", "store", "replica"])
+    #expect(
+      names.map { $0.trimmingPrefix(while: \.isWhitespace).split(separator: " ").first ?? "" }
+        == [
+          "keys", "sequence", "log", "live", "history", "dead", "pinned", "index", "durable",
+          "history", "retention", "closed", "store", "replica",
+        ])
   }
 }

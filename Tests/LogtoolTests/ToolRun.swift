@@ -33,7 +33,9 @@ struct ToolRun {
     for (name, value) in object {
       names.insert(prefix + name)
       let inner = (value as? [Any])?.first ?? value
-      if let inner = inner as? [String: Any] { names.formUnion(Self.names(inner, "\(prefix)\(name).")) }
+      if let inner = inner as? [String: Any] {
+        names.formUnion(Self.names(inner, "\(prefix)\(name)."))
+      }
     }
     return names
   }
@@ -51,7 +53,8 @@ struct Bench {
 
   @discardableResult
   func run(
-    _ arguments: String..., input: String = "", interrupted: @escaping @Sendable () -> Bool = { false }
+    _ arguments: String..., input: String = "",
+    interrupted: @escaping @Sendable () -> Bool = { false }
   ) -> ToolRun {
     run(arguments, input: Array(input.utf8), interrupted: interrupted)
   }

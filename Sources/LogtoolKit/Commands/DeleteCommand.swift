@@ -26,7 +26,8 @@ struct DeleteCommand: ToolCommand {
   @Argument(help: "The keys.")
   var key: [String] = []
 
-  @Option(name: .customLong("keys-from"), help: "A file with keys, one a line; - is standard input.")
+  @Option(
+    name: .customLong("keys-from"), help: "A file with keys, one a line; - is standard input.")
   var keysFrom: String?
 
   @Flag(
@@ -64,7 +65,8 @@ struct DeleteCommand: ToolCommand {
       } else {
         guard line.count <= Limits.keyBytes else {
           throw ToolError(
-            .usage, "a key of \(input.name) has \(line.count) bytes; keys have 1 to "
+            .usage,
+            "a key of \(input.name) has \(line.count) bytes; keys have 1 to "
               + "\(Limits.keyBytes) bytes")
         }
         result.append(Array(line))

@@ -117,7 +117,8 @@ struct WriteOptions: ParsableArguments {
     }
   }
 
-  @Option(help: "When the write is answered: async, buffered or durable. Closing syncs in any case.")
+  @Option(
+    help: "When the write is answered: async, buffered or durable. Closing syncs in any case.")
   var durability = Level.buffered
 
   /// Commits a batch and says which sequence it took.

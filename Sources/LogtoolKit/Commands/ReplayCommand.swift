@@ -54,7 +54,8 @@ struct ReplayCommand: ToolCommand {
 
   /// Opens the source for writing, so that it keeps a copy of the mark; if that cannot be, because
   /// its program is running or it may not be written, for reading.
-  private func withSource(_ console: Console, _ body: (Engine) throws -> Outcome) throws -> Outcome {
+  private func withSource(_ console: Console, _ body: (Engine) throws -> Outcome) throws -> Outcome
+  {
     let access = StoreAccess(store, console)
     if isDryRun { return try access.read(body) }
     var hasBegun = false

@@ -25,7 +25,8 @@ struct TailCommand: ToolCommand {
   @Option(help: "Entries after this moment: \(Moment.form).")
   var since: Moment?
 
-  @Option(name: [.customShort("n"), .long], help: "Without --since: so many of the last sequences.")
+  @Option(
+    name: [.customShort("n"), .long], help: "Without --since: so many of the last sequences.")
   var lines: UInt64 = 10
 
   @Flag(name: .shortAndLong, help: "Wait for more entries.")

@@ -69,7 +69,8 @@ struct KeyExplanation {
       ("entry", "\(info.kind.name) at sequence \(info.sequence), committed \(validated.text)"),
       (
         "written",
-        (isForeign ? "by replica \(origin.replica.hexadecimal), there at sequence "
+        (isForeign
+          ? "by replica \(origin.replica.hexadecimal), there at sequence "
           : "here, by replica \(origin.replica.hexadecimal), at sequence ") + "\(origin.sequence)"
       ),
     ]
@@ -108,8 +109,10 @@ struct KeyExplanation {
 
   var json: JSONValue {
     .object([
-      .init("entry", EntryPrinter.json(
-        LoadedEntry(key: key, info: info), namesOperation: true, values: false)),
+      .init(
+        "entry",
+        EntryPrinter.json(
+          LoadedEntry(key: key, info: info), namesOperation: true, values: false)),
       .init("present", .bool(!info.kind.removes)),
       .init("value_sequence", .unsigned(info.valueSequence)),
       .init("op_id", .string(origin.text)),

@@ -86,7 +86,8 @@ struct VerifyOutput {
     }
     for hole in report.holes { text += "; \(Self.text(hole)) were given up by a repair" }
     if !report.leftovers.isEmpty {
-      text += "; \(HumanText.count(report.leftovers.count, "file", "files")) left behind, which "
+      text +=
+        "; \(HumanText.count(report.leftovers.count, "file", "files")) left behind, which "
         + "the next opening for writing clears away"
     }
     return text

@@ -53,8 +53,9 @@ struct Importer {
   func warnOfUnknownFields() {
     guard !unknown.isEmpty else { return }
     let names = unknown.names.map { HumanText.escaped(Array($0.utf8)) }
-    console.warn("fields that an import does not know were passed over: "
-      + names.joined(separator: ", "))
+    console.warn(
+      "fields that an import does not know were passed over: "
+        + names.joined(separator: ", "))
   }
 
   private mutating func commit(

@@ -17,7 +17,8 @@ struct GlobalOptions: ParsableArguments {
   @Option(help: "How results are printed: text, json or jsonl (one JSON value a line).")
   var output = OutputFormat.text
 
-  @Option(name: [.customLong("color"), .customLong("colour")], help: "Colours: auto, always, never.")
+  @Option(
+    name: [.customLong("color"), .customLong("colour")], help: "Colours: auto, always, never.")
   var colour = ColourChoice.auto
 
   @Flag(name: .shortAndLong, help: "Say nothing but errors and warnings.")

@@ -45,7 +45,8 @@ struct KeyStyle {
 /// Which keys are wanted by their labels.
 struct LabelOptions: ParsableArguments {
   @Option(
-    name: .customLong("label"), help: ArgumentHelp("Keys that carry this label.", valueName: "label"))
+    name: .customLong("label"),
+    help: ArgumentHelp("Keys that carry this label.", valueName: "label"))
   var all: [String] = []
 
   @Option(

@@ -46,7 +46,8 @@ extension Engine {
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
-      do throws(IndexError) { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch {
+      do throws(IndexError) { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch
+      {
         throw .index(error)
       }
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {

@@ -75,7 +75,8 @@ extension Engine {
       appender.segment.seal(length: sealed.length)
     } catch {
       throw poison(
-        &state, TidemarkError(error, while: "sealing a segment"), reason: "a segment is half sealed")
+        &state, TidemarkError(error, while: "sealing a segment"), reason: "a segment is half sealed"
+      )
     }
   }
 

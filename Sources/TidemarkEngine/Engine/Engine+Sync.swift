@@ -4,7 +4,8 @@ extension Engine {
   /// One caller syncs for all that have written by then; the others wait for it.
   package func sync(through sequence: UInt64) throws(TidemarkError) {
     while true {
-      let turn = try writer.withLock { (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
+      let turn = try writer.withLock {
+        (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
         if state.durable >= sequence { return .done }
         try checkWritable(state)
         if state.isSyncing { return .wait }
@@ -133,7 +134,9 @@ extension Engine {
     }
   }
 
-  package func stopObserving(_ token: Int) { observers.withLock { $0.calls.removeAll { $0.token == token } } }
+  package func stopObserving(_ token: Int) {
+    observers.withLock { $0.calls.removeAll { $0.token == token } }
+  }
 
   func notifyObservers() {
     for (_, call) in observers.withLock({ $0.calls }) { call() }

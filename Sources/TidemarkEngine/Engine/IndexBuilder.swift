@@ -44,7 +44,9 @@ struct IndexBuilder {
       }
     }
     var built = Built(index: Index(image: nil, seed: manifest.hashSeed), usage: SpaceUsage())
-    do throws(IndexOrStoreError) { try replay(into: &built, active: active, salvage: salvage) } catch {
+    do throws(IndexOrStoreError) {
+      try replay(into: &built, active: active, salvage: salvage)
+    } catch {
       switch error {
       case .index(let error):
         throw TidemarkError(.limitExceeded, "the index cannot be made", cause: error)
@@ -83,7 +85,9 @@ struct IndexBuilder {
           if segment.kind == .appended,
             segment.firstSequence + UInt64(record.firstSlot) + UInt64(record.entryCount)
               <= built.imageSequence + 1
-          { continue }
+          {
+            continue
+          }
           try replayer.apply(try segment.front(record, caches: caches))
         }
       } catch let error as TidemarkError {

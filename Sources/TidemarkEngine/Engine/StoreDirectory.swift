@@ -96,7 +96,8 @@ enum StoreDirectory {
     switch outcome {
     case .acquired(let lock): return lock
     case .held(let bytes):
-      let text = String(decoding: bytes.prefix(64), as: UTF8.self)
+      let text =
+        String(decoding: bytes.prefix(64), as: UTF8.self)
         .split(separator: "\n").first.map(String.init) ?? "another process"
       throw TidemarkError(
         .locked, "the store is locked by \(text); end that process, or open read-only",

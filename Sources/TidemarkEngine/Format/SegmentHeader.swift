@@ -12,6 +12,8 @@
 /// 56 u32 salt               4092 u32 CRC-32C of 0..<4092
 /// 60 u32 where frames begin
 /// ```
+/// A dictionary stands behind the two pages, its second copy in a page of its own, and never
+/// ends in a zero byte.
 package struct SegmentHeader: Sendable, Hashable {
   package enum Kind: UInt8, Sendable {
     /// Frames in the order of their commits, sequences dense.

@@ -58,18 +58,13 @@ package struct CompactedSegmentWriter {
     var header = SegmentHeader(
       storeID: storeID, segmentID: row.id, baseSequence: row.firstSequence, salt: row.salt,
       kind: .compacted)
-    var dictionary: ZstdDictionary?
-    if let bytes = layout.dictionary {
-      do { dictionary = try ZstdDictionary(bytes, level: layout.level) } catch {
-        throw .format(error)
-      }
-      header.place(dictionary: bytes)
-    }
+    let dictionary = Self.dictionary(layout)
+    if let dictionary { header.place(dictionary: dictionary.bytes) }
     output = header.encoded()
-    if let bytes = layout.dictionary, let placed = header.dictionary {
+    if let dictionary, let placed = header.dictionary {
       for offset in placed.offsets {
         output.append(contentsOf: repeatElement(0, count: offset - output.count))
-        output.append(contentsOf: bytes)
+        output.append(contentsOf: dictionary.bytes)
       }
       output.append(contentsOf: repeatElement(0, count: header.firstFrame - output.count))
     }
@@ -81,6 +76,14 @@ package struct CompactedSegmentWriter {
     codecs = FrameCodecs(contexts: contexts, dictionary: dictionary)
     builder = FrameBuilder(hasExplicitSequences: true, blockTarget: layout.blockTarget)
     written = 0
+  }
+
+  /// The dictionary without zeros at its end: should the header ever be lost, the zeros behind
+  /// it tell how long it is. One that is of no use is left out.
+  private static func dictionary(_ layout: SegmentLayout) -> ZstdDictionary? {
+    guard var bytes = layout.dictionary else { return nil }
+    while bytes.last == 0 { bytes.removeLast() }
+    return try? ZstdDictionary(bytes, level: layout.level)
   }
 
   /// About how long the file will be, without locator and footer.

@@ -94,7 +94,11 @@ extension Segment {
     var high = locator.footer.sequenceCount
     while low < high {
       let middle = (low + high) / 2
-      if try locator.sequence(middle).sequence < sequence { low = middle + 1 } else { high = middle }
+      if try locator.sequence(middle).sequence < sequence {
+        low = middle + 1
+      } else {
+        high = middle
+      }
     }
     guard low < locator.footer.sequenceCount else { return nil }
     let record = try locator.sequence(low)

@@ -161,7 +161,8 @@ package final class Segment: Sendable {
     active: (LocatorTable) throws(TidemarkError) -> R,
     sealed: (SealedLocator) throws(LogReadError) -> R
   ) throws(TidemarkError) -> R {
-    let locator = try state.withLock { (state: inout State) throws(TidemarkError) -> SealedLocator? in
+    let locator = try state.withLock {
+      (state: inout State) throws(TidemarkError) -> SealedLocator? in
       if state.table != nil { return nil }
       if let sealed = state.sealed { return sealed }
       let file = try open(&state)

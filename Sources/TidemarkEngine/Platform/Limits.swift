@@ -89,6 +89,10 @@ package enum Limits {
   package static let verifyAttempts = 4
   /// Keys without a slot that a comparison of image and log keeps in mind.
   package static let verifyAbsentKeys = 4 << 20
+  /// Entries that a repair puts into one segment.
+  package static let repairUnitEntries = 1 << 18
+  /// Keys of lost entries that a repair names for each damaged place.
+  package static let repairKeysPerLoss = 100
   /// Damage records in MANIFEST.
   package static let damageRecords = 1_024
   /// Largest MANIFEST that is read.

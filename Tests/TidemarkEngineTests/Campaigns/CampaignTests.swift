@@ -24,34 +24,34 @@ struct CampaignTests {
     try runner.checkAll()
   }
 
-  @Test("the store answers like the model, whatever is done to it", arguments: 1...20)
+  @Test("the store answers like the model, whatever is done to it", arguments: 1...10)
   func model(seed: Int) throws {
-    try runModel(seed: UInt64(seed), steps: 120)
+    try runModel(seed: UInt64(seed), steps: 80)
   }
 
-  @Test("the store answers like the model between crashes", arguments: 101...120)
+  @Test("the store answers like the model between crashes", arguments: 101...110)
   func modelWithCrashes(seed: Int) throws {
     let profile = ScriptProfile.all[seed % ScriptProfile.all.count].withCrashes()
-    try runModel(seed: UInt64(seed), steps: 120, profile: profile)
+    try runModel(seed: UInt64(seed), steps: 80, profile: profile)
   }
 
-  @Test("a power cut at any call leaves a prefix with all that was durable", arguments: 201...206)
+  @Test("a power cut at any call leaves a prefix with all that was durable", arguments: 201...204)
   func crashSweep(seed: Int) throws {
     let profile = ScriptProfile.all[seed % ScriptProfile.all.count]
-    let script = Script(seed: UInt64(seed), count: 25, profile: profile)
+    let script = Script(seed: UInt64(seed), count: 20, profile: profile)
     let sweep = CrashSweep(script)
     let calls = try sweep.countCalls()
-    let step = max(1, calls / 40)
+    let step = max(1, calls / 15)
     _ = try sweep.run(calls: stride(from: 1, through: calls, by: step))
   }
 
-  @Test("crashes during recovery do no harm either", arguments: 301...306)
+  @Test("crashes during recovery do no harm either", arguments: 301...304)
   func crashInRecovery(seed: Int) throws {
     let profile = ScriptProfile.all[seed % ScriptProfile.all.count]
-    let script = Script(seed: UInt64(seed), count: 25, profile: profile)
+    let script = Script(seed: UInt64(seed), count: 20, profile: profile)
     let sweep = CrashSweep(script, depth: 3)
     let calls = try sweep.countCalls()
-    let step = max(1, calls / 40)
+    let step = max(1, calls / 15)
     _ = try sweep.run(calls: stride(from: 1, through: calls, by: step))
   }
 }

@@ -1,0 +1,138 @@
+/// Copies what a plan takes from its sources into segments of the new store.
+struct RepairWriter {
+  private let sources: [RepairSource]
+  private let plan: RepairPlan
+  private let lost: SequenceSet
+  private let target: StoreTarget
+  private let storeID: [UInt8]
+  private let environment: EngineEnvironment
+  private let contexts: ZstdContexts
+  private var unit = RepairUnit()
+  private let present: SequenceSet
+
+  private(set) var rows: [Manifest.Segment] = []
+  private(set) var entries = 0
+  private(set) var latestCommitTime: UInt64 = 0
+  /// The last entry whose earlier version is neither there nor known to be lost.
+  private(set) var lastDangling: UInt64 = 0
+
+  init(
+    _ sources: [RepairSource], plan: RepairPlan, lost: SequenceSet, target: StoreTarget,
+    storeID: [UInt8], environment: EngineEnvironment, contexts: ZstdContexts
+  ) {
+    self.sources = sources
+    self.plan = plan
+    self.lost = lost
+    self.target = target
+    self.storeID = storeID
+    self.environment = environment
+    self.contexts = contexts
+    var present = SequenceSet()
+    // In the order of sequences, so that every insertion is one at the end.
+    let all = plan.taken.flatMap(\.ranges).sorted { $0.lowerBound < $1.lowerBound }
+    for range in all { present.insert(range) }
+    self.present = present
+  }
+
+  /// Writes all segments.
+  mutating func run() throws(TidemarkError) {
+    for run in plan.runs {
+      let source = sources[run.source]
+      do {
+        let reader = try source.reader(environment.fileSystem)
+        defer { reader.close() }
+        if source.kind == .appended {
+          try copyInOrder(run, source, reader)
+        } else {
+          try copySorted(run, run.range, source, reader)
+        }
+      } catch let error as FileSystemError {
+        throw TidemarkError(error, while: "reading the log")
+      } catch let error as TidemarkError {
+        throw error
+      } catch {
+        throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
+      }
+    }
+    try flush()
+  }
+
+  private mutating func copyInOrder(
+    _ run: RepairPlan.Run, _ source: RepairSource, _ reader: RepairReader
+  ) throws {
+    for frame in source.frames where frame.sequences.overlaps(run.range) {
+      if unit.isFull(expecting: frame.rawBytes) || unit.isTooFar(frame.sequences.upperBound) {
+        try flush()
+      }
+      try copy(frame, within: run.range, run, reader)
+    }
+  }
+
+  /// The frames of a sorted segment are not in the order of sequences, so all of a range goes
+  /// into one segment; a range of too much is halved.
+  private mutating func copySorted(
+    _ run: RepairPlan.Run, _ range: ClosedRange<UInt64>, _ source: RepairSource,
+    _ reader: RepairReader
+  ) throws {
+    let frames = source.frames.filter { $0.sequences.overlaps(range) }
+    var bytes = frames.reduce(0) { $0 + $1.rawBytes }
+    var count = frames.reduce(0) { $0 + $1.entryCount }
+    if bytes > Limits.compactionUnitBytes || count > Limits.repairUnitEntries {
+      (bytes, count) = try measure(frames, range, reader)
+    }
+    let isTooMuch =
+      bytes > Limits.compactionUnitBytes || count > Limits.repairUnitEntries
+      || range.upperBound - range.lowerBound > UInt64(UInt32.max)
+    if isTooMuch, range.count > 1 {
+      let middle = range.lowerBound + (range.upperBound - range.lowerBound) / 2
+      try copySorted(run, range.lowerBound...middle, source, reader)
+      try copySorted(run, (middle + 1)...range.upperBound, source, reader)
+      return
+    }
+    if unit.isFull(expecting: bytes) || unit.isTooFar(range.upperBound) { try flush() }
+    for frame in frames { try copy(frame, within: range, run, reader) }
+  }
+
+  /// Raw bytes and number of the entries in a range.
+  private func measure(
+    _ frames: [RepairSource.Frame], _ range: ClosedRange<UInt64>, _ reader: RepairReader
+  ) throws -> (Int, Int) {
+    var bytes = 0
+    var count = 0
+    for frame in frames {
+      guard let front = try reader.front(at: frame.offset) else { continue }
+      for head in front.entries where range.contains(head.sequence) {
+        bytes += head.keyLength + head.valueLength + head.attributesLength + 32
+        count += 1
+      }
+    }
+    return (bytes, count)
+  }
+
+  private mutating func copy(
+    _ frame: RepairSource.Frame, within range: ClosedRange<UInt64>, _ run: RepairPlan.Run,
+    _ reader: RepairReader
+  ) throws {
+    guard let front = try reader.front(at: frame.offset) else { return }
+    let values = try reader.values(of: front)
+    let taken = plan.taken[run.source]
+    for head in front.entries where range.contains(head.sequence) && taken.contains(head.sequence) {
+      guard values.firstBadBlock(of: head, in: front) == nil else { continue }
+      try unit.add(head, of: front, values: values)
+      entries += 1
+      if head.previous > 0, !present.contains(head.previous), !lost.contains(head.previous) {
+        lastDangling = max(lastDangling, head.sequence)
+      }
+    }
+  }
+
+  private mutating func flush() throws(TidemarkError) {
+    guard !unit.isEmpty else { return }
+    latestCommitTime = max(latestCommitTime, unit.latestCommitTime)
+    rows.append(
+      try unit.write(
+        id: UInt64(rows.count) + 1, to: target, storeID: storeID, environment: environment,
+        contexts: contexts))
+    unit = RepairUnit()
+  }
+}

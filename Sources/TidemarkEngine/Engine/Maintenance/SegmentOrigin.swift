@@ -1,0 +1,116 @@
+/// What a file of the log is, found out from whatever is left: its header, MANIFEST, its name
+/// and its first frame.
+struct SegmentOrigin {
+  var id: UInt64
+  var firstSequence: UInt64
+  var salt: UInt32
+  var kind: SegmentHeader.Kind
+  var storeID: [UInt8]?
+  var firstFrame = FormatConstants.segmentHeaderBytes
+  var codecs: FrameCodecs
+
+  /// - Returns: nil when nothing tells what the file is.
+  /// - Throws: `formatTooNew` when a later version wrote it.
+  init?(
+    _ file: TolerantFile, name: String, row: Manifest.Segment?, contexts: ZstdContexts
+  ) throws {
+    codecs = FrameCodecs(contexts: contexts)
+    let header: SegmentHeader?
+    do throws(LogReadError) { header = try SegmentReader.header(file) } catch {
+      if case .system(let error) = error { throw error }
+      if case .format(let reason) = error, reason.isNewer {
+        throw TidemarkError(
+          .formatTooNew, "the log was written by a later version: \(reason.reason)", file: name,
+          offset: 0, cause: reason)
+      }
+      header = nil
+    }
+    if let header, row == nil || (row?.id == header.segmentID && row?.salt == header.salt) {
+      id = header.segmentID
+      firstSequence = header.baseSequence
+      salt = header.salt
+      kind = header.kind
+      storeID = header.storeID
+      firstFrame = header.firstFrame
+      if header.dictionary != nil,
+        let found = try? SegmentReader.codecs(file, header: header, contexts: contexts)
+      {
+        codecs = found
+      }
+      return
+    }
+    if let row {
+      id = row.id
+      firstSequence = row.firstSequence
+      salt = row.salt
+      kind = row.kind
+    } else {
+      let start = FormatConstants.segmentHeaderBytes
+      let bytes = try file.read(FormatConstants.frameHeaderBytes, at: start)
+      // A frame begins with a fixed word that is veiled by the salt, which its checksum proves.
+      guard let parsed = StoreLayout.parse(segmentName: name),
+        let word = try? bytes.rawSpan.u32(at: 0),
+        let first = try? FrameHeader(
+          decoding: bytes.rawSpan, salt: word ^ FormatConstants.frameSync, offset: start)
+      else { return nil }
+      id = parsed.id
+      firstSequence = parsed.firstSequence
+      salt = word ^ FormatConstants.frameSync
+      kind = first.hasExplicitSequences ? .compacted : .appended
+    }
+    guard kind == .compacted,
+      let dictionary = try LostDictionary(file, salt: salt, contexts: contexts)
+    else { return }
+    firstFrame = dictionary.firstFrame
+    codecs = dictionary.codecs
+  }
+}
+
+/// Finds the dictionary of a segment whose header is lost: its two copies must be equal, and
+/// the first frame stands right behind the second.
+struct LostDictionary {
+  var codecs: FrameCodecs
+  var firstFrame: Int
+
+  init?(_ file: TolerantFile, salt: UInt32, contexts: ZstdContexts) throws {
+    let start = FormatConstants.segmentHeaderBytes
+    let page = FormatConstants.segmentHeaderPageBytes
+    let plain = FrameCodecs(contexts: contexts)
+    let walker = FrameWalker(
+      try WindowReader(file), salt: salt, codecs: plain, from: start,
+      end: min(try file.length(), start + 2 * (Limits.dictionaryBytes + page) + page))
+    guard let found = try walker.search(from: start, sequence: 1), found.offset > start else {
+      return nil
+    }
+    firstFrame = found.offset
+    // A dictionary never ends in a zero byte, so the zeros behind it tell its length.
+    let bytes = try file.read(found.offset - start, at: start)
+    guard let end = bytes.lastIndex(where: { $0 != 0 }).map({ $0 + 1 }) else { return nil }
+    for second in stride(from: page, to: end, by: page) {
+      let count = end - second
+      guard count <= second, second - count < page, bytes.count - end < Self.alignment,
+        bytes[second..<end].elementsEqual(bytes[..<count]),
+        let dictionary = try? ZstdDictionary(Array(bytes[..<count]))
+      else { continue }
+      codecs = FrameCodecs(contexts: contexts, dictionary: dictionary)
+      return
+    }
+    return nil
+  }
+
+  private static let alignment = FormatConstants.frameAlignment
+}
+
+extension StoreLayout {
+  /// What a segment's file name says.
+  static func parse(segmentName name: String) -> (id: UInt64, firstSequence: UInt64)? {
+    let file = name.split(separator: "/").last ?? ""
+    let parts = file.split(separator: ".")
+    guard parts.count == 2, parts[1] == "seg" else { return nil }
+    let numbers = parts[0].split(separator: "-")
+    guard numbers.count == 2, let first = UInt64(numbers[0]), first > 0,
+      let id = UInt64(numbers[1], radix: 16)
+    else { return nil }
+    return (id, first)
+  }
+}

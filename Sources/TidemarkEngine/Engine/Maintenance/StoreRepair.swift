@@ -1,0 +1,209 @@
+/// Brings everything that can still be read of a damaged store into a new one.
+///
+/// Sequences, commit times, labels, attributes, deletes, touches and links to earlier versions
+/// stay as they were, so that history, views and cursors go on; what is lost is put on record
+/// as accepted, so that a read which needs it fails instead of answering wrongly.
+package struct StoreRepair {
+  private let path: String
+  private let environment: EngineEnvironment
+  private let contexts = ZstdContexts()
+  private var report = RepairReport()
+  private var manifest: Manifest?
+  private var sources: [RepairSource] = []
+
+  /// Repairs a store.
+  /// - Parameters:
+  ///   - path: the damaged store, which is only read.
+  ///   - target: the new store: nothing, or an empty directory.
+  ///   - environment: the disk that both are on.
+  /// - Throws: `storeMissing` and `notAStore`, `storeExists`, `locked` when somebody writes to
+  ///   the source, `formatTooNew`, and what the system refuses.
+  package static func repair(
+    from path: String, into target: String, environment: EngineEnvironment = .system
+  ) throws(TidemarkError) -> RepairReport {
+    var repair = StoreRepair(path: path, environment: environment)
+    let lock = try repair.lockSource()
+    defer { lock?.release() }
+    try repair.readSource()
+    return try repair.write(to: target)
+  }
+
+  private init(path: String, environment: EngineEnvironment) {
+    self.path = path
+    self.environment = environment
+  }
+
+  // MARK: Reading
+
+  /// Keeps writers away from the source, where it can be locked at all.
+  private func lockSource() throws(TidemarkError) -> (any FileLock)? {
+    do throws(TidemarkError) {
+      try StoreDirectory.check(path, environment.fileSystem, creates: false)
+    } catch {
+      guard error.code == .damaged else { throw error }
+    }
+    do throws(TidemarkError) { return try StoreDirectory.lock(path, environment) } catch {
+      if error.code == .locked { throw error }
+      return nil
+    }
+  }
+
+  private mutating func readSource() throws(TidemarkError) {
+    let fileSystem = environment.fileSystem
+    manifest = try ManifestVerifier(path, fileSystem).manifest
+    if manifest == nil { report.notes.append("both copies of MANIFEST are lost") }
+    let rows = manifest?.segments ?? []
+    let listed = Set(rows.map(\.fileName))
+    for row in rows {
+      let name = StoreLayout.logDirectory + "/" + row.fileName
+      let source = try RepairSource(
+        name, row: row, storePath: path, fileSystem: fileSystem, contexts: contexts)
+      sources.append(
+        source ?? RepairSource(missing: row, storePath: path, contexts: contexts))
+    }
+    for name in try segmentFiles() where !listed.contains(name) {
+      let source = try RepairSource(
+        StoreLayout.logDirectory + "/" + name, row: nil, storePath: path,
+        fileSystem: fileSystem, contexts: contexts)
+      guard let source else {
+        report.notes.append("log/\(name): nothing tells what this file is; left out")
+        continue
+      }
+      sources.append(source)
+    }
+    dropStrangers()
+    for index in sources.indices {
+      try sources[index].takeStock(fileSystem)
+      report.notes.append(contentsOf: sources[index].notes)
+    }
+    report.segmentsRead = sources.count
+  }
+
+  private func segmentFiles() throws(TidemarkError) -> [String] {
+    do {
+      let directory = path + "/" + StoreLayout.logDirectory
+      guard try environment.fileSystem.kind(directory) == .directory else { return [] }
+      return try environment.fileSystem.list(directory).filter { $0.hasSuffix(".seg") }
+    } catch { throw TidemarkError(error, while: "looking into the store") }
+  }
+
+  /// Leaves out files of other stores.
+  private mutating func dropStrangers() {
+    guard let own = manifest?.storeID ?? sources.lazy.compactMap(\.storeID).first else { return }
+    sources.removeAll { source in
+      guard let id = source.storeID, id != own, !source.isListed else { return false }
+      report.notes.append("\(source.name): a file of another store; left out")
+      return true
+    }
+  }
+
+  // MARK: Writing
+
+  private mutating func write(to path: String) throws(TidemarkError) -> RepairReport {
+    let plan = RepairPlan(sources, hasManifest: manifest != nil)
+    var result = newManifest(plan)
+    let lost = settleLosses(plan, last: result.lastSequence)
+    let target = try StoreTarget(creating: path, environment: environment)
+    do throws(TidemarkError) {
+      var writer = RepairWriter(
+        sources, plan: plan, lost: lost, target: target, storeID: result.storeID,
+        environment: environment, contexts: contexts)
+      try writer.run()
+      result.segments = writer.rows
+      result.nextSegmentID = max(result.nextSegmentID, UInt64(writer.rows.count) + 1)
+      result.latestCommitTime = max(result.latestCommitTime, writer.latestCommitTime)
+      if manifest == nil { inferHistory(&result, plan, danglingAt: writer.lastDangling) }
+      recordHoles(lost, in: &result)
+      try target.finish(result)
+      report.entries = writer.entries
+      report.segmentsWritten = writer.rows.count
+    } catch {
+      target.discard()
+      throw error
+    }
+    return report
+  }
+
+  /// The new store is the same one, as far as the source still says which one that is.
+  private mutating func newManifest(_ plan: RepairPlan) -> Manifest {
+    var result: Manifest
+    if let manifest {
+      result = manifest
+    } else {
+      let storeID = sources.lazy.compactMap(\.storeID).first ?? environment.randomBytes(16)
+      result = Manifest(
+        storeID: storeID, replicaID: environment.randomBytes(16), bootID: [],
+        hashSeed: environment.random.next())
+      result.epochs = [Manifest.Epoch(epoch: environment.random.next(), firstSequence: 1)]
+      report.notes.append(
+        "the replica's id, the epochs and the retention were in MANIFEST; the new store has "
+          + "new ones")
+    }
+    result.generation = 0
+    result.segments = []
+    result.images = []
+    let ends = sources.compactMap { $0.coverage?.upperBound }
+    result.lastSequence = max(result.lastSequence, plan.covered.last ?? 0, ends.max() ?? 0)
+    for source in sources {
+      result.latestCommitTime = max(result.latestCommitTime, source.latestCommitTime)
+    }
+    report.lastSequence = result.lastSequence
+    return result
+  }
+
+  /// What is lost, all in all; without MANIFEST that includes what no file covers.
+  private mutating func settleLosses(_ plan: RepairPlan, last: UInt64) -> SequenceSet {
+    var lost = plan.lost
+    for source in sources {
+      for loss in source.losses {
+        // What another file could give is not lost.
+        if let range = loss.sequences {
+          var set = SequenceSet()
+          set.insert(range)
+          guard !set.intersection(plan.lost).isEmpty else { continue }
+        }
+        report.losses.append(loss)
+      }
+    }
+    if manifest == nil, last > 0 {
+      var all = SequenceSet()
+      all.insert(1...last)
+      for range in all.subtracting(plan.covered).ranges {
+        lost.insert(range)
+        report.losses.append(
+          RepairLoss(
+            file: StoreLayout.logDirectory, offset: 0, sequences: range,
+            reason: "no file of the log covers these sequences"))
+      }
+    }
+    report.lost = lost
+    return lost
+  }
+
+  /// Without MANIFEST it shows in gaps and loose links how far back history is whole.
+  private mutating func inferHistory(
+    _ result: inout Manifest, _ plan: RepairPlan, danglingAt dangling: UInt64
+  ) {
+    let dropped = plan.dropped.last ?? 0
+    result.droppedThrough = dropped
+    result.historyFrom = max(1, dropped, dangling)
+    guard result.historyFrom > 1 else { return }
+    report.notes.append(
+      "compaction had dropped history; views from sequence \(result.historyFrom) on are right")
+  }
+
+  private func recordHoles(_ lost: SequenceSet, in result: inout Manifest) {
+    let kept = (manifest?.damage ?? []).filter { $0.state == .accepted }
+    result.damage = Array(kept.prefix(Limits.damageRecords / 2))
+    let room = Limits.damageRecords / 2 - Limits.damageRecords / 8
+    for range in lost.coarsened(to: room).ranges {
+      let loss = report.losses.first { $0.sequences?.overlaps(range) ?? false }
+      let reason = loss.map { "\($0.file), offset \($0.offset): \($0.reason)" } ?? "lost"
+      result.damage.append(
+        Manifest.Damage(
+          state: .accepted, segmentID: 0, offset: loss?.offset ?? 0, length: 0,
+          firstSequence: range.lowerBound, lastSequence: range.upperBound,
+          reason: Array(reason.utf8.prefix(512))))
+    }
+  }
+}

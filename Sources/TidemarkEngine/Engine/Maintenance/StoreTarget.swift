@@ -1,0 +1,80 @@
+/// A new store that a repair or a backup fills: no store until its MANIFEST is written, which
+/// comes last.
+struct StoreTarget {
+  let path: String
+  private let environment: EngineEnvironment
+  private let lock: any FileLock
+  /// Whether the directory itself was made for this.
+  private let isNew: Bool
+
+  /// Makes the directory, or takes an empty one, and its folders.
+  /// - Throws: `storeExists` when something stands there.
+  init(creating path: String, environment: EngineEnvironment) throws(TidemarkError) {
+    self.path = path
+    self.environment = environment
+    let fileSystem = environment.fileSystem
+    do {
+      switch try fileSystem.kind(path) {
+      case nil:
+        try fileSystem.createDirectory(path)
+        try fileSystem.syncDirectory(StoreDirectory.parent(of: path))
+        isNew = true
+      case .directory where try fileSystem.list(path).isEmpty: isNew = false
+      default:
+        throw TidemarkError(
+          .storeExists, "\(path) exists and is not an empty directory; give another path")
+      }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "creating the store")
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      throw TidemarkError(.inputOutput, "the store cannot be created", cause: error)
+    }
+    lock = try StoreDirectory.lock(path, environment)
+    do throws(TidemarkError) {
+      try StoreDirectory.createFolders(path, fileSystem)
+    } catch {
+      lock.release()
+      throw error
+    }
+  }
+
+  var logDirectory: String { path + "/" + StoreLayout.logDirectory }
+  var indexDirectory: String { path + "/" + StoreLayout.indexDirectory }
+
+  /// Makes the names of all files durable, then writes MANIFEST: from then on it is a store.
+  func finish(_ manifest: Manifest) throws(TidemarkError) {
+    let fileSystem = environment.fileSystem
+    var manifest = manifest
+    do {
+      try fileSystem.syncDirectory(logDirectory)
+      try fileSystem.syncDirectory(indexDirectory)
+      manifest.bootID = try fileSystem.bootIdentifier()
+    } catch { throw TidemarkError(error, while: "creating the store") }
+    manifest.isClosedCleanly = true
+    try ManifestStore(fileSystem, storePath: path).update(&manifest)
+    do { try fileSystem.syncDirectory(path) } catch {
+      throw TidemarkError(error, while: "creating the store")
+    }
+    lock.release()
+  }
+
+  /// Removes what was written, as far as that works.
+  func discard() {
+    let fileSystem = environment.fileSystem
+    lock.release()
+    for folder in [
+      StoreLayout.logDirectory, StoreLayout.indexDirectory, StoreLayout.quarantineDirectory,
+    ] {
+      for name in (try? fileSystem.list(path + "/" + folder)) ?? [] {
+        try? fileSystem.remove(path + "/" + folder + "/" + name)
+      }
+      try? fileSystem.remove(path + "/" + folder)
+    }
+    for name in StoreLayout.manifests + [StoreLayout.lock] {
+      try? fileSystem.remove(path + "/" + name)
+    }
+    if isNew { try? fileSystem.remove(path) }
+  }
+}

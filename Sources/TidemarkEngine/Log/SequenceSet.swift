@@ -1,0 +1,102 @@
+/// A set of sequences, kept as ranges that do not touch each other, ascending.
+package struct SequenceSet: Sendable, Hashable {
+  package private(set) var ranges: [ClosedRange<UInt64>] = []
+
+  package init() {}
+
+  /// - Parameter sequences: ascending; repetitions do not matter.
+  package init(ascending sequences: [UInt64]) {
+    for sequence in sequences { insert(sequence...sequence) }
+  }
+
+  package var isEmpty: Bool { ranges.isEmpty }
+  package var first: UInt64? { ranges.first?.lowerBound }
+  package var last: UInt64? { ranges.last?.upperBound }
+  package var count: UInt64 { ranges.reduce(0) { $0 + ($1.upperBound - $1.lowerBound + 1) } }
+
+  /// The first range that ends at or behind a sequence.
+  private func index(endingFrom sequence: UInt64) -> Int {
+    var low = 0
+    var high = ranges.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound < sequence { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  package func contains(_ sequence: UInt64) -> Bool {
+    let index = index(endingFrom: sequence)
+    return index < ranges.count && ranges[index].contains(sequence)
+  }
+
+  /// Adds a range; cheap at the end.
+  package mutating func insert(_ range: ClosedRange<UInt64>) {
+    // Neighbours that merely touch are joined, too.
+    let before = range.lowerBound == 0 ? 0 : range.lowerBound - 1
+    let start = index(endingFrom: before)
+    var joined = range
+    var end = start
+    while end < ranges.count, ranges[end].lowerBound <= range.upperBound.saturatingSuccessor {
+      joined =
+        min(
+          joined.lowerBound, ranges[end].lowerBound)...max(
+          joined.upperBound, ranges[end].upperBound)
+      end += 1
+    }
+    ranges.replaceSubrange(start..<end, with: CollectionOfOne(joined))
+  }
+
+  package mutating func formUnion(_ other: SequenceSet) {
+    for range in other.ranges { insert(range) }
+  }
+
+  /// What is in this set and not in the other.
+  package func subtracting(_ other: SequenceSet) -> SequenceSet {
+    var result = SequenceSet()
+    var position = 0
+    for range in ranges {
+      var lower = range.lowerBound
+      while position > 0, position <= other.ranges.count,
+        other.ranges[position - 1].upperBound >= lower
+      { position -= 1 }
+      while position < other.ranges.count, other.ranges[position].lowerBound <= range.upperBound {
+        let hole = other.ranges[position]
+        if hole.upperBound >= lower {
+          if hole.lowerBound > lower { result.ranges.append(lower...(hole.lowerBound - 1)) }
+          lower = hole.upperBound.saturatingSuccessor
+          if hole.upperBound >= range.upperBound { break }
+        }
+        position += 1
+      }
+      if lower <= range.upperBound { result.ranges.append(lower...range.upperBound) }
+    }
+    return result
+  }
+
+  package func intersection(_ other: SequenceSet) -> SequenceSet {
+    subtracting(subtracting(other))
+  }
+
+  /// At most `limit` ranges which hold at least the same sequences: the closest are joined.
+  package func coarsened(to limit: Int) -> SequenceSet {
+    guard ranges.count > max(limit, 1) else { return self }
+    let gaps = ranges.indices.dropFirst()
+      .map { (index: $0, gap: ranges[$0].lowerBound - ranges[$0 - 1].upperBound) }
+      .sorted { ($0.gap, $0.index) < ($1.gap, $1.index) }
+    let joined = Set(gaps.prefix(ranges.count - max(limit, 1)).map(\.index))
+    var result = SequenceSet()
+    for (index, range) in ranges.enumerated() {
+      if joined.contains(index), let last = result.ranges.popLast() {
+        result.ranges.append(last.lowerBound...range.upperBound)
+      } else {
+        result.ranges.append(range)
+      }
+    }
+    return result
+  }
+}
+
+extension UInt64 {
+  fileprivate var saturatingSuccessor: UInt64 { self == .max ? .max : self + 1 }
+}

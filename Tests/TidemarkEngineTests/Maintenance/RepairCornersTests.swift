@@ -1,0 +1,211 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+@Suite("Repairing, in the corners")
+struct RepairCornersTests {
+  @Test("what an interrupted compaction dropped stays dropped, with and without MANIFEST")
+  func interruptedCompaction() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    for number in 0..<30 { try engine.put("key-\(number)", "old") }
+    try engine.sealSegments()
+    for number in 0..<20 { try engine.delete("key-\(number)") }
+    for number in 20..<25 { try engine.put("key-\(number)", "new") }
+    try engine.sealSegments()
+    let inputs = try StoreFiles(disk)
+    var options = CompactionOptions()
+    options.dropHistory = true
+    try engine.compact(options)
+    try engine.put("last", "one")
+    let expected = try ExpectedStore(engine)
+    try engine.close()
+    let files = try StoreFiles(disk)
+    #expect(expected.entries.count == 11)
+    // The inputs, all or some, were not removed yet.
+    for left in [inputs.segments, [inputs.segments[0]], [inputs.segments[1]]] {
+      var mixed = files
+      for name in left { mixed.files[name] = inputs.files[name] }
+      for files in [mixed, mixed.removing("MANIFEST.0", "MANIFEST.1")] {
+        let disk = try files.disk()
+        let comment: Comment = "left: \(left), \(files.files.keys.sorted())"
+        let report = try RepairTests.expectAllTheRest(disk, expected, comment)
+        #expect(report.isComplete, comment)
+        let target = try StoreFiles(disk, path: RepairTests.target).manifest()
+        #expect(target.historyFrom >= 50 && target.historyFrom <= 56, comment)
+      }
+    }
+  }
+
+  @Test("inputs that a compaction left behind fill in for what is damaged in its output")
+  func rescue() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    try SampleStore.fill(engine, keys: 20, rounds: 2, largest: 500)
+    try engine.sealSegments()
+    let inputs = try StoreFiles(disk)
+    try engine.compact()
+    let expected = try ExpectedStore(engine)
+    try engine.close()
+    var files = try StoreFiles(disk)
+    let output = try #require(files.segments.first)
+    for offset in 8300..<8900 { files.files[output]?[offset] ^= 0xff }
+    let lossy = try RepairTests.expectAllTheRest(try files.disk(), expected, "output alone")
+    #expect(!lossy.isComplete)
+    for name in inputs.segments { files.files[name] = inputs.files[name] }
+    let report = try RepairTests.expectAllTheRest(try files.disk(), expected, "with inputs")
+    #expect(report.isComplete && report.lost.isEmpty)
+  }
+
+  @Test("the last batch of a killed writer is left out when it is not whole")
+  func killed() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    try engine.put("a", "1")
+    var batch = OperationBatch()
+    let value = [UInt8](repeating: 7, count: 300_000)
+    for part in 0..<8 {
+      try batch.add(.put, key: bytes("part-\(part)").rawSpan, value: value.rawSpan)
+    }
+    try engine.commit(batch)
+    let expected = try ExpectedStore(engine)
+    let files = try StoreFiles(disk)
+    try engine.close()
+    let name = files.segments[0]
+    for removed in [[], ["MANIFEST.0", "MANIFEST.1"]] {
+      var whole = files
+      for manifest in removed { whole = whole.removing(manifest) }
+      let report = try RepairTests.expectAllTheRest(try whole.disk(), expected, "whole")
+      #expect(report.entries == 9)
+      let used = try #require(whole.files[name]?.lastIndex { $0 != 0 })
+      let cut = whole.cutting(name, to: used - 10)
+      let disk = try cut.disk()
+      let half = try RepairTests.repair(disk)
+      #expect(half.entries == 1 && half.lastSequence == 1)
+      #expect(half.notes.contains { $0.contains("never finished") || $0.contains("torn") })
+      #expect(try StoreFiles.verify(disk, path: RepairTests.target).isHealthy)
+    }
+  }
+
+  @Test("a read that needs what was lost fails instead of answering wrongly")
+  func holes() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    let first = try engine.put("key", String(repeating: "one ", count: 50))
+    let second = try engine.put("key", String(repeating: "two ", count: 50))
+    let third = try engine.put("key", "three")
+    try engine.close()
+    let files = try StoreFiles(disk)
+    let name = files.segments[0]
+    let text = try #require(files.files[name])
+    let place = try #require(
+      (0..<text.count - 8).first { text[$0..<($0 + 8)].elementsEqual(bytes("two two ")) })
+    let damaged = try files.flipping(bit: 0, of: place + 20, in: name).disk()
+    let report = try RepairTests.repair(damaged)
+    #expect(report.lost.ranges == [second...second])
+    #expect(report.losses.map(\.keys) == [[bytes("key")]])
+    let repaired = try StoreFiles.open(damaged, .write, path: RepairTests.target)
+    #expect(try repaired.get("key") == "three")
+    #expect(throws: TidemarkError.self) { try repaired.history(ofKey: bytes("key").rawSpan) }
+    #expect(throws: TidemarkError.self) {
+      try repaired.get("key", in: try repaired.view(at: second))
+    }
+    #expect(try repaired.get("key", in: try repaired.view(at: third)) == "three")
+    _ = first
+    try repaired.close()
+    // A second repair keeps the hole.
+    let again = try StoreRepair.repair(
+      from: RepairTests.target, into: "again", environment: StoreFiles.environment(damaged))
+    #expect(again.isComplete)
+    #expect(try StoreFiles(damaged, path: "again").manifest().damage.count == 1)
+  }
+
+  @Test("targets that exist and sources in use are refused, and nothing is left behind")
+  func refusals() throws {
+    let (files, _) = try SampleStore.small()
+    let disk = try files.disk()
+    func code() -> TidemarkError.Code? {
+      do {
+        _ = try RepairTests.repair(disk)
+        return nil
+      } catch { return (error as? TidemarkError)?.code }
+    }
+    let engine = try StoreFiles.open(disk, .write)
+    #expect(code() == .locked)
+    try engine.close()
+    try disk.createDirectory(RepairTests.target)
+    try disk.open(RepairTests.target + "/mine", .create).close()
+    #expect(code() == .storeExists)
+    try disk.remove(RepairTests.target + "/mine")
+    #expect(code() == nil)
+    #expect(code() == .storeExists)
+  }
+
+  @Test("pages that the disk cannot read cost what stands in them")
+  func unreadable() throws {
+    let (files, expected) = try SampleStore.large()
+    let name = files.segments[0]
+    let disk = FailingPages(try files.disk(), file: name, pages: [0, 5 * 4096])
+    let found = try StoreFiles.verify(disk)
+    #expect(found.findings.contains { $0.file == name && $0.offset == 0 })
+    #expect(found.findings.contains { $0.file == name && $0.offset == 5 * 4096 })
+    let report = try RepairTests.expectAllTheRest(disk, expected, "two pages")
+    #expect(!report.lost.isEmpty && report.lost.count < 100)
+  }
+}
+
+/// A disk on which some pages of a file give an error.
+private struct FailingPages: FileSystem {
+  let disk: MemoryFileSystem
+  let file: String
+  let pages: [Int]
+
+  init(_ disk: MemoryFileSystem, file: String, pages: [Int]) {
+    self.disk = disk
+    self.file = file
+    self.pages = pages
+  }
+
+  func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
+    let opened = try disk.open(path, mode)
+    return path.hasSuffix("store/" + file) ? FailingFile(opened, pages) : opened
+  }
+  func createDirectory(_ path: String) throws(FileSystemError) {
+    try disk.createDirectory(path)
+  }
+  func syncDirectory(_ path: String) throws(FileSystemError) { try disk.syncDirectory(path) }
+  func list(_ path: String) throws(FileSystemError) -> [String] { try disk.list(path) }
+  func remove(_ path: String) throws(FileSystemError) { try disk.remove(path) }
+  func kind(_ path: String) throws(FileSystemError) -> FileKind? { try disk.kind(path) }
+  func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
+    try disk.lock(path, owner: owner)
+  }
+  func bootIdentifier() throws(FileSystemError) -> [UInt8] { try disk.bootIdentifier() }
+}
+
+private final class FailingFile: File {
+  let file: any File
+  let pages: [Int]
+
+  init(_ file: any File, _ pages: [Int]) {
+    self.file = file
+    self.pages = pages
+  }
+
+  func length() throws(FileSystemError) -> Int { try file.length() }
+  func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int {
+    let end = offset + buffer.byteCount
+    if pages.contains(where: { $0 < end && $0 + 4096 > offset }) {
+      throw FileSystemError(.read, path: "", number: ErrorNumber.inputOutput)
+    }
+    return try file.read(into: &buffer, at: offset)
+  }
+  func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int {
+    try file.write(bytes, at: offset)
+  }
+  func truncate(to length: Int) throws(FileSystemError) { try file.truncate(to: length) }
+  func allocate(to length: Int) throws(FileSystemError) { try file.allocate(to: length) }
+  func sync() throws(FileSystemError) { try file.sync() }
+  func close() { file.close() }
+}
