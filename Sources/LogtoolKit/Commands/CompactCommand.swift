@@ -42,8 +42,9 @@ struct CompactCommand: ToolCommand {
       HumanText.count(report.droppedEntries, "superseded entry", "superseded entries") + " and "
       + HumanText.count(report.droppedTombstones, "tombstone", "tombstones")
     if isDryRun { return console.say("would drop \(dropped)") }
+    let before = HumanText.count(report.segmentsBefore, "segment", "segments")
     console.say(
-      "\(HumanText.size(report.bytesBefore)) in \(report.segmentsBefore) segments became "
+      "\(HumanText.size(report.bytesBefore)) in \(before) became "
         + "\(HumanText.size(report.bytesAfter)) in \(report.segmentsAfter); dropped \(dropped)")
   }
 

@@ -288,9 +288,11 @@ struct CompactionUnit {
       return SegmentLayout(
         blockTarget: Limits.blockBytes, level: FrameCodecs.denseLevel, dictionary: nil)
     }
+    // Small blocks only pay with a dictionary, which takes enough values to learn from.
+    let dictionary = trainedDictionary(kept)
     return SegmentLayout(
-      blockTarget: Limits.smallBlockBytes, level: FrameCodecs.denseLevel,
-      dictionary: trainedDictionary(kept))
+      blockTarget: dictionary == nil ? Limits.blockBytes : Limits.smallBlockBytes,
+      level: FrameCodecs.denseLevel, dictionary: dictionary)
   }
 
   /// A dictionary from values spread over the unit; none when there is too little to learn from.
