@@ -41,6 +41,12 @@ extension Store.Blocking {
         CompactionOptions(dropHistory: dropHistory, dense: dense, dryRun: dryRun)))
   }
 
+  /// Copies the store to another directory while it is being written; see
+  /// ``Store/backup(to:)``.
+  public func backup(to path: String) throws(TidemarkError) {
+    try store.engine.backup(to: path)
+  }
+
   /// Takes up what a writer in another process has done since; for a store that is open
   /// read-only, else nothing.
   public func refresh() throws(TidemarkError) { try store.engine.refresh() }
@@ -70,6 +76,15 @@ extension Store {
   ) async throws(TidemarkError) -> CompactionSummary {
     try await offPool("tidemark-pack") { (store) throws(TidemarkError) in
       try store.compact(dropHistory: dropHistory, dense: dense, dryRun: dryRun)
+    }
+  }
+
+  /// Copies the store to another directory while it is being written. The copy holds everything
+  /// that was committed when the call began and is a store of its own.
+  /// - Parameter path: where nothing is yet, or an empty directory.
+  public func backup(to path: String) async throws(TidemarkError) {
+    try await offPool("tidemark-copy") { (store) throws(TidemarkError) in
+      try store.backup(to: path)
     }
   }
 
