@@ -26,11 +26,6 @@ extension Store {
   func commit(_ batch: WriteBatch, _ durability: Durability?) async throws -> Receipt {
     try Task.checkCancellation()
     guard let commits else { return try commitBlocking(batch, durability) }
-    if let goal = engine.goalForRoom() {
-      // If that fails, staging says what it means for this batch.
-      try? await commits.wait(through: goal)
-      try Task.checkCancellation()
-    }
     let durability = durability ?? engine.configuration.durability
     let result = try stage(batch, durability)
     if durability == .durable, !result.sequences.isEmpty {

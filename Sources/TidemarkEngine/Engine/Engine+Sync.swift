@@ -86,16 +86,11 @@ extension Engine {
 
   /// Writers wait while too much is unsynced.
   func waitForRoom() throws(TidemarkError) {
-    if let goal = goalForRoom() { try sync(through: goal) }
-  }
-
-  /// Through which sequence the log must be synced before more is written; nil when there is
-  /// room. Who must not block asks this first and waits in another way.
-  package func goalForRoom() -> UInt64? {
-    writer.withLock { state in
+    let goal: UInt64? = writer.withLock { state in
       state.poison == nil && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
         ? state.written : nil
     }
+    if let goal { try sync(through: goal) }
   }
 
   /// What is due after a commit, where no thread does it.

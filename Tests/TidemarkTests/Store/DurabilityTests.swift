@@ -122,25 +122,6 @@ struct DurabilityTests {
     try await store.close()
   }
 
-  @Test("writers wait for the disk at 16 MiB that are not on it, and block no thread of the pool")
-  func room() async throws {
-    let disk = HeldDisk()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
-    let store = try await Store.open(at: "store", configuration: configuration)
-    try await store.put("first", "1", durability: .durable)
-    disk.hold()
-    let value = [UInt8](repeating: 7, count: 4 << 20)
-    for i in 0..<4 { try await store.put("large/\(i)", value) }
-    let tasks = (0..<64).map { i in Task { try await store.put("k\(i)", "1") } }
-    for _ in 0..<200 { await Task.yield() }
-    #expect(store.lastSequence == 5)
-    disk.letGo()
-    for task in tasks { _ = try await task.value }
-    #expect(try store.count() == 69)
-    try await store.close()
-  }
-
   @Test("a sync that fails leaves the outcome unknown, and nothing is written after it")
   func failedSync() async throws {
     let store = try machine.open(durability: .durable, usesThreads: true)
