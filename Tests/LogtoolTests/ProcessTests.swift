@@ -72,6 +72,30 @@ struct ProcessTests {
         == tool.run(["export", "S", "--history"]).lines, comment)
   }
 
+  @Test("Ctrl-C ends an import after its batch with 130 and a clean close")
+  func interruptedImport() throws {
+    let tool = try ToolProcess()
+    try tool.write(Self.text, to: "in.ndjson")
+    let ended = try tool.run(
+      ["import", "S", "in.ndjson", "--output", "jsonl"], signal: SIGINT, afterLines: 3)
+    #expect(ended.status == 130 && !ended.wasKilled)
+    let status = try tool.json("stat", "S")
+    #expect(status["closed_cleanly"] as? Bool == true)
+    let committed = try #require(ended.lines.last.flatMap { Int($0.filter(\.isNumber)) })
+    #expect(status["sequence"] as? Int == committed)
+    #expect(committed < Self.lines)
+  }
+
+  @Test("Ctrl-C ends tail --follow with 130")
+  func interruptedTail() throws {
+    let tool = try ToolProcess()
+    try tool.write(#"{"key":"a","value":"1"}"#, to: "in.ndjson")
+    #expect(try tool.run(["import", "S", "in.ndjson"]).status == 0)
+    let ended = try tool.run(["tail", "S", "--follow"], signal: SIGINT, afterLines: 1)
+    #expect(ended.status == 130 && !ended.wasKilled)
+    #expect(ended.lines.count == 1)
+  }
+
   @Test("a pipe that its reader closes ends a command quietly")
   func closedPipe() throws {
     let tool = try ToolProcess()

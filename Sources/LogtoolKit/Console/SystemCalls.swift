@@ -188,5 +188,10 @@ extension SystemCalls {
       let earlier = SignalState.requests.add(1, ordering: .relaxed).oldValue
       if earlier > 0 || !SignalState.isGraceful.load(ordering: .relaxed) { _exit(130) }
     }
+    // Whoever starts the tool from a worker thread may hand down a mask that blocks everything.
+    var mask = sigset_t()
+    unsafe sigemptyset(&mask)
+    unsafe sigaddset(&mask, SIGINT)
+    unsafe pthread_sigmask(SIG_UNBLOCK, &mask, nil)
   }
 }
