@@ -1,5 +1,3 @@
-// SAFETY: every load and store lies within the range that the length was computed from.
-
 internal import TidemarkEngine
 
 /// Base64 after RFC 4648, section 4: the standard alphabet with padding.
@@ -28,9 +26,9 @@ package enum Base64 {
     var offset = 0
     while offset < count {
       let left = count - offset
-      let a = unsafe bytes.byte(offset)
-      let b = left > 1 ? unsafe bytes.byte(offset + 1) : 0
-      let c = left > 2 ? unsafe bytes.byte(offset + 2) : 0
+      let a = bytes.byte(offset)
+      let b = left > 1 ? bytes.byte(offset + 1) : 0
+      let c = left > 2 ? bytes.byte(offset + 2) : 0
       text.append(alphabet[Int(a >> 2)])
       text.append(alphabet[Int((a & 0x03) << 4 | b >> 4)])
       text.append(left > 1 ? alphabet[Int((b & 0x0f) << 2 | c >> 6)] : UInt8(ascii: "="))
@@ -65,11 +63,11 @@ package enum Base64 {
     for from in stride(from: range.lowerBound, to: last, by: 4) {
       var bits: UInt32 = 0
       for i in 0..<4 {
-        let value = values[Int(unsafe buffer.bytes.byte(from + i))]
+        let value = values[Int(buffer.bytes.byte(from + i))]
         guard value < 64 else { return nil }
         bits = bits << 6 | UInt32(value)
       }
-      unsafe store(bits, 3, in: &buffer, at: to)
+      store(bits, 3, in: &buffer, at: to)
       to += 3
     }
     return decodeLast(in: &buffer, from: last, to: to, values)
@@ -80,31 +78,30 @@ package enum Base64 {
     in buffer: inout MutableRawSpan, from: Int, to: Int, _ values: [UInt8]
   ) -> Int? {
     var padding = 0
-    if unsafe buffer.bytes.byte(from + 3) == UInt8(ascii: "=") {
-      padding = unsafe buffer.bytes.byte(from + 2) == UInt8(ascii: "=") ? 2 : 1
+    if buffer.bytes.byte(from + 3) == UInt8(ascii: "=") {
+      padding = buffer.bytes.byte(from + 2) == UInt8(ascii: "=") ? 2 : 1
     }
     var bits: UInt32 = 0
     for i in 0..<4 - padding {
-      let value = values[Int(unsafe buffer.bytes.byte(from + i))]
+      let value = values[Int(buffer.bytes.byte(from + i))]
       guard value < 64 else { return nil }
       bits = bits << 6 | UInt32(value)
     }
     bits <<= 6 * UInt32(padding)
     let count = 3 - padding
     guard bits & (0xff_ffff >> (8 * UInt32(count))) == 0 else { return nil }
-    unsafe store(bits, count, in: &buffer, at: to)
+    store(bits, count, in: &buffer, at: to)
     return to + count
   }
 
   /// Stores the highest `count` of three bytes.
-  @unsafe
   @inline(__always)
   private static func store(
     _ bits: UInt32, _ count: Int, in buffer: inout MutableRawSpan, at offset: Int
   ) {
     for i in 0..<count {
       let byte = UInt8(truncatingIfNeeded: bits >> (16 - 8 * UInt32(i)))
-      unsafe buffer.storeBytes(of: byte, toUncheckedByteOffset: offset + i, as: UInt8.self)
+      buffer.storeBytes(of: byte, toByteOffset: offset + i, as: UInt8.self)
     }
   }
 }

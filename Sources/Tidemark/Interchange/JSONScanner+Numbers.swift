@@ -1,5 +1,3 @@
-// SAFETY: every load is preceded by a comparison of the offset with the length.
-
 extension JSONScanner {
   /// Passes over a number, of any size and precision.
   /// - Returns: whether it is a plain whole number: digits only, perhaps behind a minus.
@@ -32,7 +30,7 @@ extension JSONScanner {
   package func wholeNumber(from start: Int, atMost limit: UInt64) -> UInt64? {
     var value: UInt64 = 0
     for position in start..<offset {
-      let digit = UInt64(unsafe bytes.byte(position) &- UInt8(ascii: "0"))
+      let digit = UInt64(bytes.byte(position) &- UInt8(ascii: "0"))
       let (scaled, overflow) = value.multipliedReportingOverflow(by: 10)
       let (sum, carry) = scaled.addingReportingOverflow(digit)
       guard !overflow, !carry, sum <= limit else { return nil }
@@ -51,7 +49,7 @@ extension JSONScanner {
 
   @inline(__always)
   private func next() -> UInt8 {
-    offset < bytes.byteCount ? unsafe bytes.byte(offset) : 0
+    offset < bytes.byteCount ? bytes.byte(offset) : 0
   }
 
   @inline(__always)

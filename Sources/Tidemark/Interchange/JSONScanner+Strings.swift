@@ -94,12 +94,12 @@ extension JSONScanner {
     var from = offset
     while true {
       while from &+ 8 <= length {
-        let stops = WordScan.stringStops(unsafe bytes.word(from))
+        let stops = WordScan.stringStops(bytes.word(from))
         from &+= stops == 0 ? 8 : WordScan.bytesBefore(stops)
         if stops != 0 { break }
       }
       guard from < length else { throw JSONError(.stringNotClosed, at: opening) }
-      let byte = unsafe bytes.byte(from)
+      let byte = bytes.byte(from)
       if byte == UInt8(ascii: "\\") {
         from &+= try escape(from, opening).count
       } else if byte == UInt8(ascii: "\"") {
@@ -114,7 +114,7 @@ extension JSONScanner {
   /// The length of a run of characters outside ASCII, of which there must be one.
   @inline(never)
   private func sequences(_ start: Int) throws(JSONError) -> Int {
-    guard unsafe bytes.byte(start) >= 0x80 else {
+    guard bytes.byte(start) >= 0x80 else {
       throw JSONError(.controlCharacter, at: start)
     }
     var from = start
@@ -122,7 +122,7 @@ extension JSONScanner {
       let count = UTF8Scan.sequenceLength(bytes, at: from)
       guard count > 0 else { throw JSONError(.notUTF8, at: from) }
       from += count
-    } while unsafe from < bytes.byteCount && bytes.byte(from) >= 0x80
+    } while from < bytes.byteCount && bytes.byte(from) >= 0x80
     return from - start
   }
 
@@ -137,7 +137,7 @@ extension JSONScanner {
     _ from: Int, _ opening: Int
   ) throws(JSONError) -> (scalar: UInt32, count: Int) {
     guard from + 1 < bytes.byteCount else { throw JSONError(.stringNotClosed, at: opening) }
-    let letter = unsafe bytes.byte(from + 1)
+    let letter = bytes.byte(from + 1)
     return switch letter {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): (UInt32(letter), 2)
     case UInt8(ascii: "n"): (0x0a, 2)
@@ -156,8 +156,8 @@ extension JSONScanner {
     let unit = try hexadecimal(from, opening)
     guard unit & 0xf800 == 0xd800 else { return (unit, 6) }
     guard unit < 0xdc00, from + 7 < bytes.byteCount,
-      unsafe bytes.byte(from + 6) == UInt8(ascii: "\\"),
-      unsafe bytes.byte(from + 7) == UInt8(ascii: "u")
+      bytes.byte(from + 6) == UInt8(ascii: "\\"),
+      bytes.byte(from + 7) == UInt8(ascii: "u")
     else { throw JSONError(.loneSurrogate, at: from) }
     let low = try hexadecimal(from + 6, opening)
     guard low & 0xfc00 == 0xdc00 else { throw JSONError(.loneSurrogate, at: from) }
@@ -169,7 +169,7 @@ extension JSONScanner {
     var value: UInt32 = 0
     for position in (start + 2)..<(start + 6) {
       guard position < bytes.byteCount else { throw JSONError(.stringNotClosed, at: opening) }
-      let byte = unsafe bytes.byte(position)
+      let byte = bytes.byte(position)
       let letter = (byte | 0x20) &- UInt8(ascii: "a")
       if byte &- UInt8(ascii: "0") < 10 {
         value = value << 4 | UInt32(byte &- UInt8(ascii: "0"))

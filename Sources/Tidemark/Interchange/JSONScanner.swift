@@ -1,5 +1,3 @@
-// SAFETY: every load is preceded by a comparison of the offset with the length.
-
 /// A pull scanner over one JSON text, after RFC 8259, strict: what it accepts is valid JSON.
 ///
 /// The caller asks for what it expects next; nothing is built and nothing allocated. Each function
@@ -24,7 +22,7 @@ package struct JSONScanner: ~Escapable {
   @inline(__always)
   package mutating func peek() -> UInt8 {
     while offset < bytes.byteCount {
-      let byte = unsafe bytes.byte(offset)
+      let byte = bytes.byte(offset)
       if byte > 0x20 { return byte }
       guard byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 else { return byte }
       offset += 1
@@ -100,7 +98,7 @@ extension JSONScanner {
     switch peek() {
     case UInt8(ascii: "\""): try skipString()
     case UInt8(ascii: "{"), UInt8(ascii: "["):
-      let isObject = unsafe bytes.byte(offset) == UInt8(ascii: "{")
+      let isObject = bytes.byte(offset) == UInt8(ascii: "{")
       guard level < JSONScanner.maximumDepth else { throw JSONError(.tooDeep, at: offset) }
       offset += 1
       if accept(isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) { return false }

@@ -12,12 +12,12 @@ enum JSONText {
     var from = 0
     while true {
       while from <= length &- 8 {
-        let stops = WordScan.stringStops(unsafe bytes.word(from))
+        let stops = WordScan.stringStops(bytes.word(from))
         from &+= stops == 0 ? 8 : WordScan.bytesBefore(stops)
         if stops != 0 { break }
       }
       guard from < length else { return count }
-      let byte = unsafe bytes.byte(from)
+      let byte = bytes.byte(from)
       if byte < 0x80 {
         from &+= 1
         count &+= extra(byte)
@@ -53,7 +53,7 @@ enum JSONText {
     var to = start
     while true {
       while from <= length &- 8 {
-        let word = unsafe bytes.word(from)
+        let word = bytes.word(from)
         unsafe buffer.storeBytes(
           of: word.littleEndian, toUncheckedByteOffset: to, as: UInt64.self)
         let stops = WordScan.stringStops(word)
@@ -63,7 +63,7 @@ enum JSONText {
         if stops != 0 { break }
       }
       guard from < length else { return }
-      let byte = unsafe bytes.byte(from)
+      let byte = bytes.byte(from)
       from &+= 1
       let letters = escape(byte)
       unsafe buffer.storeBytes(

@@ -1,7 +1,5 @@
 internal import TidemarkEngine
 
-// SAFETY: the one load that does not throw is preceded by a comparison with the length.
-
 /// The labels of one line while it is read: sorted, each once.
 ///
 /// They stay where they are; only their places are sorted. The first bytes of each label travel
@@ -54,7 +52,7 @@ struct LabelCollector: Sendable {
   private static func prefix(_ start: Int, _ count: Int, in bytes: RawSpan) -> UInt64 {
     var word: UInt64 = 0
     if start <= bytes.byteCount - 8 {
-      word = unsafe bytes.word(start).byteSwapped
+      word = bytes.word(start).byteSwapped
     } else {
       for i in 0..<min(8, count) {
         word |= UInt64((try? bytes.u8(at: start + i)) ?? 0) << (56 - 8 * UInt64(i))

@@ -1,7 +1,5 @@
 internal import TidemarkEngine
 
-// SAFETY: every load is preceded by a comparison of the offset with the length.
-
 /// Splits a stream of bytes into chunks of whole lines.
 ///
 /// Lines end with a line feed, or carriage return and line feed; the last may have neither. Each
@@ -64,7 +62,7 @@ package struct LineSplitter: Sendable {
     while let feed = Self.lineFeed(in: bytes, from: from) {
       from = feed + 1
       let end = current.bytes.count + feed - copied
-      let last = feed > copied ? unsafe bytes.byte(feed - 1) : current.bytes.last
+      let last = feed > copied ? bytes.byte(feed - 1) : current.bytes.last
       let length = Self.length(end - lineStart, last)
       if isDropping || length > maximumLineBytes {
         copyLines(bytes, from: copied)
@@ -151,20 +149,20 @@ package struct LineSplitter: Sendable {
     var offset = start
     while offset <= count &- 32 {
       // Four words with one branch: most lines are long.
-      let first = WordScan.lineFeeds(unsafe bytes.word(offset))
-      let second = WordScan.lineFeeds(unsafe bytes.word(offset &+ 8))
-      let third = WordScan.lineFeeds(unsafe bytes.word(offset &+ 16))
-      let fourth = WordScan.lineFeeds(unsafe bytes.word(offset &+ 24))
+      let first = WordScan.lineFeeds(bytes.word(offset))
+      let second = WordScan.lineFeeds(bytes.word(offset &+ 8))
+      let third = WordScan.lineFeeds(bytes.word(offset &+ 16))
+      let fourth = WordScan.lineFeeds(bytes.word(offset &+ 24))
       if first | second | third | fourth != 0 { break }
       offset &+= 32
     }
     while offset <= count &- 8 {
-      let marks = WordScan.lineFeeds(unsafe bytes.word(offset))
+      let marks = WordScan.lineFeeds(bytes.word(offset))
       if marks != 0 { return offset &+ WordScan.bytesBefore(marks) }
       offset &+= 8
     }
     while offset < count {
-      if unsafe bytes.byte(offset) == 0x0a { return offset }
+      if bytes.byte(offset) == 0x0a { return offset }
       offset &+= 1
     }
     return nil

@@ -1,7 +1,5 @@
 package import TidemarkEngine
 
-// SAFETY: literals are static text, which lives for ever.
-
 /// Writes entries as lines of NDJSON, which an import reads back to the same entries.
 ///
 /// Keys, values and hashes are written as text when they are UTF-8, else as base64. Labels are
@@ -107,7 +105,7 @@ package struct NDJSONWriter: Sendable {
   private static var longText: Int { 1 << 20 }
 
   /// Appends a field as text or base64.
-  private mutating func field(_ name: StaticString, _ content: RawSpan) {
+  private mutating func field(_ name: String, _ content: RawSpan) {
     literal("\"")
     literal(name)
     if let count = JSONText.escapedCount(content),
@@ -138,7 +136,7 @@ package struct NDJSONWriter: Sendable {
     bytes.append(contentsOf: String(value).utf8)
   }
 
-  private mutating func literal(_ text: StaticString) {
-    text.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
+  private mutating func literal(_ text: String) {
+    bytes.append(contentsOf: text.utf8)
   }
 }

@@ -1,7 +1,5 @@
 public import TidemarkEngine
 
-// SAFETY: the reader compares its offset with the length before each load.
-
 extension Timestamp {
   /// The point in time that a text like `2026-09-01T08:30:00.25+02:00` names, after RFC 3339.
   ///
@@ -128,7 +126,7 @@ private struct TimeReader: ~Escapable {
     guard count <= bytes.byteCount - offset else { return nil }
     var value = 0
     for i in 0..<count {
-      let digit = unsafe bytes.byte(offset + i) &- UInt8(ascii: "0")
+      let digit = bytes.byte(offset + i) &- UInt8(ascii: "0")
       guard digit < 10 else { return nil }
       value = value * 10 + Int(digit)
     }
@@ -139,7 +137,7 @@ private struct TimeReader: ~Escapable {
   @inline(__always)
   private mutating func accept(_ character: Unicode.Scalar) -> Bool {
     guard offset < bytes.byteCount,
-      unsafe bytes.byte(offset) == UInt8(truncatingIfNeeded: character.value)
+      bytes.byte(offset) == UInt8(truncatingIfNeeded: character.value)
     else { return false }
     offset += 1
     return true

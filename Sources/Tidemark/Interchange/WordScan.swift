@@ -1,4 +1,4 @@
-// SAFETY: callers of the loads have compared the offset with the length before.
+// SAFETY: loads are preceded by a comparison with the length; static text lives for ever.
 
 /// Eight bytes at a time: the searches that text formats need, as arithmetic on one word.
 ///
@@ -35,18 +35,21 @@ enum WordScan {
 }
 
 extension RawSpan {
-  /// The byte at an offset that the caller has checked.
-  @unsafe
+  /// The byte at an offset, which must lie within.
+  ///
+  /// The check is for errors of ours; callers compare with the length before, and the compiler then
+  /// leaves it out.
   @inline(__always)
   func byte(_ offset: Int) -> UInt8 {
-    unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+    precondition(offset >= 0 && offset < byteCount)
+    return unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
   }
 
-  /// Eight bytes, first byte lowest, at an offset that the caller has checked.
-  @unsafe
+  /// Eight bytes, first byte lowest, from an offset; all of them must lie within.
   @inline(__always)
   func word(_ offset: Int) -> UInt64 {
-    unsafe UInt64(
+    precondition(offset >= 0 && offset <= byteCount &- 8)
+    return unsafe UInt64(
       littleEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
   }
 
