@@ -1,11 +1,14 @@
 // The few things that Swift cannot say itself or says differently from system to system: the
-// processor's CRC instructions, threads, and directories.
+// processor's CRC and prefetch instructions, threads, and directories.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 /// CRC-32C (Castagnoli) of `count` bytes, continuing from `crc` (0 to begin).
 uint32_t ctidemark_crc32c(uint32_t crc, const void *bytes, size_t count);
+
+/// Asks the processor to bring what lies at an address into its cache. Any address will do.
+static inline void ctidemark_prefetch(const void *address) { __builtin_prefetch(address); }
 
 /// A mutex with a condition.
 typedef struct ctidemark_monitor ctidemark_monitor;

@@ -1,72 +1,50 @@
 /// Walks slots of a delta by key: all of them, or the union of some labels' candidates.
 struct DeltaCursor {
-  private struct List {
-    var slots: SortedSlots
-    var position: SortedSlots.Position
-    var end: SortedSlots.Position
-    /// The slot number at `position`; nil at the end.
-    var head: Int?
-  }
-
   let delta: Delta
   private let descending: Bool
-  private var lists: [List] = []
+  private var lists: [SortedSlots.Cursor] = []
   /// The number of the slot that the cursor stands at; nil at the end.
   private(set) var number: Int?
 
   /// A cursor over all keys of a range.
   init(all delta: Delta, _ range: KeyRange) {
     delta.settleOrder()
-    self.init(delta, [delta.order], range)
+    self.init(delta, [SortedSlots.Cursor(delta.order, delta.store, range)], range)
   }
 
   /// A cursor over the keys of a range that carried one of some labels since the delta began.
   init(_ delta: Delta, labels: [UInt32], _ range: KeyRange) {
-    var lists: [SortedSlots] = []
+    var lists: [SortedSlots.Cursor] = []
     for label in labels {
       guard let index = delta.labels.index(of: label) else { continue }
       delta.labels.settle(index, delta.store)
-      lists.append(delta.labels.candidates[index])
+      lists.append(
+        SortedSlots.Cursor(delta.labels.candidates[index], delta.store, range))
     }
     self.init(delta, lists, range)
   }
 
-  private init(_ delta: Delta, _ lists: [SortedSlots], _ range: KeyRange) {
+  private init(_ delta: Delta, _ lists: [SortedSlots.Cursor], _ range: KeyRange) {
     self.delta = delta
     descending = range.descending
-    for slots in lists {
-      let first = slots.firstPosition(after: range.lower, delta.store)
-      let last = slots.firstPosition(after: range.upper, delta.store)
-      // An upper bound below the lower one makes an empty range.
-      guard (first.chunk, first.index) < (last.chunk, last.index) else { continue }
-      let position = descending ? slots.previous(last) : first
-      self.lists.append(
-        List(
-          slots: slots, position: position,
-          end: descending ? slots.previous(first) : last,
-          head: slots.number(at: position)))
-    }
+    self.lists = lists.filter { $0.head != nil }
     choose()
   }
 
   /// Goes to the next key.
+  @inline(__always)
   mutating func advance() {
     guard let number else { return }
-    for i in lists.indices where lists[i].head == number {
-      let slots = lists[i].slots
-      lists[i].position =
-        descending ? slots.previous(lists[i].position) : slots.next(lists[i].position)
-      lists[i].head =
-        lists[i].position == lists[i].end ? nil : slots.number(at: lists[i].position)
+    if lists.count == 1 {
+      lists[0].advance()
+      self.number = lists[0].head
+      return
     }
+    for i in lists.indices where lists[i].head == number { lists[i].advance() }
     choose()
   }
 
   private mutating func choose() {
-    if lists.count == 1 {
-      number = lists[0].head
-      return
-    }
     number = nil
     let store = delta.store
     for list in lists {

@@ -26,14 +26,19 @@ struct DeltaLabels {
     byLabel[label].map { candidates[$0].count } ?? 0
   }
 
-  /// Notes that a live key began or ceased to carry a label.
-  mutating func count(_ label: UInt32, by change: Int) {
-    changes[touch(label)] += change
-  }
-
-  /// Notes that the key of a slot carries a label now.
-  mutating func addCandidate(_ number: Int, for label: UInt32) {
-    candidates[touch(label)].appendMaybeAgain(number)
+  /// Notes that a key went over from one set of labels to another.
+  /// - Parameters:
+  ///   - number: the number of its slot.
+  ///   - isNew: whether the slot is new in this delta.
+  mutating func note(_ number: Int, isNew: Bool, from old: [UInt32], to new: [UInt32]) {
+    for label in new {
+      let gained = !old.contains(label)
+      guard gained || isNew else { continue }
+      let index = touch(label)
+      if gained { changes[index] += 1 }
+      candidates[index].appendMaybeAgain(number)
+    }
+    for label in old where !new.contains(label) { changes[touch(label)] -= 1 }
   }
 
   /// Sorts a label's candidates by key.
@@ -41,6 +46,7 @@ struct DeltaLabels {
     if !candidates[index].isSettled { candidates[index].settle(store) }
   }
 
+  @inline(__always)
   private mutating func touch(_ label: UInt32) -> Int {
     if let index = byLabel[label] { return index }
     let index = ids.count

@@ -100,12 +100,7 @@ package final class Index {
     if oldSet != newSet || (isNew && newSet != 0) {
       try labelTable.labelIDs(ofSet: oldSet, into: &oldIDs)
       try labelTable.labelIDs(ofSet: newSet, into: &newIDs)
-      for id in newIDs {
-        let gained = !oldIDs.contains(id)
-        if gained { active.labels.count(id, by: 1) }
-        if gained || isNew { active.labels.addCandidate(number, for: id) }
-      }
-      for id in oldIDs where !newIDs.contains(id) { active.labels.count(id, by: -1) }
+      active.labels.note(number, isNew: isNew, from: oldIDs, to: newIDs)
     }
     let wasLive = old.map { !$0.isDeleted } ?? false
     active.liveChange += (new.isDeleted ? 0 : 1) - (wasLive ? 1 : 0)

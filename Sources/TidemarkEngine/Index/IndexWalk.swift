@@ -14,6 +14,9 @@ struct IndexWalk {
   private let image: ImageCursor?
   private var filter: SlotFilter
   private let descending: Bool
+  /// Ordinals of the image whose keys stand in a delta.
+  private let overriddenByActive: Bitmap
+  private let overriddenByFrozen: Bitmap
   /// Whether a lower layer's key that stands in a higher one too is met here as well, since the
   /// higher one's list may lack it. Its slot is the newest all the same.
   private let meetsOverridden: Bool
@@ -32,6 +35,8 @@ struct IndexWalk {
     self.image = image
     self.filter = filter
     self.descending = descending
+    overriddenByActive = active.delta.overriddenOrdinals
+    overriddenByFrozen = frozen?.delta.overriddenOrdinals ?? Bitmap()
     self.meetsOverridden = meetsOverridden
   }
 
@@ -47,6 +52,10 @@ struct IndexWalk {
     self.looks = looks
     try settleImage()
     while page.count < limit {
+      if active.number == nil, frozen?.number == nil {
+        try fillFromImage(&page, limit)
+        if page.count == limit { break }
+      }
       guard let source = try next() else { return true }
       if let slot = try slot(source) {
         page.append(try key(source), slot)
@@ -61,6 +70,16 @@ struct IndexWalk {
       try advance(source)
     }
     return false
+  }
+
+  /// Takes keys of the image as long as they are wanted, when no other layer has any left.
+  private mutating func fillFromImage(_ page: inout KeyPage, _ limit: Int) throws(IndexError) {
+    guard let image else { return }
+    while page.count < limit, let slot = imageSlot, let ordinal = image.ordinal {
+      page.append(try image.key(ordinal), slot)
+      try image.advance()
+      try settleImage()
+    }
   }
 
   /// The layer that has the next key.
@@ -157,8 +176,7 @@ struct IndexWalk {
   }
 
   private func isOverridden(_ ordinal: Int) -> Bool {
-    active.delta.overriddenOrdinals.contains(ordinal)
-      || frozen?.delta.overriddenOrdinals.contains(ordinal) ?? false
+    overriddenByActive.contains(ordinal) || overriddenByFrozen.contains(ordinal)
   }
 
   private func newest(_ key: RawSpan) -> Slot? {

@@ -17,25 +17,29 @@ struct InternedStrings {
 
   init(seed: UInt64) { self.seed = seed }
 
-  var count: Int { entries.count }
-
   var memoryBytes: Int {
     bytes.count + entries.count * MemoryLayout<Entry>.stride + byID.memoryBytes
       + byContent.count * 8
   }
 
-  /// The id of the string numbered `index` in order of arrival.
-  func id(at index: Int) -> UInt32 { entries[index].id }
-
   /// The string numbered `index` in order of arrival.
   @_lifetime(borrow self)
-  func content(at index: Int) -> RawSpan {
+  private func content(at index: Int) -> RawSpan {
     let entry = entries[index]
     return bytes.rawSpan.extracting(entry.offset..<(entry.offset + entry.count))
   }
 
-  /// The number in order of arrival of the string with this id.
-  func index(of id: UInt32) -> Int? { byID[id] }
+  /// Whether there is a string with this id.
+  func contains(_ id: UInt32) -> Bool { byID[id] != nil }
+
+  /// Calls `body` with the string of an id; nil if there is none.
+  @inline(__always)
+  func withString<R>(
+    _ id: UInt32, _ body: (RawSpan) throws(IndexError) -> R
+  ) throws(IndexError) -> R? {
+    guard let index = byID[id] else { return nil }
+    return try body(content(at: index))
+  }
 
   /// The id of a string.
   func find(_ content: RawSpan) -> UInt32? {

@@ -83,7 +83,7 @@ package final class LabelTable {
   func install(_ image: Image, keeping active: Delta) throws(IndexError) {
     var named = Bitmap()
     for number in 0..<active.count { named.insert(Int(active.store.slot(number).labelSet)) }
-    var newSets = StringInterner(.sets(image), replacing: sets)
+    let newSets = StringInterner(.sets(image), replacing: sets)
     var namedLabels = Bitmap()
     for id in active.labels.ids { namedLabels.insert(Int(id)) }
     var ids: [UInt32] = []
@@ -93,7 +93,7 @@ package final class LabelTable {
       try labelIDs(ofSet: set, into: &ids)
       for id in ids { namedLabels.insert(Int(id)) }
     }
-    var newLabels = StringInterner(.labels(image), replacing: labels)
+    let newLabels = StringInterner(.labels(image), replacing: labels)
     try namedLabels.forEach { (label) throws(IndexError) in
       _ = try newLabels.keep(UInt32(truncatingIfNeeded: label), from: labels)
     }

@@ -103,6 +103,18 @@ final class SlotStore {
     return unsafe _overrideLifetime(bytes, borrowing: self)
   }
 
+  /// Asks for a slot from memory ahead of its use.
+  @inline(__always)
+  func prefetchRecord(_ number: Int) { unsafe prefetch(record(number)) }
+
+  /// Asks for a key from memory ahead of its use; its slot should be there by then.
+  @inline(__always)
+  func prefetchKey(_ number: Int) {
+    let record = unsafe record(number).pointee
+    let place = Int(record.first & 0xff) << 32 | Int(record.second & 0xffff_ffff)
+    unsafe prefetch(keyPages[place >> Self.keyPageShift] + (place & (Self.keyPageBytes - 1)))
+  }
+
   @unsafe
   @inline(__always)
   private func record(_ number: Int) -> UnsafeMutablePointer<Record> {

@@ -9,17 +9,12 @@ struct SortedSlots {
   private static let chunkFill = 448
   private static let smallestCleanup = 1024
 
-  private var chunks: [[UInt32]] = []
+  /// Sorted runs, none empty, each behind the one before.
+  private(set) var chunks: [[UInt32]] = []
   private var tail: [UInt32] = []
   private var cleanupAt = smallestCleanup
   /// How many numbers there are; while a tail waits, repetitions in it count too.
   private(set) var count = 0
-
-  /// The place of a number.
-  struct Position: Equatable {
-    var chunk: Int
-    var index: Int
-  }
 
   /// Bytes in use.
   var memoryBytes: Int {
@@ -96,53 +91,6 @@ struct SortedSlots {
     all.reserveCapacity(copy.count)
     for chunk in copy.chunks { all.append(contentsOf: chunk) }
     return all
-  }
-
-  // MARK: Ordered access; everything below wants a settled state.
-
-  /// The number at `position`; nil outside.
-  @inline(__always)
-  func number(at position: Position) -> Int? {
-    guard position.chunk >= 0, position.chunk < chunks.count else { return nil }
-    return Int(chunks[position.chunk][position.index])
-  }
-
-  /// The place of the first key behind `cut`; one past the end if there is none.
-  func firstPosition(after cut: KeyCut, _ store: SlotStore) -> Position {
-    // The last chunk whose first key is not behind the cut holds the boundary.
-    var low = 0
-    var high = chunks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if cut.precedes(store.key(Int(chunks[middle][0]))) { high = middle } else { low = middle + 1 }
-    }
-    guard low > 0 else { return Position(chunk: 0, index: 0) }
-    let chunk = chunks[low - 1]
-    var index = 0
-    var end = chunk.count
-    while index < end {
-      let middle = (index + end) / 2
-      if cut.precedes(store.key(Int(chunk[middle]))) { end = middle } else { index = middle + 1 }
-    }
-    return index < chunk.count
-      ? Position(chunk: low - 1, index: index) : Position(chunk: low, index: 0)
-  }
-
-  /// The next place in order.
-  @inline(__always)
-  func next(_ position: Position) -> Position {
-    if position.index + 1 < chunks[position.chunk].count {
-      return Position(chunk: position.chunk, index: position.index + 1)
-    }
-    return Position(chunk: position.chunk + 1, index: 0)
-  }
-
-  /// The place before; chunk -1 before the first.
-  @inline(__always)
-  func previous(_ position: Position) -> Position {
-    if position.index > 0 { return Position(chunk: position.chunk, index: position.index - 1) }
-    let chunk = position.chunk - 1
-    return Position(chunk: chunk, index: chunk >= 0 ? chunks[chunk].count - 1 : 0)
   }
 
   // MARK: Inserting

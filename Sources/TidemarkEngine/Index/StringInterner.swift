@@ -1,5 +1,7 @@
 /// Gives byte strings ids: over an image's table, those that came since.
-struct StringInterner {
+///
+/// A class, since look-ups should not copy it; `copy` gives a merge one of its own.
+final class StringInterner {
   /// What was interned since the image was written, or is no longer in it but still named.
   private(set) var added: InternedStrings
   private(set) var image: ImageStrings?
@@ -18,7 +20,7 @@ struct StringInterner {
   }
 
   /// A table over a newer image that gives out no id below those given out so far.
-  init(_ image: ImageStrings, replacing old: StringInterner) {
+  convenience init(_ image: ImageStrings, replacing old: StringInterner) {
     self.init(image, seed: old.seed)
     lowestID = old.lowestID
     nextID = max(nextID, old.nextID)
@@ -26,7 +28,7 @@ struct StringInterner {
 
   /// Takes a string over from the table before, unless the image has it.
   /// - Returns: whether it was taken over.
-  mutating func keep(_ id: UInt32, from old: StringInterner) throws(IndexError) -> Bool {
+  func keep(_ id: UInt32, from old: StringInterner) throws(IndexError) -> Bool {
     if let image, id < image.count {
       let isThere = try image.withString(id) { (string) throws(IndexError) in !string.isEmpty }
       if isThere { return false }
@@ -36,10 +38,22 @@ struct StringInterner {
     return true
   }
 
+  private init(copying other: StringInterner) {
+    added = other.added
+    image = other.image
+    nextID = other.nextID
+    freeTaken = other.freeTaken
+    lowestID = other.lowestID
+    seed = other.seed
+  }
+
+  /// The table as it is now.
+  func copy() -> StringInterner { StringInterner(copying: self) }
+
   var memoryBytes: Int { added.memoryBytes }
 
   /// Keeps id 0 for the empty string, which is never looked up.
-  mutating func reserveEmptyString() {
+  func reserveEmptyString() {
     lowestID = 1
     nextID = max(nextID, 1)
   }
@@ -51,7 +65,7 @@ struct StringInterner {
   }
 
   /// The id of a string that is not empty, a new one if it has none.
-  mutating func intern(_ content: RawSpan) throws(IndexError) -> UInt32 {
+  func intern(_ content: RawSpan) throws(IndexError) -> UInt32 {
     if let id = try find(content) { return id }
     let id = try unusedID()
     added.insert(content, id: id)
@@ -63,7 +77,7 @@ struct StringInterner {
   func withString<R>(
     _ id: UInt32, _ body: (RawSpan) throws(IndexError) -> R
   ) throws(IndexError) -> R {
-    if let index = added.index(of: id) { return try body(added.content(at: index)) }
+    if let result = try added.withString(id, body) { return result }
     guard let image, id < image.count else {
       throw IndexError.imageInvalid(FormatError("id of no label or set"))
     }
@@ -75,12 +89,12 @@ struct StringInterner {
     try withString(id) { (bytes) throws(IndexError) in [UInt8](copying: bytes) }
   }
 
-  private mutating func unusedID() throws(IndexError) -> UInt32 {
+  private func unusedID() throws(IndexError) -> UInt32 {
     while let image, freeTaken < image.freeCount {
       let id = try image.freeID(freeTaken)
       freeTaken += 1
       let isFree = try image.withString(id) { (string) throws(IndexError) in string.isEmpty }
-      if isFree, id >= lowestID, added.index(of: id) == nil { return id }
+      if isFree, id >= lowestID, !added.contains(id) { return id }
     }
     guard nextID < UInt32.max - 1 else { throw IndexError.limitExceeded }
     nextID += 1

@@ -18,6 +18,23 @@ extension RawSpan {
     return word
   }
 
+  /// How many of `count` bytes from `offset` on are those of `other` from `start` on.
+  @inline(__always)
+  func commonPrefix(_ offset: Int, _ count: Int, with other: RawSpan, from start: Int) -> Int {
+    precondition(offset >= 0 && count >= 0 && offset <= byteCount && count <= byteCount - offset)
+    precondition(start >= 0 && start <= other.byteCount)
+    let limit = min(count, other.byteCount - start)
+    var position = 0
+    while position < limit {
+      let a = unsafe unsafeLoad(fromUncheckedByteOffset: offset &+ position, as: UInt8.self)
+      let b = unsafe other.unsafeLoad(
+        fromUncheckedByteOffset: start &+ position, as: UInt8.self)
+      if a != b { break }
+      position &+= 1
+    }
+    return position
+  }
+
   /// How many bytes both have in common at the front.
   func commonPrefix(with other: RawSpan) -> Int {
     let limit = min(byteCount, other.byteCount)

@@ -42,6 +42,7 @@ extension Image {
     let number = ordinal / ImageLayout.keysPerBlock
     let position = ordinal % ImageLayout.keysPerBlock
     let block = try block(number)
+    block.bytes.prefetch()
     do {
       guard try block.holds(key, at: position) else { return nil }
       return try block.slot(position)
@@ -115,12 +116,21 @@ extension Image {
   @inline(__always)
   private static func matches(_ bucket: RawSpan, tag: UInt8) -> UInt32 {
     precondition(bucket.byteCount == ImageLayout.bucketBytes)
-    let tags = unsafe bucket.unsafeLoadUnaligned(
-      fromUncheckedByteOffset: 0, as: SIMD16<UInt8>.self)
-    let equal = tags .== SIMD16(repeating: tag)
-    // A bit per lane; the last four lanes are the first ordinal and do not count.
-    var bits: UInt32 = 0
-    for lane in 0..<ImageLayout.entriesPerBucket where equal[lane] { bits |= 1 << UInt32(lane) }
-    return bits
+    let low = unsafe UInt64(
+      littleEndian: bucket.unsafeLoadUnaligned(fromUncheckedByteOffset: 0, as: UInt64.self))
+    let high = unsafe UInt32(
+      littleEndian: bucket.unsafeLoadUnaligned(fromUncheckedByteOffset: 8, as: UInt32.self))
+    let wanted = UInt64(tag) &* 0x0101_0101_0101_0101
+    return bits(ofZeroBytes: low ^ wanted)
+      | (bits(ofZeroBytes: UInt64(high) ^ wanted) & 0xf) << 8
+  }
+
+  /// A bit per byte that is zero.
+  @inline(__always)
+  private static func bits(ofZeroBytes word: UInt64) -> UInt32 {
+    let low7: UInt64 = 0x7f7f_7f7f_7f7f_7f7f
+    let zeros = ~(((word & low7) &+ low7) | word | low7)
+    // Brings bit 7 of each byte together in the highest byte, in order.
+    return UInt32(truncatingIfNeeded: ((zeros >> 7) &* 0x0102_0408_1020_4080) >> 56)
   }
 }

@@ -9,6 +9,10 @@ package final class Image: Sendable {
   private let file: any File
   private let memory: ReservedMemory
   private let loading = Lock(())
+  // Sections that every look-up touches, out of the table.
+  private let blocks: ImageHeader.Section
+  private let blockOffsets: ImageHeader.Section
+  private let hash: ImageHeader.Section
 
   /// Opens an image; the file is kept open as long as the image lives.
   /// - Throws: `imageInvalid` if the header or the file's length is wrong.
@@ -39,6 +43,9 @@ package final class Image: Sendable {
       throw IndexError.fileSystem(error)
     }
     self.file = file
+    blocks = header[.blocks]
+    blockOffsets = header[.blockOffsets]
+    hash = header[.hash]
   }
 
   deinit { file.close() }
@@ -63,18 +70,25 @@ package final class Image: Sendable {
   func bytes(
     _ section: ImageLayout.Section, _ offset: Int, _ count: Int
   ) throws(IndexError) -> RawSpan {
-    let place = header[section]
+    let place =
+      switch section {
+      case .blocks: blocks
+      case .blockOffsets: blockOffsets
+      case .hash: hash
+      default: header[section]
+      }
     guard offset >= 0, count >= 0, offset <= place.bytes, count <= place.bytes - offset else {
       throw damage(at: place.offset)
     }
-    let start = place.offset + offset
-    var chunk = start >> ImageLayout.chunkShift
-    let last = (start + max(count, 1) - 1) >> ImageLayout.chunkShift
-    while chunk <= last, count > 0 {
-      if !memory.isLoaded(chunk) { try load(chunk) }
-      chunk += 1
-    }
     let memory = self.memory
+    let start = place.offset + offset
+    let first = start >> ImageLayout.chunkShift
+    let last = (start + count - 1) >> ImageLayout.chunkShift
+    if count > 0, !memory.isLoaded(first) || (last > first && !memory.isLoaded(last)) {
+      try load(first...last)
+    } else if last > first + 1 {
+      try load(first...last)
+    }
     return unsafe _overrideLifetime(memory.bytes(start, count), borrowing: self)
   }
 
@@ -98,11 +112,13 @@ package final class Image: Sendable {
   }
 
   @inline(never)
-  private func load(_ chunk: Int) throws(IndexError) {
-    try loading.withLock { (_) throws(IndexError) in
-      if memory.isLoaded(chunk) { return }
-      try memory.load(chunk) { (bytes) throws(IndexError) in
-        try ImageChunk.read(chunk, of: header, from: file, into: &bytes)
+  private func load(_ chunks: ClosedRange<Int>) throws(IndexError) {
+    for chunk in chunks where !memory.isLoaded(chunk) {
+      try loading.withLock { (_) throws(IndexError) in
+        if memory.isLoaded(chunk) { return }
+        try memory.load(chunk) { (bytes) throws(IndexError) in
+          try ImageChunk.read(chunk, of: header, from: file, into: &bytes)
+        }
       }
     }
   }

@@ -82,17 +82,22 @@ struct ImageBlock: ~Escapable {
   ///
   /// Follows how many bytes each key has in common with the wanted one; no key is put together.
   func holds(_ key: RawSpan, at position: Int) throws(FormatError) -> Bool {
-    var walk = self.walk
+    var offset = count * ImageLayout.recordBytes
+    var length = 0
     var matched = 0
-    for _ in 0...position {
-      try walk.next()
-      if walk.shared <= matched {
-        matched = walk.shared
-        let wanted = key.extracting(droppingFirst: matched)
-        matched += walk.rest.commonPrefix(with: wanted)
+    for i in 0...position {
+      let shared = i == 0 ? 0 : try bytes.shortNumber(&offset)
+      let rest = try bytes.shortNumber(&offset)
+      guard shared <= length, rest <= bytes.byteCount - offset else {
+        throw FormatError("key out of bounds")
       }
+      if shared <= matched {
+        matched = shared + bytes.commonPrefix(offset, rest, with: key, from: shared)
+      }
+      length = shared + rest
+      offset += rest
     }
-    return matched == key.byteCount && walk.length == key.byteCount
+    return matched == key.byteCount && length == key.byteCount
   }
 
   /// How many keys from the front are not behind `cut`.
@@ -136,5 +141,20 @@ extension KeyCut {
     case .before: order >= 0
     case .after: order > 0
     }
+  }
+}
+
+extension RawSpan {
+  /// A varint that is nearly always one byte long.
+  @inline(__always)
+  fileprivate func shortNumber(_ offset: inout Int) throws(FormatError) -> Int {
+    let byte = try u8(at: offset)
+    offset += 1
+    if byte < 0x80 { return Int(byte) }
+    offset -= 1
+    var reader = ByteReader(self, at: offset)
+    let value = try reader.varint(atMost: Limits.keyBytes)
+    offset = reader.offset
+    return value
   }
 }

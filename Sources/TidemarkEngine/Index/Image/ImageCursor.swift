@@ -8,8 +8,9 @@ final class ImageCursor {
   private let image: Image
   private let descending: Bool
   private let range: Range<Int>
-  /// The posting lists; nil if all keys count.
-  private var lists: [PostingCursor]?
+  /// Whether all keys of the range count; else those in `lists` do.
+  private let isAll: Bool
+  private var lists: [PostingCursor] = []
   /// The ordinal that the cursor stands at; nil at the end.
   private(set) var ordinal: Int?
 
@@ -19,7 +20,7 @@ final class ImageCursor {
 
   /// A cursor over a range of keys.
   convenience init(all image: Image, _ range: KeyRange) throws(IndexError) {
-    try self.init(image, range)
+    try self.init(image, range, isAll: true)
     let range = self.range
     if !range.isEmpty { ordinal = descending ? range.upperBound - 1 : range.lowerBound }
   }
@@ -29,8 +30,7 @@ final class ImageCursor {
   convenience init(
     _ image: Image, labels: [UInt32], former: Bool, _ range: KeyRange
   ) throws(IndexError) {
-    try self.init(image, range)
-    var lists: [PostingCursor] = []
+    try self.init(image, range, isAll: false)
     for label in labels where Int(label) < image.labelCount {
       for kind in former ? [ImagePostings.Kind.current, .former] : [.current] {
         let list = try ImagePostings(image, label: label, kind)
@@ -38,12 +38,12 @@ final class ImageCursor {
         if cursor.ordinal != nil { lists.append(cursor) }
       }
     }
-    self.lists = lists
     choose()
   }
 
-  private init(_ image: Image, _ range: KeyRange) throws(IndexError) {
+  private init(_ image: Image, _ range: KeyRange, isAll: Bool) throws(IndexError) {
     self.image = image
+    self.isAll = isAll
     descending = range.descending
     let first = try image.rank(range.lower)
     self.range = first..<max(first, try image.rank(range.upper))
@@ -53,7 +53,7 @@ final class ImageCursor {
   @inline(__always)
   func advance() throws(IndexError) {
     guard let current = ordinal else { return }
-    if lists == nil {
+    if isAll {
       let next = descending ? current - 1 : current + 1
       ordinal = range.contains(next) ? next : nil
     } else {
@@ -66,6 +66,10 @@ final class ImageCursor {
   func slot() throws(IndexError) -> Slot? {
     guard let ordinal else { return nil }
     let number = ordinal / ImageLayout.keysPerBlock
+    if isAll {
+      if number != block { try decode(number) }
+      return buffer[ordinal % ImageLayout.keysPerBlock]
+    }
     let image = self.image
     let block = try image.block(number)
     do throws(FormatError) {
@@ -80,17 +84,29 @@ final class ImageCursor {
   func key(_ ordinal: Int) throws(IndexError) -> RawSpan {
     let number = ordinal / ImageLayout.keysPerBlock
     let position = ordinal % ImageLayout.keysPerBlock
-    if number != block {
-      block = number
-      buffer.removeAll()
-    }
-    if position >= buffer.count { try decode(lists == nil ? nil : position) }
+    if number != block { try decode(number) }
+    if position >= buffer.count { try decode(upTo: position) }
     let buffer = self.buffer
     return unsafe _overrideLifetime(buffer.key(position), borrowing: self)
   }
 
-  /// Puts the keys of the present block together up to a position, or all of them.
-  private func decode(_ position: Int?) throws(IndexError) {
+  /// Goes to a block; puts it together at once if all keys count.
+  private func decode(_ number: Int) throws(IndexError) {
+    block = -1
+    buffer.removeAll()
+    if isAll {
+      let image = self.image
+      let coded = try image.block(number)
+      do throws(FormatError) { try buffer.loadSlots(coded) } catch {
+        throw image.blockDamage(number)
+      }
+    }
+    block = number
+    if isAll { try decode(upTo: ImageLayout.keysPerBlock) }
+  }
+
+  /// Puts the keys of the present block together up to a position.
+  private func decode(upTo position: Int) throws(IndexError) {
     let image = self.image
     let coded = try image.block(block)
     do throws(FormatError) {
@@ -98,7 +114,7 @@ final class ImageCursor {
         buffer.count == 0
         ? coded.walk
         : coded.walk(from: nextKeyOffset, previousLength: buffer.lastLength)
-      let end = min(position ?? coded.count - 1, coded.count - 1)
+      let end = min(position, coded.count - 1)
       while buffer.count <= end {
         try walk.next()
         buffer.append(shared: walk.shared, rest: walk.rest)
@@ -110,14 +126,17 @@ final class ImageCursor {
   }
 
   private func advanceLists(_ current: Int) throws(IndexError) {
-    guard let count = lists?.count else { return }
-    for i in 0..<count where lists?[i].ordinal == current { try lists?[i].advance() }
+    if lists.count == 1 {
+      try lists[0].advance()
+      ordinal = lists[0].ordinal
+      return
+    }
+    for i in lists.indices where lists[i].ordinal == current { try lists[i].advance() }
     choose()
   }
 
   private func choose() {
     ordinal = nil
-    guard let lists else { return }
     for list in lists {
       guard let head = list.ordinal else { continue }
       guard let best = ordinal else {

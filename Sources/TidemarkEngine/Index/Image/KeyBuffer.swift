@@ -2,12 +2,13 @@
 // lie beyond what was written; the span that `key` gives ends with the next change, which the
 // compiler enforces through exclusive access of whoever holds the buffer.
 
-/// The keys of one block, put together one after the other.
+/// The keys of one block, put together one after the other, and its slots.
 @safe
 final class KeyBuffer {
   private var base: UnsafeMutableRawPointer
   private var capacity = 1024
   private let ends: UnsafeMutablePointer<Int>
+  private let slots: UnsafeMutablePointer<Slot>
   /// How many keys there are.
   private(set) var count = 0
 
@@ -15,14 +16,34 @@ final class KeyBuffer {
     unsafe base = .allocate(byteCount: 1024, alignment: 8)
     unsafe ends = .allocate(capacity: ImageLayout.keysPerBlock + 1)
     unsafe ends[0] = 0
+    unsafe slots = .allocate(capacity: ImageLayout.keysPerBlock)
+    let none = Slot(sequence: 0, labelSet: 0, size: .deleted)
+    unsafe slots.initialize(repeating: none, count: ImageLayout.keysPerBlock)
   }
 
   deinit {
     unsafe base.deallocate()
     unsafe ends.deallocate()
+    unsafe slots.deallocate()
   }
 
   func removeAll() { count = 0 }
+
+  /// The slots of a block, if they were loaded.
+  subscript(position: Int) -> Slot {
+    @inline(__always)
+    get {
+      precondition(position >= 0 && position < ImageLayout.keysPerBlock)
+      return unsafe slots[position]
+    }
+  }
+
+  /// Takes over the slots of a block.
+  func loadSlots(_ block: borrowing ImageBlock) throws(FormatError) {
+    for position in 0..<min(block.count, ImageLayout.keysPerBlock) {
+      unsafe slots[position] = try block.slot(position)
+    }
+  }
 
   /// The length of the last key; 0 if there is none.
   var lastLength: Int {

@@ -21,8 +21,8 @@ package struct MergeInput: @unchecked Sendable {
     frozenOrder = frozen.order
     frozenLabels = frozen.labels
     overridden = frozen.overriddenOrdinals.count
-    labels = table.labels
-    sets = table.sets
+    labels = table.labels.copy()
+    sets = table.sets.copy()
     self.seed = seed
   }
 

@@ -14,6 +14,8 @@ struct MergeStream {
   /// The present key's slot.
   private(set) var slot = Slot(sequence: 0, labelSet: 0, size: .deleted)
 
+  private static let lookahead = 8
+
   private let store: SlotStore
   private let order: [UInt32]
   private var position = 0
@@ -48,6 +50,7 @@ struct MergeStream {
   mutating func next() throws(IndexError) -> Bool {
     let count = image?.count ?? 0
     var takesFrozen = position < order.count
+    prefetch()
     var replaced: Int?
     if ordinal < count {
       let number = ordinal / ImageLayout.keysPerBlock
@@ -73,6 +76,13 @@ struct MergeStream {
       ordinal += 1
     }
     return true
+  }
+
+  /// Asks for keys of the delta ahead of their turn: in key order they lie anywhere in memory.
+  private func prefetch() {
+    guard position + Self.lookahead * 2 < order.count else { return }
+    store.prefetchRecord(Int(order[position + Self.lookahead * 2]))
+    store.prefetchKey(Int(order[position + Self.lookahead]))
   }
 
   private mutating func decodeNextBlock() throws(IndexError) {

@@ -1,60 +1,86 @@
+// SAFETY: one allocation of `buckets` buckets, made and freed here alone; a bucket's number is
+// always below that, an entry's below twelve.
+
 /// Builds the hash table of an image. See ``ImageLayout``.
-struct HashBuilder {
+@safe
+final class HashBuilder {
   private static let wordsPerBucket = ImageLayout.bucketBytes / 4
   private static let ordinalWord = ImageLayout.bucketOrdinals / 4
   private static let countWord = ImageLayout.bucketCount / 4
+  /// Entries on their way: their buckets are asked for from memory while others are placed.
+  private static let waitingEntries = 16
+
+  private struct Entry {
+    var hash: UInt64
+    var ordinal: UInt32
+  }
 
   /// Buckets as words whose bytes go to the file from the lowest to the highest.
-  private var words: [UInt32]
+  private let words: UnsafeMutablePointer<UInt32>
   private let buckets: Int
+  private var waiting: [Entry] = []
+  private var oldest = 0
   /// How far from its bucket the farthest entry stands.
   private(set) var longestProbe = 0
 
   /// A table for at most `keys` keys, at most four fifths full.
   init(keys: Int) {
     buckets = keys == 0 ? 0 : keys * 5 / (ImageLayout.entriesPerBucket * 4) + 1
-    words = [UInt32](repeating: 0, count: buckets * Self.wordsPerBucket)
+    let count = buckets * Self.wordsPerBucket
+    unsafe words = .allocate(capacity: max(count, 1))
+    unsafe words.initialize(repeating: 0, count: count)
+    waiting.reserveCapacity(Self.waitingEntries)
   }
 
+  deinit { unsafe words.deallocate() }
+
   /// Adds an entry; there must be fewer than the table was made for.
-  mutating func insert(_ hash: UInt64, _ ordinal: UInt32) throws(IndexError) {
+  func insert(_ hash: UInt64, _ ordinal: UInt32) throws(IndexError) {
     guard buckets > 0 else { throw IndexError.limitExceeded }
-    var bucket = ImageLayout.bucket(hash, of: buckets)
-    for probe in 0..<buckets {
-      let base = bucket * Self.wordsPerBucket
-      let used = Int(words[base + Self.countWord] & 0xff)
-      if used < ImageLayout.entriesPerBucket {
-        let tag = UInt32(truncatingIfNeeded: hash & 0xff)
-        words[base + used >> 2] |= tag << UInt32(8 * (used & 3))
-        words[base + Self.ordinalWord + used] = ordinal
-        words[base + Self.countWord] += 1
-        longestProbe = max(longestProbe, probe)
-        return
-      }
-      words[base + Self.countWord] |= 0x100
-      bucket = bucket + 1 == buckets ? 0 : bucket + 1
+    let bucket = ImageLayout.bucket(hash, of: buckets)
+    unsafe prefetch(words + bucket * Self.wordsPerBucket)
+    let entry = Entry(hash: hash, ordinal: ordinal)
+    if waiting.count < Self.waitingEntries {
+      waiting.append(entry)
+      return
     }
-    throw IndexError.limitExceeded
+    let due = waiting[oldest]
+    waiting[oldest] = entry
+    oldest = (oldest + 1) % Self.waitingEntries
+    try place(due)
   }
 
   func write(to writer: inout SectionWriter) throws(IndexError) {
+    for entry in waiting { try place(entry) }
+    waiting.removeAll()
     try writer.begin(alignment: ImageLayout.bucketBytes)
-    try writer.append(words)
+    var piece = ByteWriter(capacity: ImageLayout.bucketBytes)
+    for bucket in 0..<buckets {
+      for word in 0..<Self.wordsPerBucket {
+        piece.u32(unsafe words[bucket * Self.wordsPerBucket + word])
+      }
+      try writer.append(piece.bytes.rawSpan)
+      piece.bytes.removeAll(keepingCapacity: true)
+    }
     writer.end(.hash, count: buckets)
   }
-}
 
-extension SectionWriter {
-  /// Appends numbers of four bytes.
-  mutating func append(_ numbers: [UInt32]) throws(IndexError) {
-    var piece = ByteWriter(capacity: 4096)
-    for number in numbers {
-      piece.u32(number)
-      if piece.count == 4096 {
-        try append(piece.bytes.rawSpan)
-        piece.bytes.removeAll(keepingCapacity: true)
+  private func place(_ entry: Entry) throws(IndexError) {
+    var bucket = ImageLayout.bucket(entry.hash, of: buckets)
+    for probe in 0..<buckets {
+      let base = unsafe words + bucket * Self.wordsPerBucket
+      let used = unsafe Int(base[Self.countWord] & 0xff)
+      if used < ImageLayout.entriesPerBucket {
+        let tag = UInt32(truncatingIfNeeded: entry.hash & 0xff)
+        unsafe base[used >> 2] |= tag << UInt32(8 * (used & 3))
+        unsafe base[Self.ordinalWord + used] = entry.ordinal
+        unsafe base[Self.countWord] += 1
+        longestProbe = max(longestProbe, probe)
+        return
       }
+      unsafe base[Self.countWord] |= 0x100
+      bucket = bucket + 1 == buckets ? 0 : bucket + 1
     }
-    try append(piece.bytes.rawSpan)
+    throw IndexError.limitExceeded
   }
 }

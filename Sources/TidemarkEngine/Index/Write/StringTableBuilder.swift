@@ -54,3 +54,18 @@ struct StringTableBuilder {
     writer.end(sections.free, count: free.count)
   }
 }
+
+extension SectionWriter {
+  /// Appends numbers of four bytes.
+  fileprivate mutating func append(_ numbers: [UInt32]) throws(IndexError) {
+    var piece = ByteWriter(capacity: 4096)
+    for number in numbers {
+      piece.u32(number)
+      if piece.count == 4096 {
+        try append(piece.bytes.rawSpan)
+        piece.bytes.removeAll(keepingCapacity: true)
+      }
+    }
+    try append(piece.bytes.rawSpan)
+  }
+}

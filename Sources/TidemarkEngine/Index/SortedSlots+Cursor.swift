@@ -1,0 +1,101 @@
+extension SortedSlots {
+  /// The place of a number.
+  private struct Position {
+    var chunk: Int
+    var index: Int
+  }
+
+  /// Walks the numbers whose keys lie in a range. The slots must be settled.
+  struct Cursor {
+    /// How far ahead keys are asked for from memory, and twice as far their places.
+    private static let lookahead = 8
+
+    private let slots: SortedSlots
+    private let store: SlotStore
+    private let step: Int
+    private var chunk: [UInt32] = []
+    private var chunkIndex = 0
+    private var index = 0
+    private var remaining = 0
+    /// The number that the cursor stands at; nil at the end.
+    private(set) var head: Int?
+
+    init(_ slots: SortedSlots, _ store: SlotStore, _ range: KeyRange) {
+      self.slots = slots
+      self.store = store
+      step = range.descending ? -1 : 1
+      let first = slots.position(after: range.lower, store)
+      let end = slots.position(after: range.upper, store)
+      remaining = slots.distance(first, end)
+      guard remaining > 0 else { return }
+      chunkIndex = range.descending ? end.chunk : first.chunk
+      index = range.descending ? end.index - 1 : first.index
+      enterChunk()
+    }
+
+    /// Goes to the next number.
+    @inline(__always)
+    mutating func advance() {
+      remaining -= 1
+      index += step
+      if remaining > 0, index >= 0, index < chunk.count {
+        head = Int(chunk[index])
+        prefetch()
+      } else {
+        enterChunk()
+      }
+    }
+
+    /// Takes up the chunk that the index, if it is outside the present one, has reached.
+    private mutating func enterChunk() {
+      head = nil
+      guard remaining > 0 else { return }
+      if index < 0 {
+        chunkIndex -= 1
+        index = slots.chunks[chunkIndex].count - 1
+      } else if index >= slots.chunks[chunkIndex].count {
+        chunkIndex += 1
+        index = 0
+      }
+      chunk = slots.chunks[chunkIndex]
+      head = Int(chunk[index])
+    }
+
+    private func prefetch() {
+      let near = index + step * Self.lookahead
+      let far = near + step * Self.lookahead
+      if far >= 0, far < chunk.count {
+        store.prefetchRecord(Int(chunk[far]))
+        store.prefetchKey(Int(chunk[near]))
+      }
+    }
+  }
+
+  /// The place of the first key behind `cut`; behind the last one if there is none.
+  private func position(after cut: KeyCut, _ store: SlotStore) -> Position {
+    // The last chunk whose first key is not behind the cut holds the boundary.
+    var low = 0
+    var high = chunks.count
+    while low < high {
+      let middle = (low + high) / 2
+      if cut.precedes(store.key(Int(chunks[middle][0]))) { high = middle } else { low = middle + 1 }
+    }
+    guard low > 0 else { return Position(chunk: 0, index: 0) }
+    let chunk = chunks[low - 1]
+    var index = 0
+    var end = chunk.count
+    while index < end {
+      let middle = (index + end) / 2
+      if cut.precedes(store.key(Int(chunk[middle]))) { end = middle } else { index = middle + 1 }
+    }
+    return Position(chunk: low - 1, index: index)
+  }
+
+  /// How many numbers lie between two places; zero or less if the second is not behind.
+  private func distance(_ a: Position, _ b: Position) -> Int {
+    guard a.chunk <= b.chunk else { return 0 }
+    var count = b.index - a.index
+    for chunk in a.chunk..<b.chunk { count += chunks[chunk].count }
+    return count
+  }
+}

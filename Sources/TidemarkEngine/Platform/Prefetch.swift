@@ -1,0 +1,25 @@
+internal import CTidemark
+
+// SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
+
+extension RawSpan {
+  /// Asks the processor for these bytes, up to 512 of them, so that it waits for all at once
+  /// and not for one cache line after the other.
+  @inline(__always)
+  func prefetch() {
+    unsafe withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return }
+      var offset = 0
+      let end = min(bytes.count, 512)
+      while offset < end {
+        unsafe ctidemark_prefetch(base + offset)
+        offset &+= 64
+      }
+    }
+  }
+}
+
+/// Asks the processor for what lies at an address.
+@unsafe
+@inline(__always)
+func prefetch(_ address: UnsafeRawPointer) { unsafe ctidemark_prefetch(address) }
