@@ -10,16 +10,7 @@ internal import TidemarkEngine
 /// ```
 /// A batch holds up to 512 MiB of keys and values; beyond that adding throws `limitExceeded`.
 public struct WriteBatch: Sendable {
-  /// A condition on a hash, which the engine knows as one on a sequence.
-  struct HashCondition: Sendable {
-    /// Which of the engine's conditions it becomes.
-    var index: Int
-    var key: [UInt8]
-    var hash: [UInt8]
-  }
-
   package var operations = OperationBatch()
-  private(set) var hashConditions: [HashCondition] = []
 
   /// An empty batch.
   public init() {}
@@ -59,7 +50,6 @@ public struct WriteBatch: Sendable {
       try operations.add(
         .put, key: key, value: value, labelSet: labelSet,
         attributes: attributes.isEmpty ? nil : attributes, condition: index)
-      noteHash(condition, index, key)
     }
   }
 
@@ -76,7 +66,6 @@ public struct WriteBatch: Sendable {
     try key.withBytes { (key) throws(TidemarkError) in
       let index = addCondition(condition)
       try operations.add(.delete, key: key, attributes: attributes, condition: index)
-      noteHash(condition, index, key)
     }
   }
 
@@ -97,27 +86,21 @@ public struct WriteBatch: Sendable {
     try key.withBytes { (key) throws(TidemarkError) in
       let index = addCondition(condition)
       try operations.add(.touch, key: key, attributes: attributes, condition: index)
-      noteHash(condition, index, key)
     }
   }
 
   /// Empties the batch and keeps its memory.
   public mutating func removeAll() {
     operations.removeAll()
-    hashConditions.removeAll()
   }
 
   private mutating func addCondition(_ condition: WriteCondition?) -> Int {
     switch condition {
     case nil: -1
     case .absent: operations.addCondition(.absent)
-    case .present, .hash: operations.addCondition(.present)
+    case .present: operations.addCondition(.present)
+    case .hash(let hash): operations.addCondition(.hash(hash))
     case .sequence(let sequence): operations.addCondition(.sequence(sequence))
     }
-  }
-
-  private mutating func noteHash(_ condition: WriteCondition?, _ index: Int, _ key: RawSpan) {
-    guard case .hash(let hash) = condition else { return }
-    hashConditions.append(HashCondition(index: index, key: [UInt8](copying: key), hash: hash))
   }
 }

@@ -31,11 +31,14 @@ extension Engine {
   }
 
   /// Commits up to `buffered`; `durable` remains to be awaited by `sync(through:)`.
+  /// - Parameters:
+  ///   - waitsForRoom: whether to block while too much of the log is not synced; who must not
+  ///     block asks `goalForRoom` and waits in another way.
   package func stage(
-    _ batch: OperationBatch, durability: Durability? = nil
+    _ batch: OperationBatch, durability: Durability? = nil, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {
     let durability = durability ?? configuration.durability
-    try waitForRoom()
+    if waitsForRoom, let goal = goalForRoom() { try sync(through: goal) }
     let result = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       guard !batch.isEmpty else {
@@ -43,6 +46,7 @@ extension Engine {
           sequences: (state.sequence + 1)..<(state.sequence + 1),
           commitTime: state.commitTime.rawValue, epoch: state.manifest.epochs.last?.epoch ?? 0)
       }
+      let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
       try makeRoom(for: batch.storedBound, &state)
       let result = try stageLocked(batch, &state)
       if durability != .async || state.stagedBytes >= Limits.stagedBytes {
@@ -52,6 +56,42 @@ extension Engine {
     }
     try afterCommit()
     return result
+  }
+
+  /// Turns conditions on validator hashes into conditions on the sequences that carry them now.
+  ///
+  /// Nobody else can write meanwhile. Hashes are in the log only, so what is staged goes there.
+  private func resolveHashes(
+    _ batch: OperationBatch, _ state: inout WriterState
+  ) throws(TidemarkError) -> OperationBatch {
+    try writeStaged(&state, mayCompress: false)
+    var batch = batch
+    for operation in batch.operations {
+      guard operation.condition >= 0, case .hash(let hash) = batch.conditions[operation.condition]
+      else { continue }
+      let slot = try newestSlot(of: batch.key(of: operation), &state)
+      guard let slot, !slot.isDeleted,
+        try info(try entry(at: slot.sequence)).attributes.hash == hash
+      else {
+        throw TidemarkError(
+          .conflict, "the key does not have this validator hash; read it again and decide")
+      }
+      batch.replaceCondition(operation.condition, with: .sequence(slot.sequence))
+    }
+    return batch
+  }
+
+  /// What the index says of a key, asked by who holds the writer's lock.
+  private func newestSlot(
+    of key: RawSpan, _ state: inout WriterState
+  ) throws(TidemarkError) -> Slot? {
+    func look() throws(IndexError) -> Slot? {
+      try reading.withLock { (read: inout ReadState) throws(IndexError) in
+        try read.index.lookup(key, hash: read.index.hash(key))
+      }
+    }
+    do { return try look() } catch { try rebuildIndex(after: error) }
+    do { return try look() } catch { throw describe(error) }
   }
 
   func checkWritable(_ state: WriterState) throws(TidemarkError) {

@@ -84,13 +84,13 @@ extension Engine {
     state.durableInLog = state.durable
   }
 
-  /// Writers wait while too much is unsynced.
-  func waitForRoom() throws(TidemarkError) {
-    let goal: UInt64? = writer.withLock { state in
+  /// Through which sequence the log must be synced before more is written; nil while there is
+  /// room.
+  package func goalForRoom() -> UInt64? {
+    writer.withLock { state in
       state.poison == nil && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
         ? state.written : nil
     }
-    if let goal { try sync(through: goal) }
   }
 
   /// What is due after a commit, where no thread does it.

@@ -73,7 +73,9 @@ package final class EngineScan {
       let first = query.descending ? query.upTo : query.from
       let last = query.descending ? query.from : query.upTo
       let start = resumption ?? first
-      let isPast = try engine.withIndex { (read) throws(IndexOrStoreError) -> Bool in
+      // Ids of label sets are good until the next image is installed, so what the newest slots
+      // say of labels is judged in the same hold of the lock that reads them.
+      let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
         if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
         let isPast = read.visible != view.sequence
         do throws(IndexError) {
@@ -85,12 +87,17 @@ package final class EngineScan {
             : try read.index.page(
               matching: query.labels, from: start, upTo: last, descending: query.descending,
               limit: limit, includeFormer: isPast, into: &page)
+          return isPast ? try matches(read.index.labelTable) : nil
         } catch { throw .index(error) }
-        return isPast
       }
       for i in 0..<page.count {
         let key = [UInt8](copying: page.key(at: i))
-        if let row = try row(key, page.slot(at: i), isPast: isPast) { rows.append(row) }
+        let slot = page.slot(at: i)
+        if let carries {
+          if let row = try pastRow(key, slot, carries: carries[i]) { rows.append(row) }
+        } else {
+          rows.append(ScanRow(key: key, sequence: slot.sequence, isTouch: slot.size.isTouched))
+        }
       }
       resumption = page.resumption
     }
@@ -98,24 +105,31 @@ package final class EngineScan {
     return rows
   }
 
-  /// The row of a key in this view; nil when it does not belong there.
-  private func row(
-    _ key: [UInt8], _ slot: Slot, isPast: Bool
-  ) throws(TidemarkError) -> ScanRow? {
-    guard isPast else {
-      return ScanRow(
-        key: key, sequence: slot.sequence, isTouch: slot.size.isTouched)
-    }
-    if slot.sequence <= view.sequence {
-      guard !slot.isDeleted else { return nil }
-      if !query.labels.isEmpty {
-        let labels = try engine.withIndex { (read) throws(IndexOrStoreError) -> [[UInt8]] in
-          do throws(IndexError) {
-            return try read.index.labelTable.labels(ofSet: slot.labelSet)
-          } catch { throw .index(error) }
-        }
-        guard query.labels.matches(labels) else { return nil }
+  /// Which keys of the page carry the wanted labels with their newest entries.
+  private func matches(_ table: LabelTable) throws(IndexError) -> [Bool] {
+    guard !query.labels.isEmpty else { return Array(repeating: true, count: page.count) }
+    var known: [UInt32: Bool] = [:]
+    var carries: [Bool] = []
+    carries.reserveCapacity(page.count)
+    for i in 0..<page.count {
+      let set = page.slot(at: i).labelSet
+      if let answer = known[set] {
+        carries.append(answer)
+        continue
       }
+      let answer = query.labels.matches(try table.labels(ofSet: set))
+      known[set] = answer
+      carries.append(answer)
+    }
+    return carries
+  }
+
+  /// The row of a key in a view of the past; nil when it does not belong there.
+  private func pastRow(
+    _ key: [UInt8], _ slot: Slot, carries: Bool
+  ) throws(TidemarkError) -> ScanRow? {
+    if slot.sequence <= view.sequence {
+      guard !slot.isDeleted, carries else { return nil }
       return ScanRow(
         key: key, sequence: slot.sequence, isTouch: slot.size.isTouched)
     }

@@ -22,6 +22,8 @@ package struct OperationBatch: Sendable {
     case absent
     case present
     case sequence(UInt64)
+    /// The key carries a validator hash; the engine makes a sequence of it before it stages.
+    case hash([UInt8])
   }
 
   /// Keys, values and attributes.
@@ -30,6 +32,8 @@ package struct OperationBatch: Sendable {
   /// Sorted and without repetition each.
   package private(set) var labelSets: [[[UInt8]]] = []
   package private(set) var conditions: [Condition] = []
+  /// Whether a condition is on a hash.
+  private(set) var asksForHashes = false
   private var scratch = ByteWriter()
 
   package init() {}
@@ -93,11 +97,12 @@ package struct OperationBatch: Sendable {
 
   package mutating func addCondition(_ condition: Condition) -> Int {
     conditions.append(condition)
+    if case .hash = condition { asksForHashes = true }
     return conditions.count - 1
   }
 
   /// Puts another condition in the place of one that was added.
-  package mutating func replaceCondition(_ index: Int, with condition: Condition) {
+  mutating func replaceCondition(_ index: Int, with condition: Condition) {
     conditions[index] = condition
   }
 
@@ -166,6 +171,7 @@ package struct OperationBatch: Sendable {
     operations.removeAll(keepingCapacity: true)
     labelSets.removeAll(keepingCapacity: true)
     conditions.removeAll(keepingCapacity: true)
+    asksForHashes = false
   }
 }
 

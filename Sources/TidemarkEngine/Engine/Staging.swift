@@ -64,6 +64,8 @@ struct Staging {
         case .absent: present == nil
         case .present: present != nil
         case .sequence(let sequence): present?.sequence == sequence
+        // Made a sequence before anything is staged.
+        case .hash: false
         }
       guard holds else {
         throw .store(

@@ -65,6 +65,23 @@ struct ConditionTests {
     #expect(try await store.delete("a", if: .hash([1])))
   }
 
+  @Test("a condition on a hash is met however often others touch the key in between")
+  func hashBesideTouches() async throws {
+    let store = try await Store.open(at: .inMemory)
+    try await store.put("a", "0", options: PutOptions(hash: [0]))
+    let toucher = Task.detached { while !Task.isCancelled { try store.blocking.touch("a") } }
+    for i in 1...500 {
+      let (old, new) = ([UInt8((i - 1) & 0xff)], [UInt8(i & 0xff)])
+      try await store.put("a", "\(i)", options: PutOptions(hash: new), if: .hash(old))
+      await Task.yield()
+    }
+    toucher.cancel()
+    try await toucher.value
+    #expect(try store.text(forKey: "a") == "500")
+    #expect(try store.history(ofKey: "a").count > 501)
+    try await store.close()
+  }
+
   @Test("tasks that count up by compare and put lose no step")
   func race() async throws {
     let store = try await Store.open(at: .inMemory)

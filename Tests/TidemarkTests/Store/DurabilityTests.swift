@@ -122,6 +122,31 @@ struct DurabilityTests {
     try await store.close()
   }
 
+  @Test("writers wait for the disk at 16 MiB that are not on it, and block no thread of the pool")
+  func room() async throws {
+    let disk = HeldDisk()
+    var configuration = Store.Configuration()
+    configuration.environment.fileSystem = disk
+    let store = try await Store.open(at: "store", configuration: configuration)
+    try await store.put("first", "1", durability: .durable)
+    disk.hold()
+    // Small enough for the log to take them as they are; compressed ones would need many more.
+    var generator = SeededGenerator(seed: 7)
+    var written = 1
+    while store.engine.goalForRoom() == nil {
+      let value = (0..<(32 << 10)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+      try await store.put("large/\(written)", value)
+      written += 1
+    }
+    let tasks = (0..<64).map { i in Task { try await store.put("k\(i)", "1") } }
+    for _ in 0..<200 { await Task.yield() }
+    #expect(store.lastSequence == UInt64(written))
+    disk.letGo()
+    for task in tasks { _ = try await task.value }
+    #expect(try store.count() == written + 64)
+    try await store.close()
+  }
+
   @Test("a sync that fails leaves the outcome unknown, and nothing is written after it")
   func failedSync() async throws {
     let store = try machine.open(durability: .durable, usesThreads: true)
