@@ -118,6 +118,7 @@ struct CompactionUnit {
     of window: Window, _ outcome: inout Outcome, _ swap: inout CompactionSwap
   ) throws(TidemarkError) -> Survivors {
     var kept = Survivors()
+    var records = NewestRecords()
     for (segment, record) in window.frames {
       let front = try segment.front(record, caches: caches)
       for head in front.entries {
@@ -139,9 +140,16 @@ struct CompactionUnit {
           }
           if isSuperseded { kept.superseded += head.keyLength + head.valueLength + 16 }
           kept.rawBytes += head.keyLength + head.valueLength
+          if head.kind == .record {
+            try records.note(head, of: front, at: kept.items.count)
+          }
           kept.items.append(item)
         }
       }
+    }
+    if !records.superseded.isEmpty {
+      kept.items = kept.items.enumerated().filter { !records.superseded.contains($0.offset) }
+        .map(\.element)
     }
     // Views by date look at the latest time of a segment: dropped entries count on.
     let rows = engine.reading.withLock { $0.manifest.segments }
@@ -171,7 +179,7 @@ struct CompactionUnit {
   }
 
   private func fate(of head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
-    guard head.kind != .record else { return try fateOfRecord(head, key: key) }
+    guard head.kind != .record else { return .kept(created: 0, isSuperseded: false) }
     let slot = try engine.slot(ofKey: key)
     let newest = slot?.sequence ?? 0
     let isNewest = newest == head.sequence
@@ -225,11 +233,6 @@ struct CompactionUnit {
       candidate = entry.head.previous
     }
     return oldest
-  }
-
-  /// Of the engine's records the newest of every kind and key stays.
-  private func fateOfRecord(_ head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
-    .kept(created: 0, isSuperseded: false)
   }
 
   // MARK: Writing

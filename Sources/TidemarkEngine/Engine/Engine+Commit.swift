@@ -54,7 +54,7 @@ extension Engine {
       }
       return result
     }
-    try afterCommit()
+    afterCommit()
     return result
   }
 

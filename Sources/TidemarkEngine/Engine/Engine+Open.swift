@@ -90,6 +90,14 @@ struct StoreOpener {
       if let damage = loaded.manifest.damage.first(where: { $0.state == .found }), writes {
         throw Self.refusal(damage, in: loaded.manifest)
       }
+      let unknown = loaded.manifest.readOnlyFeatures & ~FormatConstants.knownReadOnlyFeatures
+      if writes, unknown != 0 {
+        throw TidemarkError(
+          .formatTooNew,
+          "a later version wrote the store, which this one can read and not write; "
+            + "open it read-only or use a newer version",
+          file: StoreLayout.manifests[0])
+      }
       if writes, !(loaded.manifest.isClosedCleanly && loaded.areEqual) {
         try manifests.heal(loaded)
       }

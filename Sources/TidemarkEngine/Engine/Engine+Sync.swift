@@ -94,8 +94,10 @@ extension Engine {
   }
 
   /// What is due after a commit, where no thread does it.
-  func afterCommit() throws(TidemarkError) {
-    if configuration.doesBackgroundWorkInline { try doBackgroundWork() }
+  func afterCommit() {
+    // The commit is done, whatever becomes of this: a failed sync poisons the writer, which the
+    // next write reports, and an image that could not be written is tried again.
+    if configuration.doesBackgroundWorkInline { try? doBackgroundWork() }
     notifyObservers()
   }
 

@@ -14,7 +14,7 @@ extension Manifest {
     writer.u16(FormatConstants.major)
     writer.u16(FormatConstants.minor)
     writer.u32(0)
-    writer.u32(0)
+    writer.u32(readOnlyFeatures)
     writer.u32(0)
     writer.u64(0)
     writer.u64(0)
@@ -79,6 +79,7 @@ extension Manifest {
     self.init(
       storeID: storeID, replicaID: replicaID, bootID: bootID, hashSeed: try reader.u64())
     self.generation = generation
+    readOnlyFeatures = try bytes.u32(at: 16)
     isClosedCleanly = clean == 1
     retention.ageSeconds = try Self.decodeOptional(&reader)
     retention.bytes = try Self.decodeOptional(&reader)

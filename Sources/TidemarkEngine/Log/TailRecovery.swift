@@ -73,7 +73,7 @@ package struct TailRecovery {
         places: try front.places())
       tail.entryCount += front.entries.count
       for entry in front.entries {
-        tail.rawBytes += entry.keyLength + entry.valueLength
+        tail.rawBytes += entry.keyLength + entry.valueLength + entry.attributesLength + 16
         let time = try front.attributes(of: entry).time ?? HybridTime(entry.commitTime).timestamp
         tail.latestTime = max(tail.latestTime ?? time, time)
         tail.latestCommitTime = max(tail.latestCommitTime, entry.commitTime)

@@ -41,6 +41,56 @@ struct EngineTests {
     try again.close()
   }
 
+  @Test("a store with a feature that only writers must know opens for reading, not for writing")
+  func readOnlyFeature() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "one")
+    try engine.close()
+    let manifests = ManifestStore(store.disk, storePath: store.path)
+    var manifest = try #require(try manifests.load()).manifest
+    manifest.readOnlyFeatures = 1 << 31
+    try manifests.update(&manifest)
+    let error = #expect(throws: TidemarkError.self) { try store.open(.write) }
+    #expect(error?.code == .formatTooNew)
+    let reader = try store.open(.readOnly)
+    #expect(try reader.get("a") == "one")
+    try reader.close()
+    #expect(try #require(try manifests.load()).manifest == manifest)
+  }
+
+  @Test("of the engine's own records a compaction keeps the newest of every type and key")
+  func records() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<4 {
+      for (type, key) in [(1, "x"), (1, "y"), (2, "x")] as [(UInt32, String)] {
+        var attributes = EntryAttributes()
+        attributes.recordType = type
+        var batch = OperationBatch()
+        try batch.add(
+          .record, key: bytes(key).rawSpan, value: bytes("\(key)\(type) \(i)").rawSpan,
+          attributes: attributes)
+        try engine.commit(batch)
+      }
+    }
+    try engine.put("a", "1")
+    try engine.compact()
+    try engine.compact()
+    var found: [String] = []
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence, includesRecords: true)
+    while let entry = try cursor.next() {
+      try engine.withValue(of: entry.sequence) { (value, _) throws(TidemarkError) in
+        found.append(String(decoding: [UInt8](copying: value), as: UTF8.self))
+      }
+    }
+    #expect(found == ["x1 3", "y1 3", "x2 3", "1"])
+    #expect(engine.lastSequence == 13)
+    try engine.close()
+    let report = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(report.findings.isEmpty)
+  }
+
   @Test("deleting an absent key says no and makes no entry")
   func deleteAbsent() throws {
     let engine = try TestStore().open()
