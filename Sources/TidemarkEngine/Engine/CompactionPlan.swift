@@ -18,7 +18,10 @@ struct CompactionPlan {
       guard let row = rows.first(where: { $0.id == segment.id }), row.state == .sealed else {
         continue
       }
-      if !open.segments.isEmpty, open.rawBytes + row.rawBytes > Limits.compactionUnitBytes {
+      if let first = open.segments.first,
+        open.rawBytes + row.rawBytes > Limits.compactionUnitBytes
+          || !Self.fits(first.firstSequence, row.lastSequence)
+      {
         groups.append(open)
         open = Group(segments: [], rawBytes: 0)
       }
@@ -26,6 +29,13 @@ struct CompactionPlan {
       open.rawBytes += row.rawBytes
     }
     if !open.segments.isEmpty { groups.append(open) }
+  }
+
+  /// Whether sequences from `first` to `last` fit into one segment: its locator has 32 bits for
+  /// them.
+  static func fits(_ first: UInt64, _ last: UInt64?) -> Bool {
+    guard let last, last > first else { return true }
+    return last - first < UInt64(UInt32.max)
   }
 }
 

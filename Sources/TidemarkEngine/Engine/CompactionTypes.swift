@@ -32,6 +32,11 @@ struct CompactionFloor: Sendable {
   var sequence: UInt64
   /// Of every key at most this many versions stay.
   var versionsPerKey: UInt32?
+  /// The least that an open view, or the next opening after a power cut, needs: everything above
+  /// stays, whatever the count of versions, and so does each key's first version at or below.
+  var needed: UInt64 = 0
   /// Whether anything may go at all.
   var drops: Bool { sequence > 0 || versionsPerKey != nil }
+  /// Everything above stays.
+  var limit: UInt64 { versionsPerKey == nil ? sequence : needed }
 }

@@ -119,11 +119,17 @@ struct CompactionUnit {
   ) throws(TidemarkError) -> Survivors {
     var kept = Survivors()
     var records = NewestRecords()
+    var versions = NeededVersions(engine, floor)
     for (segment, record) in window.frames {
       let front = try segment.front(record, caches: caches)
       for head in front.entries {
         kept.latestCommitTime = max(kept.latestCommitTime, head.commitTime)
-        let fate = try fate(of: head, key: front.key(of: head))
+        guard segment.range.contains(head.sequence) else {
+          throw segment.damage(
+            .format(FormatError("an entry outside the range of its segment")),
+            offset: front.offset, sequences: head.sequence...head.sequence)
+        }
+        let fate = try fate(of: head, key: front.key(of: head), &versions)
         switch fate {
         case .dropped:
           outcome.droppedEntries += 1
@@ -178,13 +184,14 @@ struct CompactionUnit {
     case droppedTombstone
   }
 
-  private func fate(of head: EntryHead, key: RawSpan) throws(TidemarkError) -> Fate {
+  private func fate(
+    of head: EntryHead, key: RawSpan, _ versions: inout NeededVersions
+  ) throws(TidemarkError) -> Fate {
     guard head.kind != .record else { return .kept(created: 0, isSuperseded: false) }
-    let slot = try engine.slot(ofKey: key)
-    let newest = slot?.sequence ?? 0
-    let isNewest = newest == head.sequence
-    guard floor.drops else {
-      return .kept(created: head.created, isSuperseded: !isNewest || head.kind.removes)
+    let newest = try engine.slot(ofKey: key)?.sequence ?? 0
+    let isSuperseded = newest != head.sequence || head.kind.removes
+    guard floor.drops, head.sequence <= floor.limit else {
+      return .kept(created: head.created, isSuperseded: isSuperseded)
     }
     // A key that the index has forgotten was deleted at or below the floor.
     guard newest > 0 else {
@@ -193,30 +200,13 @@ struct CompactionUnit {
       }
       return head.kind.removes ? .droppedTombstone : .dropped
     }
-    let needed = try isNeeded(head, newest: newest)
-    guard needed else { return head.kind.removes ? .droppedTombstone : .dropped }
-    if head.kind.removes, head.sequence <= floor.sequence { return .droppedTombstone }
-    return .kept(
-      created: try created(head), isSuperseded: !isNewest || head.kind.removes)
-  }
-
-  /// Whether an entry is the newest of its key, or one that a view at the floor or later, the
-  /// count of versions, or a touch still needs.
-  private func isNeeded(_ head: EntryHead, newest: UInt64) throws(TidemarkError) -> Bool {
-    if newest == head.sequence { return true }
-    var candidate = newest
-    var versions: UInt32 = 0
-    // From the newest down: everything above the floor, and the first at or below it.
-    while candidate > 0, let entry = try engine.linkedEntry(candidate) {
-      versions += 1
-      let isLast =
-        candidate <= floor.sequence || (floor.versionsPerKey.map { versions >= $0 } ?? false)
-      if candidate == head.sequence { return true }
-      if entry.head.kind == .touch, entry.head.valueSequence == head.sequence { return true }
-      if isLast { return false }
-      candidate = entry.head.previous
+    let chain = try versions.of(key, newest: newest)
+    guard chain.needed.contains(head.sequence) else {
+      return head.kind.removes ? .droppedTombstone : .dropped
     }
-    return false
+    if head.kind.removes, head.sequence <= floor.sequence { return .droppedTombstone }
+    let created = head.sequence == chain.oldest ? try created(head) : head.created
+    return .kept(created: created, isSuperseded: isSuperseded)
   }
 
   /// Commit time of the oldest version since the key was last absent, for a survivor whose

@@ -1,6 +1,9 @@
 extension Engine {
   /// Closes the store: everything committed is made durable, the active segment is sealed, and
   /// MANIFEST says that all is well. Further calls do nothing.
+  /// - Throws: why that failed, `unknownOutcome` also when an earlier write or sync in the
+  ///   background had failed and what was written since the last sync may be lost. The store is
+  ///   closed in any case.
   package func close() throws(TidemarkError) {
     var failure: TidemarkError?
     do { try finishWriting() } catch { failure = error }
@@ -15,6 +18,7 @@ extension Engine {
       read.segments = []
       read.staged = []
     }
+    hotCache.removeAll()
     lock?.release()
     writer.broadcast()
     notifyObservers()
@@ -23,25 +27,40 @@ extension Engine {
 
   private func finishWriting() throws(TidemarkError) {
     let hasWritten = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      guard !state.isClosed, state.canWrite, !state.manifest.isClosedCleanly, state.poison == nil
-      else { return false }
+      guard !state.isClosed, state.canWrite else { return false }
+      if let poison = state.poison {
+        guard state.sequence > state.durable else { return false }
+        throw poison
+      }
+      guard !state.manifest.isClosedCleanly else { return false }
       try writeStaged(&state, mayCompress: true)
       return true
     }
     guard hasWritten else { return }
     try flush()
-    if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
-    try mergeSmallSegments()
+    // What only makes the next opening faster must not stand in the way of a clean close.
+    var optional: TidemarkError?
+    do throws(TidemarkError) {
+      if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
+      try mergeSmallSegments()
+    } catch { optional = error }
+    try sealAll()
+    if let optional { throw optional }
+  }
+
+  private func sealAll() throws(TidemarkError) {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       // Others may have written since the flush; what they wrote is sealed and synced with the
       // rest, and nobody writes after that.
       try writeStaged(&state, mayCompress: true)
       var manifest = state.manifest
-      let emptied = state.appender.flatMap { $0.isEmpty ? $0.segment.fileName : nil }
-      try sealActive(&state, in: &manifest)
+      let appender = state.appender
+      let emptied = appender.flatMap { $0.isEmpty ? $0.segment.fileName : nil }
+      let sealed = try sealActive(&state, in: &manifest)
       manifest.isClosedCleanly = true
       try updateManifest(manifest, &state)
+      if let sealed { appender?.segment.seal(length: sealed) }
       advanceDurable(to: state.written, &state)
       state.isClosed = true
       state.appender = nil

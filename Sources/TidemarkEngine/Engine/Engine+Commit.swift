@@ -99,11 +99,13 @@ extension Engine {
     guard state.canWrite else {
       throw TidemarkError(.readOnly, "the store is open for reading only")
     }
-    if let poison = state.poison {
-      throw TidemarkError(
-        .poisoned, "an earlier write ended with an unknown outcome; close and reopen the store",
-        cause: poison)
-    }
+    if let poison = state.poison { throw Self.poisoned(by: poison) }
+  }
+
+  static func poisoned(by error: TidemarkError) -> TidemarkError {
+    TidemarkError(
+      .poisoned, "an earlier write ended with an unknown outcome; close and reopen the store",
+      cause: error)
   }
 
   /// Takes sequences, makes the entries visible and leaves them in frames to be written.
@@ -122,16 +124,10 @@ extension Engine {
         }
         break
       } catch {
-        guard case .index(let error) = error else {
-          if case .store(let error) = error { throw error }
-          continue
-        }
-        // Nothing of the batch is in a frame of the log yet: the index is made anew from the
-        // log, and the batch is staged again from the beginning.
+        // Nothing of the batch is in a frame of the log yet, but the index may know a part.
+        if staging.hasChangedIndex || error.voidsImage { discardFailedBatch(after: error, &state) }
         attempt += 1
-        guard attempt == 1 else { throw describe(error) }
-        try writeStaged(&state, mayCompress: false)
-        try rebuildIndex(after: error)
+        guard attempt == 1, error.voidsImage, state.poison == nil else { throw describe(error) }
         staging = Staging(next: first, commitTime: commitTime, startsOwnFrame: true)
       }
     }
@@ -141,7 +137,7 @@ extension Engine {
         epoch: state.manifest.epochs.last?.epoch ?? 0)
     }
     if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
-    state.stagedBytes += staging.rawBytes
+    state.stagedBytes += staging.rawBytes + staging.labelBytes
     state.sequence = staging.next - 1
     state.commitTime = commitTime
     state.appender?.note(
@@ -157,6 +153,8 @@ extension Engine {
     _ state: inout WriterState, mayCompress: Bool
   ) throws(TidemarkError) {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
+    // What a write that failed has left in the log is unknown: nothing may be put over it.
+    if let poison = state.poison { throw Self.poisoned(by: poison) }
     let frames = reading.withLock { $0.staged }
     let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
     let before = appender.length
@@ -189,6 +187,13 @@ extension Engine {
       cause: cause)
     state.poison = error
     return error
+  }
+
+  private func describe(_ error: IndexOrStoreError) -> TidemarkError {
+    switch error {
+    case .index(let error): describe(error)
+    case .store(let error): error
+    }
   }
 
   func describe(_ error: LogReadError) -> TidemarkError {

@@ -10,12 +10,8 @@ extension Engine {
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
   ) throws(TidemarkError) -> CompactionReport {
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      guard !state.isCompacting else {
-        throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
-      }
-      state.isCompacting = true
+    guard try beginCompacting() else {
+      throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
     }
     defer { writer.withLock { $0.isCompacting = false } }
     if !options.dryRun {
@@ -24,8 +20,8 @@ extension Engine {
       try flush()
     }
     var report = CompactionReport()
-    let floor = try compactionFloor(options)
-    if floor.drops, !options.dryRun { try raiseHistoryFrom(floor) }
+    var floor = try compactionFloor(options)
+    if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     try measureLog { (segments, bytes) in
       report.segmentsBefore = segments
       report.bytesBefore = bytes
@@ -48,13 +44,17 @@ extension Engine {
 
   /// Merges the small segments at the end of the log, which many short sessions leave behind.
   func mergeSmallSegments() throws(TidemarkError) {
+    guard try beginCompacting() else { return }
+    defer { writer.withLock { $0.isCompacting = false } }
     let group = reading.withLock { read -> CompactionPlan.Group in
       var group = CompactionPlan.Group(segments: [], rawBytes: 0)
       for segment in read.segments.reversed() {
         guard let row = read.manifest.segments.first(where: { $0.id == segment.id }),
           row.state == .sealed
         else { continue }
-        guard row.rawBytes < Limits.smallSegmentBytes else { break }
+        guard row.rawBytes < Limits.smallSegmentBytes,
+          CompactionPlan.fits(row.firstSequence, group.segments.last?.lastSequence)
+        else { break }
         group.segments.insert(segment, at: 0)
         group.rawBytes += row.rawBytes
       }
@@ -64,6 +64,17 @@ extension Engine {
     let unit = CompactionUnit(
       self, group, floor: CompactionFloor(sequence: 0), options: CompactionOptions())
     if let swap = try unit.run().swap { try replace(swap) }
+  }
+
+  /// Claims the one place for who rewrites the log.
+  /// - Returns: false when somebody else has it.
+  private func beginCompacting() throws(TidemarkError) -> Bool {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard !state.isCompacting else { return false }
+      state.isCompacting = true
+      return true
+    }
   }
 
   private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {
@@ -92,8 +103,9 @@ extension Engine {
     let (retention, needed) = reading.withLock { read in
       (read.manifest.retention, neededFloor(read))
     }
-    if options.dropHistory { return CompactionFloor(sequence: needed) }
-    var floor = CompactionFloor(sequence: 0, versionsPerKey: retention.versionsPerKey)
+    if options.dropHistory { return CompactionFloor(sequence: needed, needed: needed) }
+    var floor = CompactionFloor(
+      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed)
     if let age = retention.ageSeconds {
       floor.sequence = max(floor.sequence, try lastSequence(olderThan: age))
     }
@@ -142,16 +154,30 @@ extension Engine {
 
   /// Says from where history is kept, and makes an image that fits: without it, deleted keys
   /// whose tombstones go could rise from an older one.
-  private func raiseHistoryFrom(_ floor: CompactionFloor) throws(TidemarkError) {
+  /// - Returns: the floor, lowered to what views need that were opened meanwhile.
+  private func raiseHistoryFrom(
+    _ floor: CompactionFloor
+  ) throws(TidemarkError) -> CompactionFloor {
+    var floor = floor
+    let time = try latestTime(through: floor.limit)
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       var manifest = state.manifest
-      let kept = floor.versionsPerKey == nil ? floor.sequence : state.durable
-      guard kept > manifest.historyFrom else { return }
-      manifest.historyFrom = kept
+      // In one hold: a view is either seen here, or refused from here on.
+      reading.withLock { read in
+        floor.needed = min(floor.needed, neededFloor(read))
+        floor.sequence = min(floor.sequence, floor.needed)
+        guard floor.limit > manifest.historyFrom else { return }
+        manifest.historyFrom = floor.limit
+        manifest.historyTime = time
+        read.manifest.historyFrom = manifest.historyFrom
+        read.manifest.historyTime = time
+      }
+      guard manifest != state.manifest else { return }
       try updateManifest(manifest, &state)
     }
-    try writeImage()
+    if floor.drops { try writeImage() }
+    return floor
   }
 
   /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
@@ -161,11 +187,13 @@ extension Engine {
       try checkWritable(state)
       var manifest = state.manifest
       let inputs = Set(swap.inputs.map(\.id))
-      guard let position = manifest.segments.firstIndex(where: { inputs.contains($0.id) }) else {
-        return
+      guard let position = manifest.segments.firstIndex(where: { inputs.contains($0.id) }),
+        manifest.segments[position...].prefix(inputs.count).allSatisfy({ inputs.contains($0.id) }),
+        manifest.segments.count >= position + inputs.count
+      else {
+        throw TidemarkError(.inputOutput, "the log was rewritten by somebody else; try again")
       }
-      manifest.segments.removeAll { inputs.contains($0.id) }
-      manifest.segments.insert(contentsOf: swap.rows, at: position)
+      manifest.segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
       manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
       let newDropped = manifest.droppedThrough
       goneImages = manifest.images.filter { $0.sequence < newDropped }

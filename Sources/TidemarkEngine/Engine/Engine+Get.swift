@@ -36,7 +36,8 @@ extension Engine {
   /// Keeps a value that was read, unless the key was written in between.
   private func remember(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {
     reading.withLock { read in
-      guard let slot = try? read.index.lookup(key, hash: hash), slot.sequence == sequence
+      guard !read.isClosed, let slot = try? read.index.lookup(key, hash: hash),
+        slot.sequence == sequence
       else { return }
       hotCache.insert(key, hash: hash, sequence: sequence, value: value)
     }

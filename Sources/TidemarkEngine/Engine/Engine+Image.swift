@@ -86,11 +86,26 @@ extension Engine {
     }
   }
 
+  /// Looks up what was written meanwhile in the new image, a few keys at a time, so that nobody
+  /// waits for long when it is installed.
+  private func prepare(_ image: Image, _ job: ImageJob) throws(TidemarkError) {
+    for _ in 0..<Limits.installSteps {
+      let isDone = try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+        guard read.indexGeneration == job.generation else { return true }
+        do throws(IndexError) {
+          return try read.index.prepareInstall(image, limit: Limits.installStepKeys)
+        } catch { throw describe(error) }
+      }
+      if isDone { return }
+    }
+  }
+
   /// Lists the image in MANIFEST and lets the oldest go.
   private func install(
     _ image: Image, length: Int, _ job: ImageJob
   ) throws(TidemarkError) {
     var gone: [Manifest.Image] = []
+    try prepare(image, job)
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       guard reading.withLock({ $0.indexGeneration == job.generation }) else {

@@ -67,16 +67,20 @@ struct StoreOpener {
     }
   }
 
-  /// Without the lock a writer may replace files while they are looked at: then MANIFEST has
-  /// moved on, and the next look finds the new ones.
+  /// Without the lock a writer may replace files while they are looked at, or have written a
+  /// frame only in part: damage counts when it is found twice at the same place, while MANIFEST
+  /// has not moved on.
   private mutating func openBesideWriter() throws(TidemarkError) -> Opened {
     var failure: TidemarkError?
     for _ in 0..<Limits.openAttempts {
       let before = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
       do throws(TidemarkError) { return try openLocked(nil) } catch {
-        failure = error
         let after = try? ManifestStore(fileSystem, storePath: path).load()?.manifest.generation
-        guard before != after else { throw error }
+        let isSame =
+          before == after && error.code == failure?.code && error.file == failure?.file
+          && error.offset == failure?.offset
+        failure = error
+        guard error.code == .damaged || before != after, !isSame else { throw error }
       }
     }
     throw failure ?? TidemarkError(.inputOutput, "the store changes too fast to be opened")
@@ -109,6 +113,10 @@ struct StoreOpener {
       loaded = try create(manifests)
     }
     let recovery = try recover(&loaded.manifest, manifests)
+    if lock == nil {
+      // Files that are open stay readable when a writer in another process replaces them.
+      for segment in recovery.segments.suffix(Limits.openSegments) { _ = try segment.file() }
+    }
     return try recovery.opened(
       manifests: manifests, lock: lock, manifest: loaded.manifest, canWrite: writes)
   }

@@ -29,8 +29,9 @@ extension Engine {
       salt: UInt32(truncatingIfNeeded: environment.random.next()),
       firstSequence: state.sequence + 1)
     row.lastSequence = state.sequence
+    // Counted up whatever comes, since a file that is left over would be in the next one's way.
+    state.manifest.nextSegmentID += 1
     var manifest = state.manifest
-    manifest.nextSegmentID += 1
     if isNewEpoch {
       manifest.epochs.append(
         Manifest.Epoch(epoch: environment.random.next(), firstSequence: state.sequence + 1))
@@ -43,12 +44,23 @@ extension Engine {
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
         fileSystem: environment.fileSystem, contexts: contexts)
-      try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory)
     } catch { throw TidemarkError(error, while: "beginning a segment of the log") }
     let old = state.appender
-    try sealActive(&state, in: &manifest)
-    manifest.segments.append(row)
-    try updateManifest(manifest, &state)
+    do throws(TidemarkError) {
+      do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
+        throw TidemarkError(error, while: "beginning a segment of the log")
+      }
+      let sealed = try sealActive(&state, in: &manifest)
+      manifest.segments.append(row)
+      try updateManifest(manifest, &state)
+      if let sealed { old?.segment.seal(length: sealed) }
+    } catch {
+      // MANIFEST may list it by now if its update stopped midway; then the file must stay.
+      if state.poison == nil {
+        try? environment.fileSystem.remove(path + "/" + appender.segment.fileName)
+      }
+      throw error
+    }
     state.appender = appender
     reading.withLock { read in
       read.segments.append(appender.segment)
@@ -58,21 +70,26 @@ extension Engine {
   }
 
   /// Seals the active segment in a manifest that is about to be written; an empty one goes.
+  /// - Returns: its length, to be told to the segment once MANIFEST is written.
   func sealActive(
     _ state: inout WriterState, in manifest: inout Manifest
-  ) throws(TidemarkError) {
-    guard let appender = state.appender else { return }
+  ) throws(TidemarkError) -> Int? {
+    guard let appender = state.appender else { return nil }
     manifest.latestCommitTime = state.commitTime.rawValue
     manifest.lastSequence = state.sequence
     guard !appender.isEmpty else {
       manifest.segments.removeAll { $0.id == appender.row.id }
-      return
+      return nil
+    }
+    // While nothing is written yet a full disk is only that.
+    do { try appender.reserveTrailer(expecting: 0) } catch {
+      throw TidemarkError(error, while: "making space to seal a segment")
     }
     do {
       let sealed = try appender.seal()
       manifest.segments.removeAll { $0.id == sealed.id }
       manifest.segments.append(sealed)
-      appender.segment.seal(length: sealed.length)
+      return sealed.length
     } catch {
       throw poison(
         &state, TidemarkError(error, while: "sealing a segment"), reason: "a segment is half sealed"
@@ -86,9 +103,11 @@ extension Engine {
   ) throws(TidemarkError) {
     var manifest = manifest
     do {
-      try manifests.update(&manifest)
+      try manifests.advance(&manifest)
     } catch {
-      throw poison(&state, error, reason: "writing MANIFEST failed midway")
+      // Before its first byte nothing has changed: a full disk is only that.
+      guard error.hasBegun else { throw error.cause }
+      throw poison(&state, error.cause, reason: "writing MANIFEST failed midway")
     }
     state.manifest = manifest
     let shown = manifest

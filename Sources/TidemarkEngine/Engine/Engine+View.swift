@@ -31,6 +31,23 @@ extension Engine {
     return EngineView(self, sequence: pinned)
   }
 
+  /// Whether a view can still be answered. Its own store keeps what it needs; for a reader
+  /// beside a writer in another process, that one may have dropped it.
+  func checkStands(_ view: EngineView) throws(TidemarkError) {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      try Self.checkStands(view, read)
+    }
+  }
+
+  static func checkStands(_ view: EngineView, _ read: ReadState) throws(TidemarkError) {
+    try checkKept(view.sequence, read.manifest)
+    guard view.sequence <= read.visible else {
+      throw TidemarkError(
+        .historyDiverged,
+        "the view's sequence \(view.sequence) was lost in a crash of the writer; open a new view")
+    }
+  }
+
   static func checkKept(_ sequence: UInt64, _ manifest: Manifest) throws(TidemarkError) {
     guard sequence < manifest.historyFrom, manifest.historyFrom > 1 else { return }
     throw TidemarkError(
@@ -57,7 +74,11 @@ extension Engine {
     var candidate = newest
     // Links lead strictly downward, so this ends.
     while true {
-      guard let entry = try linkedEntry(candidate) else { return nil }
+      guard let entry = try linkedEntry(candidate) else {
+        let manifest = reading.withLock { $0.manifest }
+        try Self.checkKept(sequence, manifest)
+        return nil
+      }
       if candidate <= sequence { return entry }
       guard entry.head.previous > 0 else { return nil }
       candidate = entry.head.previous
@@ -87,6 +108,8 @@ extension Engine {
   package func entry(
     forKey key: RawSpan, in view: EngineView
   ) throws(TidemarkError) -> LogEntry? {
+    // Also when the key is not found: its tombstone may have gone with the history.
+    try checkStands(view)
     guard let slot = try slot(ofKey: key) else { return nil }
     if slot.sequence <= view.sequence, slot.isDeleted { return nil }
     guard let entry = try version(newest: slot.sequence, at: view.sequence),
@@ -112,12 +135,21 @@ extension Engine {
   /// The last sequence whose running maximum of the entries' own times is at or before a date;
   /// where an entry has none, its commit time counts.
   package func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
-    let (segments, rows, visible) = reading.withLock { read in
-      (read.segments, read.manifest.segments, read.visible)
+    let (segments, manifest, visible) = reading.withLock { read in
+      (read.segments, read.manifest, read.visible)
     }
-    var reached = max(reading.withLock { $0.manifest.historyFrom }, 1) - 1
-    for segment in segments {
-      if let row = rows.first(where: { $0.id == segment.id }), row.state == .sealed,
+    var reached: UInt64 = 0
+    if manifest.historyFrom > 1 {
+      var time = manifest.historyTime
+      if time == nil { time = try latestTime(through: manifest.historyFrom) }
+      guard let time, time <= date else {
+        try Self.checkKept(manifest.historyFrom - 1, manifest)
+        return manifest.historyFrom - 1
+      }
+      reached = manifest.historyFrom
+    }
+    for segment in segments where segment.lastSequence > reached {
+      if let row = manifest.segments.first(where: { $0.id == segment.id }), row.state == .sealed,
         let latest = row.latestTime, latest <= date
       {
         reached = max(reached, row.lastSequence)
@@ -125,12 +157,37 @@ extension Engine {
       }
       var cursor = LogCursor(self, from: max(segment.firstSequence, reached + 1), through: visible)
       while let entry = try cursor.next() {
-        let time = try entry.attributes().time ?? HybridTime(entry.head.commitTime).timestamp
-        guard time <= date else { return reached }
+        guard try Self.time(of: entry) <= date else { return reached }
         reached = entry.sequence
       }
       return reached
     }
     return visible
+  }
+
+  /// The latest of the entries' own times up to a sequence; nil when there is no entry.
+  func latestTime(through sequence: UInt64) throws(TidemarkError) -> Timestamp? {
+    let (segments, manifest) = reading.withLock { read in (read.segments, read.manifest) }
+    var latest = manifest.historyFrom > 1 ? manifest.historyTime : nil
+    for segment in segments where segment.firstSequence <= sequence {
+      if segment.lastSequence <= sequence,
+        let time = manifest.segments.first(where: { $0.id == segment.id })?.latestTime
+      {
+        latest = max(latest ?? time, time)
+        continue
+      }
+      var cursor = LogCursor(
+        self, from: segment.firstSequence, through: min(sequence, segment.lastSequence))
+      while let entry = try cursor.next() {
+        let time = try Self.time(of: entry)
+        latest = max(latest ?? time, time)
+      }
+    }
+    return latest
+  }
+
+  /// An entry's own time; where none was given, its commit time.
+  private static func time(of entry: LogEntry) throws(TidemarkError) -> Timestamp {
+    try entry.attributes().time ?? HybridTime(entry.head.commitTime).timestamp
   }
 }

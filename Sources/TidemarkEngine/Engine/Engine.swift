@@ -17,6 +17,8 @@ package final class Engine: Sendable {
   let reading: Lock<ReadState>
   /// Calls made after every change of the durable sequence.
   let observers = Lock(Observers())
+  /// Held while a reader beside a writer takes up what that one has done.
+  let refreshing = Lock(())
 
   init(
     path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
@@ -104,8 +106,8 @@ struct ReadState: @unchecked Sendable {
   var segments: [Segment]
   /// Frames whose entries are visible and not yet with the kernel.
   var staged: [FrameBuilder] = []
-  /// For touches among them, the sequence of the put that holds the value.
-  var stagedTouches: [UInt64: UInt64] = [:]
+  /// What the touches among them say.
+  var stagedTouches: [UInt64: Touch] = [:]
   var visible: UInt64
   var durable: UInt64
   var manifest: Manifest

@@ -78,6 +78,9 @@ package final class EngineScan {
       let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
         if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
         let isPast = read.visible != view.sequence
+        do throws(TidemarkError) { if isPast { try Engine.checkStands(view, read) } } catch {
+          throw .store(error)
+        }
         do throws(IndexError) {
           isAtEnd =
             query.labels.isEmpty

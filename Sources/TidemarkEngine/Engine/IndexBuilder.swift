@@ -17,11 +17,12 @@ struct IndexBuilder {
   let lastSequence: UInt64
 
   /// - Parameters:
-  ///   - active: the frames of the segment that recovery has walked.
+  ///   - active: the frames of the last segment, if recovery has walked them; nil reads all
+  ///     segments.
   ///   - salvage: whether to read around damage.
   ///   - ignoring: images that were found damaged.
   func build(
-    active: [DecodedFront], salvage: Bool, ignoring: Set<UInt64> = []
+    active: [DecodedFront]?, salvage: Bool, ignoring: Set<UInt64> = []
   ) throws(TidemarkError) -> Built {
     for row in manifest.images.reversed() where !ignoring.contains(row.id) {
       // An image older than a dropped tombstone would bring the deleted key back; one newer
@@ -74,12 +75,13 @@ struct IndexBuilder {
   }
 
   private func replay(
-    into built: inout Built, active: [DecodedFront], salvage: Bool
+    into built: inout Built, active: [DecodedFront]?, salvage: Bool
   ) throws(IndexOrStoreError) {
     var replayer = IndexReplayer(
       index: built.index, usage: built.usage, segments: segments, after: built.imageSequence)
-    for segment in segments where segment.lastSequence > built.imageSequence {
-      guard segment.isSealed else { continue }
+    // The segment that recovery has walked is the last one.
+    let unwalked = active == nil ? segments[...] : segments.dropLast()
+    for segment in unwalked where segment.lastSequence > built.imageSequence {
       do {
         for record in try segment.frames() {
           if segment.kind == .appended,
@@ -98,7 +100,7 @@ struct IndexBuilder {
       } catch { throw .store(TidemarkError(.inputOutput, "the log cannot be read", cause: error)) }
     }
     do {
-      for front in active { try replayer.apply(front) }
+      for front in active ?? [] { try replayer.apply(front) }
     } catch { throw .index(error) }
     built.usage = replayer.usage
   }

@@ -63,6 +63,11 @@ package struct LogCursor {
         return
       }
       let front = try segment.front(record, caches: engine.caches)
+      guard front.header.firstSequence <= first, first < front.header.nextSequence else {
+        throw segment.damage(
+          .format(FormatError("locator points at another frame")), offset: Int(record.offset),
+          sequences: first...first)
+      }
       for head in front.entries where head.sequence >= first && head.sequence <= through {
         add(LogEntry(segment: segment, front: front, head: head))
       }

@@ -35,6 +35,7 @@ package struct OperationBatch: Sendable {
   /// Whether a condition is on a hash.
   private(set) var asksForHashes = false
   private var scratch = ByteWriter()
+  private var touches = 0
 
   package init() {}
 
@@ -43,13 +44,19 @@ package struct OperationBatch: Sendable {
 
   /// No frame and no reservation on the disk can need more than this.
   package var storedBound: Int {
-    var labels = 0
-    for set in labelSets { for label in set { labels += label.count + 2 } }
+    let labels = labelSets.indices.reduce(0) { $0 + labelBytes(ofSet: $1) }
     let blocks = arena.count / Limits.blockBytes + operations.count
     // Sets may have to be repeated in every frame.
     let frames = arena.count / Limits.frameHeadsTarget + operations.count / 1024 + 2
-    return arena.count + operations.count * 96 + labels * min(frames, operations.count + 1)
+    // A touch may repeat what earlier ones have renewed.
+    return arena.count + operations.count * 96 + touches * (Limits.hashBytes + 16) + labels
+      * min(frames, operations.count + 1)
       + (blocks + frames * 8) * 16 + 4096
+  }
+
+  /// What a set of labels takes in a frame.
+  func labelBytes(ofSet set: Int) -> Int {
+    labelSets[set].reduce(2) { $0 + $1.count + 2 }
   }
 
   @_lifetime(borrow self)
@@ -146,6 +153,7 @@ package struct OperationBatch: Sendable {
       arena.append(contentsOf: scratch.bytes)
     }
     operations.append(operation)
+    if kind == .touch { touches += 1 }
   }
 
   private static func check(
@@ -172,6 +180,7 @@ package struct OperationBatch: Sendable {
     labelSets.removeAll(keepingCapacity: true)
     conditions.removeAll(keepingCapacity: true)
     asksForHashes = false
+    touches = 0
   }
 }
 

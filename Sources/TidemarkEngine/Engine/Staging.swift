@@ -3,17 +3,29 @@ struct Staging {
   /// The next sequence to give out.
   private(set) var next: UInt64
   private(set) var rawBytes = 0
+  /// Of the operations' labels, which frames may have to repeat.
+  private(set) var labelBytes = 0
   private(set) var latestTime: Timestamp?
+  /// Whether the index knows a part of the batch already: if the rest fails, the index is wrong.
+  private(set) var hasChangedIndex = false
+  private let sequenceBefore: UInt64
   private let commitTime: HybridTime
   private let startsOwnFrame: Bool
   /// The last operation that makes an entry waits here until it is known whether it is the
   /// batch's last, since that one carries the mark.
-  private var held: (entry: FrameBuilder.Entry, operation: OperationBatch.Operation)?
+  private var held: Held?
+  private struct Held {
+    var entry: FrameBuilder.Entry
+    var operation: OperationBatch.Operation
+    /// In the place of the operation's own.
+    var attributes: [UInt8]?
+  }
   private var frames: [FrameBuilder] = []
   private var caches: LogCaches?
 
   init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool) {
     self.next = next
+    sequenceBefore = next - 1
     self.commitTime = commitTime
     self.startsOwnFrame = startsOwnFrame
   }
@@ -37,9 +49,11 @@ struct Staging {
       }
       if var last = held {
         last.entry.endsBatch = true
-        try append(last.entry, last.operation, batch, read.index)
+        try append(last, batch, read.index)
       }
     } catch {
+      let first = sequenceBefore + 1
+      read.stagedTouches = read.stagedTouches.filter { $0.key < first }
       if !startsOwnFrame { read.staged.append(contentsOf: frames) }
       throw error
     }
@@ -92,7 +106,7 @@ struct Staging {
     var slot = Slot(
       sequence: next, labelSet: operation.labelSet < 0 ? 0 : sets[operation.labelSet],
       size: .ofEntry(key: operation.keyLength, value: operation.valueLength))
-    var target: UInt64 = 0
+    var touch: Touch?
     if operation.kind != .put {
       let found = try inIndex { () throws(IndexError) in
         try read.index.lookup(key, hash: hash)
@@ -100,13 +114,15 @@ struct Staging {
       let present = found.flatMap { $0.isDeleted ? nil : $0 }
       if operation.kind == .touch {
         guard let present else { return }
-        target =
-          present.size.isTouched
-          ? try valueSequence(ofTouch: present.sequence, read) : present.sequence
+        var renewed = Touch(valueSequence: present.sequence)
+        if present.size.isTouched { renewed = try self.touch(present.sequence, read) }
+        let merged = try renewed.renew(by: batch.attributes(of: operation))
+        touch = renewed
+        touch?.encoded = merged
         slot.labelSet = present.labelSet
         slot.size = present.size
         slot.size.isTouched = true
-        read.stagedTouches[next] = target
+        read.stagedTouches[next] = renewed
       } else {
         guard present != nil || operation.isForced else { return }
         slot.labelSet = 0
@@ -116,6 +132,7 @@ struct Staging {
     let previous = try inIndex { () throws(IndexError) in
       try read.index.upsert(key, hash: hash, slot)
     }
+    hasChangedIndex = true
     if let previous, !previous.isDeleted {
       read.usage.supersede(previous, in: read.segment(covering: previous.sequence))
     }
@@ -124,14 +141,14 @@ struct Staging {
       kind: operation.kind, endsBatch: false, sequence: next, commitTime: commitTime.rawValue)
     entry.labelSetID = operation.kind == .put ? slot.labelSet : 0
     entry.previous = previous?.sequence ?? 0
-    entry.valueSequence = target
-    try hold(entry, operation, batch, read.index)
+    entry.valueSequence = touch?.valueSequence ?? 0
+    try hold(entry, operation, batch, read.index, attributes: touch?.encoded)
   }
 
-  /// The put that a touch refers to: from memory while the touch is not in the log yet.
-  private func valueSequence(
-    ofTouch sequence: UInt64, _ read: ReadState
-  ) throws(IndexOrStoreError) -> UInt64 {
+  /// What an earlier touch says: from memory while it is not in the log yet.
+  private func touch(
+    _ sequence: UInt64, _ read: ReadState
+  ) throws(IndexOrStoreError) -> Touch {
     if let staged = read.stagedTouches[sequence] { return staged }
     do throws(TidemarkError) {
       guard let caches, let segment = read.segment(covering: sequence),
@@ -141,7 +158,10 @@ struct Staging {
           .damaged, "the log lacks a touch that the index knows; run verify",
           sequences: sequence...sequence)
       }
-      return entry.head.valueSequence
+      let attributes = try entry.attributes()
+      return Touch(
+        valueSequence: entry.head.valueSequence, maxAge: attributes.maxAge,
+        hash: attributes.hash)
     } catch { throw .store(error) }
   }
 
@@ -151,29 +171,34 @@ struct Staging {
 
   private mutating func hold(
     _ entry: FrameBuilder.Entry, _ operation: OperationBatch.Operation,
-    _ batch: OperationBatch, _ index: Index
+    _ batch: OperationBatch, _ index: Index, attributes: [UInt8]? = nil
   ) throws(IndexOrStoreError) {
-    if let last = held { try append(last.entry, last.operation, batch, index) }
-    held = (entry, operation)
+    if let last = held { try append(last, batch, index) }
+    held = Held(entry: entry, operation: operation, attributes: attributes)
     next += 1
-    rawBytes += operation.keyLength + operation.valueLength + operation.attributesLength + 16
+    let attributesLength = attributes?.count ?? operation.attributesLength
+    rawBytes += operation.keyLength + operation.valueLength + attributesLength + 16
+    if operation.labelSet >= 0 { labelBytes += batch.labelBytes(ofSet: operation.labelSet) }
     let time = operation.ownTime ?? commitTime.timestamp
     latestTime = max(latestTime ?? time, time)
   }
 
   private mutating func append(
-    _ entry: FrameBuilder.Entry, _ operation: OperationBatch.Operation,
-    _ batch: OperationBatch, _ index: Index
+    _ held: Held, _ batch: OperationBatch, _ index: Index
   ) throws(IndexOrStoreError) {
+    let operation = held.operation
     if frames.isEmpty || (startsOwnFrame && frames[frames.count - 1].isFull) {
       frames.append(FrameBuilder())
     }
+    let given = batch.attributes(of: operation)
+    let own = held.attributes ?? []
+    let attributes = held.attributes == nil ? given : own.rawSpan
     do throws(IndexError) {
       try frames[frames.count - 1].add(
-        entry, key: batch.key(of: operation),
+        held.entry, key: batch.key(of: operation),
         value: operation.kind == .put || operation.kind == .record
           ? batch.value(of: operation) : nil,
-        attributes: batch.attributes(of: operation)
+        attributes: attributes
       ) { (id) throws(IndexError) in try index.labelTable.labels(ofSet: id) }
     } catch { throw .index(error) }
   }

@@ -13,10 +13,9 @@ enum StoreDirectory {
       guard creates else {
         throw TidemarkError(.storeMissing, "there is no store at \(path); check the path")
       }
-      do {
-        try fileSystem.createDirectory(path)
-        try fileSystem.syncDirectory(parent(of: path))
-      } catch { throw TidemarkError(error, while: "creating the store") }
+      do { try fileSystem.createDirectory(path) } catch {
+        throw TidemarkError(error, while: "creating the store")
+      }
     case .directory:
       let names: [String]
       do { names = try fileSystem.list(path) } catch {
@@ -81,6 +80,8 @@ enum StoreDirectory {
         try fileSystem.createDirectory(path + "/" + name)
       }
       try fileSystem.syncDirectory(path)
+      // Also when the directory was there: who made it may have been stopped before this.
+      try fileSystem.syncDirectory(parent(of: path))
     } catch { throw TidemarkError(error, while: "creating the store") }
   }
 

@@ -14,7 +14,8 @@ struct StoreRecovery {
   private(set) var usage = SpaceUsage()
   var staleBelow: UInt64 = 0
   /// What the walk over the active segment found, to be applied to the index.
-  private var activeFronts: [DecodedFront] = []
+  /// Nil when there was none to walk.
+  private var activeFronts: [DecodedFront]?
 
   init(
     path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
@@ -122,6 +123,7 @@ struct StoreRecovery {
         file.close()
         try fileSystem.remove(log(row.fileName))
         segments.removeLast()
+        activeFronts = nil
       } else {
         let appender = SegmentAppender(
           recovered: tail, row: row, segment: segment, file: file, contexts: contexts)
@@ -164,7 +166,7 @@ struct StoreRecovery {
     index = built.index
     usage = built.usage
     staleBelow = max(staleBelow, built.staleBelow)
-    activeFronts = []
+    activeFronts = nil
   }
 
   func opened(

@@ -30,6 +30,7 @@ extension Manifest {
     for number in [
       historyFrom, droppedThrough, nextSegmentID, nextImageID, latestCommitTime, lastSequence,
     ] { writer.varint(number) }
+    writer.time(historyTime)
     writer.varint(epochs.count)
     for epoch in epochs {
       writer.u64(epoch.epoch)
@@ -95,8 +96,10 @@ extension Manifest {
     nextImageID = try reader.varint()
     latestCommitTime = try reader.varint()
     lastSequence = try reader.varint()
+    historyTime = try reader.time()
     try decodeLists(&reader)
     guard reader.remaining == 0 else { throw FormatError("bytes behind the manifest's fields") }
+    try checkBounds()
     try checkOrder()
   }
 
@@ -118,7 +121,19 @@ extension Manifest {
     }
   }
 
-  private func checkOrder() throws(FormatError) {
+  /// Numbers that the engine counts on from must leave room for that.
+  private func checkBounds() throws(FormatError) {
+    let ids = [generation, nextSegmentID, nextImageID] + segments.map(\.id) + images.map(\.id)
+    let sequences =
+      [historyFrom, droppedThrough, lastSequence] + epochs.map(\.firstSequence)
+      + images.map(\.sequence) + damage.flatMap { [$0.firstSequence, $0.lastSequence] }
+    guard ids.allSatisfy({ $0 < 1 << 62 }), sequences.allSatisfy({ $0 < 1 << 48 }) else {
+      throw FormatError("number out of bounds in the manifest")
+    }
+  }
+
+  /// Whether the segments follow each other without overlap; only the last one may be active.
+  func checkOrder() throws(FormatError) {
     var next: UInt64 = 0
     for (i, segment) in segments.enumerated() {
       guard segment.firstSequence > next || (i > 0 && segment.firstSequence == next),
@@ -154,11 +169,7 @@ extension Manifest.Segment {
     writer.varint(entryCount)
     writer.varint(rawBytes)
     writer.u64(chain)
-    writer.u8(latestTime == nil ? 0 : 1)
-    if let latestTime {
-      writer.zigzag(latestTime.seconds)
-      writer.varint(UInt64(latestTime.nanoseconds))
-    }
+    writer.time(latestTime)
   }
 
   fileprivate init(decoding reader: inout ByteReader) throws(FormatError) {
@@ -174,11 +185,7 @@ extension Manifest.Segment {
     entryCount = try reader.varint(atMost: 1 << 32)
     rawBytes = try reader.varint(atMost: 1 << 48)
     chain = try reader.u64()
-    if try reader.u8() != 0 {
-      let seconds = try reader.zigzag()
-      latestTime = Timestamp(
-        seconds: seconds, nanoseconds: UInt32(try reader.varint(atMost: 999_999_999)))
-    }
+    latestTime = try reader.time()
     guard lastSequence < 1 << 48, lastSequence + 1 >= firstSequence || state == .active else {
       throw FormatError("segment out of bounds in the manifest")
     }
@@ -206,5 +213,28 @@ extension Manifest.Damage {
       length: try reader.varint(atMost: 1 << 40), firstSequence: try reader.varint(),
       lastSequence: try reader.varint(),
       reason: try reader.array(try reader.varint(atMost: 1024)))
+  }
+}
+
+extension ByteWriter {
+  /// A time that may be missing: a byte that says so, zigzag seconds, varint nanoseconds.
+  fileprivate mutating func time(_ time: Timestamp?) {
+    u8(time == nil ? 0 : 1)
+    guard let time else { return }
+    zigzag(time.seconds)
+    varint(UInt64(time.nanoseconds))
+  }
+}
+
+extension ByteReader {
+  fileprivate mutating func time() throws(FormatError) -> Timestamp? {
+    switch try u8() {
+    case 0: return nil
+    case 1:
+      let seconds = try zigzag()
+      return Timestamp(
+        seconds: seconds, nanoseconds: UInt32(try varint(atMost: 999_999_999)))
+    default: throw FormatError("unknown mark in the manifest", isNewer: true)
+    }
   }
 }

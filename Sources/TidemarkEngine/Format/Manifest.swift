@@ -20,6 +20,9 @@ package struct Manifest: Sendable, Hashable {
   package var retention = Retention.everything
   /// Views below this sequence are refused; 1 when everything is kept.
   package var historyFrom: UInt64 = 1
+  /// The latest of the entries' own times through `historyFrom`, where that is above 1: a date
+  /// before it means a state that is no longer kept. Nil when that is not known.
+  package var historyTime: Timestamp?
   /// The highest tombstone that compaction dropped.
   package var droppedThrough: UInt64 = 0
   package var nextSegmentID: UInt64 = 1

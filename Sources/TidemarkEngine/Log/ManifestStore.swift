@@ -80,12 +80,24 @@ package final class ManifestStore: Sendable {
   /// Writes the next generation to both copies.
   /// - Parameter manifest: its generation is counted up first.
   package func update(_ manifest: inout Manifest) throws(TidemarkError) {
+    do throws(ManifestUpdateError) { try advance(&manifest) } catch { throw error.cause }
+  }
+
+  /// Like ``update(_:)``, for those to whom it matters how far a failed one came.
+  package func advance(_ manifest: inout Manifest) throws(ManifestUpdateError) {
     manifest.generation += 1
     let bytes = manifest.encoded()
+    do throws(FormatError) { try manifest.checkOrder() } catch {
+      throw ManifestUpdateError(
+        cause: TidemarkError(.inputOutput, "the new MANIFEST contradicts itself", cause: error),
+        hasBegun: false)
+    }
     let first = suspect.withLock { $0 }
     try write(bytes, to: first)
     suspect.withLock { $0 = 1 - first }
-    try write(bytes, to: 1 - first)
+    do throws(ManifestUpdateError) { try write(bytes, to: 1 - first) } catch {
+      throw ManifestUpdateError(cause: error.cause, hasBegun: true)
+    }
   }
 
   /// Makes both copies equal after an opening that found them otherwise: the winner is written
@@ -93,23 +105,35 @@ package final class ManifestStore: Sendable {
   package func heal(_ loaded: Loaded) throws(TidemarkError) {
     let bytes = loaded.manifest.encoded()
     suspect.withLock { $0 = 1 - loaded.winner }
-    try write(bytes, to: loaded.winner)
-    try write(bytes, to: 1 - loaded.winner)
+    do throws(ManifestUpdateError) {
+      try write(bytes, to: loaded.winner)
+      try write(bytes, to: 1 - loaded.winner)
+    } catch { throw error.cause }
   }
 
-  private func write(_ bytes: [UInt8], to copy: Int) throws(TidemarkError) {
+  private func write(_ bytes: [UInt8], to copy: Int) throws(ManifestUpdateError) {
     let path = storePath + "/" + StoreLayout.manifests[copy]
+    var hasBegun = false
     do {
       let isNew = try fileSystem.kind(path) == nil
       let file = try fileSystem.open(path, isNew ? .create : .readWrite)
       defer { file.close() }
       try file.allocate(to: bytes.count)
+      hasBegun = true
       try file.writeFully(bytes.rawSpan, at: 0)
       try file.truncate(to: bytes.count)
       try file.sync()
       if isNew { try fileSystem.syncDirectory(storePath) }
     } catch {
-      throw TidemarkError(error, while: "writing MANIFEST")
+      throw ManifestUpdateError(
+        cause: TidemarkError(error, while: "writing MANIFEST"), hasBegun: hasBegun)
     }
   }
+}
+
+/// Why MANIFEST could not be written.
+package struct ManifestUpdateError: Error {
+  package var cause: TidemarkError
+  /// Whether a copy may have changed.
+  package var hasBegun: Bool
 }

@@ -9,6 +9,7 @@ package final class SegmentAppender {
   /// Up to here the file has space on the disk.
   private var allocated: Int
   private var growth = 256 << 10
+  private let syncFailure = Lock<FileSystemError?>(nil)
   private var chain: UInt64 = 0
   private var entryCount = 0
   /// Of the entries that it holds, those still to be written among them.
@@ -146,7 +147,26 @@ package final class SegmentAppender {
     XXH64.hash(header.encoded(salt: row.salt, offset: offset).rawSpan, seed: chain)
   }
 
-  package func sync() throws(FileSystemError) { try file.sync() }
+  /// Makes everything written so far durable.
+  ///
+  /// The kernel tells of a failure once: whoever syncs beside or after the one who heard of it
+  /// would be told that all is well. So syncs go one at a time, and none is believed after one
+  /// that failed.
+  package func sync() throws(FileSystemError) {
+    try syncFailure.withLock { (failure: inout FileSystemError?) throws(FileSystemError) in
+      if let failure { throw failure }
+      do throws(FileSystemError) { try file.sync() } catch {
+        failure = error
+        throw error
+      }
+    }
+  }
+
+  /// Makes sure that locator and footer will fit, with `count` more entries.
+  /// - Throws: `ENOSPC` and its like; then nothing has changed.
+  package func reserveTrailer(expecting count: Int) throws(FileSystemError) {
+    try reserve(trailerBound(expecting: count))
+  }
 
   /// Writes bytes again that are there already, before a sync that must be believed: a failed
   /// sync may have left clean pages that never reached the disk.
@@ -158,7 +178,7 @@ package final class SegmentAppender {
       try file.writeFully(bytes.rawSpan, at: offset)
       offset += bytes.count
     }
-    try file.sync()
+    try sync()
   }
 
   /// Writes locator and footer, trims the file and syncs it.
@@ -176,7 +196,8 @@ package final class SegmentAppender {
     try file.writeFully(output.rawSpan, at: length)
     let sealedLength = length + output.count
     try file.truncate(to: sealedLength)
-    try file.sync()
+    allocated = sealedLength
+    try sync()
     var sealed = row
     sealed.state = .sealed
     sealed.lastSequence = lastSequence
@@ -186,5 +207,16 @@ package final class SegmentAppender {
     sealed.chain = chain
     sealed.latestTime = latestTime
     return sealed
+  }
+
+  /// Most bytes that locator and footer can take: what there is, and `count` more entries, each
+  /// at worst with blocks and a frame of its own.
+  private func trailerBound(expecting count: Int) -> Int {
+    let (blocks, slots, frames) = segment.locatorCounts
+    return LocatorLayout.sectionBytes(
+      records: blocks + count, recordBytes: LocatorLayout.blockBytes)
+      + LocatorLayout.sectionBytes(records: slots + count, recordBytes: LocatorLayout.slotBytes)
+      + LocatorLayout.sectionBytes(records: frames + count, recordBytes: LocatorLayout.frameBytes)
+      + FormatConstants.segmentFooterBytes
   }
 }

@@ -68,6 +68,10 @@ package struct TailRecovery {
     _ fronts: [DecodedFront], into tail: inout RecoveredTail
   ) throws(FormatError) {
     for front in fronts {
+      // The locator's offsets have 32 bits.
+      guard front.offset + front.header.totalLength <= Int(UInt32.max) else {
+        throw FormatError("a segment of more than 4 GiB")
+      }
       tail.table.append(
         header: front.header, offset: front.offset, blocks: front.blocks,
         places: try front.places())

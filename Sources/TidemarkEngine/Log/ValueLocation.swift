@@ -27,7 +27,10 @@ extension ValueLocation {
       length = Int(next.position) - position
       guard length >= 0 else { return nil }
       first = BlockRecord.none
-      if length > 0 { first = try block(Int(place.block)) }
+      if length > 0 {
+        first = try block(Int(place.block))
+        guard position + length <= Int(first.rawLength) else { return nil }
+      }
       return
     }
     first = try block(Int(place.block))

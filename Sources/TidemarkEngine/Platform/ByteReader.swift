@@ -134,7 +134,7 @@ package struct ByteReader: ~Escapable {
   @inline(__always)
   package mutating func varint(atMost limit: Int) throws(FormatError) -> Int {
     let value = try varint()
-    guard value <= UInt64(limit) else { throw FormatError("number out of bounds") }
+    guard limit >= 0, value <= UInt64(limit) else { throw FormatError("number out of bounds") }
     return Int(value)
   }
 

@@ -75,6 +75,12 @@ package enum Limits {
   package static let imageOnCloseEntries = 1_024
   /// How often a reader beside a writer looks again when files were replaced under it.
   package static let openAttempts = 8
+  /// Keys that are looked up in a new image in one hold of the readers' lock, and how often
+  /// before what is left is done in one go.
+  package static let installStepKeys = 2048
+  package static let installSteps = 100_000
+  /// Files of the log that an opening without the lock holds open from the start.
+  package static let openSegments = 512
   /// Closing merges segments of fewer raw bytes than this, once there are enough of them.
   package static let smallSegmentBytes = 256 << 10
   /// How many small segments in a row are merged.

@@ -11,14 +11,13 @@ extension Engine {
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
     let fileSystem = fileSystem ?? environment.fileSystem
-    // Segments that are open stay readable, whatever compaction does meanwhile.
     let pin = try view()
     defer { _ = pin.sequence }
     if writer.withLock({ $0.canWrite && !$0.isClosed && $0.appender != nil }) {
       try flush()
       try sealSegments()
     }
-    var (manifest, segments) = reading.withLock { ($0.manifest, $0.segments) }
+    var (manifest, segments) = try openSegments()
     try StoreDirectory.prepareTarget(target, fileSystem)
     try StoreDirectory.createFolders(target, fileSystem)
     for segment in segments where segment.lastSequence >= segment.firstSequence {
@@ -52,6 +51,23 @@ extension Engine {
       environment: EngineEnvironment(
         fileSystem: fileSystem, clock: environment.clock, random: environment.random))
     try copy.close()
+  }
+
+  /// MANIFEST and its segments, all open: so they stay readable, whatever compaction does.
+  private func openSegments() throws(TidemarkError) -> (Manifest, [Segment]) {
+    var attempt = 0
+    while true {
+      let (manifest, segments) = reading.withLock { ($0.manifest, $0.segments) }
+      do throws(TidemarkError) {
+        for segment in segments { _ = try segment.file() }
+        return (manifest, segments)
+      } catch {
+        attempt += 1
+        guard attempt < Limits.openAttempts, segments.contains(where: { !isCurrent($0) }) else {
+          throw error
+        }
+      }
+    }
   }
 
   private func copyImages(
@@ -118,7 +134,6 @@ extension StoreDirectory {
       switch try fileSystem.kind(path) {
       case nil:
         try fileSystem.createDirectory(path)
-        try fileSystem.syncDirectory(parent(of: path))
       case .directory where try fileSystem.list(path).isEmpty: break
       default:
         throw TidemarkError(

@@ -176,7 +176,8 @@ extension SealedLocator {
     for index in 0..<footer.sequenceCount {
       let (sequence, slot) = try sequence(index)
       guard slot >= first, slot < end else { continue }
-      found = (found?.lowerBound ?? sequence)...sequence
+      let (least, most) = (found?.lowerBound ?? sequence, found?.upperBound ?? sequence)
+      found = min(least, sequence)...max(most, sequence)
     }
     return found
   }

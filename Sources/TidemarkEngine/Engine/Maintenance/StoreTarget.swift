@@ -17,7 +17,6 @@ struct StoreTarget {
       switch try fileSystem.kind(path) {
       case nil:
         try fileSystem.createDirectory(path)
-        try fileSystem.syncDirectory(StoreDirectory.parent(of: path))
         isNew = true
       case .directory where try fileSystem.list(path).isEmpty: isNew = false
       default:

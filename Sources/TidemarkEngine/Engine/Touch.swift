@@ -1,0 +1,38 @@
+/// What a touch says: whose value it renews, and what it and the touches before it have renewed.
+///
+/// A touch that leaves the validity or the hash as it is repeats what an earlier one gave, so
+/// that the newest touch and the put tell all, and compaction may drop those in between.
+struct Touch: Sendable {
+  /// The sequence of the put that holds the value.
+  var valueSequence: UInt64
+  var maxAge: UInt32?
+  var hash: [UInt8]?
+  /// The attributes of the new touch, when they are not those that the caller gave.
+  var encoded: [UInt8]?
+
+  init(valueSequence: UInt64, maxAge: UInt32? = nil, hash: [UInt8]? = nil) {
+    self.valueSequence = valueSequence
+    self.maxAge = maxAge
+    self.hash = hash
+  }
+
+  /// Takes over what a new touch gives.
+  /// - Returns: its attributes with what they leave as it is; nil when nothing is to be added.
+  mutating func renew(by bytes: RawSpan) throws(IndexOrStoreError) -> [UInt8]? {
+    var attributes: EntryAttributes
+    do {
+      attributes = bytes.isEmpty ? EntryAttributes() : try EntryAttributes(decoding: bytes)
+    } catch {
+      throw .store(TidemarkError(.invalidArgument, error.reason, cause: error))
+    }
+    let isWhole =
+      (attributes.maxAge != nil || maxAge == nil) && (attributes.hash != nil || hash == nil)
+    attributes.maxAge = attributes.maxAge ?? maxAge
+    attributes.hash = attributes.hash ?? hash
+    (maxAge, hash) = (attributes.maxAge, attributes.hash)
+    guard !isWhole else { return nil }
+    var writer = ByteWriter()
+    attributes.encode(into: &writer)
+    return writer.bytes
+  }
+}
