@@ -181,7 +181,7 @@ extension Engine {
   }
 
   /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
-  private func replace(_ swap: CompactionSwap) throws(TidemarkError) {
+  func replace(_ swap: CompactionSwap) throws(TidemarkError) {
     var goneImages: [Manifest.Image] = []
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)

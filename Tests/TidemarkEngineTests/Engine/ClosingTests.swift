@@ -1,0 +1,104 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+@Suite("Closing an engine")
+struct ClosingTests {
+  @Test("closing says that what was answered may be lost when a sync had failed")
+  func poisoned() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "1")
+    store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
+    #expect(throws: TidemarkError.self) { try engine.sync(through: 1) }
+    let error = #expect(throws: TidemarkError.self) { try engine.close() }
+    #expect(error?.code == .unknownOutcome)
+    #expect(engine.isClosed)
+    #expect(try store.open(.write).get("a") == "1")
+  }
+
+  @Test("an image that cannot be written does not keep a store from being closed cleanly")
+  func imageFails() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<2_000 { try engine.put("key\(i)", "1") }
+    store.disk.plan = [
+      FaultRule(.error(.EIO), .call(1), calls: .only([.write]), path: ".idx", times: .max)
+    ]
+    let error = #expect(throws: TidemarkError.self) { try engine.close() }
+    #expect(error?.code == .inputOutput)
+    store.disk.plan = .none
+    let loaded = try #require(try ManifestStore(store.disk, storePath: store.path).load())
+    #expect(loaded.manifest.isClosedCleanly)
+    #expect(loaded.areEqual)
+    #expect(try store.open(.write).liveKeys == 2_000)
+  }
+
+  @Test("closing leaves small segments alone while a compaction rewrites the log")
+  func mergeBesideCompaction() throws {
+    let store = TestStore()
+    for i in 0..<(Limits.smallSegments - 1) {
+      let engine = try store.open()
+      try engine.put("key\(i)", "1")
+      try engine.close()
+    }
+    let engine = try store.open()
+    try engine.put("last", "1")
+    try engine.sealSegments()
+    let before = engine.reading.withLock { $0.segments.count }
+    engine.writer.withLock { $0.isCompacting = true }
+    try engine.close()
+    let again = try store.open()
+    #expect(again.reading.withLock { $0.segments.count } >= before - 1)
+    try again.put("one more", "1")
+    try again.close()
+    #expect(try store.open().reading.withLock { $0.segments.count } <= 2)
+  }
+
+  @Test("a rewrite whose inputs were replaced meanwhile changes nothing")
+  func staleSwap() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<3 {
+      try engine.put("key\(i)", "1")
+      try engine.sealSegments()
+    }
+    let plan = engine.reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
+    let floor = CompactionFloor(sequence: 0)
+    let outcome = try CompactionUnit(
+      engine, plan.groups[0], floor: floor, options: CompactionOptions()
+    ).run()
+    try engine.compact()
+    let rows = engine.reading.withLock { $0.manifest.segments }
+    let swap = try #require(outcome.swap)
+    #expect(throws: TidemarkError.self) { try engine.replace(swap) }
+    #expect(engine.reading.withLock { $0.manifest.segments } == rows)
+    try engine.close()
+    #expect(try store.open().liveKeys == 3)
+  }
+
+  @Test("a MANIFEST whose segments overlap is not written")
+  func overlap() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("a", "1")
+    try engine.close()
+    let manifests = ManifestStore(store.disk, storePath: store.path)
+    var manifest = try #require(try manifests.load()).manifest
+    let whole = manifest
+    manifest.segments.append(manifest.segments[0])
+    #expect(throws: TidemarkError.self) { try manifests.update(&manifest) }
+    #expect(try #require(try manifests.load()).manifest == whole)
+  }
+
+  @Test("nothing is answered from the cache after closing")
+  func cache() throws {
+    let engine = try TestStore().open()
+    try engine.put("a", "1")
+    #expect(try engine.get("a") == "1")
+    #expect(try engine.get("a") == "1")
+    try engine.close()
+    #expect(throws: TidemarkError.self) { try engine.get("a") }
+  }
+}
