@@ -115,11 +115,7 @@ class Frame:
         if xxh64(front) != header.front_hash:
             raise Damage(segment.path, header.offset, "the checksum of a frame's front is wrong")
         self.blocks = self._table(front)
-        self.entries = []
-        if header.entries:
-            self.entries = self._decode(front[8 * header.blocks :])
-        elif header.front or header.heads_raw:
-            raise Damage(segment.path, header.offset, "a frame without entries has a front")
+        self.entries = self._decode(front[8 * header.blocks :])
 
     def _table(self, front):
         header, path = self.header, self.segment.path
