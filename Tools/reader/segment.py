@@ -348,14 +348,16 @@ class ActiveWalk:
     def beyond(self):
         """Headers of frames behind the place where the walk stopped, which nothing led to."""
         segment = self.segment
-        data = segment.read(self.walked, segment.length - self.walked)
+        # The header at that place may be right, and what follows it torn.
+        start = self.walked + 8
+        data = segment.read(start, max(segment.length - start, 0))
         sync = (SYNC ^ segment.row.salt).to_bytes(4, "little")
         found = []
         at = data.find(sync)
         while at >= 0:
             if at % 8 == 0:
                 try:
-                    found.append(segment.frame_header(self.walked + at))
+                    found.append(segment.frame_header(start + at))
                 except Damage:
                     pass
             at = data.find(sync, at + 1)
