@@ -1,15 +1,12 @@
 """Every checksum of every file that belongs to a store, and what must agree between them."""
 
-import os
-import sys
-
 from . import check_image, heads, locator
 from .checksums import xxh64
-from .faults import Damage, Fault, NoStore
+from .faults import Damage, Fault
 from .fields import rest_is_zero
 from .frame import Frame
 from .image import Image
-from .manifest import Manifest
+from .manifest import Manifest, read_copies
 from .segment import PAGE, ActiveWalk
 from .store import Store, tail_damage
 
@@ -31,15 +28,16 @@ class Check:
 
         - Returns: the status to exit with: 2 when there were problems.
         """
-        store = Store(self.directory)
-        self.manifest = store.manifest
-        for name, copy in store.copies:
+        copies = read_copies(self.directory)
+        for name, copy in copies if any(copy is not None for _, copy in copies) else ():
             if copy is None:
                 self.found(Damage(name, 0, "the file is missing"))
             elif not isinstance(copy, Manifest):
                 self.found(copy)
-        if self.manifest is None:
-            return 2 if self.count else 0
+        if self.count == len(copies):
+            return 2
+        store = Store(self.directory)
+        self.manifest = store.manifest
         for row in self.manifest.damage:
             if not row.is_accepted:
                 self.found(Damage(
@@ -121,7 +119,7 @@ class Check:
         - Returns: whether all of it could be read.
         """
         offset, sequence, chain, entries = segment.header.frames, segment.row.first, 0, 0
-        latest, commit_time, in_batch = None, 0, False
+        latest, commit_time, in_batch, last = None, 0, False, (b"", 0)
         before = self.count
         while offset < segment.footer.locator:
             header = segment.frame_header(offset)
@@ -145,6 +143,11 @@ class Check:
                 latest = max(latest or self._time(entry), self._time(entry))
                 commit_time = max(commit_time, entry.commit_time)
                 in_batch = not entry.ends_batch
+                order = (entry.key, entry.sequence)
+                if segment.row.is_compacted and order <= last:
+                    self.found(Damage(
+                        segment.path, header.offset, f"entry {entry.sequence} is not in order"))
+                last = order
             self._take(frame)
         footer = segment.footer
         if (offset, chain, entries) != (footer.locator, footer.chain, footer.slots):
@@ -199,16 +202,22 @@ class Check:
         frame.entries = []
 
     def _references(self):
-        """Touches name puts of their keys; an entry before this one is of the same key."""
-        last = 0
+        """Touches name puts of their keys, and every entry the one of its key before it."""
+        last, before = 0, {}
         for sequence, entry in sorted(self.entries.items()):
             path, offset = entry.frame.segment.path, entry.frame.header.offset
             if entry.commit_time < last:
                 self.found(Damage(path, offset, f"the commit time goes back at entry {sequence}"))
             last = entry.commit_time
-            other = self.entries.get(entry.previous)
-            if other is not None and other.key != entry.key:
-                self.found(Damage(path, offset, f"entry {sequence} follows one of another key"))
+            if entry.kind == heads.RECORD:
+                continue
+            known = before.get(entry.key, 0)
+            before[entry.key] = sequence
+            named = entry.previous or 0
+            # What compaction has dropped may still be named, but nothing older than what stayed.
+            if named != known and (named in self.entries or named < known):
+                self.found(Damage(
+                    path, offset, f"entry {sequence} names {named} before it, not {known}"))
             put = self.entries.get(entry.value_sequence)
             if entry.kind == heads.TOUCH and (
                 put is None or put.kind != heads.PUT or put.key != entry.key

@@ -1,9 +1,7 @@
 """Compares an index image with the log that it was made from."""
 
 from . import heads
-from .faults import Damage
 from .fields import Fields
-from .image import Image
 
 
 def problems(image, newest, history_from):
@@ -86,7 +84,7 @@ def _strings(image):
         if any(a >= b for a, b in zip(members, members[1:])):
             yield image.damage(11, f"set {number} is not in order")
         if any(member >= len(image.labels) or not image.labels[member] for member in members):
-            yield image.damage(11, f"set {number} has a label that is not in use")
+            raise image.damage(11, f"set {number} has a label that is not in use")
 
 
 def _lists(image, keys):
@@ -94,8 +92,7 @@ def _lists(image, keys):
     carriers = {}
     for ordinal, key in enumerate(keys):
         if key.label_set >= len(image.sets):
-            yield image.damage(0, f"key {ordinal} has a set of labels that is not there")
-            return
+            raise image.damage(0, f"key {ordinal} has a set of labels that is not there")
         for label in image.sets[key.label_set] if key.size_class else ():
             carriers.setdefault(label, []).append(ordinal)
     for label in range(len(image.labels)):

@@ -9,7 +9,6 @@ from .faults import Damage, InputOutput, NoStore, TooNew
 from .fields import Fields, rest_is_zero
 
 NAMES = ("MANIFEST.0", "MANIFEST.1")
-_RESERVED = {"LOCK", "MANIFEST.0", "MANIFEST.1", "log", "index", "quarantine", "BALLAST", "blobs"}
 _MAGIC = b"TIDEMAN\n"
 _MOST_BYTES = 64 << 20
 _PADDING = 4096
@@ -223,7 +222,10 @@ def read_copies(directory):
 
 
 def newest(directory, copies):
-    """The copy that counts; None for a store whose creation was interrupted."""
+    """The copy that counts.
+
+    Without any, the directory is no store yet: at best its creation was interrupted.
+    """
     valid = [copy for _, copy in copies if isinstance(copy, Manifest)]
     if valid:
         return max(valid, key=lambda copy: copy.generation)
@@ -231,10 +233,7 @@ def newest(directory, copies):
     faults = [copy for _, copy in copies if copy is not None]
     for fault in sorted(faults, key=lambda fault: fault.status, reverse=True):
         raise fault
-    names = set(os.listdir(directory))
     log = os.path.join(directory, "log")
-    if names and names <= _RESERVED and not (os.path.isdir(log) and os.listdir(log)):
-        return None
-    if names & {"log", "index"}:
+    if os.path.isdir(log) and os.listdir(log):
         raise Damage(NAMES[0], 0, "both copies of MANIFEST are missing")
     raise NoStore(f"{directory}: the directory holds no store")

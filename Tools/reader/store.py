@@ -32,8 +32,7 @@ class Store:
         self.directory = directory
         self.zstd = decompressor()
         self.cache = ContentCache()
-        self.copies = read_copies(directory)
-        self.manifest = newest(directory, self.copies)
+        self.manifest = newest(directory, read_copies(directory))
         self.segments = []
 
     def open(self):
@@ -42,13 +41,13 @@ class Store:
         A writer may have replaced some of them since MANIFEST was read; then it lists others by
         now, and the opening begins again.
         """
-        while self.manifest is not None:
+        while True:
             try:
                 self.segments = [self.segment(row) for row in self.manifest.segments]
                 break
             except Damage:
                 now = newest(self.directory, read_copies(self.directory))
-                if now is None or now.generation <= self.manifest.generation:
+                if now.generation <= self.manifest.generation:
                     raise
                 self.manifest = now
         for segment in self.segments:
@@ -78,7 +77,7 @@ class Store:
 
     def last(self):
         """The highest sequence that was given out."""
-        last = self.manifest.last if self.manifest else 0
+        last = self.manifest.last
         for segment in self.segments:
             if not segment.row.is_sealed:
                 last = max(last, ActiveWalk(segment).next - 1)
@@ -89,7 +88,7 @@ class Store:
         last = self.last()
         if sequence > last:
             raise Usage(f"sequence {sequence} is in the future: the last one is {last}")
-        floor = self.manifest.history_from if self.manifest else 1
+        floor = self.manifest.history_from
         if sequence < floor and floor > 1:
             raise HistoryGone(
                 f"the state at sequence {sequence} is no longer kept; the first is {floor}")
