@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TidemarkTestKit
 
 /// `Tools/read-store` shares no code with the engine. It was written from FileFormat.md, so where
 /// it prints something else than the tool, one of the three is wrong.
@@ -122,10 +123,11 @@ struct ReaderTests {
 
   @Test("a store whose writer was killed reads alike, and so does one with a torn tail")
   func killed() throws {
+    let random = SeededRandom(seed: 11)
     // Values that do not compress, so that a batch takes several frames.
     var lines = ""
     for line in 1...20_000 {
-      let noise = (0..<100).map { _ in String(UInt64.random(in: 0...(.max)), radix: 36) }
+      let noise = (0..<100).map { _ in String(random.int(below: .max), radix: 36) }
       lines += "{\"key\":\"key/\(line % 700)\",\"value\":\"\(noise.joined())\"}\n"
     }
     try tool.write(lines, to: "in.ndjson")
@@ -151,17 +153,19 @@ struct ReaderTests {
     try run("import", "S", fixture("debian-sample-updates"))
     try run("import", "S", fixture("file-history"))
     let sound = try read("S", "--history").output
+    let seed = UInt64.random(in: 0...(.max))
+    let random = SeededRandom(seed: seed)
     let files = try FileManager.default.subpathsOfDirectory(atPath: tool.path("S")).filter {
       $0.hasPrefix("MANIFEST") || $0.hasSuffix(".seg") || $0.hasSuffix(".idx")
-    }
+    }.sorted()
     #expect(files.count >= 5)
     for name in files {
       let file = URL(filePath: tool.path("S/\(name)"))
       let bytes = try Data(contentsOf: file)
-      let places = [20, bytes.count - 1] + (0..<3).map { _ in Int.random(in: 0..<bytes.count) }
+      let places = [20, bytes.count - 1] + (0..<3).map { _ in random.int(below: bytes.count) }
       for place in places {
-        let bit = UInt8.random(in: 0..<8)
-        let comment: Comment = "\(name), byte \(place), bit \(bit)"
+        let bit = random.int(below: 8)
+        let comment: Comment = "seed \(seed): \(name), byte \(place), bit \(bit)"
         var flipped = bytes
         flipped[place] ^= 1 << bit
         try flipped.write(to: file)
