@@ -34,22 +34,24 @@ final class ToolProcess {
   struct Ended {
     var status: Int32
     var wasKilled: Bool
+    var output: Data
     var lines: [String]
     var talk: String
   }
 
-  /// Runs the tool in the directory.
+  /// Runs the tool, or another program, in the directory.
   /// - Parameters:
   ///   - signal: what it is sent.
   ///   - lines: after so many lines of output.
   ///   - microseconds: and so much time more.
   func run(
-    _ arguments: [String], signal: Int32? = nil, afterLines lines: Int = 0,
-    microseconds: UInt32 = 0
+    _ arguments: [String], program: URL = tool, environment: [String: String] = [:],
+    signal: Int32? = nil, afterLines lines: Int = 0, microseconds: UInt32 = 0
   ) throws -> Ended {
     let process = Process()
-    process.executableURL = Self.tool
+    process.executableURL = program
     process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.currentDirectoryURL = directory
     let output = Pipe()
     let talk = directory.appending(path: "talk")
@@ -74,6 +76,7 @@ final class ToolProcess {
     return Ended(
       status: process.terminationStatus,
       wasKilled: process.terminationReason == .uncaughtSignal,
+      output: data,
       lines: String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init),
       talk: String(decoding: try Data(contentsOf: talk), as: UTF8.self))
   }

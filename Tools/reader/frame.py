@@ -1,0 +1,207 @@
+"""Frames: header, block table, heads, and where each value stands."""
+
+from . import heads
+from .checksums import crc32c, xxh64
+from .faults import Damage, TooNew
+from .fields import Fields
+
+HEADER = 64
+SYNC = 0x4D415246
+MOST_BLOCK = 16384
+RAW, ZSTD, ZSTD_DICTIONARY = 0, 1, 2
+_MOST_PAYLOAD = 72 << 20
+_MOST_HEADS = 1 << 20
+_MOST_ENTRIES = 65536
+_MOST_BLOCKS = 8192
+
+
+class FrameHeader:
+    """The 64 bytes before a payload, checked by themselves."""
+
+    __slots__ = (
+        "path", "offset", "bytes", "stored", "heads_raw", "first", "durable_through", "entries",
+        "blocks", "front_hash", "codec", "has_sequences", "needs_dictionary", "front",
+    )
+
+    def __init__(self, data, path, offset, salt):
+        if len(data) < HEADER:
+            raise Damage(path, offset, "the file ends within a frame's header")
+        fields = Fields(data, path, offset)
+        self.path = path
+        self.offset = offset
+        self.bytes = data
+        if fields.u32() != SYNC ^ salt:
+            raise Damage(path, offset, "no frame begins here")
+        seeded = data[8:] + salt.to_bytes(4, "little") + offset.to_bytes(8, "little")
+        if fields.u32() != crc32c(seeded):
+            raise Damage(path, offset, "the checksum of a frame's header is wrong")
+        self.stored = fields.u32()
+        self.heads_raw = fields.u32()
+        self.first = fields.u64()
+        self.durable_through = fields.u64()
+        self.entries = fields.u32()
+        self.blocks = fields.u32()
+        self.front_hash = fields.u64()
+        self.codec = fields.u8()
+        flags = fields.u8()
+        dictionary = fields.number(2)
+        self.front = fields.u32()
+        if self.codec > 2 or flags > 1 or dictionary > 1:
+            raise TooNew(f"{path}, offset {offset}: a frame's codes are not known to this reader")
+        self.has_sequences = flags == 1
+        self.needs_dictionary = dictionary == 1
+        self._check(fields)
+
+    def _check(self, fields):
+        if (
+            self.stored > _MOST_PAYLOAD
+            or self.heads_raw > _MOST_HEADS
+            or self.entries > _MOST_ENTRIES
+            or self.blocks > _MOST_BLOCKS
+            or not 8 * self.blocks <= self.front <= self.stored
+            or (self.entries == 0 and self.blocks > 0)
+            or fields.u64() != 0
+        ):
+            raise Damage(self.path, self.offset, "a frame's header is not within its bounds")
+
+    @property
+    def payload(self):
+        return self.offset + HEADER
+
+    @property
+    def padding(self):
+        """Where the zeros begin."""
+        return self.payload + self.stored
+
+    @property
+    def end(self):
+        """Where the next frame begins."""
+        return self.padding + 7 & ~7
+
+
+class Block:
+    """A row of a block table."""
+
+    __slots__ = ("offset", "stored", "raw", "codec", "crc")
+
+    def __init__(self, offset, word, crc):
+        self.offset = offset
+        self.stored = word & 0x7FFF
+        self.raw = word >> 15 & 0x7FFF
+        self.codec = word >> 30
+        self.crc = crc
+
+    def fault(self):
+        """Why the row cannot be; None when it can."""
+        if not 1 <= self.raw <= MOST_BLOCK or not 1 <= self.stored <= self.raw:
+            return "lengths"
+        if self.codec == RAW and self.stored != self.raw:
+            return "raw length"
+        return None
+
+
+class Frame:
+    """A frame whose front was checked and decoded; its blocks are read when they are needed.
+
+    - Parameters: `segment`, whose bytes they are; `header`, the frame's.
+    """
+
+    __slots__ = ("segment", "header", "blocks", "entries")
+
+    def __init__(self, segment, header):
+        self.segment = segment
+        self.header = header
+        front = segment.read(header.payload, header.front)
+        if xxh64(front) != header.front_hash:
+            raise Damage(segment.path, header.offset, "the checksum of a frame's front is wrong")
+        self.blocks = self._table(front)
+        self.entries = self._decode(front[8 * header.blocks :])
+
+    def _table(self, front):
+        header, path = self.header, self.segment.path
+        blocks = []
+        offset = header.payload + header.front
+        for at in range(0, 8 * header.blocks, 8):
+            word = int.from_bytes(front[at : at + 4], "little")
+            block = Block(offset, word, int.from_bytes(front[at + 4 : at + 8], "little"))
+            if block.codec > 2:
+                raise TooNew(f"{path}, offset {header.payload + at}: the codec is not known")
+            if block.fault():
+                raise Damage(
+                    path, header.payload + at, f"the {block.fault()} of a block cannot be")
+            blocks.append(block)
+            offset += block.stored
+        if offset != header.padding:
+            raise Damage(path, header.offset, "front and blocks do not add up to the payload")
+        codecs = {header.codec, *(block.codec for block in blocks)}
+        if header.needs_dictionary != (ZSTD_DICTIONARY in codecs):
+            raise Damage(path, header.offset, "the mark for the dictionary is wrong")
+        return blocks
+
+    def _decode(self, stored):
+        header, path = self.header, self.segment.path
+        place = header.payload + 8 * header.blocks
+        data = self.segment.decoded(stored, header.heads_raw, header.codec, place)
+        entries = heads.decode(Fields(data, path, place), header)
+        self._place(entries)
+        return entries
+
+    def _place(self, entries):
+        """Finds where each value begins: they follow each other through the raw blocks."""
+        blocks = self.blocks
+        block = position = 0
+        for entry in entries:
+            entry.frame = self
+            length = entry.value_length
+            if length > MOST_BLOCK and position:
+                raise self._misplaced(entry)
+            entry.slot = (block, position)
+            while length:
+                if block == len(blocks):
+                    raise self._misplaced(entry)
+                taken = min(length, blocks[block].raw - position)
+                length -= taken
+                position += taken
+                # A value ends its block or is followed in it; only long ones go beyond it.
+                if length and (entry.value_length <= MOST_BLOCK or blocks[block].raw != MOST_BLOCK):
+                    raise self._misplaced(entry)
+                if entry.value_length > MOST_BLOCK and not length and position < blocks[block].raw:
+                    raise self._misplaced(entry)
+                if position == blocks[block].raw:
+                    block, position = block + 1, 0
+        if block != len(blocks):
+            raise Damage(self.segment.path, self.header.offset, "blocks hold more than the values")
+
+    def _misplaced(self, entry):
+        return Damage(
+            self.segment.path, self.header.offset,
+            f"the value of entry {entry.sequence} does not fit its blocks")
+
+    def check_blocks(self):
+        """Compares the stored bytes of every block with their checksum."""
+        if not self.blocks:
+            return
+        start = self.blocks[0].offset
+        data = self.segment.read(start, self.header.padding - start)
+        for block in self.blocks:
+            at = block.offset - start
+            if crc32c(data[at : at + block.stored]) != block.crc:
+                raise Damage(self.segment.path, block.offset, "the checksum of a block is wrong")
+
+    def check_padding(self):
+        """Makes sure that zeros fill up the last eight bytes."""
+        header = self.header
+        if any(self.segment.read(header.padding, header.end - header.padding)):
+            raise Damage(self.segment.path, header.padding, "the padding of a frame is not zero")
+
+    def value(self, entry):
+        """The value of one of the frame's entries."""
+        index, position = entry.slot
+        parts, left = [], entry.value_length
+        while left:
+            content = self.segment.content(self, index)
+            part = content[position : position + left]
+            parts.append(part)
+            left -= len(part)
+            index, position = index + 1, 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,223 @@
+"""An index image: its parts, decoded as the document describes them."""
+
+import os
+import struct
+
+from .checksums import key_hash, xxh64
+from .faults import Damage, InputOutput, TooNew
+from .fields import MASK64, Fields
+from .manifest import versions
+
+PAGE = 4096
+CHUNK = 65536
+SECTIONS = 15
+_MAGIC = b"TIDEIDX1"
+_GOLDEN = 0x9E3779B97F4A7C15
+_RECORD = 11
+_BUCKET = 64
+
+
+class ImageKey:
+    """A key of an image."""
+
+    __slots__ = ("key", "sequence", "label_set", "size_class")
+
+
+class Image:
+    """An image in memory, its checksums compared.
+
+    `faults` are those of single chunks; what else is wrong is raised.
+    """
+
+    def __init__(self, directory, row, store, hash_seed):
+        self.path = row.path
+        self.faults = []
+        try:
+            with open(os.path.join(directory, row.path), "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            raise Damage(self.path, 0, "the file is missing") from None
+        except OSError as error:
+            raise InputOutput(f"{self.path}: {error.strerror}") from None
+        if len(data) != row.length:
+            raise Damage(self.path, 0, f"the file has {len(data)} bytes, not {row.length}")
+        self._header(data[:PAGE], row, store, hash_seed)
+        self.data = self._chunks(data)
+        self._numbers_of_labels()
+
+    def _header(self, page, row, store, hash_seed):
+        if len(page) < PAGE or page[:8] != _MAGIC:
+            raise Damage(self.path, 0, "no index image begins here")
+        if xxh64(page[:4088]) != int.from_bytes(page[4088:], "little"):
+            raise Damage(self.path, 4088, "the checksum of the header is wrong")
+        versions(page, self.path)
+        fields = Fields(page, self.path, 0, at=12)
+        sections = fields.u32()
+        fields.take(16)
+        if fields.u64():
+            raise TooNew(f"{self.path}: it uses features that are not known to this reader")
+        identity = (fields.take(16), fields.u64(), fields.u64(), fields.u64())
+        if identity != (store, row.id, row.sequence, hash_seed):
+            raise Damage(self.path, 40, "the image is another one than MANIFEST says")
+        self.id, self.sequence, self.seed = identity[1:]
+        self.keys, self.live, self.deleted = fields.u64(), fields.u64(), fields.u64()
+        self.bytes, self.longest_probe = fields.u64(), fields.u64()
+        reserved = fields.u64()
+        if sections < SECTIONS or self.live + self.deleted != self.keys or reserved:
+            raise Damage(self.path, 80, "the counts do not agree")
+        self.sections = [(fields.u64(), fields.u64(), fields.u64()) for _ in range(SECTIONS)]
+        for number, (offset, count, _) in enumerate(self.sections):
+            if offset % (64 if number == 3 else 8) or offset + count > self.bytes:
+                raise Damage(self.path, 128 + 24 * number, f"section {number} is out of bounds")
+
+    def _chunks(self, file):
+        chunks = []
+        at, number = PAGE, 0
+        for start in range(0, self.bytes, CHUNK):
+            count = min(CHUNK, self.bytes - start)
+            if at + count + 8 > len(file):
+                raise Damage(self.path, at, "the file ends before its data")
+            chunk = file[at : at + count]
+            wanted = int.from_bytes(file[at + count : at + count + 8], "little")
+            if xxh64(chunk, self.id + number * _GOLDEN & MASK64) != wanted:
+                self.faults.append(Damage(self.path, at, "the checksum of a chunk is wrong"))
+            chunks.append(chunk)
+            at, number = at + count + 8, number + 1
+        if at != len(file):
+            raise Damage(self.path, at, "there are bytes behind the last checksum")
+        return b"".join(chunks)
+
+    def _numbers_of_labels(self):
+        self.labels = self.strings(6, 7)
+        self.sets = [
+            struct.unpack(f"<{len(text) // 4}I", text[: len(text) // 4 * 4])
+            for text in self.strings(10, 11)
+        ]
+
+    def damage(self, number, reason):
+        """Damage in a section."""
+        data = self.sections[number][0]
+        return Damage(self.path, PAGE + (data >> 16) * (CHUNK + 8) + (data & 65535), reason)
+
+    def section(self, number):
+        offset, count, _ = self.sections[number]
+        return self.data[offset : offset + count]
+
+    def offsets(self, number, width, count, limit):
+        """Ascending offsets of the given width, one more than `count`, up to `limit`."""
+        data = self.section(number)
+        if len(data) < width * (count + 1):
+            raise self.damage(number, "offsets are missing")
+        found = [
+            int.from_bytes(data[at : at + width], "little")
+            for at in range(0, width * (count + 1), width)
+        ]
+        if any(a > b for a, b in zip(found, found[1:])) or found[-1] > limit:
+            raise self.damage(number, "the offsets are not in order or out of bounds")
+        return found
+
+    def strings(self, offsets, content):
+        """The strings of a section, by id."""
+        data = self.section(content)
+        count = self.sections[content][2]
+        found = self.offsets(offsets, 5, count, len(data))
+        return [data[a:b] for a, b in zip(found, found[1:])]
+
+    def read_keys(self):
+        """All keys in order, by ordinal."""
+        data = self.section(0)
+        count = -(-self.keys // 16)
+        found = self.offsets(1, 5, count, len(data))
+        keys = []
+        for start, end in zip(found, found[1:]):
+            self._block(data[start:end], min(16, self.keys - len(keys)), keys)
+        return keys
+
+    def _block(self, data, count, keys):
+        where = self.damage(0, "").offset
+        fields = Fields(data, self.path, where, at=_RECORD * count)
+        previous = b""
+        for index in range(count):
+            key = ImageKey()
+            record = data[_RECORD * index : _RECORD * (index + 1)]
+            shared = fields.varint() if index else 0
+            if len(record) < _RECORD or shared > len(previous):
+                raise self.damage(0, "a block of keys is cut")
+            key.key = previous = previous[:shared] + fields.take(fields.varint(1 << 16))
+            key.sequence = int.from_bytes(record[:6], "little")
+            key.label_set = int.from_bytes(record[6:10], "little")
+            key.size_class = record[10]
+            if keys and keys[-1].key >= key.key:
+                raise self.damage(0, f"key {len(keys)} is not in order")
+            keys.append(key)
+        fields.ended("block of keys")
+
+    def samples(self):
+        """The samples, one for every 256 blocks."""
+        data = self.section(2)
+        count = self.sections[2][2]
+        found = self.offsets(2, 4, count, len(data))
+        start = 4 * (count + 1)
+        if found[-1] + start > len(data):
+            raise self.damage(2, "the samples are cut")
+        return [data[start + a : start + b] for a, b in zip(found, found[1:])]
+
+    def bucket(self, number):
+        """The tags and ordinals of a bucket in use, and whether its keys go on in the next."""
+        offset = self.sections[3][0] + _BUCKET * number
+        data = self.data[offset : offset + _BUCKET]
+        used, goes_on = data[60], data[61]
+        if used > 12 or goes_on > 1 or data[62] or data[63]:
+            raise self.damage(3, f"bucket {number} cannot be")
+        return data[:used], struct.unpack_from(f"<{used}I", data, 12), goes_on
+
+    def find(self, key, ordinal):
+        """How far behind its bucket a key stands; None when the table does not lead to it."""
+        buckets = self.sections[3][2]
+        hashed = key_hash(key, self.seed)
+        number = hashed * buckets >> 64
+        for probe in range(buckets):
+            tags, ordinals, goes_on = self.bucket(number)
+            if (hashed & 255, ordinal) in zip(tags, ordinals):
+                return probe
+            if not goes_on:
+                return None
+            number = (number + 1) % buckets
+        return None
+
+    def list(self, number):
+        """The ordinals in a list: number 2 n and 2 n + 1 are those of label n."""
+        data, postings = self.section(5), self.section(4)
+        entry = data[16 * number : 16 * number + 16]
+        if len(entry) < 16:
+            raise self.damage(5, f"list {number} is missing")
+        offset, count, length = struct.unpack("<QII", entry)
+        if offset + length > len(postings):
+            raise self.damage(5, f"list {number} is out of bounds")
+        fields = Fields(postings[offset : offset + length], self.path, self.damage(4, "").offset)
+        blocks = [(fields.u32(), fields.u32()) for _ in range(-(-count // 128))]
+        ordinals = []
+        for index, (first, start) in enumerate(blocks):
+            if start != fields.at:
+                raise self.damage(4, f"block {index} of list {number} is elsewhere")
+            ordinals.append(first)
+            for _ in range(min(128, count - 128 * index) - 1):
+                ordinals.append(ordinals[-1] + fields.varint())
+        fields.ended("list")
+        if any(a >= b for a, b in zip(ordinals, ordinals[1:])) or ordinals[-1:] > [self.keys - 1]:
+            raise self.damage(4, f"list {number} is not in order or out of bounds")
+        return ordinals
+
+    def leads_to(self, table, text, number):
+        """Whether a table of strings leads to the string with this id."""
+        slots = self.sections[table][2]
+        data = self.section(table)
+        if not slots or slots & slots - 1 or len(data) != 4 * slots:
+            raise self.damage(table, "the size of the table cannot be")
+        at = key_hash(text, self.seed) & slots - 1
+        for _ in range(slots):
+            found = int.from_bytes(data[4 * at : 4 * at + 4], "little")
+            if found == number + 1 or not found:
+                return found != 0
+            at = at + 1 & slots - 1
+        return False
