@@ -80,6 +80,7 @@ class Manifest:
     next_image: int
     commit_time: int
     last: int
+    history_time: Optional[Tuple[int, int]]
     epochs: List[Tuple[int, int]] = field(default_factory=list)
     segments: List[SegmentRow] = field(default_factory=list)
     images: List[ImageRow] = field(default_factory=list)
@@ -143,6 +144,7 @@ def _decode(fields):
         next_image=fields.varint(),
         commit_time=fields.varint(),
         last=fields.varint(SEQUENCES),
+        history_time=_time(fields),
     )
     for _ in range(fields.varint(4096 + 1)):
         manifest.epochs.append((fields.u64(), fields.varint(SEQUENCES)))
@@ -164,8 +166,15 @@ def _code(fields, what):
     return value == 1
 
 
+def _time(fields):
+    """Seconds and nanoseconds; None where the time is not known."""
+    if not _code(fields, "mark"):
+        return None
+    return (fields.zigzag(), fields.varint(10**9))
+
+
 def _segment(fields):
-    row = SegmentRow(
+    return SegmentRow(
         id=fields.varint(),
         is_sealed=_code(fields, "state"),
         is_compacted=_code(fields, "kind"),
@@ -176,11 +185,8 @@ def _segment(fields):
         entries=fields.varint(),
         raw_bytes=fields.varint(),
         chain=fields.u64(),
-        latest=None,
+        latest=_time(fields),
     )
-    if fields.flag():
-        row.latest = (fields.zigzag(), fields.varint(10**9))
-    return row
 
 
 def _damage(fields):
