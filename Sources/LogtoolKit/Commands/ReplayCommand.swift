@@ -85,7 +85,8 @@ struct ReplayCommand: ToolCommand {
     _ source: Engine, to target: Engine?, _ console: Console
   ) throws -> Outcome {
     let (mark, copy) = try mark(source, target)
-    let first = max(mark + 1, from ?? 1)
+    // An origin is what a caller once gave, and may be the largest number there is.
+    let first = max(mark == .max ? mark : mark + 1, from ?? 1)
     // What a power cut could still take from the source must not outlive it elsewhere.
     let last = min(until ?? .max, source.durableSequence)
     var replayer = Replayer(
