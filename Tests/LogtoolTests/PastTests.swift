@@ -1,4 +1,5 @@
 import Testing
+import TidemarkEngine
 
 @Suite("Commands for the past")
 struct PastTests {
@@ -71,6 +72,23 @@ struct PastTests {
         "versions", "versions.committed", "versions.key", "versions.labels", "versions.op",
         "versions.sequence", "versions.size", "versions.time",
       ])
+  }
+
+  @Test("a history with a limit does not look at what lies behind it")
+  func limitedHistory() throws {
+    bench.run("put", "S", "note/1", "newest")
+    let status = try bench.run("stat", "S", "--output", "json").object()
+    let segments = try #require(status["segments"] as? [[String: Any]])
+    #expect(segments.count == 2)
+    let name = try #require(segments[0]["file"] as? String)
+    let file = try bench.disk.open("S/" + name, .readWrite)
+    let length = try file.length() - 8192
+    try file.writeFully([UInt8](repeating: 0xff, count: length).rawSpan, at: 8192)
+    file.close()
+    let newest = bench.run("history", "S", "note/1", "--limit", "1")
+    #expect(newest.status == 0, "\(newest.talk)")
+    #expect(newest.lines.count == 1)
+    #expect(bench.run("history", "S", "note/1", "--limit", "2").status == 65)
   }
 
   @Test("diff lists what was added, removed and changed, and exits 2")

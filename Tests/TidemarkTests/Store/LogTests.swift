@@ -120,4 +120,18 @@ struct LogTests {
     #expect(try store.explain("b") == nil)
     #expect(try view.explain("a")?.isPresent == true)
   }
+
+  @Test("an explanation tells of the newest versions only, and says that there are more")
+  func boundedExplanation() async throws {
+    for i in 0..<5 { try await store.put("a", "\(i)") }
+    let two = try #require(try store.explain("a", limit: 2))
+    #expect(two.versions.map(\.sequence) == [5, 4])
+    #expect(two.versions.map(\.reason) == [.newest, .retention])
+    #expect(two.hasMore)
+    #expect(try store.explain("a", limit: 4)?.hasMore == true)
+    #expect(try store.explain("a", limit: 5)?.hasMore == false)
+    #expect(try store.explain("a", limit: 0)?.versions.count == 1)
+    #expect(try store.explain("a")?.versions.count == 5)
+    #expect(try store.view(at: 3).explain("a", limit: 2)?.versions.map(\.sequence) == [3, 2])
+  }
 }
