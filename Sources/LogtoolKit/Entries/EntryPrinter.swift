@@ -40,6 +40,21 @@ struct EntryPrinter {
     Array(info.labels.joined(separator: Array(",".utf8)))
   }
 
+  /// Labels as JSON: those that are no text in a list of their own, which is there only then.
+  private static func labels(_ labels: [[UInt8]]) -> [JSONValue.Member] {
+    var texts: [JSONValue] = []
+    var others: [JSONValue] = []
+    for label in labels {
+      if let text = String(validating: label, as: UTF8.self) {
+        texts.append(.string(text))
+      } else {
+        others.append(.string(label.base64))
+      }
+    }
+    let members = [JSONValue.Member("labels", .array(texts))]
+    return others.isEmpty ? members : members + [.init("labels_base64", .array(others))]
+  }
+
   /// An entry as JSON.
   /// - Parameters:
   ///   - names: whether the operation is named, for histories.
@@ -57,10 +72,7 @@ struct EntryPrinter {
     if let time = attributes.time { members.append(.time("time", time)) }
     if !info.kind.removes {
       members.append(.init("size", .integer(info.valueLength)))
-      members.append(
-        .init(
-          "labels",
-          .array(info.labels.map { .string(String(decoding: $0, as: UTF8.self)) })))
+      members += labels(info.labels)
     }
     if let hash = attributes.hash { members.append(.bytes("hash", hash)) }
     if let maxAge = attributes.maxAge { members.append(.init("max_age", .integer(Int(maxAge)))) }
