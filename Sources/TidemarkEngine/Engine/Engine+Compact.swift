@@ -11,7 +11,7 @@ extension Engine {
     _ options: CompactionOptions = CompactionOptions()
   ) throws(TidemarkError) -> CompactionReport {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
+      if !options.dryRun { try checkWritable(state) }
       guard !state.isCompacting else {
         throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
       }
@@ -30,7 +30,10 @@ extension Engine {
       report.segmentsBefore = segments
       report.bytesBefore = bytes
     }
-    let plan = reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
+    let plan = reading.withLock { read in
+      CompactionPlan(
+        read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
+    }
     for group in plan.groups {
       let unit = CompactionUnit(self, group, floor: floor, options: options)
       let outcome = try unit.run()
@@ -90,7 +93,8 @@ extension Engine {
     _ options: CompactionOptions
   ) throws(TidemarkError) -> CompactionFloor {
     let (retention, needed) = reading.withLock { read in
-      (read.manifest.retention, neededFloor(read))
+      // A compaction flushes first; its forecast takes that as done.
+      (read.manifest.retention, options.dryRun ? read.visible : neededFloor(read))
     }
     if options.dropHistory { return CompactionFloor(sequence: needed) }
     var floor = CompactionFloor(sequence: 0, versionsPerKey: retention.versionsPerKey)
