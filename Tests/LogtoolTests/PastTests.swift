@@ -144,6 +144,20 @@ struct PastTests {
     #expect(try run.objects().map { $0["key"] as? String } == ["new"])
   }
 
+  @Test("tail behind a sequence that is not reached yet is refused, as at is, and warns of nothing")
+  func future() {
+    for arguments in [["--since", "7"], ["--since", "18446744073709551615", "--follow"]] {
+      let looks = Counter()
+      let run = bench.run(["tail", "S"] + arguments) { looks.next() > 3 }
+      #expect(run.status == bench.run("at", "S", "7").status)
+      #expect(run.status == 64)
+      #expect(run.talk.contains("is not reached yet; the newest is 6"), "\(run.talk)")
+      #expect(!run.talk.contains("crash"))
+    }
+    #expect(bench.run("tail", "S", "--since", "6").status == 0)
+    #expect(bench.run("tail", "S", "-n", "18446744073709551615").lines.count == 6)
+  }
+
   @Test("explain tells who wrote a key and why it is on disk")
   func explain() throws {
     let text = bench.run("explain", "S", "note/1").output
