@@ -43,12 +43,13 @@ final class ToolProcess {
   ///   - signal: what it is sent.
   ///   - lines: after so many lines of output.
   ///   - microseconds: and so much time more.
+  ///   - program: what is run in the tool's place.
   func run(
     _ arguments: [String], signal: Int32? = nil, afterLines lines: Int = 0,
-    microseconds: UInt32 = 0
+    microseconds: UInt32 = 0, program: URL = ToolProcess.tool
   ) throws -> Ended {
     let process = Process()
-    process.executableURL = Self.tool
+    process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = directory
     let output = Pipe()
