@@ -66,6 +66,16 @@ struct WritingTests {
     #expect(bench.run("scan", "S", "--keys").lines == [])
   }
 
+  @Test("an image of an empty store is none, and is told as none")
+  func emptySnapshot() throws {
+    bench.run("import", "E")
+    #expect(bench.run("snapshot", "E").talk.contains("needs no image"))
+    for format in ["json", "jsonl"] {
+      let run = bench.run("snapshot", "E", "--output", format)
+      #expect(run.output == #"{"file":null,"sequence":0,"bytes":0}"# + "\n")
+    }
+  }
+
   @Test("compact tells what it did, and with --dry-run does nothing")
   func compact() throws {
     let names = [
@@ -111,16 +121,6 @@ struct WritingTests {
     }
   }
 
-  @Test("reading commands change nothing in the store's directory")
-  func readOnly() throws {
-    func state() throws -> [String: [UInt8]] { try bench.files(in: "S") }
-    let before = try state()
-    for arguments in [
-      ["get", "S", "note/1"], ["scan", "S"], ["labels", "S"], ["export", "S"],
-      ["history", "S", "note/1"], ["at", "S", "1"], ["diff", "S", "1", "2"], ["tail", "S"],
-      ["explain", "S", "note/1"], ["stat", "S"], ["verify", "S"], ["doctor", "S"],
-      ["compact", "S", "--dry-run"], ["delete", "S", "note/1", "--dry-run"],
-      ["replay", "S", "--to", "T", "--dry-run"],
   @Test("every dry run works beside a running writer, and after a crash, and changes nothing")
   func dryRunBesideWriter() throws {
     let store = try bench.open("S")
@@ -145,6 +145,16 @@ struct WritingTests {
     #expect(done["dropped_tombstones"] as? Int == 1)
   }
 
+  @Test("reading commands change nothing in the store's directory")
+  func readOnly() throws {
+    func state() throws -> [String: [UInt8]] { try bench.files(in: "S") }
+    let before = try state()
+    for arguments in [
+      ["get", "S", "note/1"], ["scan", "S"], ["labels", "S"], ["export", "S"],
+      ["history", "S", "note/1"], ["at", "S", "1"], ["diff", "S", "1", "2"], ["tail", "S"],
+      ["explain", "S", "note/1"], ["stat", "S"], ["verify", "S"], ["doctor", "S"],
+      ["compact", "S", "--dry-run"], ["delete", "S", "note/1", "--dry-run"],
+      ["replay", "S", "--to", "T", "--dry-run"],
     ] {
       bench.run(arguments)
       #expect(try state() == before, "\(arguments)")

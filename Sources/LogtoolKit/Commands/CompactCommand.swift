@@ -41,7 +41,7 @@ struct CompactCommand: ToolCommand {
       ? try access.read { engine in try engine.compact(options) }
       : try access.write { engine in try engine.compact(options) }
     guard console.settings.format == .text else {
-      return try console.output.line(json(report).text)
+      return try console.output.line(json(report))
     }
     let dropped =
       HumanText.count(report.droppedEntries, "superseded entry", "superseded entries") + " and "

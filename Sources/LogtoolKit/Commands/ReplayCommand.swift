@@ -143,7 +143,7 @@ struct ReplayCommand: ToolCommand {
         .init("until", .unsigned(outcome.last)),
         .init("target_sequence", outcome.targetSequence.map { .unsigned($0) } ?? .null),
       ]
-      return try console.output.line(JSONValue.object(members).text)
+      return try console.output.line(.object(members))
     }
     var text = outcome.isInterrupted ? "interrupted; " : ""
     text += isDryRun ? "would send " : "sent "

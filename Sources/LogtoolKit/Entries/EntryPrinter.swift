@@ -124,22 +124,38 @@ struct ListPrinter {
     case .json:
       if count > 0 { output.bytes.append(UInt8(ascii: ",")) }
       output.bytes.append(UInt8(ascii: "\n"))
-      json().append(to: &output.bytes)
+      output.append(json())
       try output.drain()
     case .jsonl:
-      json().append(to: &output.bytes)
+      output.append(json())
       output.bytes.append(UInt8(ascii: "\n"))
       try output.drain()
     }
     count += 1
   }
 
-  /// Ends the list.
-  /// - Parameter members: what else the object has.
-  func end(_ members: [JSONValue.Member] = []) throws(ToolError) {
-    guard console.settings.format == .json else { return }
-    var tail = count > 0 ? "\n]" : "]"
-    for member in members { tail += ",\"\(member.name)\":\(member.value.text)" }
-    try console.output.line(tail + "}")
+  /// Ends the list. With `jsonl` a list of nothing is told as with `json`: output that is empty
+  /// could as well be output that was lost.
+  /// - Parameters:
+  ///   - members: what else the object has.
+  ///   - summarizes: whether they are told with `jsonl`, too, in a line behind the list.
+  func end(_ members: [JSONValue.Member] = [], summarizes: Bool = false) throws(ToolError) {
+    let output = console.output
+    switch console.settings.format {
+    case .text: return
+    case .json:
+      output.bytes.append(contentsOf: (count > 0 ? "\n]" : "]").utf8)
+      for member in members {
+        output.bytes.append(contentsOf: ",\"\(member.name)\":".utf8)
+        output.append(member.value)
+      }
+      try output.line("}")
+    case .jsonl:
+      if summarizes {
+        try output.line(.object(members))
+      } else if count == 0 {
+        try output.line(.object([.init(name, .array([]))] + members))
+      }
+    }
   }
 }
