@@ -38,7 +38,7 @@ struct OutputTests {
       #expect(!objects.isEmpty, "\(command)")
       #expect(objects.allSatisfy { !$0.isEmpty }, "\(command): \(run.output)")
     }
-    let gone = try bench.run("diff", "S", "0", "1", "--output", format)
+    let gone = bench.run("diff", "S", "0", "1", "--output", format)
     #expect(gone.status == 2)
     #expect(try !gone.objects().isEmpty)
   }
