@@ -6,7 +6,18 @@ public enum LogtoolMain {
   /// Runs the tool for this process and ends it.
   public static func main() -> Never {
     SystemCalls.installHandlers()
-    SystemCalls.exit(run(Array(CommandLine.arguments.dropFirst()), console: .system()))
+    SystemCalls.exit(run(Array(SystemCalls.arguments().dropFirst()), console: .system()))
+  }
+
+  /// Runs the tool.
+  /// - Parameters:
+  ///   - arguments: without the program's name, byte by byte as they were given.
+  ///   - console: where output goes, and where input comes from.
+  /// - Returns: the exit status.
+  package static func run(_ arguments: [[UInt8]], console: Console) -> Int32 {
+    do throws(ToolError) {
+      return run(try ArgumentText.decode(arguments), console: console)
+    } catch { return report(error, console) }
   }
 
   /// Runs the tool.

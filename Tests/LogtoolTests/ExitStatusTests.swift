@@ -110,8 +110,43 @@ struct ExitStatusTests {
       try file.writeFully(bytes.rawSpan, at: 0)
       file.close()
     }
-    expect(76, "stat", "S")
-    expect(76, "put", "S", "k", "v")
+    try expectTooNew()
+  }
+
+  @Test("a segment of a newer format is 76, and no damage")
+  func newerSegment() throws {
+    let status = try bench.run("stat", "S", "--output", "json").object()
+    let segments = try #require(status["segments"] as? [[String: Any]])
+    let name = try #require(segments[0]["file"] as? String)
+    let file = try bench.disk.open("S/" + name, .readWrite)
+    // The same page twice: bytes 8 and 9 are the major version, the last four its checksum.
+    for start in [0, 4096] {
+      var page = try file.read(4096, at: start)
+      page[8] = 99
+      let sum = CRC32C.checksum(page.rawSpan.extracting(0..<4092))
+      for i in 0..<4 { page[4092 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt32(i))) }
+      try file.writeFully(page.rawSpan, at: start)
+    }
+    file.close()
+    try expectTooNew()
+  }
+
+  /// Every command refuses the store, says what to do, and changes nothing.
+  private func expectTooNew() throws {
+    let before = try bench.files(in: "S")
+    for arguments in [
+      ["stat", "S"], ["get", "S", "note/1"], ["scan", "S", "--values"], ["export", "S"],
+      ["verify", "S"], ["doctor", "S"], ["put", "S", "k", "v"], ["import", "S"],
+      ["compact", "S"], ["compact", "S", "--dry-run"], ["snapshot", "S"], ["rebuild", "S"],
+      ["repair", "S", "--into", "T"], ["backup", "S", "T"], ["replay", "S", "--to", "T"],
+    ] {
+      let run = bench.run(arguments)
+      #expect(run.status == 76, "\(arguments): \(run.status) \(run.output) \(run.talk)")
+      #expect(run.talk.contains("later version"), "\(arguments): \(run.talk)")
+      #expect(run.talk.filter(\.isNewline).count == 1, "\(arguments): \(run.talk)")
+      #expect(try bench.files(in: "S") == before, "\(arguments)")
+      #expect(try bench.disk.kind("T") == nil, "\(arguments)")
+    }
   }
 
   @Test("a flipped bit is found by verify, explained by doctor, and no write goes through then")

@@ -31,6 +31,39 @@ struct ImportTests {
     #expect(operations == ["delete", "put", "touch", "put", "delete"])
   }
 
+  @Test("labels that are no text survive export and import, and are told as base64")
+  func binaryLabels() throws {
+    let line =
+      #"{"op":"put","key":"k","value":"v","labels":["a","é"],"labels_base64":["/w==","/wD/"]}"#
+    #expect(bench.run("import", "S", input: line + "\n").status == 0)
+    let exported = bench.run("export", "S").output
+    #expect(exported == line + "\n")
+    #expect(bench.run("import", "copy", input: exported).talk.contains("imported 1 entry"))
+    #expect(bench.run("export", "copy").output == exported)
+    for command in [["get", "S", "k"], ["history", "S", "k"], ["scan", "S"]] {
+      let run = bench.run(command + ["--output", "jsonl"])
+      let object = try #require(try run.objects().first)
+      #expect(object["labels"] as? [String] == ["a", "é"])
+      #expect(object["labels_base64"] as? [String] == ["/w==", "/wD/"])
+    }
+    let labels = try bench.run("labels", "S", "--output", "jsonl").objects()
+    #expect(labels.compactMap { $0["label"] as? String } == ["a", "é"])
+    #expect(Set(labels.compactMap { $0["label_base64"] as? String }) == ["/w==", "/wD/"])
+  }
+
+  @Test("labels of a touch or a delete, which have none, stop the import like a value does")
+  func unwantedLabels() throws {
+    for operation in ["touch", "delete"] {
+      let text = lines(1...1) + #"{"op":"\#(operation)","key":"k1","labels":["new"]}"#
+      let run = bench.run("import", "S", input: text)
+      #expect(run.status == 1)
+      #expect(run.talk.contains("line 2") && run.talk.contains("only a put has labels"))
+      #expect(try sequence() == 0)
+      let empty = #"{"op":"\#(operation)","key":"k1","labels":[]}"#
+      #expect(bench.run("import", "other", input: lines(1...1) + empty).status == 0)
+    }
+  }
+
   @Test("batches of 1000 lines are committed, and each is told with jsonl")
   func committed() throws {
     let run = bench.run("import", "S", "--output", "jsonl", input: lines(1...2345))

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkEngine
 
 @Suite("Commands for the past")
 struct PastTests {
@@ -73,6 +74,23 @@ struct PastTests {
       ])
   }
 
+  @Test("a history with a limit does not look at what lies behind it")
+  func limitedHistory() throws {
+    bench.run("put", "S", "note/1", "newest")
+    let status = try bench.run("stat", "S", "--output", "json").object()
+    let segments = try #require(status["segments"] as? [[String: Any]])
+    #expect(segments.count == 2)
+    let name = try #require(segments[0]["file"] as? String)
+    let file = try bench.disk.open("S/" + name, .readWrite)
+    let length = try file.length() - 8192
+    try file.writeFully([UInt8](repeating: 0xff, count: length).rawSpan, at: 8192)
+    file.close()
+    let newest = bench.run("history", "S", "note/1", "--limit", "1")
+    #expect(newest.status == 0, "\(newest.talk)")
+    #expect(newest.lines.count == 1)
+    #expect(bench.run("history", "S", "note/1", "--limit", "2").status == 65)
+  }
+
   @Test("diff lists what was added, removed and changed, and exits 2")
   func diff() throws {
     let run = bench.run("diff", "S", "2", "6")
@@ -124,6 +142,20 @@ struct PastTests {
     }
     #expect(run.status == 130)
     #expect(try run.objects().map { $0["key"] as? String } == ["new"])
+  }
+
+  @Test("tail behind a sequence that is not reached yet is refused, as at is, and warns of nothing")
+  func future() {
+    for arguments in [["--since", "7"], ["--since", "18446744073709551615", "--follow"]] {
+      let looks = Counter()
+      let run = bench.run(["tail", "S"] + arguments) { looks.next() > 3 }
+      #expect(run.status == bench.run("at", "S", "7").status)
+      #expect(run.status == 64)
+      #expect(run.talk.contains("is not reached yet; the newest is 6"), "\(run.talk)")
+      #expect(!run.talk.contains("crash"))
+    }
+    #expect(bench.run("tail", "S", "--since", "6").status == 0)
+    #expect(bench.run("tail", "S", "-n", "18446744073709551615").lines.count == 6)
   }
 
   @Test("explain tells who wrote a key and why it is on disk")

@@ -119,6 +119,21 @@ struct ReplayTests {
     #expect(try replay()["sent"] as? Int == 0)
   }
 
+  @Test("the largest numbers there are end no run, as bounds or as an origin in the target")
+  func largest() throws {
+    let largest = "18446744073709551615"
+    #expect(try replay("--from", largest, "--until", largest)["sent"] as? Int == 0)
+    #expect(try replay("--until", largest)["sent"] as? Int == 6)
+    let source = try bench.open("S")
+    let replica = try source.status.replicaID
+    try source.blocking.close()
+    let target = try bench.open("T")
+    let origin = Origin(replica: replica, sequence: .max)
+    try target.blocking.put("forged", "1", options: PutOptions(origin: origin))
+    try target.blocking.close()
+    #expect(try replay()["sent"] as? Int == 0)
+  }
+
   @Test("a store is not replayed into itself")
   func itself() {
     for target in ["S", "S/", "./S"] {

@@ -44,6 +44,7 @@ final class ToolProcess {
   ///   - signal: what it is sent.
   ///   - lines: after so many lines of output.
   ///   - microseconds: and so much time more.
+  ///   - program: what is run in the tool's place.
   func run(
     _ arguments: [String], program: URL = tool, environment: [String: String] = [:],
     signal: Int32? = nil, afterLines lines: Int = 0, microseconds: UInt32 = 0

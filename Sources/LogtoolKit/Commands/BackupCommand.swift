@@ -33,7 +33,7 @@ struct BackupCommand: ToolCommand {
       let members: [JSONValue.Member] = [
         .init("target", .string(target)), .init("sequence", .unsigned(sequence)),
       ]
-      try console.output.line(JSONValue.object(members).text)
+      try console.output.line(.object(members))
     }
   }
 }

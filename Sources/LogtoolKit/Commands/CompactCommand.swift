@@ -34,9 +34,14 @@ struct CompactCommand: ToolCommand {
   func run(_ console: Console) throws {
     let options = CompactionOptions(
       dropHistory: dropsHistory, dense: dense, dryRun: isDryRun)
-    let report = try StoreAccess(store, console).write { engine in try engine.compact(options) }
+    let access = StoreAccess(store, console)
+    // A plan takes no lock and writes nothing: it can be made while a program is running.
+    let report =
+      isDryRun
+      ? try access.read { engine in try engine.compact(options) }
+      : try access.write { engine in try engine.compact(options) }
     guard console.settings.format == .text else {
-      return try console.output.line(json(report).text)
+      return try console.output.line(json(report))
     }
     let dropped =
       HumanText.count(report.droppedEntries, "superseded entry", "superseded entries") + " and "

@@ -32,7 +32,7 @@ struct ExplainCommand: ToolCommand {
       throw ToolError(.failed, "the store knows nothing of the key")
     }
     guard console.settings.format == .text else {
-      return try console.output.line(explanation.json.text)
+      return try console.output.line(explanation.json)
     }
     for (name, text) in explanation.lines {
       let label = name + String(repeating: " ", count: max(0, 10 - name.count))

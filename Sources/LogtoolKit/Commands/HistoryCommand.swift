@@ -37,12 +37,14 @@ struct HistoryCommand: ToolCommand {
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)
     try StoreAccess(store, console).read { engine in
-      let versions = try engine.history(ofKey: wanted.rawSpan)
-      guard !versions.isEmpty else {
+      var walk = try VersionWalk(engine, ofKey: wanted.rawSpan)
+      guard let newest = try walk.next() else {
         throw ToolError(.failed, "the store has no history of the key")
       }
       var list = try ListPrinter(console, "versions")
-      for version in versions.prefix(limit ?? .max) {
+      var upcoming: LogEntry? = newest
+      var left = limit ?? .max
+      while let version = upcoming {
         let info = try engine.info(version)
         let value = values ? try engine.value(of: info) : []
         let entry = LoadedEntry(key: wanted, info: info, value: value)
@@ -51,6 +53,8 @@ struct HistoryCommand: ToolCommand {
         } text: { () throws(ToolError) in
           try add(entry, console)
         }
+        left -= 1
+        upcoming = left > 0 ? try walk.next() : nil
       }
       try list.end()
     }

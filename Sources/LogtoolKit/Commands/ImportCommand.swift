@@ -13,8 +13,8 @@ struct ImportCommand: ToolCommand {
         logtool import S notes.ndjson --output jsonl   # {"committed":1000} after each batch
 
       One entry a line: {"op":"put","key":"…","value":"…","labels":["…"],"time":"…","hash":"…"},
-      {"op":"delete","key":"…"} or {"op":"touch","key":"…"}; key_base64 and value_base64 for what
-      is not text. Every line takes one sequence. Batches of 1000 lines are atomic; a bad line
+      {"op":"delete","key":"…"} or {"op":"touch","key":"…"}; key_base64, value_base64, hash_base64
+      and labels_base64 for what is not text. Every line takes one sequence. Batches of 1000 lines are atomic; a bad line
       stops the import, and nothing of its batch stays.
       """)
 
@@ -73,7 +73,8 @@ struct ImportCommand: ToolCommand {
   private func summarize(
     _ importer: Importer, seconds: Double, sequence: UInt64?, keys: Int?, _ console: Console
   ) throws(ToolError) {
-    if console.settings.format == .json {
+    let format = console.settings.format
+    if format == .json || format == .jsonl && isDryRun {
       let members: [JSONValue.Member] = [
         .init("committed", .integer(isDryRun ? 0 : importer.committed)),
         .init("read", .integer(importer.committed + importer.skipped)),
@@ -81,7 +82,9 @@ struct ImportCommand: ToolCommand {
         .init("sequence", sequence.map { .unsigned($0) } ?? .null),
         .init("keys", keys.map { .integer($0) } ?? .null),
       ]
-      try console.output.line(JSONValue.object(members).text)
+      try console.output.line(.object(members))
+    } else if format == .jsonl, importer.committed == 0 {
+      try console.output.line("{\"committed\":0}")
     }
     let rate = Int(Double(importer.committed) / max(seconds, 0.001))
     var text = importer.isInterrupted ? "interrupted; " : ""

@@ -28,8 +28,7 @@ struct LabelsCommand: ToolCommand {
       where count > 0 && label.starts(with: prefix.utf8) {
         try list.add {
           .object([
-            .init("label", .string(String(decoding: label, as: UTF8.self))),
-            .init("keys", .integer(count)),
+            .bytes("label", label), .init("keys", .integer(count)),
           ])
         } text: { () throws(ToolError) in
           try printer.appendLine(key: label, after: [Array(String(count).utf8)])

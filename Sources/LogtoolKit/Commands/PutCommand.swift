@@ -139,7 +139,7 @@ struct WriteOptions: ParsableArguments {
         .init("applied", .integer(result.applied)),
         .init("sequence", last.map { .unsigned($0) } ?? .null),
       ]
-      try console.output.line(JSONValue.object(members).text)
+      try console.output.line(.object(members))
     }
     return result
   }

@@ -33,7 +33,7 @@ struct RebuildCommand: ToolCommand {
         .init("keys", .integer(status.keys)), .init("sequence", .unsigned(status.sequence)),
         .init("index_bytes", .integer(status.bytes.index)),
       ]
-      try console.output.line(JSONValue.object(members).text)
+      try console.output.line(.object(members))
     }
   }
 }

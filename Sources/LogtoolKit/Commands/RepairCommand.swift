@@ -28,7 +28,7 @@ struct RepairCommand: ToolCommand {
     if console.settings.format == .text {
       try say(report, console)
     } else {
-      try console.output.line(Self.json(report).text)
+      try console.output.line(Self.json(report))
     }
     if !report.isComplete { throw ToolError.silent(.findings) }
   }

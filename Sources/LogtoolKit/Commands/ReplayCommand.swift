@@ -85,7 +85,8 @@ struct ReplayCommand: ToolCommand {
     _ source: Engine, to target: Engine?, _ console: Console
   ) throws -> Outcome {
     let (mark, copy) = try mark(source, target)
-    let first = max(mark + 1, from ?? 1)
+    // An origin is what a caller once gave, and may be the largest number there is.
+    let first = max(mark == .max ? mark : mark + 1, from ?? 1)
     // What a power cut could still take from the source must not outlive it elsewhere.
     let last = min(until ?? .max, source.durableSequence)
     var replayer = Replayer(
@@ -142,7 +143,7 @@ struct ReplayCommand: ToolCommand {
         .init("until", .unsigned(outcome.last)),
         .init("target_sequence", outcome.targetSequence.map { .unsigned($0) } ?? .null),
       ]
-      return try console.output.line(JSONValue.object(members).text)
+      return try console.output.line(.object(members))
     }
     var text = outcome.isInterrupted ? "interrupted; " : ""
     text += isDryRun ? "would send " : "sent "

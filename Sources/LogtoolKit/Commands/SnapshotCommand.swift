@@ -24,18 +24,18 @@ struct SnapshotCommand: ToolCommand {
       try engine.writeImage()
       return try engine.status()
     }
-    guard let image = status.images.last else {
-      return console.say("the store is empty and needs no image")
-    }
-    let file = StoreLayout.indexDirectory + "/" + image.fileName
-    if console.settings.format == .text {
+    let image = status.images.last
+    let file = image.map { StoreLayout.indexDirectory + "/" + $0.fileName }
+    if console.settings.format != .text {
+      try console.output.line(
+        .object([
+          .init("file", .optional(file)), .init("sequence", .unsigned(image?.sequence ?? 0)),
+          .init("bytes", .integer(image?.length ?? 0)),
+        ]))
+    } else if let image, let file {
       console.say("\(file) covers sequence \(image.sequence), \(HumanText.size(image.length))")
     } else {
-      let members: [JSONValue.Member] = [
-        .init("file", .string(file)), .init("sequence", .unsigned(image.sequence)),
-        .init("bytes", .integer(image.length)),
-      ]
-      try console.output.line(JSONValue.object(members).text)
+      console.say("the store is empty and needs no image")
     }
   }
 }

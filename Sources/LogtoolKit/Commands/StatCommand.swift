@@ -26,7 +26,7 @@ struct StatCommand: ToolCommand {
     if console.settings.format == .text {
       for line in StatusText(status, console).lines { try console.output.line(line) }
     } else {
-      try console.output.line(StatusJSON.value(status).text)
+      try console.output.line(StatusJSON.value(status))
     }
   }
 }

@@ -50,6 +50,13 @@ struct TailCommand: ToolCommand {
     try StoreAccess(store, console).read { engine in
       let last = engine.lastSequence
       let start = try since?.sequence(in: engine) ?? last - min(last, lines)
+      // Of the future nothing can be told yet, nor whether it will be another epoch's.
+      guard start <= last else {
+        throw ToolError(
+          .usage,
+          "sequence \(start) is not reached yet; the newest is \(last): leave --since out, or "
+            + "give that")
+      }
       var follower = try LogFollower(console, engine, after: start, options)
       try follower.printNew()
       guard follow else { return try follower.end() }

@@ -55,13 +55,18 @@ package final class Console {
 
   /// Warns the user; also when they asked for quiet.
   func warn(_ text: String) {
-    writeError(paint("logtool: warning:", .yellow, onErrors: true) + " \(text)\n")
+    writeError(paint("logtool: warning:", .yellow, onErrors: true) + " \(shown(text))\n")
   }
 
   /// Says why the command ends.
   func fail(_ message: String) {
     let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-    writeError(paint("logtool:", .red, onErrors: true) + " \(line)\n")
+    writeError(paint("logtool:", .red, onErrors: true) + " \(shown(line))\n")
+  }
+
+  /// Names of files, which errors repeat, may hold anything.
+  private func shown(_ text: String) -> String {
+    errors.isTerminal ? HumanText.escaped(Array(text.utf8), keepingBackslashes: true) : text
   }
 
   /// Whether somebody sees the talk as it comes, on a screen that can redraw a line.

@@ -72,10 +72,9 @@ enum HumanText {
   }
 
   /// Control characters, line separators and what changes the direction of text.
-  private static func isControl(_ scalar: UnicodeScalar) -> Bool {
+  static func isControl(_ scalar: UnicodeScalar) -> Bool {
     switch scalar.value {
-    case 0..<0x20, 0x7f..<0xa0, 0x2028, 0x2029, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069:
-      true
+    case 0..<0x20, 0x7f..<0xa0, 0x061c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069: true
     default: false
     }
   }

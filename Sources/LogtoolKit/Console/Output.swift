@@ -36,6 +36,30 @@ final class Output {
     try drain()
   }
 
+  /// Writes JSON in a line.
+  func line(_ value: JSONValue) throws(ToolError) {
+    append(value)
+    bytes.append(UInt8(ascii: "\n"))
+    try drain()
+  }
+
+  /// Appends JSON.
+  func append(_ value: JSONValue) {
+    let start = bytes.count
+    value.append(to: &bytes)
+    guard isTerminal, let escaped = TerminalJSON.escaped(bytes[start...]) else { return }
+    bytes.replaceSubrange(start..., with: escaped)
+  }
+
+  /// Writes whole lines of JSON.
+  func write(json lines: [UInt8]) throws(ToolError) {
+    if isTerminal, let escaped = TerminalJSON.escaped(lines[...]) {
+      try write(escaped.rawSpan)
+    } else {
+      try write(lines.rawSpan)
+    }
+  }
+
   /// Hands on what is there, if that is enough to be worth a call.
   func drain() throws(ToolError) {
     if bytes.count >= Self.bufferBytes { try flush() }

@@ -96,6 +96,17 @@ enum SystemCalls {
     return Int(size.ws_col)
   }
 
+  /// The arguments of the process, the program's name among them, byte by byte.
+  static func arguments() -> [[UInt8]] {
+    let count = Int(CommandLine.argc)
+    var arguments: [[UInt8]] = []
+    for index in 0..<count {
+      guard let text = unsafe CommandLine.unsafeArgv[index] else { break }
+      arguments.append(unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text))))
+    }
+    return arguments
+  }
+
   /// A variable of the environment.
   static func environment(_ name: String) -> String? {
     guard let text = unsafe getenv(name) else { return nil }

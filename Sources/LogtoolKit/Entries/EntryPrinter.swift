@@ -40,6 +40,21 @@ struct EntryPrinter {
     Array(info.labels.joined(separator: Array(",".utf8)))
   }
 
+  /// Labels as JSON: those that are no text in a list of their own, which is there only then.
+  private static func labels(_ labels: [[UInt8]]) -> [JSONValue.Member] {
+    var texts: [JSONValue] = []
+    var others: [JSONValue] = []
+    for label in labels {
+      if let text = String(validating: label, as: UTF8.self) {
+        texts.append(.string(text))
+      } else {
+        others.append(.string(label.base64))
+      }
+    }
+    let members = [JSONValue.Member("labels", .array(texts))]
+    return others.isEmpty ? members : members + [.init("labels_base64", .array(others))]
+  }
+
   /// An entry as JSON.
   /// - Parameters:
   ///   - names: whether the operation is named, for histories.
@@ -57,10 +72,7 @@ struct EntryPrinter {
     if let time = attributes.time { members.append(.time("time", time)) }
     if !info.kind.removes {
       members.append(.init("size", .integer(info.valueLength)))
-      members.append(
-        .init(
-          "labels",
-          .array(info.labels.map { .string(String(decoding: $0, as: UTF8.self)) })))
+      members += labels(info.labels)
     }
     if let hash = attributes.hash { members.append(.bytes("hash", hash)) }
     if let maxAge = attributes.maxAge { members.append(.init("max_age", .integer(Int(maxAge)))) }
@@ -112,22 +124,38 @@ struct ListPrinter {
     case .json:
       if count > 0 { output.bytes.append(UInt8(ascii: ",")) }
       output.bytes.append(UInt8(ascii: "\n"))
-      json().append(to: &output.bytes)
+      output.append(json())
       try output.drain()
     case .jsonl:
-      json().append(to: &output.bytes)
+      output.append(json())
       output.bytes.append(UInt8(ascii: "\n"))
       try output.drain()
     }
     count += 1
   }
 
-  /// Ends the list.
-  /// - Parameter members: what else the object has.
-  func end(_ members: [JSONValue.Member] = []) throws(ToolError) {
-    guard console.settings.format == .json else { return }
-    var tail = count > 0 ? "\n]" : "]"
-    for member in members { tail += ",\"\(member.name)\":\(member.value.text)" }
-    try console.output.line(tail + "}")
+  /// Ends the list. With `jsonl` a list of nothing is told as with `json`: output that is empty
+  /// could as well be output that was lost.
+  /// - Parameters:
+  ///   - members: what else the object has.
+  ///   - summarizes: whether they are told with `jsonl`, too, in a line behind the list.
+  func end(_ members: [JSONValue.Member] = [], summarizes: Bool = false) throws(ToolError) {
+    let output = console.output
+    switch console.settings.format {
+    case .text: return
+    case .json:
+      output.bytes.append(contentsOf: (count > 0 ? "\n]" : "]").utf8)
+      for member in members {
+        output.bytes.append(contentsOf: ",\"\(member.name)\":".utf8)
+        output.append(member.value)
+      }
+      try output.line("}")
+    case .jsonl:
+      if summarizes {
+        try output.line(.object(members))
+      } else if count == 0 {
+        try output.line(.object([.init(name, .array([]))] + members))
+      }
+    }
   }
 }

@@ -88,7 +88,7 @@ struct Exporter {
   }
 
   private mutating func flush() throws(ToolError) {
-    try console.output.write(writer.bytes.rawSpan)
+    try console.output.write(json: writer.bytes)
     writer.bytes.removeAll(keepingCapacity: writer.bytes.count <= Self.flushBytes * 2)
   }
 }

@@ -15,8 +15,8 @@ struct KeyExplanation {
 
   /// - Returns: nil when the store knows nothing of the key.
   init?(of key: [UInt8], in engine: Engine) throws(TidemarkError) {
-    let versions = try engine.history(ofKey: key.rawSpan)
-    guard let newest = versions.first, let oldest = versions.last else { return nil }
+    var walk = try VersionWalk(engine, ofKey: key.rawSpan)
+    guard let newest = try walk.next() else { return nil }
     self.key = key
     info = try engine.info(newest)
     isForeign = info.attributes.origin != nil
@@ -25,12 +25,16 @@ struct KeyExplanation {
       ?? EntryAttributes.Origin(replica: engine.replicaID, sequence: newest.sequence)
     file = newest.segment.fileName
     frameOffset = newest.front.offset
-    olderVersions = versions.count - 1
-    oldestSequence = oldest.sequence
-    olderBytes = versions.dropFirst().reduce(0) {
-      $0 + $1.head.keyLength + $1.head.valueLength
+    var older = (versions: 0, bytes: 0, oldest: newest.sequence)
+    while let version = try walk.next() {
+      older.versions += 1
+      older.bytes += version.head.keyLength + version.head.valueLength
+      older.oldest = version.sequence
     }
-    reasons = Self.reasons(info, olderVersions: versions.count - 1, try engine.status())
+    olderVersions = older.versions
+    olderBytes = older.bytes
+    oldestSequence = older.oldest
+    reasons = Self.reasons(info, olderVersions: older.versions, try engine.status())
   }
 
   private static func reasons(

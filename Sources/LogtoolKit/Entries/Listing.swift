@@ -71,7 +71,7 @@ struct Listing {
     case .text: console.say("there may be more: --after \(cursor)")
     case .json: break
     case .jsonl:
-      try console.output.line(JSONValue.object([.init("cursor", .string(cursor))]).text)
+      try console.output.line(.object([.init("cursor", .string(cursor))]))
     }
   }
 }

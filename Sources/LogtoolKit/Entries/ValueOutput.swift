@@ -4,7 +4,7 @@ internal import TidemarkEngine
 enum ValueOutput {
   static func write(_ entry: LoadedEntry, to console: Console) throws(ToolError) {
     guard console.settings.format == .text else {
-      return try console.output.line(EntryPrinter.json(entry, values: true).text)
+      return try console.output.line(EntryPrinter.json(entry, values: true))
     }
     guard console.output.isTerminal else { return try console.output.write(entry.value.rawSpan) }
     try console.output.line(HumanText.escapedKeepingLines(entry.value))

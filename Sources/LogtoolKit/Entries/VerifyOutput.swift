@@ -18,7 +18,7 @@ struct VerifyOutput {
         for line in text(finding) { try console.output.line(line) }
       }
     }
-    try list.end(summary)
+    try list.end(summary, summarizes: true)
     console.say(words)
     if !report.isHealthy { throw .silent(.findings) }
   }

@@ -127,9 +127,7 @@ extension Store {
   ///   - cursor: the last change that was dealt with; nil for what is committed from now on.
   ///   - options: what to hear of.
   public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
-    Changes(
-      store: self, start: cursor,
-      now: options.includesUndurable ? engine.lastSequence : engine.durableSequence,
-      options: options)
+    // What was committed before does not count, also where it is yet to reach the disk.
+    Changes(store: self, start: cursor, now: engine.lastSequence, options: options)
   }
 }

@@ -42,31 +42,40 @@ public struct Explanation: Sendable, Hashable {
   public var isPresent: Bool
   /// The newest entry, without its value.
   public var newest: Entry
-  /// The versions that are on the disk, newest first.
+  /// The versions that are on the disk, newest first; the newest of them when there are many.
   public var versions: [Version]
+  /// Whether there are older versions than those in ``versions``.
+  public var hasMore: Bool
 }
 
 extension StoreReader {
   /// What is known about a key.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - limit: most versions to tell of, at least 1: a key may have millions.
   /// - Returns: nil when the store has never heard of the key, or no longer.
-  public func explain(_ key: some BytesConvertible) throws(TidemarkError) -> Explanation? {
+  public func explain(
+    _ key: some BytesConvertible, limit: Int = 1000
+  ) throws(TidemarkError) -> Explanation? {
     let source = source
     let engine = source.engine
     let view = try source.pinned()
     let status = try engine.status()
-    let found = try key.withBytes { (key) throws(TidemarkError) in
-      try engine.history(ofKey: key, upTo: view.sequence)
+    var walk = try key.withBytes { (key) throws(TidemarkError) in
+      try VersionWalk(engine, ofKey: key, upTo: view.sequence)
     }
-    guard let newest = found.first else { return nil }
-    var versions: [Explanation.Version] = []
-    var successor: UInt64?
-    for entry in found {
-      versions.append(try Explanation.Version(entry, successor: successor, status))
-      successor = entry.sequence
+    guard let newest = try walk.next() else { return nil }
+    var versions = [try Explanation.Version(newest, successor: nil, status)]
+    var older = try walk.next()
+    while let entry = older, versions.count < limit {
+      versions.append(
+        try Explanation.Version(entry, successor: versions.last?.sequence, status))
+      older = try walk.next()
     }
     return Explanation(
       key: Key(newest.key), isPresent: !newest.head.kind.removes,
-      newest: try source.entry(newest, values: false, walks: true), versions: versions)
+      newest: try source.entry(newest, values: false, walks: true), versions: versions,
+      hasMore: older != nil)
   }
 }
 

@@ -19,7 +19,8 @@ public struct LogRows: ~Copyable {
     self.source = source
     self.pin = pin
     self.values = values
-    cursor = LogCursor(source.engine, from: after + 1, through: through)
+    // Whatever the caller gives: behind the end there is nothing.
+    cursor = LogCursor(source.engine, from: min(after, through) + 1, through: through)
   }
 
   /// The next entry; nil at the end.

@@ -2,8 +2,8 @@ internal import TidemarkEngine
 
 /// The fields of a line.
 package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
-  case op, key, keyBase64, value, valueBase64, labels, time, hash, hashBase64, maxAge
-  case entryClass, sequence, operationID
+  case op, key, keyBase64, value, valueBase64, labels, labelsBase64, time, hash, hashBase64
+  case maxAge, entryClass, sequence, operationID
 
   /// The name in the file.
   package var name: StaticString {
@@ -14,6 +14,7 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case .value: "value"
     case .valueBase64: "value_base64"
     case .labels: "labels"
+    case .labelsBase64: "labels_base64"
     case .time: "time"
     case .hash: "hash"
     case .hashBase64: "hash_base64"
@@ -23,6 +24,9 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case .operationID: "op_id"
     }
   }
+
+  /// Whether it is a list of labels.
+  var holdsLabels: Bool { self == .labels || self == .labelsBase64 }
 
   /// The field of that name; nil when there is none.
   init?(named name: RawSpan) {
@@ -43,6 +47,7 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case (10, UInt8(ascii: "k")): candidate = .keyBase64
     case (11, UInt8(ascii: "h")): candidate = .hashBase64
     case (12, UInt8(ascii: "v")): candidate = .valueBase64
+    case (13, UInt8(ascii: "l")): candidate = .labelsBase64
     default: return nil
     }
     guard name.holds(candidate.name) else { return nil }

@@ -53,7 +53,7 @@ struct LineParser: ~Escapable {
     case .key: entry.key = try text(field, &buffer, atMost: Limits.keyBytes, atLeast: 1)
     case .value: entry.value = try text(field, &buffer, atMost: Limits.valueBytes)
     case .hash: entry.hash = try text(field, &buffer, atMost: Limits.hashBytes)
-    case .labels: try labels(&buffer, &tables)
+    case .labels, .labelsBase64: try labels(field, &buffer, &tables)
     case .time: try time(&buffer)
     case .op, .entryClass: try word(field, &buffer)
     case .maxAge: try maxAge()
@@ -76,6 +76,9 @@ struct LineParser: ~Escapable {
     let hasValue = seen.contains(.value) || seen.contains(.valueBase64)
     if hasValue != (entry.operation == .put) {
       throw refuse(hasValue ? .valueUnwanted : .valueMissing, at: closing)
+    }
+    if entry.operation != .put, entry.labelSet != 0 || newLabelsHash != nil {
+      throw refuse(.labelsUnwanted, at: closing)
     }
   }
 
@@ -194,30 +197,61 @@ extension LineParser {
   }
 
   private mutating func labels(
-    _ buffer: inout MutableRawSpan, _ tables: inout LineTables
+    _ field: LineField, _ buffer: inout MutableRawSpan, _ tables: inout LineTables
   ) throws(JSONError) {
-    tables.collector.removeAll()
-    guard scanner.accept(UInt8(ascii: "[")) else {
-      throw try mismatch(.notArray(.labels))
-    }
-    if scanner.accept(UInt8(ascii: "]")) { return }
     let before = end
-    repeat {
-      _ = scanner.peek()
-      let start = scanner.offset
-      let newEnd = try string(.labels, &buffer)
-      let label = try keep(newEnd, .labels, start, atMost: Limits.labelBytes, atLeast: 1)
-      guard tables.collector.insert(label.lowerBound, label.count, in: buffer.bytes) else {
-        throw refuse(.tooManyLabels, at: start)
-      }
-    } while scanner.accept(UInt8(ascii: ","))
-    try scanner.expect(UInt8(ascii: "]"), .commaOrBracketExpected)
+    if seen.contains(.labels), seen.contains(.labelsBase64) {
+      recallLabels(&buffer, &tables)
+    } else {
+      tables.collector.removeAll()
+    }
+    guard scanner.accept(UInt8(ascii: "[")) else {
+      throw try mismatch(.notArray(field))
+    }
+    if !scanner.accept(UInt8(ascii: "]")) {
+      repeat { try label(field, &buffer, &tables) } while scanner.accept(UInt8(ascii: ","))
+      try scanner.expect(UInt8(ascii: "]"), .commaOrBracketExpected)
+    }
     let hash = tables.labelSets.hash(tables.collector, in: buffer.bytes)
     if let set = tables.labelSets.find(tables.collector, in: buffer.bytes, hash: hash) {
       entry.labelSet = set
+      newLabelsHash = nil
       end = before
     } else {
       newLabelsHash = hash
+    }
+  }
+
+  private mutating func label(
+    _ field: LineField, _ buffer: inout MutableRawSpan, _ tables: inout LineTables
+  ) throws(JSONError) {
+    _ = scanner.peek()
+    let start = scanner.offset
+    var newEnd = try string(field, &buffer)
+    if field == .labelsBase64 {
+      guard let decoded = Base64.decode(in: &buffer, end..<newEnd) else {
+        throw refuse(.notBase64(field), at: start)
+      }
+      newEnd = decoded
+    }
+    let label = try keep(newEnd, field, start, atMost: Limits.labelBytes, atLeast: 1)
+    guard tables.collector.insert(label.lowerBound, label.count, in: buffer.bytes) else {
+      throw refuse(.tooManyLabels, at: start)
+    }
+  }
+
+  /// Brings the labels of the line's other list back to where they are collected, if they were
+  /// found in the table: then their bytes are gone. There is room for them, since the text that
+  /// they were read from is longer.
+  private mutating func recallLabels(_ buffer: inout MutableRawSpan, _ tables: inout LineTables) {
+    guard newLabelsHash == nil else { return }
+    tables.collector.removeAll()
+    for label in tables.labelSets.labels(inSet: entry.labelSet) {
+      for (offset, byte) in label.enumerated() {
+        buffer.storeBytes(of: byte, toByteOffset: end + offset, as: UInt8.self)
+      }
+      _ = tables.collector.insert(end, label.count, in: buffer.bytes)
+      end += label.count
     }
   }
 }

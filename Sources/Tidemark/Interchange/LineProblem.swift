@@ -18,6 +18,7 @@ package enum LineProblem: Sendable, Hashable {
   case keyMissing
   case valueMissing
   case valueUnwanted
+  case labelsUnwanted
 
   /// Whether a bound is exceeded, rather than the format broken.
   package var isOutOfBounds: Bool {
@@ -35,12 +36,14 @@ extension LineProblem: CustomStringConvertible {
     case .duplicate(let field): "the field \(field.name) stands twice"
     case .exclusive(let a, let b): "\(a.name) and \(b.name) exclude each other; give one"
     case .notString(let field):
-      field == .labels
+      field.holdsLabels
         ? "each label must be a string" : "\(field.name) must be a string, or be left out"
     case .notArray(let field): "\(field.name) must be an array of strings, or be left out"
     case .notInteger(let field): "\(field.name) must be a whole number, or be left out"
-    case .notBase64(let field): "\(field.name) is not base64 (standard alphabet, with padding)"
-    case .empty(let field): field == .labels ? "a label is empty" : "the key is empty"
+    case .notBase64(let field):
+      (field.holdsLabels ? "a label of " : "")
+        + "\(field.name) is not base64 (standard alphabet, with padding)"
+    case .empty(let field): field.holdsLabels ? "a label is empty" : "the key is empty"
     case .tooLong(let field): Self.tooLong(field)
     case .tooManyLabels: "more than \(Limits.labelsPerEntry) labels"
     case .maxAgeRange: "max_age is outside 0 to \(UInt32.max) seconds"
@@ -50,12 +53,14 @@ extension LineProblem: CustomStringConvertible {
     case .keyMissing: "the entry has no key; give key or key_base64"
     case .valueMissing: "a put needs a value; give value or value_base64"
     case .valueUnwanted: "only a put has a value"
+    case .labelsUnwanted:
+      "only a put has labels; a touch keeps those of the put, to change them put the key again"
     }
   }
 
   private static func tooLong(_ field: LineField) -> String {
     switch field {
-    case .labels: "a label is longer than \(Limits.labelBytes) bytes"
+    case .labels, .labelsBase64: "a label is longer than \(Limits.labelBytes) bytes"
     case .hash, .hashBase64: "the hash is longer than \(Limits.hashBytes) bytes"
     case .value, .valueBase64: "the value is larger than \(Limits.valueBytes >> 20) MiB"
     default: "the key is longer than \(Limits.keyBytes) bytes"

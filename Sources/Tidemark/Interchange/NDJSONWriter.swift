@@ -2,8 +2,8 @@ package import TidemarkEngine
 
 /// Writes entries as lines of NDJSON, which an import reads back to the same entries.
 ///
-/// Keys, values and hashes are written as text when they are UTF-8, else as base64. Labels are
-/// text; what is not UTF-8 in them becomes U+FFFD.
+/// Keys, values, hashes and labels are written as text when they are UTF-8, else as base64; an entry
+/// with labels of both kinds has two lists of them.
 package struct NDJSONWriter: Sendable {
   /// What an entry has besides its bytes.
   package struct Header: Sendable, Hashable {
@@ -57,7 +57,7 @@ package struct NDJSONWriter: Sendable {
     }
     if let operationID = header.operationID {
       literal("\"op_id\":")
-      text(Array(operationID.utf8).rawSpan)
+      text(operationID)
       literal(",")
     }
     switch header.operation {
@@ -74,7 +74,7 @@ package struct NDJSONWriter: Sendable {
       literal(",")
       field("hash", hash)
     }
-    if !labels.isEmpty { array(labels) }
+    array(labels)
     tail(header)
     literal("}\n")
   }
@@ -93,10 +93,22 @@ package struct NDJSONWriter: Sendable {
   }
 
   private mutating func array(_ labels: [[UInt8]]) {
-    literal(",\"labels\":[")
-    for (index, label) in labels.enumerated() {
-      if index > 0 { literal(",") }
-      text(label.rawSpan)
+    var texts = 0
+    for label in labels {
+      guard let count = JSONText.escapedCount(label.rawSpan) else { continue }
+      literal(texts == 0 ? ",\"labels\":[\"" : ",\"")
+      JSONText.append(label.rawSpan, escapedCount: count, to: &bytes)
+      literal("\"")
+      texts += 1
+    }
+    if texts > 0 { literal("]") }
+    guard texts < labels.count else { return }
+    var isFirst = true
+    for label in labels where JSONText.escapedCount(label.rawSpan) == nil {
+      literal(isFirst ? ",\"labels_base64\":[\"" : ",\"")
+      Base64.encode(label.rawSpan, into: &bytes)
+      literal("\"")
+      isFirst = false
     }
     literal("]")
   }
@@ -120,14 +132,11 @@ package struct NDJSONWriter: Sendable {
     literal("\"")
   }
 
-  private mutating func text(_ content: RawSpan) {
+  private mutating func text(_ content: String) {
     literal("\"")
-    if let count = JSONText.escapedCount(content) {
-      JSONText.append(content, escapedCount: count, to: &bytes)
-    } else {
-      let repaired = Array(String(decoding: [UInt8](copying: content), as: UTF8.self).utf8)
-      JSONText.append(
-        repaired.rawSpan, escapedCount: JSONText.escapedCount(repaired.rawSpan) ?? 0, to: &bytes)
+    let content = Array(content.utf8)
+    if let count = JSONText.escapedCount(content.rawSpan) {
+      JSONText.append(content.rawSpan, escapedCount: count, to: &bytes)
     }
     literal("\"")
   }

@@ -78,10 +78,10 @@ extension StoreReader {
     let source = source
     let view = try source.pinned()
     let found = try key.withBytes { (key) throws(TidemarkError) in
-      try source.engine.history(ofKey: key, upTo: view.sequence)
+      try source.engine.history(ofKey: key, upTo: view.sequence, limit: limit ?? .max)
     }
     var entries: [Entry] = []
-    for version in found.prefix(max(0, limit ?? .max)) {
+    for version in found {
       entries.append(try source.entry(version, values: values))
     }
     return entries

@@ -43,14 +43,7 @@ public struct WriteBatch: Sendable {
     _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
-    let labelSet = labels.isEmpty ? -1 : try operations.addLabelSet(labels.map(\.bytes))
-    let attributes = options.attributes
-    try key.withBytes { (key) throws(TidemarkError) in
-      let index = addCondition(condition)
-      try operations.add(
-        .put, key: key, value: value, labelSet: labelSet,
-        attributes: attributes.isEmpty ? nil : attributes, condition: index)
-    }
+    try add(.put, key, value, labels: labels, attributes: options.attributes, if: condition)
   }
 
   /// Adds a delete; nothing happens if the key is absent.
@@ -58,15 +51,13 @@ public struct WriteBatch: Sendable {
   ///   - key: the key.
   ///   - time: the caller's own time of the delete; views by date go by it.
   ///   - condition: the state in which the key must be before the batch.
+  /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
   public mutating func delete(
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
     var attributes = EntryAttributes()
     attributes.time = time
-    try key.withBytes { (key) throws(TidemarkError) in
-      let index = addCondition(condition)
-      try operations.add(.delete, key: key, attributes: attributes, condition: index)
-    }
+    try add(.delete, key, attributes: attributes, if: condition)
   }
 
   /// Adds a touch, which says that the value is still valid; nothing happens if the key is
@@ -76,6 +67,7 @@ public struct WriteBatch: Sendable {
   ///   - maxAgeSeconds: for how long it is valid from now; nil leaves that as it is.
   ///   - hash: a new validator hash; nil leaves the old one.
   ///   - condition: the state in which the key must be before the batch.
+  /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
   public mutating func touch(
     _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
     if condition: WriteCondition? = nil
@@ -83,15 +75,32 @@ public struct WriteBatch: Sendable {
     var attributes = EntryAttributes()
     attributes.maxAge = maxAgeSeconds
     attributes.hash = hash
-    try key.withBytes { (key) throws(TidemarkError) in
-      let index = addCondition(condition)
-      try operations.add(.touch, key: key, attributes: attributes, condition: index)
-    }
+    try add(.touch, key, attributes: attributes, if: condition)
   }
 
   /// Empties the batch and keeps its memory.
   public mutating func removeAll() {
     operations.removeAll()
+  }
+
+  /// Adds a change with all that belongs to it, or nothing.
+  private mutating func add(
+    _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan? = nil,
+    labels: [Label] = [], attributes: EntryAttributes, if condition: WriteCondition?
+  ) throws(TidemarkError) {
+    let before = operations.mark
+    do throws(TidemarkError) {
+      let labelSet = labels.isEmpty ? -1 : try operations.addLabelSet(labels.map(\.bytes))
+      try key.withBytes { (key) throws(TidemarkError) in
+        let index = addCondition(condition)
+        try operations.add(
+          kind, key: key, value: value, labelSet: labelSet,
+          attributes: attributes.isEmpty ? nil : attributes, condition: index)
+      }
+    } catch {
+      operations.rollBack(to: before)
+      throw error
+    }
   }
 
   private mutating func addCondition(_ condition: WriteCondition?) -> Int {

@@ -10,14 +10,16 @@ struct CompactionPlan {
   private(set) var groups: [Group] = []
 
   /// - Parameters:
-  ///   - segments: all segments by first sequence; the active one is left out.
+  ///   - segments: all segments by first sequence.
   ///   - rows: what MANIFEST says of them.
-  init(_ segments: [Segment], rows: [Manifest.Segment]) {
+  ///   - includesActive: whether the one that is written to takes part; a compaction seals it
+  ///     beforehand, a forecast of one cannot.
+  init(_ segments: [Segment], rows: [Manifest.Segment], includesActive: Bool = false) {
     var open = Group(segments: [], rawBytes: 0)
     for segment in segments {
-      guard let row = rows.first(where: { $0.id == segment.id }), row.state == .sealed else {
-        continue
-      }
+      guard let row = rows.first(where: { $0.id == segment.id }),
+        includesActive || row.state == .sealed
+      else { continue }
       if let first = open.segments.first,
         open.rawBytes + row.rawBytes > Limits.compactionUnitBytes
           || !Self.fits(first.firstSequence, row.lastSequence)

@@ -10,7 +10,7 @@ extension Engine {
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
   ) throws(TidemarkError) -> CompactionReport {
-    guard try beginCompacting() else {
+    guard try beginCompacting(writes: !options.dryRun) else {
       throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
     }
     defer { writer.withLock { $0.isCompacting = false } }
@@ -26,7 +26,10 @@ extension Engine {
       report.segmentsBefore = segments
       report.bytesBefore = bytes
     }
-    let plan = reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
+    let plan = reading.withLock { read in
+      CompactionPlan(
+        read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
+    }
     for group in plan.groups {
       let unit = CompactionUnit(self, group, floor: floor, options: options)
       let outcome = try unit.run()
@@ -68,9 +71,9 @@ extension Engine {
 
   /// Claims the one place for who rewrites the log.
   /// - Returns: false when somebody else has it.
-  private func beginCompacting() throws(TidemarkError) -> Bool {
+  private func beginCompacting(writes: Bool = true) throws(TidemarkError) -> Bool {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
+      if writes { try checkWritable(state) }
       guard !state.isCompacting else { return false }
       state.isCompacting = true
       return true
@@ -101,7 +104,8 @@ extension Engine {
     _ options: CompactionOptions
   ) throws(TidemarkError) -> CompactionFloor {
     let (retention, needed) = reading.withLock { read in
-      (read.manifest.retention, neededFloor(read))
+      // A compaction flushes first; its forecast takes that as done.
+      (read.manifest.retention, options.dryRun ? read.visible : neededFloor(read))
     }
     if options.dropHistory { return CompactionFloor(sequence: needed, needed: needed) }
     var floor = CompactionFloor(

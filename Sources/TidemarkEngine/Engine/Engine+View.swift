@@ -118,17 +118,17 @@ extension Engine {
     return entry
   }
 
-  /// All versions of a key that are kept, newest first, deletes among them.
+  /// The versions of a key that are kept, newest first, deletes among them.
+  /// - Parameters:
+  ///   - sequence: newer versions are passed over.
+  ///   - limit: so many at most; older ones are not looked at.
   package func history(
-    ofKey key: RawSpan, upTo sequence: UInt64 = .max
+    ofKey key: RawSpan, upTo sequence: UInt64 = .max, limit: Int = .max
   ) throws(TidemarkError) -> [LogEntry] {
-    guard let slot = try slot(ofKey: key) else { return [] }
     var entries: [LogEntry] = []
-    var candidate = slot.sequence
-    while candidate > 0, let entry = try linkedEntry(candidate) {
-      if candidate <= sequence { entries.append(entry) }
-      candidate = entry.head.previous
-    }
+    guard limit > 0 else { return entries }
+    var walk = try VersionWalk(self, ofKey: key, upTo: sequence)
+    while entries.count < limit, let entry = try walk.next() { entries.append(entry) }
     return entries
   }
 

@@ -58,7 +58,22 @@ package final class EngineScan {
     self.query = query
     self.view = view
     position = after
-    if case .key(let key) = after { resumption = .excluding(key) }
+    if case .key(let key) = after { resumption = Self.start(of: query, behind: key) }
+  }
+
+  /// Where a scan goes on behind a key: never before the query's own bound, wherever the key lies.
+  private static func start(of query: ScanQuery, behind key: [UInt8]) -> KeyBound {
+    let bound = query.descending ? query.upTo : query.from
+    let isOutside: Bool
+    switch bound {
+    case .start: isOutside = query.descending
+    case .end: isOutside = !query.descending
+    case .including(let edge), .excluding(let edge):
+      isOutside =
+        query.descending
+        ? edge.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(edge)
+    }
+    return isOutside ? bound : .excluding(key)
   }
 
   /// The next rows.

@@ -126,7 +126,9 @@ package struct OperationBatch: Sendable {
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1,
     attributes: EntryAttributes? = nil, condition: Int = -1, isForced: Bool = false
   ) throws(TidemarkError) {
+    // Everything is checked before anything is added: a change that is refused leaves no trace.
     try Self.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
+    try attributes?.check()
     guard arena.count + key.byteCount + (value?.byteCount ?? 0) <= Limits.batchBytes,
       operations.count < Limits.batchOperations
     else {
@@ -144,7 +146,6 @@ package struct OperationBatch: Sendable {
     operation.labelSet = labelSet
     operation.condition = condition
     if let attributes, !attributes.isEmpty {
-      try attributes.check()
       operation.ownTime = attributes.time
       scratch.bytes.removeAll(keepingCapacity: true)
       attributes.encode(into: &scratch)
@@ -171,6 +172,31 @@ package struct OperationBatch: Sendable {
         .invalidArgument,
         "the value has \(value) bytes; values have at most \(Limits.valueBytes) bytes")
     }
+  }
+
+  /// How much a batch holds, to come back to.
+  package struct Mark: Sendable, Hashable {
+    fileprivate var arena: Int
+    fileprivate var operations: Int
+    fileprivate var labelSets: Int
+    fileprivate var conditions: Int
+    fileprivate var asksForHashes: Bool
+  }
+
+  /// How much the batch holds now.
+  package var mark: Mark {
+    Mark(
+      arena: arena.count, operations: operations.count, labelSets: labelSets.count,
+      conditions: conditions.count, asksForHashes: asksForHashes)
+  }
+
+  /// Takes back what was added since the batch was at `mark`.
+  package mutating func rollBack(to mark: Mark) {
+    arena.removeLast(arena.count - mark.arena)
+    operations.removeLast(operations.count - mark.operations)
+    labelSets.removeLast(labelSets.count - mark.labelSets)
+    conditions.removeLast(conditions.count - mark.conditions)
+    asksForHashes = mark.asksForHashes
   }
 
   /// Empties the batch and keeps its memory.

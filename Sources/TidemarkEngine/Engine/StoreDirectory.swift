@@ -4,6 +4,9 @@ enum StoreDirectory {
   static func check(
     _ path: String, _ fileSystem: any FileSystem, creates: Bool
   ) throws(TidemarkError) {
+    guard !path.isEmpty else {
+      throw TidemarkError(.invalidArgument, "the store's path is empty; give a directory")
+    }
     let kind: FileKind?
     do { kind = try fileSystem.kind(path) } catch {
       throw TidemarkError(error, while: "looking for the store")
@@ -13,9 +16,7 @@ enum StoreDirectory {
       guard creates else {
         throw TidemarkError(.storeMissing, "there is no store at \(path); check the path")
       }
-      do { try fileSystem.createDirectory(path) } catch {
-        throw TidemarkError(error, while: "creating the store")
-      }
+      try create(path, fileSystem)
     case .directory:
       let names: [String]
       do { names = try fileSystem.list(path) } catch {
@@ -36,6 +37,31 @@ enum StoreDirectory {
         .notAStore, "\(path) is a directory and not a store; give another path")
     default:
       throw TidemarkError(.notAStore, "\(path) is not a directory, so no store; check the path")
+    }
+  }
+
+  /// Makes the directory of a new store, where nothing stands.
+  static func create(
+    _ path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) {
+    let parent = parent(of: path)
+    do {
+      try fileSystem.createDirectory(path)
+    } catch {
+      switch error.number {
+      case ErrorNumber.exists where (try? fileSystem.kind(path)) == .some(nil):
+        throw TidemarkError(
+          .notAStore,
+          "\(path) is a symbolic link that leads nowhere; remove it, or create the directory that "
+            + "it names",
+          cause: error)
+      case ErrorNumber.noEntry, ErrorNumber.notADirectory:
+        throw TidemarkError(
+          .storeMissing,
+          "there is no directory \(parent) to create the store in; create it, or check the path",
+          cause: error)
+      default: throw TidemarkError(error, while: "creating the store")
+      }
     }
   }
 

@@ -74,6 +74,28 @@ struct LineDecodingTests {
     #expect(try decode(line).labels == expected.map { utf8($0) })
   }
 
+  @Test("labels come as text, as base64 or as both, and merge to one set")
+  func labelsBase64() throws {
+    let union = [utf8("a"), utf8("b"), [0xff]]
+    var lines = DecodedLines()
+    for line in [
+      #"{"key":"k","value":"v","labels":["a"],"labels_base64":["/w==","Yg==","YQ=="]}"#,
+      // Here the set of each list is in the table already, or the first one is new.
+      #"{"key":"k","value":"v","labels":["a"]}"#,
+      #"{"labels":["a"],"labels_base64":["/w==","Yg=="],"key":"k","value":"v"}"#,
+      #"{"labels_base64":["Yg==","/w=="],"key":"k","value":"v","labels":["a","b"]}"#,
+      #"{"labels_base64":["Yg==","/w=="],"key":"k","value":"v","labels":["a"]}"#,
+      #"{"labels":["a"],"key":"k","labels_base64":[],"value":"v"}"#,
+      #"{"labels":[],"key":"k","labels_base64":["YQ=="],"value":"v"}"#,
+      #"{"key":"k","value":"v","labels_base64":[],"labels":[]}"#,
+    ] { try lines.append(line) }
+    #expect(
+      lines.entries.map(\.labels)
+        == [union, [utf8("a")], union, union, union, [utf8("a")], [utf8("a")], []])
+    #expect(lines.entries.allSatisfy { $0.key == utf8("k") && $0.value == utf8("v") })
+    #expect(lines.labelSets.count == 3)
+  }
+
   @Test("equal sets of labels share a number, also in another order")
   func labelSets() throws {
     var lines = DecodedLines()

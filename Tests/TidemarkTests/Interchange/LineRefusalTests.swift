@@ -26,6 +26,12 @@ struct LineRefusalTests {
       (#"{"value":"v"}"#, "no key"),
       (#"{"op":"delete","key":"k","value":"v"}"#, "only a put"),
       (#"{"op":"touch","key":"k","value_base64":""}"#, "only a put"),
+      (#"{"op":"delete","key":"k","labels":["a"]}"#, "only a put has labels"),
+      (#"{"labels":["a"],"op":"touch","key":"k"}"#, "only a put has labels"),
+      (#"{"op":"touch","key":"k","labels_base64":["YQ=="]}"#, "only a put has labels"),
+      (#"{"key":"k","value":"v","labels_base64":["a"]}"#, "a label of labels_base64 is not"),
+      (#"{"key":"k","value":"v","labels_base64":[1]}"#, "each label must be a string"),
+      (#"{"key":"k","value":"v","labels_base64":"a"}"#, "labels_base64 must be an array"),
       (#"{"key":"k","key":"k","value":"v"}"#, "key stands twice"),
       (#"{"key":"k","value":"v","labels":[],"labels":[]}"#, "labels stands twice"),
       (#"{"key":"k","value":"v","seq":1,"seq":1}"#, "seq stands twice"),
@@ -141,7 +147,7 @@ struct LineRefusalTests {
   private let rich = utf8(
     #"{"op":"put","key":"k\n\u00e9","value":"x\"\ud83d\ude00 é","hash":"abc","labels":["a","b"],"#
       + #""time":"2026-09-01T08:30:00.25+02:00","max_age":300,"class":"cache","seq":1,"#
-      + #""op_id":"a.1","other":[{"a":-1.5e3},true,null]}"#)
+      + #""op_id":"a.1","labels_base64":["/w==","YQ=="],"other":[{"a":-1.5e3},true,null]}"#)
 
   @Test("every truncation of a good line is refused and leaves nothing")
   func truncations() throws {

@@ -62,11 +62,19 @@ struct NDJSONWriterTests {
         == #"{"op":"put","key_base64":"/w==","value_base64":"wyg=","hash_base64":"7aCA"}"# + "\n")
   }
 
-  @Test("a label that is no text is written as text all the same")
-  func labels() {
+  @Test("labels that are no text are written as base64, in a list of their own")
+  func labels() throws {
+    let entries = [
+      PlainEntry(key: utf8("k"), labels: [[0x61, 0xff, 0x62]]),
+      PlainEntry(key: utf8("k"), labels: [utf8("a"), utf8("a\"b"), [0xff], [0xff, 0]]),
+    ]
     #expect(
-      line(PlainEntry(key: utf8("k"), labels: [[0x61, 0xff, 0x62]]))
-        == #"{"op":"put","key":"k","value":"","labels":["a"# + "\u{fffd}" + #"b"]}"# + "\n")
+      line(entries[0]) == #"{"op":"put","key":"k","value":"","labels_base64":["Yf9i"]}"# + "\n")
+    #expect(
+      line(entries[1])
+        == #"{"op":"put","key":"k","value":"","labels":["a","a\"b"],"labels_base64":["/w==","#
+        + #""/wA="]}"# + "\n")
+    for entry in entries { #expect(try decode(line(entry)) == entry) }
   }
 
   @Test("a large value full of control characters still gives a line that an import takes")

@@ -30,8 +30,9 @@ struct RoundTripTests {
     if entry.operation == .put { entry.value = bytes(&chance, atMost: 60) }
     if chance.chance(0.5) { entry.hash = Array(bytes(&chance, atMost: 20).prefix(64)) }
     var labels: Set<[UInt8]> = []
-    for _ in 0..<chance.int(below: 6) {
-      let label = Array(text(&chance, atMost: 4).utf8)
+    let labelCount = entry.operation == .put ? chance.int(below: 6) : 0
+    for _ in 0..<labelCount {
+      let label = bytes(&chance, atMost: 4)
       if !label.isEmpty { labels.insert(label) }
     }
     entry.labels = labels.sorted { $0.lexicographicallyPrecedes($1) }
@@ -75,8 +76,12 @@ struct RoundTripTests {
       let key = (object["key"] as? String).map { Array($0.utf8) }
       let coded = (object["key_base64"] as? String).flatMap { Data(base64Encoded: $0) }
       #expect(key ?? coded.map { Array($0) } == entry.key, "seed \(seed), entry \(index)")
+      let texts = (object["labels"] as? [String] ?? []).map { Array($0.utf8) }
+      let others = (object["labels_base64"] as? [String] ?? []).map {
+        Data(base64Encoded: $0).map { Array($0) } ?? []
+      }
       #expect(
-        (object["labels"] as? [String] ?? []).map { Array($0.utf8) } == entry.labels,
+        (texts + others).sorted { $0.lexicographicallyPrecedes($1) } == entry.labels,
         "seed \(seed), entry \(index)")
       #expect(object["max_age"] as? UInt32 == entry.maxAge, "seed \(seed), entry \(index)")
     }

@@ -1,5 +1,6 @@
 import Testing
 import Tidemark
+import TidemarkEngine
 
 @Suite("Batches")
 struct BatchTests {
@@ -53,6 +54,41 @@ struct BatchTests {
       try batch.put("a", "2", if: .absent)
     }
     #expect(try store.text(forKey: "a") == "2")
+  }
+
+  @Test("a change that is refused leaves nothing in the batch")
+  func refused() async throws {
+    var batch = WriteBatch()
+    try batch.put("a", "1", labels: ["x"], if: .absent)
+    let before = batch.operations.mark
+    let hash = [UInt8](repeating: 1, count: 65)
+    let label = Label(String(repeating: "l", count: 256))
+    let refusals: [(inout WriteBatch) throws -> Void] = [
+      { try $0.put("b", "2", labels: ["y"], options: PutOptions(hash: hash), if: .hash([1])) },
+      { try $0.put("", "2", labels: ["y"], if: .present) },
+      { try $0.put("b", "2", labels: [label]) },
+      { try $0.touch("b", hash: hash, if: .sequence(1)) },
+      { try $0.delete(String(repeating: "k", count: 65_536), if: .present) },
+    ]
+    for refusal in refusals {
+      #expect(code { try refusal(&batch) } == .invalidArgument)
+      #expect(batch.operations.mark == before)
+    }
+    try await store.write(batch)
+    #expect(try store.state() == ["a": "1"])
+  }
+
+  @Test("an engine's batch looks at everything before it takes anything")
+  func refusedByEngine() throws {
+    var batch = OperationBatch()
+    var attributes = EntryAttributes()
+    attributes.hash = [UInt8](repeating: 1, count: 65)
+    let before = batch.mark
+    #expect(throws: TidemarkError.self) {
+      try batch.add(
+        .put, key: [1].rawSpan, value: [2].rawSpan, attributes: attributes)
+    }
+    #expect(batch.mark == before)
   }
 
   @Test("an empty batch takes no sequence")

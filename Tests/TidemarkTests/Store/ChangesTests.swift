@@ -39,6 +39,16 @@ struct ChangesTests {
     #expect(try await take(1, changes) == ["2 put b"])
   }
 
+  @Test("without a cursor, what was committed before is not told, also if it is not durable yet")
+  func fromNowUndurable() async throws {
+    try await store.put("a", "1", durability: .buffered)
+    #expect(store.durableSequence == 0)
+    let changes = store.changes()
+    try await store.put("b", "1", durability: .buffered)
+    try await store.flush()
+    #expect(try await take(1, changes) == ["2 put b"])
+  }
+
   @Test("a follower is woken by what is committed while it waits")
   func woken() async throws {
     let changes = store.changes()

@@ -31,6 +31,33 @@ struct LogTests {
     #expect(try log(store, since: 99) == [])
   }
 
+  @Test("the largest number there is asks for nothing, or is refused, and never traps")
+  func largest() async throws {
+    try await store.put("a", "1")
+    #expect(try log(store, since: .max) == [])
+    #expect(try log(store.view(at: 0), since: .max) == [])
+    #expect(code { _ = try store.view(at: .max) } == .invalidArgument)
+    #expect(code { _ = try store.diff(from: 0, to: .max) } == .invalidArgument)
+    #expect(code { _ = try store.diff(from: .max, to: .max) } == .invalidArgument)
+    #expect(code { try store.blocking.undo(since: .max) } == .invalidArgument)
+    #expect(try store.history(ofKey: "a", limit: .max).count == 1)
+    #expect(try store.history(ofKey: "a", limit: .min).isEmpty)
+    let last = Cursor(epoch: .max, sequence: .max)
+    #expect(
+      await code { for try await _ in store.changes(since: last) { break } } == .historyDiverged)
+    for text in ["s18446744073709551615", "t9223372036854775807.0.18446744073709551615"] {
+      let order = text.hasPrefix("s") ? Query.Order.sequence : .time
+      for descending in [false, true] {
+        let query = Query(order: order, descending: descending)
+        let page = try store.page(query, limit: .max, after: PageCursor(text))
+        #expect(page.entries.count == (descending ? 1 : 0))
+      }
+    }
+    for seconds in [Int64.min, .max] {
+      #expect(try store.view(at: Timestamp(seconds: seconds)).sequence == (seconds > 0 ? 1 : 0))
+    }
+  }
+
   @Test("entries that come later are not among them, nor those behind a view")
   func bounded() async throws {
     try await store.put("a", "1")
@@ -92,5 +119,19 @@ struct LogTests {
     #expect(try store.explain("a")?.versions.allSatisfy(\.isDurable) == true)
     #expect(try store.explain("b") == nil)
     #expect(try view.explain("a")?.isPresent == true)
+  }
+
+  @Test("an explanation tells of the newest versions only, and says that there are more")
+  func boundedExplanation() async throws {
+    for i in 0..<5 { try await store.put("a", "\(i)") }
+    let two = try #require(try store.explain("a", limit: 2))
+    #expect(two.versions.map(\.sequence) == [5, 4])
+    #expect(two.versions.map(\.reason) == [.newest, .retention])
+    #expect(two.hasMore)
+    #expect(try store.explain("a", limit: 4)?.hasMore == true)
+    #expect(try store.explain("a", limit: 5)?.hasMore == false)
+    #expect(try store.explain("a", limit: 0)?.versions.count == 1)
+    #expect(try store.explain("a")?.versions.count == 5)
+    #expect(try store.view(at: 3).explain("a", limit: 2)?.versions.map(\.sequence) == [3, 2])
   }
 }

@@ -48,6 +48,29 @@ struct PageTests {
     #expect(next.entries.map(\.key.text) == ["key/13", "key/14", "key/15"])
   }
 
+  @Test(
+    "a cursor from outside a query's range leads to no key outside it", arguments: [false, true])
+  func outside(_ descending: Bool) throws {
+    try store.blocking.put("a", "before")
+    try store.blocking.put("z", "behind")
+    let queries = [
+      Query(prefix: "key/1", descending: descending),
+      Query(from: "key/15", upTo: "key/18", descending: descending),
+      Query(prefix: "key/", labels: .all("even"), descending: descending),
+    ]
+    for query in queries {
+      let inside = try store.found(query)
+      for (key, isBelow) in [("0", true), ("a", true), ("key/99", false), ("zz", false)] {
+        // Of this key only its place matters.
+        let cursor = try #require(PageCursor("k" + key.utf8.map { String($0, radix: 16) }.joined()))
+        let page = try store.page(query, limit: 100, after: cursor)
+        #expect(
+          page.entries.map(\.key.text) == (isBelow != descending ? inside : []), "\(query) \(key)")
+      }
+    }
+    #expect(!(try store.found(queries[0]).isEmpty))
+  }
+
   @Test("a cursor of another order and a page of nothing are refused")
   func wrong() throws {
     let page = try store.page(Query(order: .time), limit: 3)

@@ -115,7 +115,7 @@ struct SegmentVerifier {
       } catch {
         if error.isNewer {
           throw TidemarkError(
-            .formatTooNew, "the log was written by a later version: \(error.reason)",
+            .formatTooNew, "the log was written by a later version; use that or a newer one",
             file: fileName, offset: copy * size, cause: error)
         }
         report(copy * size, "\(error.reason), copy \(copy + 1) of 2", length: size)

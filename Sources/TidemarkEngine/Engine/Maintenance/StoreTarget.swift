@@ -13,10 +13,13 @@ struct StoreTarget {
     self.path = path
     self.environment = environment
     let fileSystem = environment.fileSystem
+    guard !path.isEmpty else {
+      throw TidemarkError(.invalidArgument, "the new store's path is empty; give a directory")
+    }
     do {
       switch try fileSystem.kind(path) {
       case nil:
-        try fileSystem.createDirectory(path)
+        try StoreDirectory.create(path, fileSystem)
         isNew = true
       case .directory where try fileSystem.list(path).isEmpty: isNew = false
       default:

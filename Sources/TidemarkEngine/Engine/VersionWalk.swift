@@ -1,0 +1,32 @@
+/// Walks the versions of a key that are kept, newest first, deletes among them. Nothing is gathered
+/// on the way: a key may have millions.
+package struct VersionWalk {
+  private let engine: Engine
+  private let last: UInt64
+  private var upcoming: UInt64
+
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - sequence: newer versions are passed over.
+  package init(
+    _ engine: Engine, ofKey key: RawSpan, upTo sequence: UInt64 = .max
+  ) throws(TidemarkError) {
+    self.engine = engine
+    last = sequence
+    upcoming = try engine.slot(ofKey: key)?.sequence ?? 0
+  }
+
+  /// The next older version; nil at the end.
+  package mutating func next() throws(TidemarkError) -> LogEntry? {
+    // Links lead strictly downward, so this ends.
+    while upcoming > 0 {
+      guard let entry = try engine.linkedEntry(upcoming) else {
+        upcoming = 0
+        return nil
+      }
+      upcoming = entry.head.previous
+      if entry.sequence <= last { return entry }
+    }
+    return nil
+  }
+}
