@@ -22,9 +22,7 @@ extension Engine {
       }
       try writeStaged(&state, mayCompress: true)
       try keys.adopt(encryption)
-      var manifest = state.manifest
-      manifest.keyID = try keys.current()
-      try updateManifest(manifest, &state)
+      try updateManifest(state.manifest, &state)
       try retireEmptySegment(&state)
     }
     // What is there was encrypted with the old key or not at all.

@@ -112,6 +112,8 @@ extension Engine {
     _ manifest: Manifest, _ state: inout WriterState
   ) throws(TidemarkError) {
     var manifest = manifest
+    // A store may have been opened with another key for new files than it had before.
+    manifest.keyID = try keys.current()
     do {
       try manifests.advance(&manifest)
     } catch {

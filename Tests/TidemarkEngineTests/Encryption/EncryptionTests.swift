@@ -21,12 +21,12 @@
         #expect(counts.count == 7)
         try engine.close()
       }
+      #expect(try store.verify(TestKeys.encryption(1)).isHealthy)
       // Without images everything comes from the log.
       for file in store.disk.files() where file.hasSuffix(".idx") { try store.disk.remove(file) }
       let engine = try store.open()
       #expect(engine.liveKeys == 12_001)
       try engine.close()
-      #expect(try store.verify(TestKeys.encryption(1)).isHealthy)
     }
 
     @Test("a wrong key, and no key, are refused in so many words and nothing is touched")
