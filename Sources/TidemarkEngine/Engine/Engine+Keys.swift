@@ -21,8 +21,11 @@ extension Engine {
         throw TidemarkError(.limitExceeded, "an index image is being written; try again")
       }
       try writeStaged(&state, mayCompress: true)
-      try keys.adopt(encryption)
-      try updateManifest(state.manifest, &state)
+      let former = try keys.adopt(encryption)
+      do throws(TidemarkError) { try updateManifest(state.manifest, &state) } catch {
+        if state.poison == nil { keys.abandon(for: former) }
+        throw error
+      }
       try retireEmptySegment(&state)
     }
     // What is there was encrypted with the old key or not at all.

@@ -56,12 +56,23 @@ package final class KeyRing: Sendable {
   }
 
   /// Takes up keys that from now on count before those known so far.
-  package func adopt(_ encryption: Encryption) throws(TidemarkError) {
+  /// - Returns: the key for new files until then, for `abandon`.
+  package func adopt(_ encryption: Encryption) throws(TidemarkError) -> Encryption.KeyID? {
+    let former = try current()
     let (id, key) = try Self.currentKey(of: encryption)
     state.withLock { state in
       state.sources.insert(encryption, at: 0)
       state.keys[id] = key
       state.current = id
+    }
+    return former
+  }
+
+  /// Gives up the keys that were adopted last.
+  package func abandon(for former: Encryption.KeyID?) {
+    state.withLock { state in
+      state.sources.removeFirst()
+      state.current = former
     }
   }
 
