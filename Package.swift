@@ -31,8 +31,14 @@ let package = Package(
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
     .executable(name: "logtool", targets: ["logtool"]),
   ],
+  traits: [
+    .trait(
+      name: "Encryption",
+      description: "Encryption at rest, by swift-crypto; without it no key can be given.")
+  ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ],
   targets: [
     .systemLibrary(
@@ -41,7 +47,13 @@ let package = Package(
       providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .target(name: "CTidemark"),
     .target(
-      name: "TidemarkEngine", dependencies: ["CZstd", "CTidemark"], swiftSettings: strict),
+      name: "TidemarkEngine",
+      dependencies: [
+        "CZstd", "CTidemark",
+        .product(
+          name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
+      ],
+      swiftSettings: strict),
     .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
     .target(
       name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine"],

@@ -24,12 +24,14 @@ package enum ExitStatus: Int32, Sendable {
     self =
       switch error.code {
       case .storeMissing, .notAStore: .noStore
-      case .formatTooNew: .formatTooNew
+      // A build without encryption stands before an encrypted store as before a newer format.
+      case .formatTooNew, .encryptionUnavailable: .formatTooNew
       case .locked: .locked
       case .damaged, .possiblyStale: .damaged
       case .noSpace, .unknownOutcome, .poisoned, .inputOutput: .inputOutput
-      case .invalidArgument: .usage
-      case .permissionDenied: .noPermission
+      case .invalidArgument, .notEncrypted: .usage
+      // Nothing is wrong with the data: whoever asks is not the one who may read it.
+      case .permissionDenied, .keyMissing, .wrongKey: .noPermission
       default: .failed
       }
   }

@@ -17,16 +17,26 @@ extension ToolCommand {
 struct StoreAccess {
   let path: String
   let console: Console
+  /// Files with the store's keys, if they are others than those for the whole command.
+  private let keyFiles: [String]?
 
-  init(_ path: String, _ console: Console) {
+  init(_ path: String, _ console: Console, keyFiles: [String]? = nil) {
     self.path = path
     self.console = console
+    self.keyFiles = keyFiles
   }
 
-  private func open(_ access: Store.Access) throws(TidemarkError) -> Store {
+  private func encryption() throws(ToolError) -> Encryption? {
+    if let keyFiles { return try KeyFile.encryption(keyFiles) }
+    return try KeyFile.encryption(console)
+  }
+
+  private func open(_ access: Store.Access, newKey: Encryption? = nil) throws -> Store {
     // A command reads most things once, so the cache is small.
-    let configuration = Store.Configuration(
-      access: access, cacheBytes: 1 << 20, environment: console.storeEnvironment)
+    var configuration = Store.Configuration(
+      access: access, cacheBytes: 1 << 20, encryption: try encryption(),
+      environment: console.storeEnvironment)
+    configuration.engine.newKey = newKey
     return try Store.openBlocking(at: path, configuration: configuration)
   }
 
@@ -38,9 +48,13 @@ struct StoreAccess {
   }
 
   /// Calls `body` with the store, open for writing, and closes it cleanly whatever happens.
-  /// - Parameter creates: whether a store is created when there is none.
-  func write<R>(creates: Bool = false, _ body: (Engine) throws -> R) throws -> R {
-    let store = try open(creates ? .create : .write)
+  /// - Parameters:
+  ///   - creates: whether a store is created when there is none.
+  ///   - newKey: the key that the store is about to get.
+  func write<R>(
+    creates: Bool = false, newKey: Encryption? = nil, _ body: (Engine) throws -> R
+  ) throws -> R {
+    let store = try open(creates ? .create : .write, newKey: newKey)
     let result: R
     do { result = try body(store.engine) } catch {
       // The first error is the one that matters.
@@ -53,13 +67,15 @@ struct StoreAccess {
 
   /// Checks everything in the store.
   /// - Parameter records: whether damage is put on record in the store.
-  func verify(records: Bool) throws(TidemarkError) -> VerifyReport {
-    try StoreVerifier.verify(path, environment: engineEnvironment, records: records)
+  func verify(records: Bool) throws -> VerifyReport {
+    try StoreVerifier.verify(
+      path, environment: engineEnvironment, records: records, encryption: try encryption())
   }
 
   /// Brings what can be read into a new store.
-  func repair(into target: String) throws(TidemarkError) -> RepairReport {
-    try StoreRepair.repair(from: path, into: target, environment: engineEnvironment)
+  func repair(into target: String) throws -> RepairReport {
+    try StoreRepair.repair(
+      from: path, into: target, environment: engineEnvironment, encryption: try encryption())
   }
 
   private var engineEnvironment: EngineEnvironment {

@@ -115,7 +115,8 @@ struct WritingTests {
       #expect(run.status == 0)
       #expect(
         try run.names() == [
-          "bytes", "entries", "findings", "healthy", "holes", "images", "last_sequence",
+          "bytes", "checksums_only", "entries", "findings", "healthy", "holes", "images",
+          "last_sequence",
           "leftovers", "recorded", "segments",
         ])
       #expect(try run.object()["entries"] as? Int == 6)

@@ -37,6 +37,9 @@ struct RuleTests {
     }
     #expect(LayerRules.imports([engine("Platform/A.swift", "internal import Glibc")]) == [])
     #expect(LayerRules.imports([engine("Format/A.swift", "// import Foundation")]) == [])
+    #expect(LayerRules.imports([engine("Platform/A.swift", "internal import Crypto")]).count == 1)
+    #expect(
+      LayerRules.imports([engine("Platform/BlockSealer.swift", "internal import Crypto")]) == [])
     #expect(
       LayerRules.imports([SourceFile("Sources/Tidemark/A.swift", "import Foundation")]).count == 1)
     #expect(

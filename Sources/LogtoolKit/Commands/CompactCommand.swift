@@ -11,8 +11,11 @@ struct CompactCommand: ToolCommand {
         logtool compact S                     # keeps what the store's retention keeps
         logtool compact S --drop-history --dry-run
         logtool compact S --drop-history --dense
+        logtool compact S --key-file OLD --rekey NEW
 
       With the default retention nothing is dropped; segments are merged and compressed better.
+      --rekey encrypts the whole store with another key, also one that was not encrypted. If it is
+      interrupted, call it again with the same keys; until then the store needs both.
       --drop-history drops all superseded versions for this once: moments of the past can then no
       longer be looked at.
       """)
@@ -28,18 +31,24 @@ struct CompactCommand: ToolCommand {
   @Flag(help: "Pack everything densely: least space, slower single reads.")
   var dense = false
 
+  @Option(
+    name: .customLong("rekey"),
+    help: ArgumentHelp("Encrypt everything with the key in this file.", valueName: "file"))
+  var newKeyFile: String?
+
   @Flag(name: .customLong("dry-run"), help: "Only say what would be dropped.")
   var isDryRun = false
 
   func run(_ console: Console) throws {
+    let newKey = try newKeyFile.flatMap { try KeyFile.encryption([$0]) }
     let options = CompactionOptions(
-      dropHistory: dropsHistory, dense: dense, dryRun: isDryRun)
+      dropHistory: dropsHistory, dense: dense, dryRun: isDryRun, newKey: newKey)
     let access = StoreAccess(store, console)
     // A plan takes no lock and writes nothing: it can be made while a program is running.
     let report =
       isDryRun
       ? try access.read { engine in try engine.compact(options) }
-      : try access.write { engine in try engine.compact(options) }
+      : try access.write(newKey: newKey) { engine in try engine.compact(options) }
     guard console.settings.format == .text else {
       return try console.output.line(json(report))
     }

@@ -25,6 +25,13 @@ struct ReplayCommand: ToolCommand {
   @Option(name: .customLong("to"), help: "The store to append to.")
   var target: String
 
+  @Option(
+    name: .customLong("to-key-file"),
+    help: ArgumentHelp(
+      "The key of the target, or the word none; else it has that of the source.",
+      valueName: "file"))
+  var targetKeyFile: String?
+
   @Option(help: "Nothing before this sequence of the source.")
   var from: UInt64?
 
@@ -38,18 +45,22 @@ struct ReplayCommand: ToolCommand {
     console.stopGracefully()
     let outcome = try withSource(console) { source in
       guard isDryRun else {
-        return try StoreAccess(target, console).write(creates: true) { target in
+        return try targetAccess(console).write(creates: true) { target in
           try replay(source, to: target, console)
         }
       }
       do {
-        return try StoreAccess(target, console).read { try replay(source, to: $0, console) }
+        return try targetAccess(console).read { try replay(source, to: $0, console) }
       } catch let error as TidemarkError where error.code == .storeMissing {
         return try replay(source, to: nil, console)
       }
     }
     try tell(outcome, console)
     if outcome.isInterrupted { throw ToolError.silent(.interrupted) }
+  }
+
+  private func targetAccess(_ console: Console) -> StoreAccess {
+    StoreAccess(target, console, keyFiles: targetKeyFile.map { $0 == "none" ? [] : [$0] })
   }
 
   /// Opens the source for writing, so that it keeps a copy of the mark; if that cannot be, because

@@ -117,4 +117,6 @@ struct ConsoleSettings {
   var colour = ColourChoice.auto
   var isQuiet = false
   var wantsProgress = true
+  /// Where the keys of an encrypted store are.
+  var keyFiles: [String] = []
 }

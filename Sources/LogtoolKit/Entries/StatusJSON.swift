@@ -24,6 +24,7 @@ enum StatusJSON {
       .init("retention", retention(status.retention)),
       .init("closed_cleanly", .bool(status.isClosedCleanly)),
       .init("damage", .array(status.damage.map { damage($0, status) })),
+      .init("encryption", encryption(status)),
       .init("format", .string("\(FormatConstants.major).\(FormatConstants.minor)")),
     ])
   }
@@ -33,6 +34,14 @@ enum StatusJSON {
       .init("log", .integer(bytes.log)), .init("live", .integer(bytes.live)),
       .init("history", .integer(bytes.history)), .init("dead", .integer(bytes.dead)),
       .init("pinned", .integer(bytes.pinned)), .init("index", .integer(bytes.index)),
+    ])
+  }
+
+  private static func encryption(_ status: EngineStatus) -> JSONValue {
+    guard !status.keyIDs.isEmpty else { return .null }
+    return .object([
+      .init("keys", .array(status.keyIDs.map { .string($0.description) })),
+      .init("files_to_rewrite", .integer(status.filesToRewrite)),
     ])
   }
 

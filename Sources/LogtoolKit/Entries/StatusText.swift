@@ -34,6 +34,15 @@ struct StatusText {
       row("store", status.storeID.hexadecimal),
       row("replica", status.replicaID.hexadecimal),
     ]
+    if let key = status.keyIDs.first {
+      var text = "with key \(key)"
+      if status.filesToRewrite > 0 {
+        text +=
+          "; \(HumanText.count(status.filesToRewrite, "file", "files")) not yet: compact "
+          + "with --rekey again"
+      }
+      lines.append(row("encrypted", text))
+    }
     for damage in status.damage {
       let text =
         "sequences \(damage.firstSequence) to \(damage.lastSequence): "

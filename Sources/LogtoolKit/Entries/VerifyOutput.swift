@@ -70,6 +70,7 @@ struct VerifyOutput {
           report.holes.map { .array([.unsigned($0.lowerBound), .unsigned($0.upperBound)]) })),
       .init("leftovers", .array(report.leftovers.map { .string($0) })),
       .init("recorded", .bool(report.isRecorded)),
+      .init("checksums_only", .bool(report.isOpaque)),
     ]
   }
 
@@ -81,6 +82,7 @@ struct VerifyOutput {
     text += HumanText.count(report.entries, "intact entry", "intact entries")
     text += " and \(HumanText.count(report.images, "index image", "index images"))"
     text += ", \(HumanText.size(report.bytes))"
+    if report.isOpaque { text += "; encrypted, and without the key only checksums were checked" }
     if report.isRecorded {
       text += "; the damage is on record, and the store opens for reading only"
     }

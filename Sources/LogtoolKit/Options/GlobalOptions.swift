@@ -27,8 +27,17 @@ struct GlobalOptions: ParsableArguments {
   @Flag(name: .customLong("no-progress"), help: "Show no progress.")
   var hidesProgress = false
 
+  @Option(
+    name: .customLong("key-file"),
+    help: ArgumentHelp(
+      "The key of an encrypted store: a file with 32 bytes or 64 hexadecimal digits. May be given "
+        + "more than once: the first key is for writing. Without it TIDEMARK_KEY_FILE counts.",
+      valueName: "file"))
+  var keyFiles: [String] = []
+
   var settings: ConsoleSettings {
     ConsoleSettings(
-      format: output, colour: colour, isQuiet: quiet, wantsProgress: !hidesProgress)
+      format: output, colour: colour, isQuiet: quiet, wantsProgress: !hidesProgress,
+      keyFiles: keyFiles)
   }
 }

@@ -16,7 +16,10 @@ extension Store.Status {
       historyFrom: status.historyFrom, retention: status.retention, pins: status.pins,
       damage: status.damage.map { Damage($0, file: files[$0.segmentID]) },
       memoryBytes: status.memoryBytes, cacheBytes: status.cacheBytes, cacheHits: status.cacheHits,
-      cacheMisses: status.cacheMisses, isPoisoned: status.isPoisoned,
+      cacheMisses: status.cacheMisses,
+      encryption: status.keyIDs.isEmpty
+        ? nil : Encrypted(keys: status.keyIDs, filesToRewrite: status.filesToRewrite),
+      isPoisoned: status.isPoisoned,
       backgroundError: backgroundError)
   }
 }

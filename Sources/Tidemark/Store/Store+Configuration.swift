@@ -33,7 +33,7 @@ extension Store {
     public var fileSystem: any FileSystem
     /// Where the time comes from.
     public var clock: any WallClock
-    /// Where ids, salts and seeds come from.
+    /// Where ids, salts and seeds come from, and the keys of an encrypted store's files.
     public var random: any RandomSource
 
     /// The machine's own, or what is given.
@@ -60,6 +60,9 @@ extension Store {
     public var retention: Retention?
     /// Bytes of memory for values that were read lately.
     public var cacheBytes: Int
+    /// The keys that the store is encrypted with; nil for a store that is not. A new store is
+    /// encrypted when keys are given.
+    public var encryption: Encryption?
     /// What the store runs on.
     public var environment: Environment
     /// Whether threads of the store's own sync and write index images. Without them every write
@@ -75,11 +78,13 @@ extension Store {
     ///   - durability: when a write is answered that does not say otherwise.
     ///   - retention: how much superseded history is kept; nil leaves that as it is.
     ///   - cacheBytes: memory for values that were read lately.
+    ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
     ///   - environment: what the store runs on.
     ///   - usesThreads: whether the store has threads of its own.
     public init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
+      encryption: Encryption? = nil,
       environment: Environment = Environment(), usesThreads: Bool = true
     ) {
       self.access = access
@@ -87,6 +92,7 @@ extension Store {
       self.durability = durability
       self.retention = retention
       self.cacheBytes = cacheBytes
+      self.encryption = encryption
       self.environment = environment
       self.usesThreads = usesThreads
     }
@@ -106,6 +112,7 @@ extension Store.Configuration {
     configuration.durability = durability
     configuration.retention = retention
     configuration.cacheBytes = cacheBytes
+    configuration.encryption = encryption
     configuration.doesBackgroundWorkInline = !usesThreads
     return configuration
   }

@@ -6,7 +6,8 @@ extension Store {
   ///   - path: the directory, by convention `NAME.tidemark`.
   ///   - configuration: how.
   /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`, `locked` (by whom), `damaged`
-  ///   (where), `permissionDenied` and the like.
+  ///   (where), `permissionDenied` and the like; `keyMissing`, `wrongKey` and `notEncrypted`
+  ///   when keys and store do not go together.
   public static func open(
     at path: String, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> Store {

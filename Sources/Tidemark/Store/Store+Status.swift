@@ -59,6 +59,15 @@ extension Store {
       public var isAccepted: Bool
     }
 
+    /// How an encrypted store is encrypted.
+    public struct Encrypted: Sendable, Hashable {
+      /// The keys in use, that for new files first.
+      public var keys: [Encryption.KeyID]
+      /// Files of the log and the index that are not encrypted with the first of these: a change
+      /// of keys was interrupted. A compaction rewrites them.
+      public var filesToRewrite: Int
+    }
+
     /// The store's id, 16 bytes; copies share it.
     public var storeID: [UInt8]
     /// The replica's id, 16 bytes: the ``Origin/replica`` of what is written here.
@@ -91,6 +100,8 @@ extension Store {
     public var cacheHits: UInt64
     /// How many were not.
     public var cacheMisses: UInt64
+    /// The keys in use; nil when the store is not encrypted.
+    public var encryption: Encrypted?
     /// Whether writing is refused until the store is reopened, since an outcome is unknown.
     public var isPoisoned: Bool
     /// The error with which work in the background ended last; nil when all is well.

@@ -31,14 +31,16 @@ extension Store.Blocking {
   /// read the log.
   public func snapshot() throws(TidemarkError) { try store.engine.writeImage() }
 
-  /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:)``.
+  /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:)``.
   @discardableResult
   public func compact(
-    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false
+    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
+    newKey: Encryption? = nil
   ) throws(TidemarkError) -> CompactionSummary {
     CompactionSummary(
       try store.engine.compact(
-        CompactionOptions(dropHistory: dropHistory, dense: dense, dryRun: dryRun)))
+        CompactionOptions(
+          dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey)))
   }
 
   /// Copies the store to another directory while it is being written; see
@@ -70,12 +72,18 @@ extension Store {
   ///   - dropHistory: drops all superseded history, whatever the retention; for this run.
   ///   - dense: packs for least space; single reads get slower.
   ///   - dryRun: changes nothing and says what would go.
+  ///   - newKey: gives, when asked with nil, the key that the store is encrypted with from now
+  ///     on, whether or not it was encrypted before: everything is rewritten with it. The keys
+  ///     that the store was opened with must be at hand as long as that takes, and after an
+  ///     interruption until it was done again.
   @discardableResult
   public func compact(
-    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false
+    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
+    newKey: Encryption? = nil
   ) async throws(TidemarkError) -> CompactionSummary {
     try await offPool("tidemark-pack") { (store) throws(TidemarkError) in
-      try store.compact(dropHistory: dropHistory, dense: dense, dryRun: dryRun)
+      try store.compact(
+        dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey)
     }
   }
 

@@ -6,11 +6,17 @@ package struct CompactionOptions: Sendable {
   package var dense = false
   /// Only says what would be dropped.
   package var dryRun = false
+  /// Encrypts everything with the key that this gives when asked with nil; nil keeps the key.
+  package var newKey: Encryption?
 
-  package init(dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false) {
+  package init(
+    dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
+    newKey: Encryption? = nil
+  ) {
     self.dropHistory = dropHistory
     self.dense = dense
     self.dryRun = dryRun
+    self.newKey = newKey
   }
 }
 

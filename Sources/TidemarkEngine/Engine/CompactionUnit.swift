@@ -43,10 +43,12 @@ struct CompactionUnit {
         swap.rows.append(row)
         swap.superseded.append(kept.superseded)
       }
-      // One compacted segment that loses nothing has nothing to gain either.
+      // One compacted segment that loses nothing has nothing to gain either, but for a new key.
+      let key = try engine.keys.current()
       let isSettled =
         group.segments.count == 1 && group.segments[0].kind == .compacted
         && outcome.droppedEntries + outcome.droppedTombstones == 0 && !options.dense
+        && group.segments[0].keyID == key
       if isSettled || options.dryRun {
         for path in written { try? engine.environment.fileSystem.remove(path) }
         return outcome
@@ -236,12 +238,13 @@ struct CompactionUnit {
       return order != 0 ? order < 0 : a.head.sequence < b.head.sequence
     }
     let row = try newRow(range)
+    let fileKey = try engine.newFileKey(row.keyID)
     written.append(engine.path + "/" + StoreLayout.logDirectory + "/" + row.fileName)
     do throws(LogReadError) {
       var writer = try CompactedSegmentWriter(
         creating: row, storeID: engine.storeID, storePath: engine.path,
         fileSystem: engine.environment.fileSystem, contexts: engine.contexts,
-        layout: layout(kept))
+        layout: layout(kept), fileKey: fileKey)
       for item in items {
         let head = item.head
         var entry = FrameBuilder.Entry(
@@ -270,9 +273,11 @@ struct CompactionUnit {
       defer { state.manifest.nextSegmentID += 1 }
       return state.manifest.nextSegmentID
     }
-    return Manifest.Segment(
+    var row = Manifest.Segment(
       id: id, state: .active, kind: .compacted, salt: UInt32(truncatingIfNeeded: random.next()),
       firstSequence: range.lowerBound)
+    row.keyID = try engine.keys.current()
+    return row
   }
 
   /// The default keeps a cold get cheap: small blocks with a dictionary. Dense is for space.

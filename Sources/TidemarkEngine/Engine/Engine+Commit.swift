@@ -196,9 +196,11 @@ extension Engine {
     }
   }
 
-  func describe(_ error: LogReadError) -> TidemarkError {
+  func describe(
+    _ error: LogReadError, while action: String = "writing to the log"
+  ) -> TidemarkError {
     switch error {
-    case .system(let error): TidemarkError(error, while: "writing to the log")
+    case .system(let error): TidemarkError(error, while: action)
     case .format(let error): TidemarkError(.limitExceeded, error.reason, cause: error)
     }
   }

@@ -16,6 +16,7 @@ extension Engine {
     defer { writer.withLock { $0.isCompacting = false } }
     if !options.dryRun {
       try markUnclean()
+      if let newKey = options.newKey { try adopt(newKey) }
       try sealSegments()
       try flush()
     }
@@ -37,6 +38,7 @@ extension Engine {
       report.droppedTombstones += outcome.droppedTombstones
       if let swap = outcome.swap, !options.dryRun { try replace(swap) }
     }
+    if !options.dryRun { try finishChangeOfKeys() }
     try measureLog { (segments, bytes) in
       report.segmentsAfter = segments
       report.bytesAfter = bytes
@@ -206,7 +208,7 @@ extension Engine {
       let outputs = swap.rows.map { row in
         Segment(
           row, storeID: manifest.storeID, storePath: path,
-          fileSystem: environment.fileSystem, contexts: contexts)
+          fileSystem: environment.fileSystem, contexts: contexts, keys: keys)
       }
       reading.withLock { read in
         let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0

@@ -30,6 +30,8 @@ extension Engine {
       try checkWritable(state)
       guard !state.isWritingImage, state.sequence > 0 else { return nil }
       try writeStaged(&state, mayCompress: true)
+      let keyID = try keys.current()
+      let fileKey = try newFileKey(keyID)
       let id = state.manifest.nextImageID
       let sequence = state.sequence
       let manifest = state.manifest
@@ -46,7 +48,9 @@ extension Engine {
         info.keepFormerMembers = manifest.historyFrom < info.sequence
         if read.frozen == nil { read.index.freeze() }
         read.frozen = info
-        let row = Manifest.Image(id: id, sequence: info.sequence, length: 0)
+        info.fileKey = fileKey
+        var row = Manifest.Image(id: id, sequence: info.sequence, length: 0)
+        row.keyID = keyID
         return ImageJob(
           info: info, input: read.index.mergeInput(),
           path: path + "/" + StoreLayout.indexDirectory + "/" + row.fileName, row: row,
@@ -75,7 +79,7 @@ extension Engine {
       try environment.fileSystem.syncDirectory(directory)
       let opened = try environment.fileSystem.open(job.path, .read)
       do throws(IndexError) {
-        return (try Image(file: opened), length)
+        return (try keys.image(opened), length)
       } catch { throw describe(error) }
     } catch let error as TidemarkError {
       throw error

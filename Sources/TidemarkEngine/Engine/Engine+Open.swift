@@ -39,6 +39,7 @@ struct StoreOpener {
   let configuration: EngineConfiguration
   let environment: EngineEnvironment
   let contexts = ZstdContexts()
+  let keys: KeyRing
   /// See `ReadState.staleBelow`.
   var staleBelow: UInt64 = 0
 
@@ -46,6 +47,7 @@ struct StoreOpener {
     self.path = path
     self.configuration = configuration
     self.environment = environment
+    keys = KeyRing(configuration.encryption, beside: configuration.newKey)
   }
 
   var fileSystem: any FileSystem { environment.fileSystem }
@@ -54,6 +56,7 @@ struct StoreOpener {
   }
 
   mutating func open() throws(TidemarkError) -> Opened {
+    if configuration.access == .create { _ = try keys.current() }
     try StoreDirectory.check(path, fileSystem, creates: configuration.access == .create)
     var lock: (any FileLock)?
     if writes {
@@ -91,6 +94,7 @@ struct StoreOpener {
     var loaded: ManifestStore.Loaded
     if let found = try loadManifest(manifests) {
       loaded = found
+      try keys.check(loaded.manifest, writes: writes)
       if let damage = loaded.manifest.damage.first(where: { $0.state == .found }), writes {
         throw Self.refusal(damage, in: loaded.manifest)
       }
@@ -110,7 +114,7 @@ struct StoreOpener {
         throw TidemarkError(
           .notAStore, "there is no store at \(path); import into it or create it first")
       }
-      loaded = try create(manifests)
+      loaded = try create(manifests, keyID: try keys.current())
     }
     let recovery = try recover(&loaded.manifest, manifests)
     if lock == nil {
@@ -149,7 +153,7 @@ struct StoreOpener {
 
   /// Writes the first MANIFEST; nothing refers to anything before it.
   private func create(
-    _ manifests: ManifestStore
+    _ manifests: ManifestStore, keyID: Encryption.KeyID?
   ) throws(TidemarkError) -> ManifestStore.Loaded {
     try StoreDirectory.createFolders(path, fileSystem)
     var manifest = Manifest(
@@ -159,6 +163,7 @@ struct StoreOpener {
       throw TidemarkError(error, while: "creating the store")
     }
     manifest.retention = configuration.retention ?? .everything
+    manifest.keyID = keyID
     manifest.isClosedCleanly = true
     try manifests.update(&manifest)
     do { try fileSystem.syncDirectory(path) } catch {
@@ -174,7 +179,7 @@ struct StoreOpener {
   ) throws(TidemarkError) -> StoreRecovery {
     var recovery = StoreRecovery(
       path: path, configuration: configuration, environment: environment, contexts: contexts,
-      manifest: manifest)
+      keys: keys, manifest: manifest)
     try recovery.checkLastSegment(manifest)
     try recovery.walkActive(manifest)
     if writes { try recovery.removeLeftovers(manifest) }

@@ -32,6 +32,8 @@ extension Engine {
     // Counted up whatever comes, since a file that is left over would be in the next one's way.
     state.manifest.nextSegmentID += 1
     var manifest = state.manifest
+    row.keyID = try keys.current()
+    let fileKey = try newFileKey(row.keyID)
     if isNewEpoch {
       manifest.epochs.append(
         Manifest.Epoch(epoch: environment.random.next(), firstSequence: state.sequence + 1))
@@ -39,12 +41,14 @@ extension Engine {
       manifest.isClosedCleanly = false
     }
     let appender: SegmentAppender
-    do {
-      manifest.bootID = try environment.fileSystem.bootIdentifier()
+    do throws(LogReadError) {
+      do { manifest.bootID = try environment.fileSystem.bootIdentifier() } catch {
+        throw .system(error)
+      }
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
-        fileSystem: environment.fileSystem, contexts: contexts)
-    } catch { throw TidemarkError(error, while: "beginning a segment of the log") }
+        fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey)
+    } catch { throw describe(error, while: "beginning a segment of the log") }
     let old = state.appender
     do throws(TidemarkError) {
       do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
@@ -92,9 +96,15 @@ extension Engine {
       return sealed.length
     } catch {
       throw poison(
-        &state, TidemarkError(error, while: "sealing a segment"), reason: "a segment is half sealed"
+        &state, describe(error, while: "sealing a segment"), reason: "a segment is half sealed"
       )
     }
+  }
+
+  /// Draws a key for a new file.
+  /// - Parameter id: the user's key that wraps it; nil for a file that is not encrypted.
+  func newFileKey(_ id: Encryption.KeyID?) throws(TidemarkError) -> NewFileKey? {
+    try keys.newFileKey(id, random: environment.randomBytes)
   }
 
   /// Writes MANIFEST and takes it over.
@@ -102,6 +112,8 @@ extension Engine {
     _ manifest: Manifest, _ state: inout WriterState
   ) throws(TidemarkError) {
     var manifest = manifest
+    // A store may have been opened with another key for new files than it had before.
+    manifest.keyID = try keys.current()
     do {
       try manifests.advance(&manifest)
     } catch {

@@ -10,6 +10,7 @@ package final class Engine: Sendable {
   package let configuration: EngineConfiguration
   package let environment: EngineEnvironment
   let contexts = ZstdContexts()
+  let keys: KeyRing
   let caches: LogCaches
   let hotCache: HotCache
   let manifests: ManifestStore
@@ -28,6 +29,7 @@ package final class Engine: Sendable {
     self.configuration = configuration
     self.environment = environment
     caches = opened.caches
+    keys = opened.keys
     hotCache = HotCache(limitBytes: configuration.cacheBytes, seed: opened.manifest.hashSeed)
     manifests = opened.manifests
     writer = Monitor(
@@ -160,6 +162,7 @@ struct Opened: @unchecked Sendable {
   var segments: [Segment]
   var index: Index
   var caches: LogCaches
+  var keys: KeyRing
   var usage: SpaceUsage
   var lastSequence: UInt64
   var latestCommitTime: UInt64

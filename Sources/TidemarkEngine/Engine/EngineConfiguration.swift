@@ -33,6 +33,11 @@ package struct EngineConfiguration: Sendable {
   package var segmentBytes = Limits.segmentBytes
   /// Whether closing writes an image when that is cheap.
   package var writesImageOnClose = true
+  /// The keys of an encrypted store.
+  package var encryption: Encryption?
+  /// Keys that the store is about to be encrypted with: for reading what an interrupted change
+  /// of keys has done already. Unlike `encryption` they may be given for any store.
+  package var newKey: Encryption?
 
   package init() {}
 }

@@ -51,6 +51,10 @@ package struct EngineStatus: Sendable {
   package var cacheHits: UInt64
   package var cacheMisses: UInt64
   package var isPoisoned: Bool
+  /// The user's keys in use, that for new files first; empty when nothing is encrypted.
+  package var keyIDs: [Encryption.KeyID]
+  /// Files of the log and the index that do not have the first of these keys.
+  package var filesToRewrite: Int
 }
 
 extension Engine {
@@ -94,7 +98,8 @@ extension Engine {
       memoryBytes: read.index.memoryBytes + caches.bytes
         + segments.reduce(0) { $0 + $1.memoryBytes },
       cacheBytes: hotCache.bytes, cacheHits: cache.hits, cacheMisses: cache.misses,
-      isPoisoned: poisoned)
+      isPoisoned: poisoned, keyIDs: read.manifest.keyIDs,
+      filesToRewrite: read.manifest.filesToRewrite)
   }
 
   /// Splits a segment's stored bytes by the share of raw bytes that is superseded.

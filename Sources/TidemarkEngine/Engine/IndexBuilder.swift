@@ -12,6 +12,7 @@ struct IndexBuilder {
   let path: String
   let environment: EngineEnvironment
   let caches: LogCaches
+  let keys: KeyRing
   let manifest: Manifest
   let segments: [Segment]
   let lastSequence: UInt64
@@ -65,8 +66,9 @@ struct IndexBuilder {
       if error.number == ErrorNumber.noEntry { return nil }
       throw TidemarkError(error, while: "opening the index")
     }
-    guard let image = try? Image(file: file), image.header.storeID == manifest.storeID,
-      image.header.imageID == row.id, image.header.sequence == row.sequence
+    guard let image = try? keys.image(file), image.header.storeID == manifest.storeID,
+      image.header.imageID == row.id, image.header.sequence == row.sequence,
+      image.header.seal?.keyID == row.keyID
     else {
       file.close()
       return nil

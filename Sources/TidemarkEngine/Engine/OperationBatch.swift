@@ -51,7 +51,7 @@ package struct OperationBatch: Sendable {
     // A touch may repeat what earlier ones have renewed.
     return arena.count + operations.count * 96 + touches * (Limits.hashBytes + 16) + labels
       * min(frames, operations.count + 1)
-      + (blocks + frames * 8) * 16 + 4096
+      + (blocks + frames * 8) * 24 + 4096
   }
 
   /// What a set of labels takes in a frame.

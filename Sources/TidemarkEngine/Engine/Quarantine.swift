@@ -29,6 +29,15 @@ struct Quarantine {
     }
   }
 
+  /// Removes everything.
+  func removeAll() throws(TidemarkError) {
+    do {
+      guard try fileSystem.kind(directory) == .directory else { return }
+      for name in try fileSystem.list(directory) { try fileSystem.remove(directory + "/" + name) }
+      try fileSystem.syncDirectory(directory)
+    } catch { throw TidemarkError(error, while: "clearing the quarantine") }
+  }
+
   private func write(_ bytes: [UInt8], to name: String) throws(FileSystemError) {
     let path = directory + "/" + name
     if try fileSystem.kind(path) != nil { try fileSystem.remove(path) }

@@ -4,6 +4,7 @@ struct StoreRecovery {
   let configuration: EngineConfiguration
   let environment: EngineEnvironment
   let contexts: ZstdContexts
+  let keys: KeyRing
   let caches: LogCaches
   private(set) var segments: [Segment] = []
   private(set) var tail: RecoveredTail?
@@ -19,17 +20,18 @@ struct StoreRecovery {
 
   init(
     path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
-    contexts: ZstdContexts, manifest: Manifest
+    contexts: ZstdContexts, keys: KeyRing, manifest: Manifest
   ) {
     self.path = path
     self.configuration = configuration
     self.environment = environment
     self.contexts = contexts
+    self.keys = keys
     caches = LogCaches(blockBytes: 8 << 20, frontBytes: 8 << 20)
     segments = manifest.segments.map {
       Segment(
         $0, storeID: manifest.storeID, storePath: path, fileSystem: environment.fileSystem,
-        contexts: contexts)
+        contexts: contexts, keys: keys)
     }
     lastSequence = manifest.lastSequence
     for row in manifest.segments where row.state == .sealed {
@@ -74,7 +76,8 @@ struct StoreRecovery {
       let boot = try fileSystem.bootIdentifier()
       let file = try segment.file()
       let recovery = try TailRecovery(
-        row: row, file: file, contexts: contexts, sameBoot: boot == manifest.bootID)
+        row: row, file: file, codecs: try tailCodecs(segment),
+        sameBoot: boot == manifest.bootID)
       found = try recovery.run { fronts.append(contentsOf: $0) }.get()
     } catch let error as FileSystemError {
       throw TidemarkError(error, while: "recovering the log")
@@ -126,10 +129,11 @@ struct StoreRecovery {
         activeFronts = nil
       } else {
         let appender = SegmentAppender(
-          recovered: tail, row: row, segment: segment, file: file, contexts: contexts)
+          recovered: tail, row: row, segment: segment, file: file,
+          codecs: try tailCodecs(segment))
         try file.truncate(to: tail.end)
         try appender.rewrite(from: rewriteStart(tail, row))
-        let sealed = try appender.seal()
+        let sealed = try sealed(appender)
         updated.segments[updated.segments.count - 1] = sealed
         try manifests.update(&updated)
         segment.seal(length: sealed.length)
@@ -147,6 +151,18 @@ struct StoreRecovery {
     self.tail = nil
   }
 
+  private func sealed(_ appender: SegmentAppender) throws(TidemarkError) -> Manifest.Segment {
+    do throws(LogReadError) { return try appender.seal() } catch {
+      throw appender.segment.damage(error, offset: appender.length)
+    }
+  }
+
+  /// What decodes the segment that was open; one that is not encrypted needs nothing of its
+  /// header, which may be lost.
+  private func tailCodecs(_ segment: Segment) throws(TidemarkError) -> FrameCodecs {
+    segment.keyID == nil ? FrameCodecs(contexts: contexts) : try segment.codecs()
+  }
+
   /// What lies above the last proven sequence is written again.
   private func rewriteStart(_ tail: RecoveredTail, _ row: Manifest.Segment) -> Int {
     let last = tail.table.frames.last { frame in
@@ -160,7 +176,7 @@ struct StoreRecovery {
   /// Makes the index: the newest image that serves, and what came after it.
   mutating func makeIndex(_ manifest: Manifest) throws(TidemarkError) {
     let builder = IndexBuilder(
-      path: path, environment: environment, caches: caches, manifest: manifest,
+      path: path, environment: environment, caches: caches, keys: keys, manifest: manifest,
       segments: segments, lastSequence: lastSequence)
     let built = try builder.build(active: activeFronts, salvage: configuration.recovery == .salvage)
     index = built.index
@@ -175,7 +191,7 @@ struct StoreRecovery {
     guard let index else { throw TidemarkError(.damaged, "the index could not be made") }
     return Opened(
       manifest: manifest, manifests: manifests, lock: lock, segments: segments, index: index,
-      caches: caches, usage: usage, lastSequence: lastSequence,
+      caches: caches, keys: keys, usage: usage, lastSequence: lastSequence,
       latestCommitTime: latestCommitTime, durable: durable, canWrite: canWrite)
   }
 

@@ -22,12 +22,20 @@ package struct BlockEntry: Sendable, Hashable {
     writer.u32(checksum)
   }
 
+  /// What is authenticated with an encrypted block: its lengths and its codec.
+  package var associatedData: [UInt8] {
+    var writer = ByteWriter(capacity: 4)
+    writer.u32(Self.word(stored: storedLength, raw: rawLength, codec: codec))
+    return writer.bytes
+  }
+
   /// Both lengths and the codec in one word; a block has at most 16 KiB.
   static func word(stored: Int, raw: Int, codec: Codec) -> UInt32 {
     UInt32(stored) | UInt32(raw) << 15 | UInt32(codec.rawValue) << 30
   }
 
-  package init(_ bytes: RawSpan, at offset: Int) throws(FormatError) {
+  /// - Parameter tagBytes: what encryption adds to a block's length.
+  package init(_ bytes: RawSpan, at offset: Int, tagBytes: Int) throws(FormatError) {
     let word = try bytes.u32(at: offset)
     storedLength = Int(word & 0x7fff)
     rawLength = Int(word >> 15 & 0x7fff)
@@ -36,8 +44,9 @@ package struct BlockEntry: Sendable, Hashable {
       throw FormatError("unknown codec of a block", isNewer: true)
     }
     self.codec = codec
-    guard rawLength <= Limits.blockBytes, rawLength > 0, storedLength > 0,
-      storedLength <= rawLength, codec != .raw || storedLength == rawLength
+    let length = storedLength - tagBytes
+    guard rawLength <= Limits.blockBytes, rawLength > 0, length > 0, length <= rawLength,
+      codec != .raw || length == rawLength
     else { throw FormatError("block lengths out of bounds") }
   }
 }
@@ -52,9 +61,10 @@ package struct FrameFront: Sendable {
   /// - Parameters:
   ///   - front: the stored bytes behind the header, `header.frontLength` of them.
   ///   - header: the frame's header.
-  ///   - codecs: decompresses the heads.
+  ///   - offset: where the frame stands.
+  ///   - codecs: decrypts and decompresses the heads; where they are opaque there are none.
   package init(
-    decoding front: RawSpan, header: FrameHeader, codecs: FrameCodecs
+    decoding front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs
   ) throws(FormatError) {
     let front = try front.slice(0, header.frontLength)
     guard XXH64.hash(front) == header.headsChecksum else {
@@ -64,7 +74,8 @@ package struct FrameFront: Sendable {
     blocks.reserveCapacity(header.blockCount)
     var stored = header.frontLength
     for i in 0..<header.blockCount {
-      let block = try BlockEntry(front, at: i * FormatConstants.blockEntryBytes)
+      let block = try BlockEntry(
+        front, at: i * FormatConstants.blockEntryBytes, tagBytes: codecs.tagBytes)
       guard block.codec != .zstdDictionary || header.usesDictionary else {
         throw FormatError("a block asks for a dictionary that the frame does not name")
       }
@@ -76,6 +87,16 @@ package struct FrameFront: Sendable {
     }
     let table = header.blockCount * FormatConstants.blockEntryBytes
     let bytes = try front.slice(table, header.frontLength - table)
-    heads = try codecs.decode(bytes, codec: header.headsCodec, rawLength: header.headsRawLength)
+    guard codecs.tagBytes > 0 else {
+      heads = try codecs.decode(bytes, codec: header.headsCodec, rawLength: header.headsRawLength)
+      return
+    }
+    heads = []
+    guard !codecs.isOpaque else { return }
+    let opened = try codecs.open(
+      bytes, .heads(at: offset + FormatConstants.frameHeaderBytes + table),
+      authenticating: header.associatedData + [UInt8](copying: try front.slice(0, table)))
+    heads = try codecs.decode(
+      opened.rawSpan, codec: header.headsCodec, rawLength: header.headsRawLength)
   }
 }

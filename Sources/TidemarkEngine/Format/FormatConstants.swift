@@ -5,7 +5,9 @@ package enum FormatConstants {
   package static let major: UInt16 = 1
   package static let minor: UInt16 = 0
   /// Features that this version knows; a file with others in its mask is refused.
-  package static let knownIncompatibleFeatures: UInt32 = 0
+  package static let knownIncompatibleFeatures: UInt32 = encryptionFeature
+  /// Incompatible: the file, or for MANIFEST some file that it lists, is encrypted.
+  package static let encryptionFeature: UInt32 = 1
   /// Features without which a file may be read but not written.
   package static let knownReadOnlyFeatures: UInt32 = 0
 

@@ -202,29 +202,42 @@ extension FrameBuilder {
     level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     closeBlock()
-    var body: [UInt8] = []
-    let blocks = try encodeBlocks(into: &body, level: level, codecs: codecs)
     var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
     raw.varint(labelSetCount)
     raw.raw(labelSets.bytes)
     raw.u64(baseCommitTime)
     raw.raw(heads.bytes)
-    var front = ByteWriter(capacity: blocks.count * 16 + raw.count)
-    for block in blocks { block.encode(into: &front) }
+    // Where blocks stand follows from the length of the heads, and encryption needs to know it.
+    var storedHeads: [UInt8] = []
     var headsCodec = Codec.raw
     if let level {
-      headsCodec = try codecs.encode(raw.bytes.rawSpan, level: level, appendingTo: &front.bytes)
+      headsCodec = try codecs.encode(raw.bytes.rawSpan, level: level, appendingTo: &storedHeads)
     } else {
-      front.raw(raw.bytes)
+      storedHeads = raw.bytes
     }
+    let tableLength = blockLengths.count * FormatConstants.blockEntryBytes
+    let frontLength = tableLength + storedHeads.count + codecs.tagBytes
+    let frontStart = offset + FormatConstants.frameHeaderBytes
+    var body: [UInt8] = []
+    let blocks = try encodeBlocks(
+      into: &body, at: frontStart + frontLength, level: level, codecs: codecs)
+    var front = ByteWriter(capacity: frontLength)
+    for block in blocks { block.encode(into: &front) }
     let usesDictionary =
       headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
-    let header = FrameHeader(
-      storedLength: front.count + body.count, headsRawLength: raw.count,
+    var header = FrameHeader(
+      storedLength: frontLength + body.count, headsRawLength: raw.count,
       firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
-      blockCount: blocks.count, headsChecksum: XXH64.hash(front.bytes.rawSpan),
+      blockCount: blocks.count, headsChecksum: 0,
       headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences,
-      usesDictionary: usesDictionary, frontLength: front.count)
+      usesDictionary: usesDictionary, frontLength: frontLength)
+    if let sealer = codecs.sealer {
+      try sealer.seal(
+        &storedHeads, from: 0, .heads(at: frontStart + tableLength),
+        authenticating: header.associatedData + front.bytes)
+    }
+    front.raw(storedHeads)
+    header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
     output.append(contentsOf: header.encoded(salt: salt, offset: offset))
     output.append(contentsOf: front.bytes)
     output.append(contentsOf: body)
@@ -234,7 +247,7 @@ extension FrameBuilder {
   }
 
   private func encodeBlocks(
-    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs
+    into body: inout [UInt8], at offset: Int, level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> [BlockEntry] {
     var blocks: [BlockEntry] = []
     blocks.reserveCapacity(blockLengths.count)
@@ -249,11 +262,16 @@ extension FrameBuilder {
       } else {
         body.append(copying: raw)
       }
-      let stored = try body.rawSpan.slice(storedStart, body.count - storedStart)
-      blocks.append(
-        BlockEntry(
-          storedLength: stored.byteCount, rawLength: length,
-          checksum: CRC32C.checksum(stored), codec: codec))
+      var block = BlockEntry(
+        storedLength: body.count - storedStart + codecs.tagBytes, rawLength: length, checksum: 0,
+        codec: codec)
+      if let sealer = codecs.sealer {
+        try sealer.seal(
+          &body, from: storedStart, .block(at: offset + storedStart),
+          authenticating: block.associatedData)
+      }
+      block.checksum = CRC32C.checksum(try body.rawSpan.slice(storedStart, block.storedLength))
+      blocks.append(block)
     }
     return blocks
   }

@@ -7,14 +7,51 @@ package final class FrameCodecs: Sendable {
   package static let denseLevel: Int32 = 6
 
   package let dictionary: ZstdDictionary?
+  /// Encrypts and decrypts; nil in a segment that is not encrypted, or whose key is not known.
+  package let sealer: BlockSealer?
+  /// Whether the segment is encrypted and cannot be decrypted: checksums can be checked, and
+  /// nothing more is known of what stands in it.
+  package let isOpaque: Bool
+  /// What encryption adds to the length of blocks, heads and the like.
+  package let tagBytes: Int
   private let contexts: ZstdContexts
 
-  package init(contexts: ZstdContexts, dictionary: ZstdDictionary? = nil) {
+  package init(
+    contexts: ZstdContexts, dictionary: ZstdDictionary? = nil, sealer: BlockSealer? = nil,
+    isOpaque: Bool = false
+  ) {
     self.contexts = contexts
     self.dictionary = dictionary
+    self.sealer = sealer
+    self.isOpaque = isOpaque
+    tagBytes = sealer != nil || isOpaque ? BlockSealer.tagBytes : 0
   }
 
-  /// The raw bytes of something stored.
+  /// The raw bytes of a value block.
+  /// - Parameters:
+  ///   - bytes: as stored.
+  ///   - block: what the block table or the locator says of it.
+  ///   - offset: where it stands in the segment.
+  package func decode(
+    _ bytes: RawSpan, block: BlockEntry, at offset: Int
+  ) throws(FormatError) -> [UInt8] {
+    guard tagBytes > 0 else {
+      return try decode(bytes, codec: block.codec, rawLength: block.rawLength)
+    }
+    let opened = try open(bytes, .block(at: offset), authenticating: block.associatedData)
+    if block.codec == .raw, opened.count == block.rawLength { return opened }
+    return try decode(opened.rawSpan, codec: block.codec, rawLength: block.rawLength)
+  }
+
+  /// Decrypts something of an encrypted segment.
+  package func open(
+    _ bytes: RawSpan, _ nonce: BlockSealer.Nonce, authenticating more: [UInt8]
+  ) throws(FormatError) -> [UInt8] {
+    guard let sealer else { throw FormatError("encrypted, and the key is not known") }
+    return try sealer.open(bytes, nonce, authenticating: more)
+  }
+
+  /// The raw bytes of something stored and not encrypted, or decrypted already.
   package func decode(
     _ bytes: RawSpan, codec: Codec, rawLength: Int
   ) throws(FormatError) -> [UInt8] {

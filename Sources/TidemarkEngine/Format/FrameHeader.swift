@@ -76,6 +76,14 @@ package struct FrameHeader: Sendable, Hashable {
     return writer.bytes
   }
 
+  /// What is authenticated with the heads of an encrypted frame: everything that the header
+  /// says, but for what depends on the encrypted bytes or their place.
+  package var associatedData: [UInt8] {
+    var header = self
+    header.headsChecksum = 0
+    return Array(header.encoded(salt: 0, offset: 0).dropFirst(8))
+  }
+
   /// Whether the sync word of a frame of this segment stands here: a cheap first look.
   package static func mayBegin(_ bytes: RawSpan, at position: Int, salt: UInt32) -> Bool {
     (try? bytes.u32(at: position)) == FormatConstants.frameSync ^ salt

@@ -2,6 +2,8 @@
 ///
 /// Four sections follow each other, each a run of chunks: up to 16,368 bytes of records, then
 /// their XXH64 seeded with segment id and chunk number. A section without records has no chunk.
+/// In an encrypted segment a chunk's records are encrypted and their tag follows them; the
+/// checksum covers both.
 /// ```
 /// blocks     12 bytes: u32 offset in the file, u32 lengths and codec as in BlockEntry,
 ///                      u32 CRC-32C
@@ -18,10 +20,11 @@ package enum LocatorLayout {
   package static let sequenceBytes = 8
 
   /// Stored bytes of a section.
-  package static func sectionBytes(records: Int, recordBytes: Int) -> Int {
+  /// - Parameter tagBytes: what encryption adds to a chunk.
+  package static func sectionBytes(records: Int, recordBytes: Int, tagBytes: Int) -> Int {
     let payload = records * recordBytes
     let full = FormatConstants.locatorChunkPayloadBytes
-    return payload + (payload + full - 1) / full * 8
+    return payload + (payload + full - 1) / full * (tagBytes + 8)
   }
 
   /// What a chunk's checksum is seeded with.
@@ -38,6 +41,13 @@ package struct BlockRecord: Sendable, Hashable {
   package var rawLength: UInt32
   package var codec: Codec
 
+  /// What the frame's block table says of it.
+  package var entry: BlockEntry {
+    BlockEntry(
+      storedLength: Int(storedLength), rawLength: Int(rawLength), checksum: checksum,
+      codec: codec)
+  }
+
   package init(offset: Int, entry: BlockEntry) {
     self.offset = UInt32(offset)
     storedLength = UInt32(entry.storedLength)
@@ -53,14 +63,15 @@ package struct BlockRecord: Sendable, Hashable {
     writer.u32(checksum)
   }
 
-  package init(_ bytes: RawSpan, at position: Int) throws(FormatError) {
+  /// - Parameter tagBytes: what encryption adds to a block's length.
+  package init(_ bytes: RawSpan, at position: Int, tagBytes: Int) throws(FormatError) {
     offset = try bytes.u32(at: position)
     let word = try bytes.u32(at: position + 4)
     storedLength = word & 0x7fff
     rawLength = word >> 15 & 0x7fff
     checksum = try bytes.u32(at: position + 8)
     guard let codec = Codec(rawValue: UInt8(word >> 30)), rawLength <= Limits.blockBytes,
-      storedLength <= rawLength
+      storedLength >= tagBytes, storedLength <= Int(rawLength) + tagBytes
     else { throw FormatError("block record out of bounds") }
     self.codec = codec
   }

@@ -43,39 +43,49 @@ package struct LocatorTable: Sendable {
   }
 
   /// Stored bytes of all sections.
-  package func encoded(segmentID: UInt64, firstSequence: UInt64) -> [UInt8] {
+  /// - Parameters:
+  ///   - segmentID: the segment's id.
+  ///   - firstSequence: the first that the segment covers.
+  ///   - offset: where in the segment the locator will stand.
+  ///   - sealer: encrypts it.
+  package func encoded(
+    segmentID: UInt64, firstSequence: UInt64, at offset: Int, sealer: BlockSealer?
+  ) throws(FormatError) -> [UInt8] {
     var output = ByteWriter()
     var chunk = 0
     var section = ByteWriter()
-    func flush() {
+    func flush() throws(FormatError) {
       let payload = FormatConstants.locatorChunkPayloadBytes
       var start = 0
       while start < section.count {
         let count = min(payload, section.count - start)
-        let bytes = section.bytes.rawSpan.extracting(start..<(start + count))
-        output.raw(bytes)
-        output.u64(
-          XXH64.hash(bytes, seed: LocatorLayout.seed(segmentID: segmentID, chunk: chunk)))
+        let stored = output.count
+        output.raw(section.bytes.rawSpan.extracting(start..<(start + count)))
+        try sealer?.seal(&output.bytes, from: stored, .locator(at: offset, chunk: chunk))
+        let sum = XXH64.hash(
+          output.bytes.rawSpan.extracting(stored..<output.count),
+          seed: LocatorLayout.seed(segmentID: segmentID, chunk: chunk))
+        output.u64(sum)
         chunk += 1
         start += count
       }
       section = ByteWriter()
     }
     for block in blocks { block.encode(into: &section) }
-    flush()
+    try flush()
     for slot in slots {
       section.u32(slot.block)
       section.u16(slot.position)
     }
-    flush()
+    try flush()
     for frame in frames { frame.encode(into: &section) }
-    flush()
+    try flush()
     let order = sequences.indices.sorted { sequences[$0] < sequences[$1] }
     for slot in order {
       section.u32(UInt32(sequences[slot] - firstSequence))
       section.u32(UInt32(slot))
     }
-    flush()
+    try flush()
     return output.bytes
   }
 

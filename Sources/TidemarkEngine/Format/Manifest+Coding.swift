@@ -15,7 +15,7 @@ extension Manifest {
     writer.u16(FormatConstants.minor)
     writer.u32(0)
     writer.u32(readOnlyFeatures)
-    writer.u32(0)
+    writer.u32(isEncrypted ? FormatConstants.encryptionFeature : 0)
     writer.u64(0)
     writer.u64(0)
     writer.u64(generation)
@@ -46,6 +46,7 @@ extension Manifest {
     }
     writer.varint(damage.count)
     for record in damage { record.encode(into: &writer) }
+    if isEncrypted { encodeKeys(into: &writer) }
     writer.patch(u64: UInt64(writer.count), at: 24)
     // Space is taken in steps, so that a full disk rarely stands in the way of an update.
     writer.zeros(Self.storedBytes(writer.count) - writer.count)
@@ -98,6 +99,7 @@ extension Manifest {
     lastSequence = try reader.varint()
     historyTime = try reader.time()
     try decodeLists(&reader)
+    if try bytes.u32(at: 20) & FormatConstants.encryptionFeature != 0 { try decodeKeys(&reader) }
     guard reader.remaining == 0 else { throw FormatError("bytes behind the manifest's fields") }
     try checkBounds()
     try checkOrder()

@@ -36,6 +36,8 @@ package struct Manifest: Sendable, Hashable {
   /// Newest last.
   package var images: [Image] = []
   package var damage: [Damage] = []
+  /// The user's key that new files are encrypted with; nil when they are not.
+  package var keyID: Encryption.KeyID?
 
   /// Sequences from `firstSequence` on were given out in this epoch.
   package struct Epoch: Sendable, Hashable {
@@ -61,6 +63,8 @@ package struct Manifest: Sendable, Hashable {
     package var rawBytes: Int = 0
     package var chain: UInt64 = 0
     package var latestTime: Timestamp?
+    /// The user's key that the segment is encrypted with; nil when it is not.
+    package var keyID: Encryption.KeyID?
 
     package init(
       id: UInt64, state: State, kind: SegmentHeader.Kind, salt: UInt32, firstSequence: UInt64
@@ -79,6 +83,8 @@ package struct Manifest: Sendable, Hashable {
     package var id: UInt64
     package var sequence: UInt64
     package var length: Int
+    /// The user's key that the image is encrypted with; nil when it is not.
+    package var keyID: Encryption.KeyID?
     package init(id: UInt64, sequence: UInt64, length: Int) {
       self.id = id
       self.sequence = sequence

@@ -12,6 +12,7 @@
 /// 56 u32 salt               4092 u32 CRC-32C of 0..<4092
 /// 60 u32 where frames begin
 /// ```
+/// In an encrypted segment, which incompatible feature 1 tells, ``FileSeal`` stands at 88.
 /// A dictionary stands behind the two pages, its second copy in a page of its own, and never
 /// ends in a zero byte.
 package struct SegmentHeader: Sendable, Hashable {
@@ -41,6 +42,8 @@ package struct SegmentHeader: Sendable, Hashable {
   package var kind: Kind
   package var firstFrame: Int
   package var dictionary: Dictionary?
+  /// The segment's key, encrypted; nil when the segment is not.
+  package var seal: FileSeal?
 
   package init(
     storeID: [UInt8], segmentID: UInt64, baseSequence: UInt64, salt: UInt32, kind: Kind,
@@ -57,13 +60,27 @@ package struct SegmentHeader: Sendable, Hashable {
 
   /// Both pages.
   package func encoded() -> [UInt8] {
+    var writer = prefix(isSealed: seal != nil)
+    seal?.encode(into: &writer)
+    writer.zeros(FormatConstants.segmentHeaderPageBytes - 4 - writer.count)
+    writer.u32(CRC32C.checksum(writer.bytes.rawSpan))
+    return writer.bytes + writer.bytes
+  }
+
+  /// Encrypts the segment with a new key; nothing of the header may change after that.
+  package mutating func seal(with key: NewFileKey?) throws(FormatError) {
+    guard let key else { return }
+    seal = try key.seal(fileID: segmentID, prefix: prefix(isSealed: true).bytes)
+  }
+
+  private func prefix(isSealed: Bool) -> ByteWriter {
     var writer = ByteWriter(capacity: FormatConstants.segmentHeaderBytes)
     writer.u64(FormatConstants.segmentMagic)
     writer.u16(FormatConstants.major)
     writer.u16(FormatConstants.minor)
     writer.u32(0)
     writer.u32(0)
-    writer.u32(0)
+    writer.u32(isSealed ? FormatConstants.encryptionFeature : 0)
     writer.raw(storeID)
     writer.u64(segmentID)
     writer.u64(baseSequence)
@@ -74,9 +91,7 @@ package struct SegmentHeader: Sendable, Hashable {
     writer.u32(UInt32(dictionary?.length ?? 0))
     writer.u32(UInt32(dictionary?.offsets[1] ?? 0))
     writer.u64(dictionary?.checksum ?? 0)
-    writer.zeros(FormatConstants.segmentHeaderPageBytes - 4 - writer.count)
-    writer.u32(CRC32C.checksum(writer.bytes.rawSpan))
-    return writer.bytes + writer.bytes
+    return writer
   }
 
   /// Decodes one page.
@@ -109,6 +124,9 @@ package struct SegmentHeader: Sendable, Hashable {
       dictionary = Dictionary(
         offsets: [first, second], length: length, checksum: try page.u64(at: 80))
     }
+    if try page.u32(at: 20) & FormatConstants.encryptionFeature != 0 {
+      seal = try FileSeal(page, at: 88)
+    }
     try checkBounds()
   }
 
@@ -123,7 +141,8 @@ package struct SegmentHeader: Sendable, Hashable {
       }
       return
     }
-    guard dictionary.length <= Limits.dictionaryBytes,
+    guard
+      dictionary.length <= Limits.dictionaryBytes + (seal == nil ? 0 : BlockSealer.tagBytes),
       dictionary.offsets[0] == FormatConstants.segmentHeaderBytes,
       dictionary.offsets[1] >= dictionary.offsets[0] + dictionary.length,
       dictionary.offsets[1] + dictionary.length <= firstFrame

@@ -51,20 +51,31 @@ package struct CompactedSegmentWriter {
   ///   - row: of kind `compacted`; its first sequence is the first that the segment covers.
   ///   - storePath: the store's directory.
   ///   - layout: how values are packed.
+  ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
   package init(
     creating row: Manifest.Segment, storeID: [UInt8], storePath: String,
-    fileSystem: any FileSystem, contexts: ZstdContexts, layout: SegmentLayout
+    fileSystem: any FileSystem, contexts: ZstdContexts, layout: SegmentLayout,
+    fileKey: NewFileKey? = nil
   ) throws(LogReadError) {
     var header = SegmentHeader(
       storeID: storeID, segmentID: row.id, baseSequence: row.firstSequence, salt: row.salt,
       kind: .compacted)
     let dictionary = Self.dictionary(layout)
-    if let dictionary { header.place(dictionary: dictionary.bytes) }
+    let sealer = fileKey?.sealer(fileID: row.id)
+    var stored: [UInt8] = []
+    do {
+      if let dictionary {
+        stored = dictionary.bytes
+        try sealer?.seal(&stored, from: 0, .dictionary)
+        header.place(dictionary: stored)
+      }
+      try header.seal(with: fileKey)
+    } catch { throw .format(error) }
     output = header.encoded()
-    if let dictionary, let placed = header.dictionary {
+    if let placed = header.dictionary {
       for offset in placed.offsets {
         output.append(contentsOf: repeatElement(0, count: offset - output.count))
-        output.append(contentsOf: dictionary.bytes)
+        output.append(contentsOf: stored)
       }
       output.append(contentsOf: repeatElement(0, count: header.firstFrame - output.count))
     }
@@ -73,7 +84,7 @@ package struct CompactedSegmentWriter {
     self.row = row
     self.fileSystem = fileSystem
     self.layout = layout
-    codecs = FrameCodecs(contexts: contexts, dictionary: dictionary)
+    codecs = FrameCodecs(contexts: contexts, dictionary: dictionary, sealer: sealer)
     builder = FrameBuilder(hasExplicitSequences: true, blockTarget: layout.blockTarget)
     written = 0
   }
@@ -169,8 +180,12 @@ package struct CompactedSegmentWriter {
   ) throws(LogReadError) -> Manifest.Segment {
     try closeFrame()
     let locatorOffset = written + output.count
-    output.append(
-      contentsOf: table.encoded(segmentID: row.id, firstSequence: row.firstSequence))
+    do {
+      output.append(
+        contentsOf: try table.encoded(
+          segmentID: row.id, firstSequence: row.firstSequence, at: locatorOffset,
+          sealer: codecs.sealer))
+    } catch { throw .format(error) }
     let footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: locatorOffset, blockCount: table.blocks.count,

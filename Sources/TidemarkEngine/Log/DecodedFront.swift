@@ -9,6 +9,8 @@ package final class DecodedFront: Sendable {
   /// Raw heads; keys and attributes of `entries` lie in it.
   package let heads: ImmutableBytes
   package let entries: [EntryHead]
+  /// Whether the heads are encrypted and the key is not known, so that there are no entries.
+  package let isOpaque: Bool
   private let labelSets: [[[UInt8]]]
 
   /// Decodes a frame's front.
@@ -20,11 +22,18 @@ package final class DecodedFront: Sendable {
   package init(
     _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs
   ) throws(FormatError) {
-    let decoded = try FrameFront(decoding: front, header: header, codecs: codecs)
+    let decoded = try FrameFront(
+      decoding: front, header: header, offset: offset, codecs: codecs)
     self.header = header
     self.offset = offset
     blocks = decoded.blocks
     heads = ImmutableBytes(copying: decoded.heads)
+    isOpaque = codecs.isOpaque
+    guard !codecs.isOpaque else {
+      entries = []
+      labelSets = []
+      return
+    }
     var decoder = try HeadsDecoder(decoded.heads.rawSpan, header: header)
     var entries: [EntryHead] = []
     entries.reserveCapacity(header.entryCount)

@@ -72,7 +72,7 @@ package struct FrameScan {
   /// Calls `body` with every value block of a frame that is damaged.
   /// - Parameters:
   ///   - front: a frame of this segment.
-  ///   - decodes: whether to decompress intact blocks, too.
+  ///   - decodes: whether to decrypt and decompress intact blocks, too.
   ///   - body: gets the block's number, its offset and what is wrong.
   /// - Returns: whether the padding behind the frame is zero.
   package func checkBlocks(
@@ -87,8 +87,8 @@ package struct FrameScan {
           guard bytes.byteCount == block.storedLength,
             CRC32C.checksum(bytes) == block.checksum
           else { throw FormatError("value block does not match its checksum") }
-          if decodes, block.codec != .raw {
-            _ = try codecs.decode(bytes, codec: block.codec, rawLength: block.rawLength)
+          if decodes, !codecs.isOpaque, block.codec != .raw || codecs.tagBytes > 0 {
+            _ = try codecs.decode(bytes, block: block, at: position)
           }
         }
       } catch {
@@ -142,8 +142,11 @@ extension DecodedFront {
     return block <= last
   }
 
-  /// The sequences of all entries; nil for a frame without any.
+  /// The sequences of all entries; nil for a frame without any, or of which nothing is known.
   package var sequences: ClosedRange<UInt64>? {
+    if isOpaque, !header.hasExplicitSequences, header.entryCount > 0 {
+      return header.firstSequence...(header.nextSequence - 1)
+    }
     guard let first = entries.first?.sequence else { return nil }
     guard header.hasExplicitSequences else { return first...(header.nextSequence - 1) }
     let all = entries.map(\.sequence)

@@ -5,6 +5,7 @@ package final class SealedLocator: Sendable {
   private let chunks: Lock<[[UInt8]?]>
   private let loadedBytes = Lock<Int>(0)
   private let sections: [Section]
+  private let codecs: FrameCodecs
 
   /// One of the four runs of records.
   private struct Section {
@@ -12,13 +13,15 @@ package final class SealedLocator: Sendable {
     var offset: Int
     var records: Int
     var recordBytes: Int
+    var tagBytes: Int
 
     var chunkCount: Int {
       (records * recordBytes + FormatConstants.locatorChunkPayloadBytes - 1)
         / FormatConstants.locatorChunkPayloadBytes
     }
     var storedBytes: Int {
-      LocatorLayout.sectionBytes(records: records, recordBytes: recordBytes)
+      LocatorLayout.sectionBytes(
+        records: records, recordBytes: recordBytes, tagBytes: tagBytes)
     }
   }
 
@@ -26,8 +29,12 @@ package final class SealedLocator: Sendable {
   ///   - file: the segment's file.
   ///   - footer: its footer, already checked.
   ///   - length: the file's length.
-  package init(file: any File, footer: SegmentFooter, length: Int) throws(FormatError) {
+  ///   - codecs: the segment's, which decrypt the locator where that is encrypted.
+  package init(
+    file: any File, footer: SegmentFooter, length: Int, codecs: FrameCodecs
+  ) throws(FormatError) {
     self.file = file
+    self.codecs = codecs
     self.footer = footer
     var sections: [Section] = []
     var offset = footer.locatorOffset
@@ -38,7 +45,8 @@ package final class SealedLocator: Sendable {
       (footer.sequenceCount, LocatorLayout.sequenceBytes),
     ] {
       let section = Section(
-        firstChunk: chunk, offset: offset, records: records, recordBytes: bytes)
+        firstChunk: chunk, offset: offset, records: records, recordBytes: bytes,
+        tagBytes: codecs.tagBytes)
       sections.append(section)
       offset += section.storedBytes
       chunk += section.chunkCount
@@ -54,7 +62,9 @@ package final class SealedLocator: Sendable {
   package var memoryBytes: Int { loadedBytes.withLock { $0 } }
 
   package func block(_ index: Int) throws(LogReadError) -> BlockRecord {
-    try record(0, index) { (bytes, at) throws(FormatError) in try BlockRecord(bytes, at: at) }
+    try record(0, index) { (bytes, at) throws(FormatError) in
+      try BlockRecord(bytes, at: at, tagBytes: codecs.tagBytes)
+    }
   }
 
   package func place(ofSlot slot: Int) throws(LogReadError) -> ValuePlace {
@@ -101,23 +111,38 @@ package final class SealedLocator: Sendable {
     } catch { throw .format(error) }
   }
 
+  private static func check(
+    _ bytes: RawSpan, _ count: Int, _ seed: UInt64
+  ) throws(FormatError) {
+    guard XXH64.hash(try bytes.slice(0, count), seed: seed) == (try bytes.u64(at: count)) else {
+      throw FormatError("locator does not match its checksum")
+    }
+  }
+
+  private func opened(_ stored: [UInt8], chunk: Int) throws(LogReadError) -> [UInt8] {
+    do {
+      return try codecs.open(
+        stored.rawSpan, .locator(at: footer.locatorOffset, chunk: chunk), authenticating: [])
+    } catch { throw .format(error) }
+  }
+
   private func load(_ section: Section, chunk: Int) throws(LogReadError) -> [UInt8] {
     let number = section.firstChunk + chunk
     if let loaded = chunks.withLock({ $0[number] }) { return loaded }
     let full = FormatConstants.locatorChunkPayloadBytes
     let count = min(full, section.records * section.recordBytes - chunk * full)
-    let offset = section.offset + chunk * FormatConstants.locatorChunkBytes
+    let tag = codecs.tagBytes
+    let offset = section.offset + chunk * (FormatConstants.locatorChunkBytes + tag)
     var bytes: [UInt8]
-    do { bytes = try file.read(count + 8, at: offset) } catch { throw .system(error) }
+    do { bytes = try file.read(count + tag + 8, at: offset) } catch { throw .system(error) }
     do throws(FormatError) {
-      let payload = try bytes.rawSpan.slice(0, count)
-      let seed = LocatorLayout.seed(segmentID: footer.segmentID, chunk: number)
-      guard XXH64.hash(payload, seed: seed) == (try bytes.rawSpan.u64(at: count)) else {
-        throw FormatError("locator does not match its checksum")
-      }
+      try Self.check(
+        bytes.rawSpan, count + tag,
+        LocatorLayout.seed(
+          segmentID: footer.segmentID, chunk: number))
     } catch { throw .format(error) }
     bytes.removeLast(8)
-    let loaded = bytes
+    let loaded = tag == 0 ? bytes : try opened(bytes, chunk: number)
     chunks.withLock { $0[number] = loaded }
     loadedBytes.withLock { $0 += loaded.count }
     return loaded

@@ -43,7 +43,7 @@ extension Segment {
         CRC32C.checksum(stored.rawSpan) == record.checksum
       else { throw FormatError("value block does not match its checksum") }
       return try codecs().decode(
-        stored.rawSpan, codec: record.codec, rawLength: Int(record.rawLength))
+        stored.rawSpan, block: record.entry, at: Int(record.offset))
     } catch let error as FormatError {
       throw damage(.format(error), offset: Int(record.offset), sequences: sequence...sequence)
     } catch let error as FileSystemError {

@@ -13,6 +13,9 @@ package final class Segment: Sendable {
   private let path: String
   private let storeID: [UInt8]
   private let contexts: ZstdContexts
+  /// The user's key with which the segment is encrypted; nil when it is not.
+  package let keyID: Encryption.KeyID?
+  private let keys: KeyRing
   private let state: Lock<State>
 
   private struct State {
@@ -28,9 +31,10 @@ package final class Segment: Sendable {
   /// - Parameters:
   ///   - row: what MANIFEST says of it.
   ///   - storePath: the store's directory.
+  ///   - keys: the user's keys.
   package init(
     _ row: Manifest.Segment, storeID: [UInt8], storePath: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts, file: (any File)? = nil
+    contexts: ZstdContexts, keys: KeyRing, file: (any File)? = nil
   ) {
     id = row.id
     firstSequence = row.firstSequence
@@ -41,6 +45,8 @@ package final class Segment: Sendable {
     self.fileSystem = fileSystem
     self.storeID = storeID
     self.contexts = contexts
+    self.keys = keys
+    keyID = row.keyID
     state = Lock(
       State(
         file: file, codecs: nil, table: row.state == .active ? LocatorTable() : nil, sealed: nil,
@@ -67,19 +73,34 @@ package final class Segment: Sendable {
 
   /// What decodes this segment's frames.
   package func codecs() throws(TidemarkError) -> FrameCodecs {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      if let codecs = state.codecs { return codecs }
-      let file = try open(&state)
-      do throws(LogReadError) {
-        let header = try SegmentReader.header(file, row: self)
-        guard header.storeID == storeID, header.segmentID == id, header.salt == salt else {
-          throw LogReadError.format(FormatError("header of another segment"))
+    try state.withLock { (state: inout State) throws(TidemarkError) in try codecs(&state) }
+  }
+
+  private func codecs(_ state: inout State) throws(TidemarkError) -> FrameCodecs {
+    if let codecs = state.codecs { return codecs }
+    let file = try open(&state)
+    let key = try keyID.map { (id) throws(TidemarkError) in try keys.key(id) }
+    do throws(LogReadError) {
+      let header = try SegmentReader.header(file, row: self)
+      guard header.storeID == storeID, header.segmentID == id, header.salt == salt,
+        header.seal?.keyID == keyID
+      else { throw LogReadError.format(FormatError("header of another segment")) }
+      let sealer: BlockSealer?
+      do throws(FormatError) {
+        sealer = try key.flatMap { (key) throws(FormatError) in
+          try header.seal?.sealer(key: key, fileID: id)
         }
-        let codecs = try SegmentReader.codecs(file, header: header, contexts: contexts)
-        state.codecs = codecs
-        return codecs
-      } catch { throw damage(error, offset: 0, sequences: range(state)) }
-    }
+      } catch { throw .format(error) }
+      let codecs = try SegmentReader.codecs(
+        file, header: header, contexts: contexts, sealer: sealer)
+      state.codecs = codecs
+      return codecs
+    } catch { throw damage(error, offset: 0, sequences: range(state)) }
+  }
+
+  /// What the locator is decrypted with; one that is not encrypted needs nothing of the header.
+  private func locatorCodecs(_ state: inout State) throws(TidemarkError) -> FrameCodecs {
+    keyID == nil ? FrameCodecs(contexts: contexts) : try codecs(&state)
   }
 
   private func open(_ state: inout State) throws(TidemarkError) -> any File {
@@ -174,9 +195,10 @@ package final class Segment: Sendable {
       if state.table != nil { return nil }
       if let sealed = state.sealed { return sealed }
       let file = try open(&state)
+      let codecs = try locatorCodecs(&state)
       do throws(LogReadError) {
         let locator = try SegmentReader.locator(
-          file, segment: self, length: state.sealedLength ?? 0)
+          file, segment: self, length: state.sealedLength ?? 0, codecs: codecs)
         state.sealed = locator
         return locator
       } catch {

@@ -20,16 +20,26 @@ package final class SegmentAppender {
 
   /// Creates the file of a new segment, with its header, and syncs it; MANIFEST must list the
   /// segment, and the directory be synced, before the first frame.
+  /// - Parameters:
+  ///   - row: what MANIFEST will say of it.
+  ///   - storeID: the store's id.
+  ///   - storePath: the store's directory.
+  ///   - fileSystem: where that is.
+  ///   - contexts: compress.
+  ///   - keys: the user's keys.
+  ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
   package init(
     creating row: Manifest.Segment, storeID: [UInt8], storePath: String,
-    fileSystem: any FileSystem, contexts: ZstdContexts
-  ) throws(FileSystemError) {
+    fileSystem: any FileSystem, contexts: ZstdContexts, keys: KeyRing, fileKey: NewFileKey?
+  ) throws(LogReadError) {
     self.row = row
-    let path = storePath + "/" + StoreLayout.logDirectory + "/" + row.fileName
-    let file = try fileSystem.open(path, .create)
-    let header = SegmentHeader(
+    var header = SegmentHeader(
       storeID: storeID, segmentID: row.id, baseSequence: row.firstSequence, salt: row.salt,
       kind: .appended)
+    do { try header.seal(with: fileKey) } catch { throw .format(error) }
+    let path = storePath + "/" + StoreLayout.logDirectory + "/" + row.fileName
+    let file: any File
+    do { file = try fileSystem.open(path, .create) } catch { throw .system(error) }
     do {
       try file.allocate(to: FormatConstants.segmentHeaderBytes)
       try file.writeFully(header.encoded().rawSpan, at: 0)
@@ -37,27 +47,27 @@ package final class SegmentAppender {
     } catch {
       file.close()
       try? fileSystem.remove(path)
-      throw error
+      throw .system(error)
     }
     self.file = file
-    codecs = FrameCodecs(contexts: contexts)
+    codecs = FrameCodecs(contexts: contexts, sealer: fileKey?.sealer(fileID: row.id))
     length = FormatConstants.segmentHeaderBytes
     allocated = length
     lastSequence = row.firstSequence - 1
     segment = Segment(
       row, storeID: storeID, storePath: storePath, fileSystem: fileSystem, contexts: contexts,
-      file: file)
+      keys: keys, file: file)
   }
 
   /// Takes up a segment that recovery has walked, in order to seal it.
   package init(
     recovered tail: RecoveredTail, row: Manifest.Segment, segment: Segment, file: any File,
-    contexts: ZstdContexts
+    codecs: FrameCodecs
   ) {
     self.row = row
     self.segment = segment
     self.file = file
-    codecs = FrameCodecs(contexts: contexts)
+    self.codecs = codecs
     length = tail.end
     allocated = tail.end
     chain = tail.chain
@@ -183,21 +193,27 @@ package final class SegmentAppender {
 
   /// Writes locator and footer, trims the file and syncs it.
   /// - Returns: the row for MANIFEST.
-  package func seal() throws(FileSystemError) -> Manifest.Segment {
+  package func seal() throws(LogReadError) -> Manifest.Segment {
     let table = segment.table() ?? LocatorTable()
-    var output = table.encoded(segmentID: row.id, firstSequence: row.firstSequence)
+    var output: [UInt8]
+    do {
+      output = try table.encoded(
+        segmentID: row.id, firstSequence: row.firstSequence, at: length, sealer: codecs.sealer)
+    } catch { throw .format(error) }
     let footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: length, blockCount: table.blocks.count, slotCount: table.slots.count,
       frameCount: table.frames.count, sequenceCount: 0, chain: chain, latestTime: latestTime,
       rawBytes: rawBytes, latestCommitTime: latestCommitTime)
     output.append(contentsOf: footer.encoded(salt: row.salt))
-    try reserve(output.count)
-    try file.writeFully(output.rawSpan, at: length)
     let sealedLength = length + output.count
-    try file.truncate(to: sealedLength)
-    allocated = sealedLength
-    try sync()
+    do {
+      try reserve(output.count)
+      try file.writeFully(output.rawSpan, at: length)
+      try file.truncate(to: sealedLength)
+      allocated = sealedLength
+      try sync()
+    } catch { throw .system(error) }
     var sealed = row
     sealed.state = .sealed
     sealed.lastSequence = lastSequence
@@ -213,10 +229,14 @@ package final class SegmentAppender {
   /// at worst with blocks and a frame of its own.
   private func trailerBound(expecting count: Int) -> Int {
     let (blocks, slots, frames) = segment.locatorCounts
-    return LocatorLayout.sectionBytes(
-      records: blocks + count, recordBytes: LocatorLayout.blockBytes)
-      + LocatorLayout.sectionBytes(records: slots + count, recordBytes: LocatorLayout.slotBytes)
-      + LocatorLayout.sectionBytes(records: frames + count, recordBytes: LocatorLayout.frameBytes)
-      + FormatConstants.segmentFooterBytes
+    let sections = [
+      (blocks, LocatorLayout.blockBytes), (slots, LocatorLayout.slotBytes),
+      (frames, LocatorLayout.frameBytes),
+    ]
+    return sections.reduce(FormatConstants.segmentFooterBytes) { sum, section in
+      sum
+        + LocatorLayout.sectionBytes(
+          records: section.0 + count, recordBytes: section.1, tagBytes: codecs.tagBytes)
+    }
   }
 }

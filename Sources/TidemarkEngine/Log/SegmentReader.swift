@@ -24,10 +24,13 @@ package enum SegmentReader {
   }
 
   /// Codecs with the segment's dictionary, from whichever of its copies is intact.
+  /// - Parameter sealer: decrypts the segment; nil where it is not encrypted.
   package static func codecs(
-    _ file: any File, header: SegmentHeader, contexts: ZstdContexts
+    _ file: any File, header: SegmentHeader, contexts: ZstdContexts, sealer: BlockSealer?
   ) throws(LogReadError) -> FrameCodecs {
-    guard let dictionary = header.dictionary else { return FrameCodecs(contexts: contexts) }
+    guard let dictionary = header.dictionary else {
+      return FrameCodecs(contexts: contexts, sealer: sealer)
+    }
     for offset in dictionary.offsets {
       let bytes: [UInt8]
       do { bytes = try file.read(dictionary.length, at: offset) } catch { throw .system(error) }
@@ -35,11 +38,19 @@ package enum SegmentReader {
         XXH64.hash(bytes.rawSpan) == dictionary.checksum
       else { continue }
       do {
-        let loaded = try ZstdDictionary(bytes, level: FrameCodecs.denseLevel)
-        return FrameCodecs(contexts: contexts, dictionary: loaded)
+        let loaded = try self.dictionary(bytes, sealer)
+        return FrameCodecs(contexts: contexts, dictionary: loaded, sealer: sealer)
       } catch { throw .format(error) }
     }
     throw .format(FormatError("dictionary does not match its checksum"))
+  }
+
+  /// A dictionary from its stored bytes.
+  package static func dictionary(
+    _ stored: [UInt8], _ sealer: BlockSealer?
+  ) throws(FormatError) -> ZstdDictionary {
+    let bytes = try sealer?.open(stored.rawSpan, .dictionary) ?? stored
+    return try ZstdDictionary(bytes, level: FrameCodecs.denseLevel)
   }
 
   /// The footer of a sealed segment.
@@ -82,14 +93,14 @@ package enum SegmentReader {
   }
 
   package static func locator(
-    _ file: any File, segment: Segment, length: Int
+    _ file: any File, segment: Segment, length: Int, codecs: FrameCodecs
   ) throws(LogReadError) -> SealedLocator {
     let footer = try footer(file, length: length, salt: segment.salt)
     guard footer.segmentID == segment.id, footer.firstSequence == segment.firstSequence else {
       throw .format(FormatError("footer of another segment"))
     }
     do {
-      return try SealedLocator(file: file, footer: footer, length: length)
+      return try SealedLocator(file: file, footer: footer, length: length, codecs: codecs)
     } catch { throw .format(error) }
   }
 }

@@ -8,11 +8,11 @@ package struct TailRecovery {
   private let sameBoot: Bool
 
   package init(
-    row: Manifest.Segment, file: any File, contexts: ZstdContexts, sameBoot: Bool
+    row: Manifest.Segment, file: any File, codecs: FrameCodecs, sameBoot: Bool
   ) throws(FileSystemError) {
     self.row = row
     reader = try WindowReader(file)
-    codecs = FrameCodecs(contexts: contexts)
+    self.codecs = codecs
     self.sameBoot = sameBoot
   }
 
@@ -71,6 +71,13 @@ package struct TailRecovery {
       // The locator's offsets have 32 bits.
       guard front.offset + front.header.totalLength <= Int(UInt32.max) else {
         throw FormatError("a segment of more than 4 GiB")
+      }
+      guard !front.isOpaque else {
+        tail.entryCount += front.header.entryCount
+        tail.lastSequence = front.header.nextSequence - 1
+        tail.durableSequence = max(
+          tail.durableSequence, min(front.header.durableThrough, tail.lastSequence))
+        continue
       }
       tail.table.append(
         header: front.header, offset: front.offset, blocks: front.blocks,

@@ -99,6 +99,8 @@ package enum Limits {
   package static let repairUnitEntries = 1 << 18
   /// Keys of lost entries that a repair names for each damaged place.
   package static let repairKeysPerLoss = 100
+  /// Most keys of the user's that the files of one store are encrypted with.
+  package static let keys = 256
   /// Damage records in MANIFEST.
   package static let damageRecords = 1_024
   /// Largest MANIFEST that is read.

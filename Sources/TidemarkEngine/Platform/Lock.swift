@@ -17,9 +17,17 @@ package final class Lock<State>: @unchecked Sendable {
   #endif
   // The mutex is what makes access exclusive.
   @exclusivity(unchecked)
-  private var state: State
+  private var place: Place
 
-  package init(_ state: sending State) { unsafe self.state = state }
+  /// A state without size shares its address with the mutex; the sanitizer takes that for a race.
+  private struct Place {
+    var state: State
+    #if TIDEMARK_TSAN
+      var size: UInt8 = 0
+    #endif
+  }
+
+  package init(_ state: sending State) { unsafe place = Place(state: state) }
 
   /// Runs `body` with the state, alone. Not reentrant.
   package func withLock<R, E: Error>(
@@ -28,9 +36,9 @@ package final class Lock<State>: @unchecked Sendable {
     #if TIDEMARK_TSAN
       mutex.lock()
       defer { mutex.unlock() }
-      return unsafe try body(&state)
+      return unsafe try body(&place.state)
     #else
-      return try mutex.withLock { _ throws(E) in unsafe Handed(value: try body(&state)) }.value
+      return try mutex.withLock { _ throws(E) in unsafe Handed(value: try body(&place.state)) }.value
     #endif
   }
 }

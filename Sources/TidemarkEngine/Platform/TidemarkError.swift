@@ -41,6 +41,14 @@ public struct TidemarkError: Error, Sendable {
     public static let inputOutput = Code("inputOutput")
     /// No permission to read or write the store's files.
     public static let permissionDenied = Code("permissionDenied")
+    /// The store is encrypted, and no key was given.
+    public static let keyMissing = Code("keyMissing")
+    /// The store is encrypted with another key than those that were given.
+    public static let wrongKey = Code("wrongKey")
+    /// A key was given for a store that is not encrypted.
+    public static let notEncrypted = Code("notEncrypted")
+    /// This build cannot encrypt or decrypt: it lacks the package's trait `Encryption`.
+    public static let encryptionUnavailable = Code("encryptionUnavailable")
     /// The store was opened for reading only.
     public static let readOnly = Code("readOnly")
     /// The store is closed.

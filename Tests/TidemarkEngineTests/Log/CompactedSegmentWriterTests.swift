@@ -43,7 +43,8 @@ private struct WrittenSegment {
     self.row = try writer.finish(
       lastSequence: 100_000, latestTime: Timestamp(seconds: 5), latestCommitTime: 200_000)
     segment = Segment(
-      self.row, storeID: storeID, storePath: "s", fileSystem: fileSystem, contexts: contexts)
+      self.row, storeID: storeID, storePath: "s", fileSystem: fileSystem, contexts: contexts,
+      keys: KeyRing())
   }
 
   func value(_ sequence: UInt64, caches: LogCaches) throws -> [UInt8]? {

@@ -46,6 +46,7 @@ extension Engine {
     guard !manifest.isClosedCleanly else { return }
     var settling = EngineConfiguration()
     settling.access = .write
+    settling.encryption = keys.encryption
     let copy = try Engine.open(
       target, configuration: settling,
       environment: EngineEnvironment(

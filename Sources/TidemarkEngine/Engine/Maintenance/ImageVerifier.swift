@@ -5,16 +5,18 @@ struct ImageVerifier {
   private let path: String
   private let fileSystem: any FileSystem
   private let contexts: ZstdContexts
+  private let keys: KeyRing
 
   init(
     _ row: Manifest.Image, manifest: Manifest, path: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts
+    contexts: ZstdContexts, keys: KeyRing
   ) {
     self.row = row
     self.manifest = manifest
     self.path = path
     self.fileSystem = fileSystem
     self.contexts = contexts
+    self.keys = keys
   }
 
   private var fileName: String { StoreLayout.indexDirectory + "/" + row.fileName }
@@ -33,9 +35,10 @@ struct ImageVerifier {
     }
     let image: Image
     do throws(IndexError) {
-      image = try Image(file: file)
+      image = try keys.isEmpty ? Image(file: file) : keys.image(file)
       guard image.header.storeID == manifest.storeID, image.header.imageID == row.id,
-        image.header.sequence == row.sequence, image.header.seed == manifest.hashSeed
+        image.header.sequence == row.sequence, image.header.seed == manifest.hashSeed,
+        image.header.seal?.keyID == row.keyID
       else { return [finding(0, "the index image is that of another store or sequence")] }
     } catch {
       file.close()
@@ -49,7 +52,7 @@ struct ImageVerifier {
       }
       chunk += 1
     }
-    guard found.isEmpty, comparing else { return found }
+    guard found.isEmpty, comparing, !image.isOpaque, !isOpaqueLog else { return found }
     do throws(IndexError) {
       var comparison = ImageComparison(image, manifest: manifest)
       try compare(&comparison)
@@ -69,7 +72,7 @@ struct ImageVerifier {
       }
       let segment = Segment(
         segmentRow, storeID: manifest.storeID, storePath: path, fileSystem: fileSystem,
-        contexts: contexts)
+        contexts: contexts, keys: keys)
       // The segment was found whole just before; if compaction took it away since, there is
       // nothing left to compare with.
       guard let frames = try? segment.frames() else {
@@ -87,6 +90,9 @@ struct ImageVerifier {
     comparison.finish()
   }
 
+  /// Whether the log cannot be read for want of a key.
+  private var isOpaqueLog: Bool { manifest.isEncrypted && keys.isEmpty }
+
   private func finding(_ offset: Int, _ message: String) -> VerifyFinding {
     VerifyFinding(
       file: fileName, offset: offset, message: message, remedy: VerifyRemedy.rebuild(path),
@@ -96,7 +102,10 @@ struct ImageVerifier {
   private func describe(_ error: IndexError) throws(TidemarkError) -> VerifyFinding {
     switch error {
     case .imageDamaged(let chunk):
-      finding(ImageLayout.fileOffset(ofChunk: chunk), "the index image is damaged")
+      finding(
+        ImageLayout.fileOffset(
+          ofChunk: chunk, tagBytes: row.keyID == nil ? 0 : BlockSealer.tagBytes),
+        "the index image is damaged")
     case .imageInvalid(let reason): finding(0, "the index image is damaged: \(reason.reason)")
     case .fileSystem(let error): throw TidemarkError(error, while: "verifying the index")
     case .limitExceeded: finding(0, "the index image is too large")
@@ -114,6 +123,7 @@ extension Image {
   func checkChunk(_ chunk: Int) throws(IndexError) {
     let count = min(
       ImageLayout.chunkBytes, header.dataBytes - chunk << ImageLayout.chunkShift)
+    guard !isOpaque else { return try checkSealed(chunk, count: count) }
     var bytes = [UInt8](repeating: 0, count: count)
     try bytes.withMutableRawSpan { (span) throws(IndexError) in
       try copyChunk(chunk, into: &span)

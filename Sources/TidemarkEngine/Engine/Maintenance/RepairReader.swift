@@ -69,7 +69,7 @@ final class RepairReader {
           (bytes) throws(FormatError) in
           guard bytes.byteCount == block.storedLength, CRC32C.checksum(bytes) == block.checksum
           else { throw FormatError("value block does not match its checksum") }
-          return try codecs.decode(bytes, codec: block.codec, rawLength: block.rawLength)
+          return try codecs.decode(bytes, block: block, at: position)
         }
         values.bytes.append(contentsOf: raw)
       } catch {
@@ -96,7 +96,8 @@ final class RepairReader {
   /// The sequences that a sorted segment's locator lists, ascending; nil when it is damaged.
   func sequencesHeld(by footer: SegmentFooter) -> [UInt64]? {
     guard let length = try? file.length(),
-      let locator = try? SealedLocator(file: file, footer: footer, length: length)
+      let locator = try? SealedLocator(
+        file: file, footer: footer, length: length, codecs: codecs)
     else { return nil }
     var sequences: [UInt64] = []
     for index in 0..<footer.sequenceCount {

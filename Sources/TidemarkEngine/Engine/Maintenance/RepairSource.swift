@@ -36,6 +36,8 @@ struct RepairSource: Sendable {
   private let isMissing: Bool
   private let path: String
   let codecs: FrameCodecs
+  /// Whether the header says that it is encrypted.
+  let isEncrypted: Bool
   private let row: Manifest.Segment?
   private let footer: SegmentFooter?
 
@@ -46,7 +48,7 @@ struct RepairSource: Sendable {
   /// - Returns: nil when the file is missing or cannot be a segment.
   init?(
     _ name: String, row: Manifest.Segment?, storePath: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts
+    contexts: ZstdContexts, keys: KeyRing
   ) throws(TidemarkError) {
     self.name = name
     self.row = row
@@ -56,7 +58,8 @@ struct RepairSource: Sendable {
       guard try fileSystem.kind(path) == .file else { return nil }
       let file = TolerantFile(try fileSystem.open(path, .read))
       defer { file.close() }
-      let origin = try SegmentOrigin(file, name: name, row: row, contexts: contexts)
+      let origin = try SegmentOrigin(
+        file, name: name, row: row, contexts: contexts, keys: keys)
       guard let origin else { return nil }
       id = origin.id
       salt = origin.salt
@@ -64,6 +67,7 @@ struct RepairSource: Sendable {
       storeID = origin.storeID
       firstSequence = origin.firstSequence
       codecs = origin.codecs
+      isEncrypted = origin.isEncrypted
       isListed = row != nil
       let length = try file.length()
       let sealedLength = row?.state == .sealed ? row?.length ?? length : length
@@ -100,6 +104,7 @@ struct RepairSource: Sendable {
     storeID = nil
     firstSequence = row.firstSequence
     codecs = FrameCodecs(contexts: contexts)
+    isEncrypted = row.keyID != nil
     isListed = true
     footer = nil
     frameRange = 0..<0
@@ -168,6 +173,7 @@ struct RepairSource: Sendable {
   ) throws(FileSystemError) {
     stock.count += front.entries.count
     guard let sequences = front.sequences else { return }
+    guard !front.isOpaque else { return lose(front, sequences, &stock) }
     if kind == .appended {
       if sequences.lowerBound > stock.expected {
         var loss = RepairLoss(file: name, offset: front.offset, reason: "frames are missing")
@@ -198,6 +204,19 @@ struct RepairSource: Sendable {
       losses[bad.offset] = loss
     }
     for (_, loss) in losses.sorted(by: { $0.key < $1.key }) { report(loss) }
+  }
+
+  /// Notes a frame that is whole and cannot be decrypted.
+  private mutating func lose(
+    _ front: DecodedFront, _ sequences: ClosedRange<UInt64>, _ stock: inout Stock
+  ) {
+    var loss = RepairLoss(
+      file: name, offset: front.offset,
+      reason: "the header is lost, and with it the key of an encrypted segment")
+    loss.sequences = min(stock.expected, sequences.lowerBound)...sequences.upperBound
+    lost.insert(min(stock.expected, sequences.lowerBound)...sequences.upperBound)
+    stock.expected = max(stock.expected, front.header.nextSequence)
+    report(loss)
   }
 
   private mutating func report(_ loss: RepairLoss) {

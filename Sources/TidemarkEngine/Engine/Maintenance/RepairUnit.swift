@@ -43,23 +43,31 @@ struct RepairUnit {
   }
 
   /// Writes everything into a new segment.
+  /// - Parameters:
+  ///   - id: the segment's.
+  ///   - target: the new store.
+  ///   - storeID: the new store's.
+  ///   - environment: what it is on.
+  ///   - contexts: compress.
+  ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
   /// - Returns: its row for MANIFEST.
   func write(
     id: UInt64, to target: StoreTarget, storeID: [UInt8], environment: EngineEnvironment,
-    contexts: ZstdContexts
+    contexts: ZstdContexts, fileKey: NewFileKey?
   ) throws(TidemarkError) -> Manifest.Segment {
     let sorted = items.sorted { a, b in
       let order = a.front.key(of: a.head).compare(to: b.front.key(of: b.head))
       return order != 0 ? order < 0 : a.head.sequence < b.head.sequence
     }
-    let row = Manifest.Segment(
+    var row = Manifest.Segment(
       id: id, state: .sealed, kind: .compacted,
       salt: UInt32(truncatingIfNeeded: environment.random.next()), firstSequence: first)
+    row.keyID = fileKey?.keyID
     do throws(LogReadError) {
       var writer = try CompactedSegmentWriter(
         creating: row, storeID: storeID, storePath: target.path,
         fileSystem: environment.fileSystem, contexts: contexts,
-        layout: SegmentLayout(level: FrameCodecs.fastLevel))
+        layout: SegmentLayout(level: FrameCodecs.fastLevel), fileKey: fileKey)
       for item in sorted { try Self.add(item, values, to: &writer) }
       return try writer.finish(
         lastSequence: last, latestTime: latestTime, latestCommitTime: latestCommitTime)

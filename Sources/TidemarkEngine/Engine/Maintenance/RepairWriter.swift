@@ -7,6 +7,9 @@ struct RepairWriter {
   private let storeID: [UInt8]
   private let environment: EngineEnvironment
   private let contexts: ZstdContexts
+  private let keys: KeyRing
+  /// The user's key for the new store; nil when that is not to be encrypted.
+  private let keyID: Encryption.KeyID?
   private var unit = RepairUnit()
   private let present: SequenceSet
 
@@ -18,7 +21,8 @@ struct RepairWriter {
 
   init(
     _ sources: [RepairSource], plan: RepairPlan, lost: SequenceSet, target: StoreTarget,
-    storeID: [UInt8], environment: EngineEnvironment, contexts: ZstdContexts
+    storeID: [UInt8], environment: EngineEnvironment, contexts: ZstdContexts, keys: KeyRing,
+    keyID: Encryption.KeyID?
   ) {
     self.sources = sources
     self.plan = plan
@@ -27,6 +31,8 @@ struct RepairWriter {
     self.storeID = storeID
     self.environment = environment
     self.contexts = contexts
+    self.keys = keys
+    self.keyID = keyID
     var present = SequenceSet()
     // In the order of sequences, so that every insertion is one at the end.
     let all = plan.taken.flatMap(\.ranges).sorted { $0.lowerBound < $1.lowerBound }
@@ -129,10 +135,11 @@ struct RepairWriter {
   private mutating func flush() throws(TidemarkError) {
     guard !unit.isEmpty else { return }
     latestCommitTime = max(latestCommitTime, unit.latestCommitTime)
+    let fileKey = try keys.newFileKey(keyID, random: environment.randomBytes)
     rows.append(
       try unit.write(
         id: UInt64(rows.count) + 1, to: target, storeID: storeID, environment: environment,
-        contexts: contexts))
+        contexts: contexts, fileKey: fileKey))
     unit = RepairUnit()
   }
 }

@@ -8,13 +8,17 @@ struct SegmentOrigin {
   var storeID: [UInt8]?
   var firstFrame = FormatConstants.segmentHeaderBytes
   var codecs: FrameCodecs
+  /// Whether its header says so.
+  var isEncrypted = false
 
   /// - Returns: nil when nothing tells what the file is.
   /// - Throws: `formatTooNew` when a later version wrote it.
   init?(
-    _ file: TolerantFile, name: String, row: Manifest.Segment?, contexts: ZstdContexts
+    _ file: TolerantFile, name: String, row: Manifest.Segment?, contexts: ZstdContexts,
+    keys: KeyRing
   ) throws {
-    codecs = FrameCodecs(contexts: contexts)
+    // Without a header nothing of an encrypted segment can be decrypted.
+    codecs = FrameCodecs(contexts: contexts, isOpaque: row?.keyID != nil)
     let header: SegmentHeader?
     do throws(LogReadError) { header = try SegmentReader.header(file) } catch {
       if case .system(let error) = error { throw error }
@@ -32,8 +36,17 @@ struct SegmentOrigin {
       kind = header.kind
       storeID = header.storeID
       firstFrame = header.firstFrame
-      if header.dictionary != nil,
-        let found = try? SegmentReader.codecs(file, header: header, contexts: contexts)
+      isEncrypted = header.seal != nil
+      var sealer: BlockSealer?
+      if let seal = header.seal {
+        let key = try keys.key(seal.keyID)
+        sealer = try? seal.sealer(key: key, fileID: header.segmentID)
+      }
+      codecs = FrameCodecs(
+        contexts: contexts, sealer: sealer, isOpaque: isEncrypted && sealer == nil)
+      if header.dictionary != nil, !codecs.isOpaque,
+        let found = try? SegmentReader.codecs(
+          file, header: header, contexts: contexts, sealer: sealer)
       {
         codecs = found
       }
@@ -58,7 +71,7 @@ struct SegmentOrigin {
       salt = word ^ FormatConstants.frameSync
       kind = first.hasExplicitSequences ? .compacted : .appended
     }
-    guard kind == .compacted,
+    guard kind == .compacted, !codecs.isOpaque,
       let dictionary = try LostDictionary(file, salt: salt, contexts: contexts)
     else { return }
     firstFrame = dictionary.firstFrame

@@ -17,7 +17,7 @@ extension SegmentVerifier {
 
   /// Checks frames, locator, footer and length of a sealed segment.
   mutating func checkSealed(
-    _ file: TolerantFile, codecs: FrameCodecs, firstFrame: Int
+    _ file: TolerantFile, firstFrame: Int
   ) throws {
     let length = try file.length()
     let footer =
@@ -32,7 +32,7 @@ extension SegmentVerifier {
       switch piece {
       case .frame(let front):
         settle(&walk, next: front.header.firstSequence, file, footer)
-        try check(front, scan, codecs, &walk)
+        try check(front, scan, &walk)
       case .damage(let damage):
         settle(&walk, next: damage.header?.firstSequence, file, footer)
         walk.open = damage
@@ -70,7 +70,7 @@ extension SegmentVerifier {
   // MARK: Frames
 
   private mutating func check(
-    _ front: DecodedFront, _ scan: FrameScan, _ codecs: FrameCodecs, _ walk: inout Walk
+    _ front: DecodedFront, _ scan: FrameScan, _ walk: inout Walk
   ) throws {
     let size = front.header.totalLength
     do {
@@ -79,7 +79,7 @@ extension SegmentVerifier {
         _ = try front.attributes(of: entry)
         walk.latestCommitTime = max(walk.latestCommitTime, entry.commitTime)
       }
-      let places = try front.places()
+      let places = front.isOpaque ? [] : try front.places()
       walk.table.append(
         header: front.header, offset: front.offset, blocks: front.blocks, places: places,
         sequences: row.kind == .compacted ? front.entries.map(\.sequence) : [])
@@ -96,12 +96,12 @@ extension SegmentVerifier {
           front.offset + size - FormatConstants.frameAlignment, "bytes in a frame's padding",
           length: FormatConstants.frameAlignment, sequences: front.sequences)
       }
-      if bad == 0 { entries += front.entries.count }
+      if bad == 0 { entries += front.header.entryCount }
     } catch let error as FormatError {
       report(front.offset, error.reason, length: size, sequences: front.sequences)
       walk.hasDamage = true
     }
-    walk.entryCount += front.entries.count
+    walk.entryCount += front.header.entryCount
     if let last = front.entries.last { walk.endsBatch = last.endsBatch }
   }
 
@@ -153,9 +153,10 @@ extension SegmentVerifier {
   private func located(
     _ stretch: Range<Int>, _ file: TolerantFile, _ footer: SegmentFooter
   ) -> ClosedRange<UInt64>? {
-    guard let locator = try? SealedLocator(file: file, footer: footer, length: row.length) else {
-      return nil
-    }
+    guard
+      let locator = try? SealedLocator(
+        file: file, footer: footer, length: row.length, codecs: codecs)
+    else { return nil }
     return try? locator.sequences(inFramesAt: stretch)
   }
 }

@@ -11,7 +11,7 @@ extension SegmentVerifier {
         footerStart, "segment footer does not match its checksum",
         length: FormatConstants.segmentFooterBytes)
     }
-    if !walk.hasDamage {
+    if !walk.hasDamage, !codecs.isOpaque {
       try compareLocator(file, walk, framesEnd..<footerStart)
     } else if let footer {
       try checkChunks(file, footer, end: footerStart)
@@ -33,7 +33,10 @@ extension SegmentVerifier {
     else { return note("footer and MANIFEST differ") }
     guard !walk.hasDamage else { return }
     guard footer.locatorOffset == framesEnd, footer.chain == chain,
-      footer.slotCount == walk.entryCount, footer.blockCount == walk.table.blocks.count,
+      footer.slotCount == walk.entryCount
+    else { return note("footer and frames differ") }
+    guard !codecs.isOpaque else { return }
+    guard footer.blockCount == walk.table.blocks.count,
       footer.frameCount == walk.table.frames.count,
       footer.sequenceCount == walk.table.sequences.count,
       footer.latestCommitTime >= walk.latestCommitTime,
@@ -48,7 +51,9 @@ extension SegmentVerifier {
   private mutating func compareLocator(
     _ file: TolerantFile, _ walk: Walk, _ place: Range<Int>
   ) throws {
-    let expected = walk.table.encoded(segmentID: row.id, firstSequence: row.firstSequence)
+    let expected = try walk.table.encoded(
+      segmentID: row.id, firstSequence: row.firstSequence, at: place.lowerBound,
+      sealer: codecs.sealer)
     guard expected.count == place.count else {
       report(
         place.lowerBound, "locator does not fill the space before the footer",
@@ -57,7 +62,8 @@ extension SegmentVerifier {
     }
     var start = 0
     while start < expected.count {
-      let count = min(FormatConstants.locatorChunkBytes, expected.count - start)
+      let count = min(
+        FormatConstants.locatorChunkBytes + codecs.tagBytes, expected.count - start)
       let stored = try file.read(count, at: place.lowerBound + start)
       if !stored.elementsEqual(expected[start..<(start + count)]) {
         report(
@@ -80,7 +86,8 @@ extension SegmentVerifier {
     ] {
       var left = records * size
       while left > 0, offset < end {
-        let count = min(left, FormatConstants.locatorChunkPayloadBytes)
+        let payload = min(left, FormatConstants.locatorChunkPayloadBytes)
+        let count = payload + codecs.tagBytes
         let bytes = try file.read(count + 8, at: offset)
         let seed = LocatorLayout.seed(segmentID: row.id, chunk: chunk)
         if bytes.count < count + 8
@@ -90,7 +97,7 @@ extension SegmentVerifier {
           report(offset, "locator does not match its checksum", length: count + 8)
         }
         offset += count + 8
-        left -= count
+        left -= payload
         chunk += 1
       }
     }

@@ -6,6 +6,10 @@ struct SegmentVerifier {
   let path: String
   let fileSystem: any FileSystem
   let contexts: ZstdContexts
+  /// The user's keys; without any an encrypted segment's checksums are checked and no more.
+  let keys: KeyRing
+  /// What decodes the segment.
+  private(set) var codecs: FrameCodecs
   /// Whether to decompress values, too.
   let decodes: Bool
   /// Whether the machine runs since before the last writer opened the store.
@@ -19,13 +23,15 @@ struct SegmentVerifier {
 
   init(
     _ row: Manifest.Segment, manifest: Manifest, path: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts, decodes: Bool, sameBoot: Bool
+    contexts: ZstdContexts, keys: KeyRing, decodes: Bool, sameBoot: Bool
   ) {
     self.row = row
     storeID = manifest.storeID
     self.path = path
     self.fileSystem = fileSystem
     self.contexts = contexts
+    self.keys = keys
+    codecs = FrameCodecs(contexts: contexts)
     self.decodes = decodes
     self.sameBoot = sameBoot
     lastSequence = row.state == .sealed ? row.lastSequence : row.firstSequence - 1
@@ -79,7 +85,10 @@ struct SegmentVerifier {
 
   private mutating func check(_ file: TolerantFile) throws {
     let header = try checkHeader(file)
-    var codecs = FrameCodecs(contexts: contexts)
+    if let id = row.keyID {
+      let sealer = try sealer(header, id)
+      codecs = FrameCodecs(contexts: contexts, sealer: sealer, isOpaque: sealer == nil)
+    }
     if let header, header.dictionary != nil {
       guard let withDictionary = try checkDictionary(file, header) else { return }
       codecs = withDictionary
@@ -88,7 +97,7 @@ struct SegmentVerifier {
       try checkActive(file)
     } else {
       try checkSealed(
-        file, codecs: codecs,
+        file,
         firstFrame: header?.firstFrame ?? FormatConstants.segmentHeaderBytes)
     }
   }
@@ -106,7 +115,7 @@ struct SegmentVerifier {
         let header = try SegmentHeader(decodingPage: page.rawSpan)
         guard header.storeID == storeID, header.segmentID == row.id, header.salt == row.salt,
           header.baseSequence == row.firstSequence, header.kind == row.kind,
-          best == nil || best == header
+          header.seal?.keyID == row.keyID, best == nil || best == header
         else {
           report(copy * size, "header of another segment", length: size)
           continue
@@ -124,13 +133,25 @@ struct SegmentVerifier {
     return best
   }
 
+  /// What decrypts the segment; nil without the key, or when the header has not kept it.
+  private mutating func sealer(
+    _ header: SegmentHeader?, _ id: Encryption.KeyID
+  ) throws(TidemarkError) -> BlockSealer? {
+    guard !keys.isEmpty, let seal = header?.seal else { return nil }
+    let key = try keys.key(id)
+    do throws(FormatError) { return try seal.sealer(key: key, fileID: row.id) } catch {
+      report(0, error.reason, length: FormatConstants.segmentHeaderBytes)
+      return nil
+    }
+  }
+
   /// Checks both copies of the dictionary and the zeros around them.
   /// - Returns: nil when neither copy is whole: then nothing can be decoded.
   private mutating func checkDictionary(
     _ file: TolerantFile, _ header: SegmentHeader
   ) throws -> FrameCodecs? {
     guard let dictionary = header.dictionary else { return nil }
-    var loaded: ZstdDictionary?
+    var loaded: FrameCodecs?
     var end = FormatConstants.segmentHeaderBytes
     for (copy, offset) in dictionary.offsets.enumerated() {
       try checkZeros(file, end..<offset)
@@ -143,10 +164,15 @@ struct SegmentVerifier {
           length: dictionary.length)
         continue
       }
-      if loaded == nil { loaded = try? ZstdDictionary(bytes) }
+      if loaded == nil, codecs.isOpaque { loaded = codecs }
+      if loaded == nil,
+        let decoded = try? SegmentReader.dictionary(bytes, codecs.sealer)
+      {
+        loaded = FrameCodecs(contexts: contexts, dictionary: decoded, sealer: codecs.sealer)
+      }
     }
     try checkZeros(file, end..<header.firstFrame)
-    return loaded.map { FrameCodecs(contexts: contexts, dictionary: $0) }
+    return loaded
   }
 
   private mutating func checkZeros(_ file: TolerantFile, _ range: Range<Int>) throws {
@@ -161,8 +187,8 @@ struct SegmentVerifier {
   /// A torn tail is no finding: nothing in it was acknowledged.
   private mutating func checkActive(_ file: TolerantFile) throws {
     let recovery = try TailRecovery(
-      row: row, file: file, contexts: contexts, sameBoot: sameBoot)
-    let codecs = FrameCodecs(contexts: contexts)
+      row: row, file: file, codecs: codecs, sameBoot: sameBoot)
+    let codecs = codecs
     let scan = FrameScan(
       try WindowReader(file), salt: row.salt, codecs: codecs,
       from: FormatConstants.segmentHeaderBytes)

@@ -7,6 +7,7 @@ package struct StoreRepair {
   private let path: String
   private let environment: EngineEnvironment
   private let contexts = ZstdContexts()
+  private let keys: KeyRing
   private var report = RepairReport()
   private var manifest: Manifest?
   private var sources: [RepairSource] = []
@@ -16,19 +17,22 @@ package struct StoreRepair {
   ///   - path: the damaged store, which is only read.
   ///   - target: the new store: nothing, or an empty directory.
   ///   - environment: the disk that both are on.
+  ///   - encryption: the keys of an encrypted store; the new one is encrypted with them, too.
   /// - Throws: `storeMissing` and `notAStore`, `storeExists`, `locked` when somebody writes to
   ///   the source, `formatTooNew`, and what the system refuses.
   package static func repair(
-    from path: String, into target: String, environment: EngineEnvironment = .system
+    from path: String, into target: String, environment: EngineEnvironment = .system,
+    encryption: Encryption? = nil
   ) throws(TidemarkError) -> RepairReport {
-    var repair = StoreRepair(path: path, environment: environment)
+    var repair = StoreRepair(path: path, environment: environment, encryption: encryption)
     let lock = try repair.lockSource()
     defer { lock?.release() }
     try repair.readSource()
     return try repair.write(to: target)
   }
 
-  private init(path: String, environment: EngineEnvironment) {
+  private init(path: String, environment: EngineEnvironment, encryption: Encryption?) {
+    keys = KeyRing(encryption)
     self.path = path
     self.environment = environment
   }
@@ -52,19 +56,21 @@ package struct StoreRepair {
     let fileSystem = environment.fileSystem
     manifest = try ManifestVerifier(path, fileSystem).manifest
     if manifest == nil { report.notes.append("both copies of MANIFEST are lost") }
+    if let manifest { try keys.check(manifest, writes: true) }
     let rows = manifest?.segments ?? []
     let listed = Set(rows.map(\.fileName))
     for row in rows {
       let name = StoreLayout.logDirectory + "/" + row.fileName
       let source = try RepairSource(
-        name, row: row, storePath: path, fileSystem: fileSystem, contexts: contexts)
+        name, row: row, storePath: path, fileSystem: fileSystem, contexts: contexts,
+        keys: keys)
       sources.append(
         source ?? RepairSource(missing: row, storePath: path, contexts: contexts))
     }
     for name in try segmentFiles() where !listed.contains(name) {
       let source = try RepairSource(
         StoreLayout.logDirectory + "/" + name, row: nil, storePath: path,
-        fileSystem: fileSystem, contexts: contexts)
+        fileSystem: fileSystem, contexts: contexts, keys: keys)
       guard let source else {
         report.notes.append("log/\(name): nothing tells what this file is; left out")
         continue
@@ -101,13 +107,13 @@ package struct StoreRepair {
 
   private mutating func write(to path: String) throws(TidemarkError) -> RepairReport {
     let plan = RepairPlan(sources, hasManifest: manifest != nil)
-    var result = newManifest(plan)
+    var result = try newManifest(plan)
     let lost = settleLosses(plan, last: result.lastSequence)
     let target = try StoreTarget(creating: path, environment: environment)
     do throws(TidemarkError) {
       var writer = RepairWriter(
         sources, plan: plan, lost: lost, target: target, storeID: result.storeID,
-        environment: environment, contexts: contexts)
+        environment: environment, contexts: contexts, keys: keys, keyID: result.keyID)
       try writer.run()
       result.segments = writer.rows
       result.nextSegmentID = max(result.nextSegmentID, UInt64(writer.rows.count) + 1)
@@ -125,7 +131,7 @@ package struct StoreRepair {
   }
 
   /// The new store is the same one, as far as the source still says which one that is.
-  private mutating func newManifest(_ plan: RepairPlan) -> Manifest {
+  private mutating func newManifest(_ plan: RepairPlan) throws(TidemarkError) -> Manifest {
     var result: Manifest
     if let manifest {
       result = manifest
@@ -139,6 +145,8 @@ package struct StoreRepair {
         "the replica's id, the epochs and the retention were in MANIFEST; the new store has "
           + "new ones")
     }
+    let isEncrypted = manifest?.isEncrypted ?? sources.contains { $0.isEncrypted }
+    result.keyID = isEncrypted ? try keys.current() : nil
     result.generation = 0
     result.segments = []
     result.images = []

@@ -7,6 +7,7 @@ package struct StoreVerifier {
   private let path: String
   private let environment: EngineEnvironment
   private let records: Bool
+  private let keys: KeyRing
   private let contexts = ZstdContexts()
   private var report = VerifyReport()
 
@@ -16,16 +17,23 @@ package struct StoreVerifier {
   ///   - environment: the disk that it is on.
   ///   - records: whether to decompress values and to compare the newest index image with the
   ///     log, too; checksums are checked in any case.
+  ///   - encryption: the keys of an encrypted store; without them its checksums are checked, and
+  ///     not what stands behind them.
   /// - Throws: `storeMissing` and `notAStore`, `formatTooNew`, and what the system refuses;
   ///   damage is reported, not thrown.
   package static func verify(
-    _ path: String, environment: EngineEnvironment = .system, records: Bool = true
+    _ path: String, environment: EngineEnvironment = .system, records: Bool = true,
+    encryption: Encryption? = nil
   ) throws(TidemarkError) -> VerifyReport {
-    var verifier = StoreVerifier(path: path, environment: environment, records: records)
+    var verifier = StoreVerifier(
+      path: path, environment: environment, records: records, encryption: encryption)
     return try verifier.run()
   }
 
-  private init(path: String, environment: EngineEnvironment, records: Bool) {
+  private init(
+    path: String, environment: EngineEnvironment, records: Bool, encryption: Encryption?
+  ) {
+    keys = KeyRing(encryption)
     self.path = path
     self.environment = environment
     self.records = records
@@ -46,6 +54,11 @@ package struct StoreVerifier {
       return report
     }
     report.findings = first.findings
+    if manifest.isEncrypted, keys.isEmpty {
+      report.isOpaque = true
+    } else {
+      try keys.check(manifest, writes: false)
+    }
     let (checked, results) = try checkSegments(manifest)
     for result in results {
       report.findings.append(contentsOf: result.findings)
@@ -111,7 +124,7 @@ package struct StoreVerifier {
     _ row: Manifest.Segment, _ manifest: Manifest, boot: [UInt8]
   ) throws(TidemarkError) -> SegmentVerifier {
     let fresh = SegmentVerifier(
-      row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
+      row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts, keys: keys,
       decodes: records, sameBoot: manifest.bootID == boot)
     var result = fresh
     try result.run()
@@ -130,7 +143,8 @@ package struct StoreVerifier {
     let hasDamage = report.findings.contains { $0.isDamageToAcknowledged }
     for row in manifest.images {
       let verifier = ImageVerifier(
-        row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts)
+        row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
+        keys: keys)
       // What a damaged log says of an image is worth nothing.
       let compares = records && !hasDamage && row.id == manifest.images.last?.id
       report.findings.append(contentsOf: try verifier.findings(comparing: compares))

@@ -19,6 +19,8 @@ package struct VerifyReport: Sendable {
   /// Whether damage to acknowledged data is on record in MANIFEST now, so that opening for
   /// writing refuses.
   package var isRecorded = false
+  /// Whether the store is encrypted and was checked without its key: only checksums were.
+  package var isOpaque = false
 
   package init() {}
 

@@ -7,6 +7,7 @@
 package final class Image: Sendable {
   package let header: ImageHeader
   private let file: any File
+  private let sealer: BlockSealer?
   private let memory: ReservedMemory
   private let loading = Lock(())
   // Sections that every look-up touches, out of the table.
@@ -15,8 +16,12 @@ package final class Image: Sendable {
   private let hash: ImageHeader.Section
 
   /// Opens an image; the file is kept open as long as the image lives.
+  /// - Parameter key: the user's key that the header of an encrypted image names; gets its id.
+  ///   nil gives an image whose checksums can be checked and nothing else.
   /// - Throws: `imageInvalid` if the header or the file's length is wrong.
-  package init(file: any File) throws(IndexError) {
+  package init(
+    file: any File, key: (Encryption.KeyID) throws(FormatError) -> [UInt8]? = { _ in nil }
+  ) throws(IndexError) {
     var page = [UInt8](repeating: 0, count: ImageLayout.headerBytes)
     let length: Int
     do {
@@ -30,8 +35,14 @@ package final class Image: Sendable {
     }
     do throws(FormatError) {
       header = try ImageHeader(page.rawSpan)
-      guard length == ImageLayout.fileBytes(dataBytes: header.dataBytes) else {
-        throw FormatError("length of the file differs")
+      guard
+        length
+          == ImageLayout.fileBytes(dataBytes: header.dataBytes, tagBytes: header.tagBytes)
+      else { throw FormatError("length of the file differs") }
+      if let seal = header.seal, let key = try key(seal.keyID) {
+        sealer = try seal.sealer(key: key, fileID: header.imageID)
+      } else {
+        sealer = nil
       }
     } catch {
       throw IndexError.imageInvalid(error)
@@ -92,6 +103,14 @@ package final class Image: Sendable {
     return unsafe _overrideLifetime(memory.bytes(start, count), borrowing: self)
   }
 
+  /// Whether the image is encrypted and its key not known.
+  var isOpaque: Bool { header.seal != nil && sealer == nil }
+
+  /// Checks the checksum of a chunk that cannot be decrypted.
+  func checkSealed(_ chunk: Int, count: Int) throws(IndexError) {
+    _ = try ImageChunk.readSealed(chunk, of: header, from: file, count: count)
+  }
+
   /// The error for contents that contradict each other, although their checksum is right.
   func damage(_ section: ImageLayout.Section, _ offset: Int = 0) -> IndexError {
     damage(at: header[section].offset + offset)
@@ -104,7 +123,7 @@ package final class Image: Sendable {
   /// Copies a chunk without keeping it, if it is not kept anyway.
   func copyChunk(_ chunk: Int, into bytes: inout MutableRawSpan) throws(IndexError) {
     guard memory.isLoaded(chunk) else {
-      return try ImageChunk.read(chunk, of: header, from: file, into: &bytes)
+      return try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
     }
     let memory = self.memory
     bytes.store(
@@ -117,7 +136,7 @@ package final class Image: Sendable {
       try loading.withLock { (_) throws(IndexError) in
         if memory.isLoaded(chunk) { return }
         try memory.load(chunk) { (bytes) throws(IndexError) in
-          try ImageChunk.read(chunk, of: header, from: file, into: &bytes)
+          try ImageChunk.read(chunk, of: header, from: file, sealer, into: &bytes)
         }
       }
     }
@@ -127,11 +146,20 @@ package final class Image: Sendable {
 /// Reading one chunk of an image.
 enum ImageChunk {
   /// Fills `bytes`, of the chunk's length, and checks it.
+  /// - Parameter sealer: decrypts it, where it is encrypted.
   static func read(
-    _ chunk: Int, of header: ImageHeader, from file: any File,
+    _ chunk: Int, of header: ImageHeader, from file: any File, _ sealer: BlockSealer?,
     into bytes: inout MutableRawSpan
   ) throws(IndexError) {
-    let offset = ImageLayout.fileOffset(ofChunk: chunk)
+    guard header.tagBytes == 0 else {
+      let stored = try readSealed(chunk, of: header, from: file, count: bytes.byteCount)
+      guard let sealer,
+        let opened = try? sealer.open(stored.rawSpan, .image(chunk: chunk)),
+        opened.count == bytes.byteCount
+      else { throw IndexError.imageDamaged(chunk: chunk) }
+      return bytes.store(copying: opened.rawSpan, at: 0)
+    }
+    let offset = ImageLayout.fileOffset(ofChunk: chunk, tagBytes: 0)
     var sum = [UInt8](repeating: 0, count: ImageLayout.checksumBytes)
     let wanted = bytes.byteCount
     do throws(FileSystemError) {
@@ -148,5 +176,25 @@ enum ImageChunk {
     guard let stored = try? sum.rawSpan.u64(at: 0),
       stored == XXH64.hash(bytes.bytes, seed: seed)
     else { throw IndexError.imageDamaged(chunk: chunk) }
+  }
+  /// An encrypted chunk and its tag, as stored, checked against their checksum.
+  static func readSealed(
+    _ chunk: Int, of header: ImageHeader, from file: any File, count: Int
+  ) throws(IndexError) -> [UInt8] {
+    let sealed = count + header.tagBytes
+    var stored: [UInt8]
+    do throws(FileSystemError) {
+      stored = try file.read(
+        sealed + ImageLayout.checksumBytes,
+        at: ImageLayout.fileOffset(ofChunk: chunk, tagBytes: header.tagBytes))
+    } catch {
+      throw IndexError.fileSystem(error)
+    }
+    let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunk)
+    guard let sum = try? stored.rawSpan.u64(at: sealed),
+      sum == XXH64.hash(stored.rawSpan.extracting(0..<sealed), seed: seed)
+    else { throw IndexError.imageDamaged(chunk: chunk) }
+    stored.removeLast(stored.count - sealed)
+    return stored
   }
 }

@@ -22,6 +22,8 @@ package struct ImageHeader: Sendable {
   package var deletedKeys = 0
   var dataBytes = 0
   var longestProbe = 0
+  /// The image's key, encrypted; nil when the image is not.
+  package var seal: FileSeal?
   var sections = [Section](repeating: Section(), count: ImageLayout.Section.allCases.count)
 
   init(storeID: [UInt8], imageID: UInt64, sequence: UInt64, seed: UInt64) {
@@ -36,14 +38,31 @@ package struct ImageHeader: Sendable {
     set { sections[section.rawValue] = newValue }
   }
 
+  /// What encryption adds to a chunk.
+  var tagBytes: Int { seal == nil ? 0 : BlockSealer.tagBytes }
+
   /// The header page.
   func encoded() -> [UInt8] {
+    var page = prefix(isSealed: seal != nil)
+    seal?.encode(into: &page)
+    page.zeros(ImageLayout.headerChecksumOffset - page.count)
+    page.u64(XXH64.hash(page.bytes.rawSpan))
+    return page.bytes
+  }
+
+  /// Adds the key that the image is encrypted with; nothing of the header may change after that.
+  mutating func seal(with key: NewFileKey?) throws(FormatError) {
+    seal = try key?.seal(fileID: imageID, prefix: prefix(isSealed: true).bytes)
+  }
+
+  private func prefix(isSealed: Bool) -> ByteWriter {
     var page = ByteWriter(capacity: ImageLayout.headerBytes)
     page.u64(ImageLayout.magic)
     page.u16(ImageLayout.majorVersion)
     page.u16(ImageLayout.minorVersion)
     page.u32(UInt32(sections.count))
-    page.zeros(24)
+    page.zeros(16)
+    page.u64(isSealed ? ImageLayout.encryptionFeature : 0)
     page.raw(storeID)
     for value in [imageID, sequence, seed] { page.u64(value) }
     for value in [keys, liveKeys, deletedKeys, dataBytes, longestProbe, 0] {
@@ -52,9 +71,7 @@ package struct ImageHeader: Sendable {
     for section in sections {
       for value in [section.offset, section.bytes, section.count] { page.u64(UInt64(value)) }
     }
-    page.zeros(ImageLayout.headerChecksumOffset - page.count)
-    page.u64(XXH64.hash(page.bytes.rawSpan))
-    return page.bytes
+    return page
   }
 
   /// Decodes a header page and checks that its numbers fit each other.
@@ -70,6 +87,9 @@ package struct ImageHeader: Sendable {
     else { throw FormatError("image of a later version", isNewer: true) }
     guard try page.u32(at: 12) >= UInt32(sections.count) else {
       throw FormatError("too few sections")
+    }
+    if try page.u64(at: 32) & ImageLayout.encryptionFeature != 0 {
+      seal = try FileSeal(page, at: ImageLayout.sealOffset)
     }
     storeID = [UInt8](copying: try page.slice(40, 16))
     imageID = try page.u64(at: 56)

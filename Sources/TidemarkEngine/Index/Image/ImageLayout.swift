@@ -7,6 +7,8 @@
 /// file      header page (4096) | chunk 0 | checksum 0 | chunk 1 | checksum 1 | …
 /// chunk     64 KiB of data, the last one what remains
 /// checksum  u64 XXH64 of the chunk, seed: image id + chunk number * an odd constant
+///           In an encrypted image every chunk is encrypted and its tag of 16 bytes follows it;
+///           the checksum covers both.
 ///
 /// header page
 ///    0  8  magic                        80 u64 keys
@@ -17,8 +19,8 @@
 ///   24 u64 features to know to write   120 u64 zero
 ///   32 u64 features to know to read    128 sections: u64 offset, u64 bytes, u64 count each
 ///   40 16  store id                      … zeros
-///   56 u64 image id                   4088 u64 XXH64 of 0..<4088
-///   64 u64 sequence that it covers
+///   56 u64 image id                    488 key of an encrypted image: `FileSeal`, else zeros
+///   64 u64 sequence that it covers    4088 u64 XXH64 of 0..<4088
 ///   72 u64 hash seed
 ///
 /// section 0   blocks: 16 keys each, in byte order; the rank of a key is its ordinal
@@ -49,12 +51,15 @@ enum ImageLayout {
   static let magic: UInt64 = 0x3158_4449_4544_4954  // "TIDEIDX1"
   static let majorVersion: UInt16 = 1
   static let minorVersion: UInt16 = 0
-  static let knownFeatures: UInt64 = 0
+  static let knownFeatures: UInt64 = encryptionFeature
+  /// The chunks are encrypted.
+  static let encryptionFeature: UInt64 = 1
 
   static let headerBytes = 4096
   static let headerChecksumOffset = 4088
   static let sectionTableOffset = 128
   static let sectionEntryBytes = 24
+  static let sealOffset = 488
 
   static let chunkShift = 16
   static let chunkBytes = 1 << chunkShift
@@ -95,14 +100,15 @@ enum ImageLayout {
   }
 
   /// Where a chunk stands in the file.
-  static func fileOffset(ofChunk chunk: Int) -> Int {
-    headerBytes + chunk * (chunkBytes + checksumBytes)
+  /// - Parameter tagBytes: what encryption adds to a chunk.
+  static func fileOffset(ofChunk chunk: Int, tagBytes: Int) -> Int {
+    headerBytes + chunk * (chunkBytes + tagBytes + checksumBytes)
   }
 
   /// How long a file with this much data is.
-  static func fileBytes(dataBytes: Int) -> Int {
+  static func fileBytes(dataBytes: Int, tagBytes: Int) -> Int {
     let chunks = (dataBytes + chunkBytes - 1) >> chunkShift
-    return headerBytes + dataBytes + chunks * checksumBytes
+    return headerBytes + dataBytes + chunks * (tagBytes + checksumBytes)
   }
 
   /// How many blocks hold this many keys.

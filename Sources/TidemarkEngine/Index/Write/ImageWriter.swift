@@ -12,6 +12,8 @@ package struct ImageInfo: Sendable {
   package var dropTombstonesThrough: UInt64
   /// Whether keys that used to carry a label are kept for views of the past.
   package var keepFormerMembers: Bool
+  /// Drawn for this image; nil when it is not to be encrypted.
+  package var fileKey: NewFileKey?
 
   package init(
     storeID: [UInt8], imageID: UInt64, sequence: UInt64, userInfo: [UInt8] = [],
@@ -41,7 +43,7 @@ package enum ImageWriter {
     else { throw IndexError.limitExceeded }
     let header = ImageHeader(
       storeID: info.storeID, imageID: info.imageID, sequence: info.sequence, seed: input.seed)
-    var writer = SectionWriter(file, header)
+    var writer = SectionWriter(file, header, info.fileKey)
     var keys = try MergedKeys(input, info)
     try keys.write(to: &writer)
     var labels = MergedLabels(input, info, keys)

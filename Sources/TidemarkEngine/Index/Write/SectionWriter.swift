@@ -1,13 +1,18 @@
 /// Writes an image's data from front to back, chunk by chunk with checksums.
 struct SectionWriter {
   private let file: any File
+  private let fileKey: NewFileKey?
+  private let sealer: BlockSealer?
   private(set) var header: ImageHeader
   private var chunk: [UInt8] = []
   private var chunks = 0
   private var sectionStart = 0
 
-  init(_ file: any File, _ header: ImageHeader) {
+  /// - Parameter fileKey: drawn for this image; nil when it is not to be encrypted.
+  init(_ file: any File, _ header: ImageHeader, _ fileKey: NewFileKey?) {
     self.file = file
+    self.fileKey = fileKey
+    sealer = fileKey?.sealer(fileID: header.imageID)
     self.header = header
     chunk.reserveCapacity(ImageLayout.chunkBytes + ImageLayout.checksumBytes)
   }
@@ -64,10 +69,15 @@ struct SectionWriter {
 
   private mutating func flush() throws(IndexError) {
     let seed = ImageLayout.checksumSeed(imageID: header.imageID, chunk: chunks)
+    do throws(FormatError) {
+      try sealer?.seal(&chunk, from: 0, .image(chunk: chunks))
+    } catch { throw .imageInvalid(error) }
     var sum = ByteWriter()
     sum.u64(XXH64.hash(chunk.rawSpan, seed: seed))
     chunk.append(contentsOf: sum.bytes)
-    try store(chunk.rawSpan, at: ImageLayout.fileOffset(ofChunk: chunks))
+    let tagBytes = sealer == nil ? 0 : BlockSealer.tagBytes
+    try store(
+      chunk.rawSpan, at: ImageLayout.fileOffset(ofChunk: chunks, tagBytes: tagBytes))
     chunk.removeAll(keepingCapacity: true)
     chunks += 1
   }
@@ -77,6 +87,7 @@ struct SectionWriter {
     header.dataBytes = dataBytes
     if !chunk.isEmpty { try flush() }
     change(&header)
+    do throws(FormatError) { try header.seal(with: fileKey) } catch { throw .imageInvalid(error) }
     try store(header.encoded().rawSpan, at: 0)
   }
 

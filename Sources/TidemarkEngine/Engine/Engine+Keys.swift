@@ -1,0 +1,69 @@
+extension KeyRing {
+  /// Opens an image with the key that its header names.
+  func image(_ file: any File) throws(IndexError) -> Image {
+    try Image(file: file) { (id) throws(FormatError) in
+      do throws(TidemarkError) { return try key(id) } catch {
+        throw FormatError(error.message)
+      }
+    }
+  }
+}
+
+extension Engine {
+  /// Begins a change of keys: from here on everything new is encrypted with another key.
+  ///
+  /// MANIFEST lists both keys until nothing is left that needs the old one, so that a crash
+  /// leaves a store which opens with both, and the change can be begun again.
+  func adopt(_ encryption: Encryption) throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard !state.isWritingImage else {
+        throw TidemarkError(.limitExceeded, "an index image is being written; try again")
+      }
+      try writeStaged(&state, mayCompress: true)
+      let former = try keys.adopt(encryption)
+      do throws(TidemarkError) { try updateManifest(state.manifest, &state) } catch {
+        if state.poison == nil { keys.abandon(for: former) }
+        throw error
+      }
+      try retireEmptySegment(&state)
+    }
+    // What is there was encrypted with the old key or not at all.
+    try Quarantine(environment.fileSystem, storePath: path).removeAll()
+  }
+
+  /// Gives up the active segment when nothing is in it, since it has the old key.
+  private func retireEmptySegment(_ state: inout WriterState) throws(TidemarkError) {
+    guard let appender = state.appender, appender.isEmpty else { return }
+    var manifest = state.manifest
+    manifest.segments.removeAll { $0.id == appender.row.id }
+    try updateManifest(manifest, &state)
+    state.appender = nil
+    reading.withLock { read in
+      read.segments.removeAll { $0.id == appender.row.id }
+      read.usage.supersededBytes[appender.row.id] = nil
+    }
+    try? environment.fileSystem.remove(path + "/" + appender.segment.fileName)
+  }
+
+  /// Ends a change of keys, after the log was rewritten: images of the old key go.
+  func finishChangeOfKeys() throws(TidemarkError) {
+    let current = try keys.current()
+    guard reading.withLock({ $0.manifest.images.contains { $0.keyID != current } }) else {
+      return
+    }
+    try writeImage()
+    var gone: [Manifest.Image] = []
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      gone = manifest.images.filter { $0.keyID != current }
+      manifest.images.removeAll { $0.keyID != current }
+      if !gone.isEmpty { try updateManifest(manifest, &state) }
+    }
+    for image in gone {
+      try? environment.fileSystem.remove(
+        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
+    }
+  }
+}

@@ -1,0 +1,59 @@
+extension Manifest {
+  /// The user's keys that something in the store is encrypted with, that for new files first.
+  package var keyIDs: [Encryption.KeyID] {
+    var ids = keyID.map { [$0] } ?? []
+    for id in segments.compactMap(\.keyID) + images.compactMap(\.keyID) where !ids.contains(id) {
+      ids.append(id)
+    }
+    return ids
+  }
+
+  /// Whether anything in the store is encrypted, or is going to be.
+  package var isEncrypted: Bool {
+    keyID != nil || segments.contains { $0.keyID != nil } || images.contains { $0.keyID != nil }
+  }
+
+  /// Files that do not have the key for new files: more than none in a store whose change of
+  /// keys is not finished.
+  package var filesToRewrite: Int {
+    (segments.map(\.keyID) + images.map(\.keyID)).count { $0 != keyID }
+  }
+
+  /// Which key every file is encrypted with.
+  ///
+  /// ```
+  /// varint count | 16 bytes each: ids of keys
+  /// varint: the key for new files
+  /// varint for each segment | varint for each image: its key
+  /// ```
+  /// Keys are counted from 1; 0 stands for none.
+  func encodeKeys(into writer: inout ByteWriter) {
+    let ids = keyIDs
+    func number(_ id: Encryption.KeyID?) -> Int {
+      id.flatMap { ids.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+    }
+    writer.varint(ids.count)
+    for id in ids { writer.raw(id.bytes) }
+    writer.varint(number(keyID))
+    for segment in segments { writer.varint(number(segment.keyID)) }
+    for image in images { writer.varint(number(image.keyID)) }
+  }
+
+  mutating func decodeKeys(_ reader: inout ByteReader) throws(FormatError) {
+    var ids: [Encryption.KeyID] = []
+    for _ in 0..<(try reader.varint(atMost: Limits.keys)) {
+      guard let id = Encryption.KeyID(try reader.array(16)) else {
+        throw FormatError("a key without an id in the manifest")
+      }
+      ids.append(id)
+    }
+    func next() throws(FormatError) -> Encryption.KeyID? {
+      let number = try reader.varint(atMost: ids.count)
+      return number == 0 ? nil : ids[number - 1]
+    }
+    keyID = try next()
+    for i in segments.indices { segments[i].keyID = try next() }
+    for i in images.indices { images[i].keyID = try next() }
+    guard isEncrypted else { throw FormatError("no key in the manifest of an encrypted store") }
+  }
+}

@@ -1,0 +1,157 @@
+#if Encryption
+  internal import Crypto
+#endif
+
+// SAFETY: the buffers that are passed to the cipher are those of spans, which outlive the call;
+// what comes back is copied into storage of the caller's, whose length is checked first.
+
+/// Encrypts and authenticates pieces of one file, each with a nonce of its own.
+///
+/// AES-256-GCM, by swift-crypto where the trait `Encryption` is on; without it nothing can be
+/// sealed or opened. The caller makes sure that a nonce is never used for two different pieces.
+@safe
+package final class BlockSealer: Sendable {
+  /// What sealing adds to a piece's length: the tag behind it.
+  package static let tagBytes = 16
+  package static let nonceBytes = 12
+
+  /// What tells the pieces of a file apart: a u32 for the kind and number of the piece, and a
+  /// u64 for its place.
+  package struct Nonce: Sendable, Hashable {
+    package var kind: UInt32
+    package var place: UInt64
+
+    package init(kind: UInt32, place: Int) {
+      self.kind = kind
+      self.place = UInt64(place)
+    }
+
+    fileprivate var bytes: [UInt8] {
+      var writer = ByteWriter(capacity: BlockSealer.nonceBytes)
+      writer.u32(kind)
+      writer.u64(place)
+      return writer.bytes
+    }
+  }
+
+  /// The file's number, which is authenticated with every piece.
+  package let fileID: UInt64
+
+  #if Encryption
+    private let key: SymmetricKey
+  #endif
+
+  package static var isAvailable: Bool {
+    #if Encryption
+      true
+    #else
+      false
+    #endif
+  }
+
+  /// - Parameters:
+  ///   - key: 32 bytes.
+  ///   - fileID: the number of the file that the key is for.
+  package init(key: [UInt8], fileID: UInt64) {
+    self.fileID = fileID
+    #if Encryption
+      self.key = SymmetricKey(data: key)
+    #endif
+  }
+
+  /// Encrypts what stands in an array from a position on, and appends the tag.
+  /// - Parameters:
+  ///   - bytes: the array.
+  ///   - start: where the piece begins in it; it ends with the array.
+  ///   - nonce: used for this piece and no other.
+  ///   - more: authenticated besides the file's number.
+  package func seal(
+    _ bytes: inout [UInt8], from start: Int, _ nonce: Nonce, authenticating more: [UInt8] = []
+  ) throws(FormatError) {
+    let sealed = try sealed(
+      bytes.rawSpan.extracting(start..<bytes.count), nonce.bytes,
+      authenticating: associated(more))
+    bytes.removeSubrange(start...)
+    bytes.append(contentsOf: sealed)
+  }
+
+  /// Decrypts a piece.
+  /// - Parameters:
+  ///   - stored: the piece and its tag.
+  ///   - nonce: the one it was sealed with.
+  ///   - more: what was authenticated besides the file's number.
+  /// - Throws: when anything of these is not as it was.
+  package func open(
+    _ stored: RawSpan, _ nonce: Nonce, authenticating more: [UInt8] = []
+  ) throws(FormatError) -> [UInt8] {
+    try opened(stored, nonce.bytes, authenticating: associated(more))
+  }
+
+  private func associated(_ more: [UInt8]) -> [UInt8] {
+    var writer = ByteWriter(capacity: 8 + more.count)
+    writer.u64(fileID)
+    writer.raw(more)
+    return writer.bytes
+  }
+
+  // MARK: The cipher
+
+  #if Encryption
+    /// A piece and its tag.
+    package func sealed(
+      _ piece: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
+    ) throws(FormatError) -> [UInt8] {
+      let key = key
+      do {
+        let nonce = try AES.GCM.Nonce(data: nonce)
+        let box = try unsafe piece.withUnsafeBytes { bytes in
+          try unsafe AES.GCM.seal(bytes, using: key, nonce: nonce, authenticating: associated)
+        }
+        var sealed: [UInt8] = []
+        sealed.reserveCapacity(piece.byteCount + Self.tagBytes)
+        sealed.append(contentsOf: box.ciphertext)
+        sealed.append(contentsOf: box.tag)
+        return sealed
+      } catch { throw FormatError("encryption failed") }
+    }
+
+    /// The piece, if it is authentic.
+    package func opened(
+      _ stored: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
+    ) throws(FormatError) -> [UInt8] {
+      let count = stored.byteCount - Self.tagBytes
+      guard count >= 0 else { throw FormatError("encrypted bytes cut short") }
+      let key = key
+      do {
+        let nonce = try AES.GCM.Nonce(data: nonce)
+        return try unsafe stored.withUnsafeBytes { bytes in
+          let box = try unsafe AES.GCM.SealedBox(
+            nonce: nonce, ciphertext: UnsafeRawBufferPointer(rebasing: bytes[..<count]),
+            tag: UnsafeRawBufferPointer(rebasing: bytes[count...]))
+          return [UInt8](try AES.GCM.open(box, using: key, authenticating: associated))
+        }
+      } catch { throw FormatError("encrypted bytes are not authentic") }
+    }
+
+    /// 16 bytes that name a key and tell nothing about it.
+    package static func fingerprint(of key: [UInt8]) -> [UInt8] {
+      var hash = SHA256()
+      hash.update(data: Array("tidemark key id".utf8) + key)
+      return Array(hash.finalize().prefix(16))
+    }
+  #else
+    package func sealed(
+      _ piece: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
+    ) throws(FormatError) -> [UInt8] {
+      throw FormatError("this build has no encryption")
+    }
+
+    package func opened(
+      _ stored: RawSpan, _ nonce: [UInt8], authenticating associated: [UInt8]
+    ) throws(FormatError) -> [UInt8] {
+      throw FormatError("this build has no encryption")
+    }
+
+    package static func fingerprint(of key: [UInt8]) -> [UInt8] { [] }
+  #endif
+}
