@@ -14,8 +14,8 @@ struct ImportCommand: ToolCommand {
 
       One entry a line: {"op":"put","key":"…","value":"…","labels":["…"],"time":"…","hash":"…"},
       {"op":"delete","key":"…"} or {"op":"touch","key":"…"}; key_base64, value_base64, hash_base64
-      and labels_base64 for what is not text. Every line takes one sequence. Batches of 1000 lines are atomic; a bad line
-      stops the import, and nothing of its batch stays.
+      and labels_base64 for what is not text. Every line takes one sequence. Batches of 1000 lines
+      are atomic; a bad line stops the import, and nothing of its batch stays.
       """)
 
   @OptionGroup var global: GlobalOptions

@@ -2,8 +2,8 @@ package import TidemarkEngine
 
 /// Writes entries as lines of NDJSON, which an import reads back to the same entries.
 ///
-/// Keys, values, hashes and labels are written as text when they are UTF-8, else as base64; an entry
-/// with labels of both kinds has two lists of them.
+/// Keys, values, hashes and labels are written as text when they are UTF-8, else as base64; an
+/// entry with labels of both kinds has two lists of them.
 package struct NDJSONWriter: Sendable {
   /// What an entry has besides its bytes.
   package struct Header: Sendable, Hashable {

@@ -131,10 +131,12 @@ extension StoreDirectory {
   static func prepareTarget(
     _ path: String, _ fileSystem: any FileSystem
   ) throws(TidemarkError) {
+    guard !path.isEmpty else {
+      throw TidemarkError(.invalidArgument, "the copy's path is empty; give a directory")
+    }
     do {
       switch try fileSystem.kind(path) {
-      case nil:
-        try fileSystem.createDirectory(path)
+      case nil: try create(path, fileSystem)
       case .directory where try fileSystem.list(path).isEmpty: break
       default:
         throw TidemarkError(

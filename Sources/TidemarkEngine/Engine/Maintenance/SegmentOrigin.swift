@@ -24,8 +24,8 @@ struct SegmentOrigin {
       if case .system(let error) = error { throw error }
       if case .format(let reason) = error, reason.isNewer {
         throw TidemarkError(
-          .formatTooNew, "the log was written by a later version; use that or a newer one", file: name,
-          offset: 0, cause: reason)
+          .formatTooNew, "the log was written by a later version; use that or a newer one",
+          file: name, offset: 0, cause: reason)
       }
       header = nil
     }
