@@ -41,7 +41,8 @@
       #expect(
         seal.wrapped
           == hex(
-            "386aac150d9c20e9461b2593a6181482c24384890fe975f52f5826c3772e2bc7b6d5dce662046868b43a09660931f486"
+            "386aac150d9c20e9461b2593a6181482c24384890fe975f52f5826c3772e2bc7"
+              + "b6d5dce662046868b43a09660931f486"
           ))
       let sealer = try seal.sealer(key: user, fileID: 7)
       let block = BlockEntry(storedLength: 21, rawLength: 5, checksum: 0, codec: .raw)

@@ -99,7 +99,7 @@ struct FailedBatchTests {
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
     #expect(throws: FileSystemError.self) { try appender.sync() }
     #expect(throws: FileSystemError.self) { try appender.sync() }
-    #expect(throws: FileSystemError.self) { try appender.seal() }
+    #expect(throws: LogReadError.self) { try appender.seal() }
     try? engine.close()
   }
 

@@ -37,19 +37,7 @@ struct SegmentOrigin {
       storeID = header.storeID
       firstFrame = header.firstFrame
       isEncrypted = header.seal != nil
-      var sealer: BlockSealer?
-      if let seal = header.seal {
-        let key = try keys.key(seal.keyID)
-        sealer = try? seal.sealer(key: key, fileID: header.segmentID)
-      }
-      codecs = FrameCodecs(
-        contexts: contexts, sealer: sealer, isOpaque: isEncrypted && sealer == nil)
-      if header.dictionary != nil, !codecs.isOpaque,
-        let found = try? SegmentReader.codecs(
-          file, header: header, contexts: contexts, sealer: sealer)
-      {
-        codecs = found
-      }
+      codecs = try Self.codecs(file, header, contexts, keys)
       return
     }
     if let row {
@@ -76,6 +64,23 @@ struct SegmentOrigin {
     else { return }
     firstFrame = dictionary.firstFrame
     codecs = dictionary.codecs
+  }
+
+  /// What decodes a segment whose header is whole.
+  private static func codecs(
+    _ file: TolerantFile, _ header: SegmentHeader, _ contexts: ZstdContexts, _ keys: KeyRing
+  ) throws(TidemarkError) -> FrameCodecs {
+    var sealer: BlockSealer?
+    if let seal = header.seal {
+      let key = try keys.key(seal.keyID)
+      sealer = try? seal.sealer(key: key, fileID: header.segmentID)
+    }
+    let plain = FrameCodecs(
+      contexts: contexts, sealer: sealer, isOpaque: header.seal != nil && sealer == nil)
+    guard header.dictionary != nil, !plain.isOpaque else { return plain }
+    let found = try? SegmentReader.codecs(
+      file, header: header, contexts: contexts, sealer: sealer)
+    return found ?? plain
   }
 }
 
