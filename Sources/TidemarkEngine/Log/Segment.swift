@@ -137,7 +137,7 @@ package final class Segment: Sendable {
       TidemarkError(
         error.isNewer ? .formatTooNew : .damaged,
         error.isNewer
-          ? "the log was written by a later version: \(error.reason)"
+          ? "the log was written by a later version (\(error.reason)); use that or a newer one"
           : "damage in the log: \(error.reason); run verify, then repair into a new store",
         file: fileName, offset: offset, sequences: sequences ?? range)
     }

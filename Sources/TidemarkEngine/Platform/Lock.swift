@@ -38,7 +38,9 @@ package final class Lock<State>: @unchecked Sendable {
       defer { mutex.unlock() }
       return unsafe try body(&place.state)
     #else
-      return try mutex.withLock { _ throws(E) in unsafe Handed(value: try body(&place.state)) }.value
+      return try mutex.withLock { _ throws(E) in
+        unsafe Handed(value: try body(&place.state))
+      }.value
     #endif
   }
 }
