@@ -10,7 +10,7 @@ extension Engine {
   package func backup(
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
-    let fileSystem = fileSystem ?? environment.fileSystem
+    let fileSystem = fileSystem.map(RetryingFileSystem.covering) ?? environment.fileSystem
     // Segments that are open stay readable, whatever compaction does meanwhile.
     let pin = try view()
     defer { _ = pin.sequence }
@@ -62,6 +62,7 @@ extension Engine {
     let source: any File
     // An image is derived: one that is just being replaced is left out.
     do { source = try environment.fileSystem.open(path + name, .read) } catch { return [] }
+    defer { source.close() }
     try copy(source, length: row.length, to: target + name, fileSystem)
     return [row]
   }
