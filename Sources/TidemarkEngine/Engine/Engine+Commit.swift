@@ -50,7 +50,7 @@ extension Engine {
       }
       return result
     }
-    try afterCommit()
+    afterCommit()
     return result
   }
 
@@ -82,16 +82,11 @@ extension Engine {
         }
         break
       } catch {
-        guard case .index(let error) = error else {
-          if case .store(let error) = error { throw error }
-          continue
-        }
         // Nothing of the batch is in a frame of the log yet: the index is made anew from the
         // log, and the batch is staged again from the beginning.
         attempt += 1
-        guard attempt == 1 else { throw describe(error) }
-        try writeStaged(&state, mayCompress: false)
-        try rebuildIndex(after: error)
+        let mayTryAgain = try mend(after: error, leftTraces: staging.hasLeftTraces, &state)
+        guard mayTryAgain, attempt == 1 else { throw describe(error) }
         staging = Staging(next: first, commitTime: commitTime, startsOwnFrame: true)
       }
     }
@@ -110,6 +105,34 @@ extension Engine {
     return CommitResult(
       sequences: first..<staging.next, commitTime: commitTime.rawValue,
       epoch: state.manifest.epochs.last?.epoch ?? 0)
+  }
+
+  /// Makes the index anew where that is needed after a batch could not be staged.
+  /// - Returns: whether the batch can be tried once more.
+  private func mend(
+    after error: IndexOrStoreError, leftTraces: Bool, _ state: inout WriterState
+  ) throws(TidemarkError) -> Bool {
+    var isDamaged = false
+    if case .index(let cause) = error {
+      switch cause {
+      case .imageDamaged, .imageInvalid: isDamaged = true
+      default: break
+      }
+    }
+    guard isDamaged || leftTraces else { return false }
+    try writeStaged(&state, mayCompress: false)
+    do { try rebuildIndex() } catch {
+      guard leftTraces else { throw error }
+      throw poison(&state, error, reason: "a write could not be taken back")
+    }
+    return isDamaged
+  }
+
+  private func describe(_ error: IndexOrStoreError) -> TidemarkError {
+    switch error {
+    case .index(let error): describe(error)
+    case .store(let error): error
+    }
   }
 
   /// Writes what is staged into the active segment.

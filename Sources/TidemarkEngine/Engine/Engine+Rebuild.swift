@@ -5,9 +5,13 @@ extension Engine {
   /// everything that is visible.
   func rebuildIndex(after error: IndexError) throws(TidemarkError) {
     switch error {
-    case .imageDamaged, .imageInvalid: break
+    case .imageDamaged, .imageInvalid: try rebuildIndex()
     default: throw describe(error)
     }
+  }
+
+  /// The same whatever the reason.
+  func rebuildIndex() throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       let builder = IndexBuilder(
         path: path, environment: environment, caches: caches, manifest: read.manifest,

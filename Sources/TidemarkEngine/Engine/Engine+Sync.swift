@@ -7,6 +7,8 @@ extension Engine {
       let turn = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
         if state.durable >= sequence { return .done }
+        // Somebody else's failure leaves the outcome of everything unsynced unknown.
+        if let poison = state.poison, sequence <= state.sequence { throw poison }
         try checkWritable(state)
         if state.isSyncing { return .wait }
         try writeStaged(&state, mayCompress: false)
@@ -94,8 +96,11 @@ extension Engine {
   }
 
   /// What is due after a commit, where no thread does it.
-  func afterCommit() throws(TidemarkError) {
-    if configuration.doesBackgroundWorkInline { try doBackgroundWork() }
+  ///
+  /// Its errors say nothing of the commit: a sync that fails poisons the writer, which the next
+  /// write tells, and an image that cannot be written is tried again later.
+  func afterCommit() {
+    if configuration.doesBackgroundWorkInline { try? doBackgroundWork() }
     notifyObservers()
   }
 

@@ -14,6 +14,13 @@ package struct SpaceUsage: Sendable, Hashable {
     supersededBytes[segment.id, default: 0] += slot.size.approximateBytes
   }
 
+  /// Takes back that the entry of `slot` was replaced.
+  mutating func restore(_ slot: Slot, in segment: Segment?) {
+    guard let segment else { return }
+    let bytes = supersededBytes[segment.id, default: 0] - slot.size.approximateBytes
+    supersededBytes[segment.id] = max(0, bytes)
+  }
+
   /// For the image: what has been counted at its sequence.
   package func encoded() -> [UInt8] {
     var writer = ByteWriter()

@@ -11,6 +11,10 @@ struct Staging {
   private var held: (entry: FrameBuilder.Entry, operation: OperationBatch.Operation)?
   private var frames: [FrameBuilder] = []
   private var caches: LogCaches?
+  /// The slots that the batch has replaced so far, for taking it back.
+  private var replaced: [(operation: Int, slot: Slot?)] = []
+  /// Whether the index holds something of a batch that was given up.
+  private(set) var hasLeftTraces = false
 
   init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool) {
     self.next = next
@@ -32,19 +36,40 @@ struct Staging {
       frames = [read.staged.removeLast()]
     }
     do throws(IndexOrStoreError) {
-      for operation in batch.operations {
-        try apply(operation, of: batch, sets: sets, &read, hotCache)
+      for index in batch.operations.indices {
+        try apply(index, of: batch, sets: sets, &read, hotCache)
       }
       if var last = held {
         last.entry.endsBatch = true
         try append(last.entry, last.operation, batch, read.index)
       }
     } catch {
-      if !startsOwnFrame { read.staged.append(contentsOf: frames) }
+      // A frame takes an entry whole or not at all, and there was one at most.
+      if !startsOwnFrame { read.staged.append(contentsOf: frames.filter { !$0.isEmpty }) }
+      takeBack(batch, &read)
       throw error
     }
     read.staged.append(contentsOf: frames)
     read.visible = next - 1
+  }
+
+  /// Gives every key the slot back that it had before the batch, so that readers and the next
+  /// batch, which takes the same sequences, see nothing of it.
+  private mutating func takeBack(_ batch: OperationBatch, _ read: inout ReadState) {
+    for (index, slot) in replaced.reversed() {
+      let key = batch.key(of: batch.operations[index])
+      let before = slot ?? Slot(sequence: 0, labelSet: 0, size: .deleted)
+      do {
+        try read.index.upsert(key, hash: read.index.hash(key), before)
+      } catch { hasLeftTraces = true }
+      if let slot, !slot.isDeleted {
+        read.usage.restore(slot, in: read.segment(covering: slot.sequence))
+      }
+    }
+    for sequence in read.stagedTouches.keys where sequence > read.visible {
+      read.stagedTouches[sequence] = nil
+    }
+    replaced = []
   }
 
   /// All conditions are judged on the state before the batch.
@@ -75,9 +100,10 @@ struct Staging {
   }
 
   private mutating func apply(
-    _ operation: OperationBatch.Operation, of batch: OperationBatch, sets: [UInt32],
+    _ index: Int, of batch: OperationBatch, sets: [UInt32],
     _ read: inout ReadState, _ hotCache: HotCache
   ) throws(IndexOrStoreError) {
+    let operation = batch.operations[index]
     let key = batch.key(of: operation)
     guard operation.kind != .record else {
       try hold(
@@ -114,6 +140,7 @@ struct Staging {
     let previous = try inIndex { () throws(IndexError) in
       try read.index.upsert(key, hash: hash, slot)
     }
+    replaced.append((index, previous))
     if let previous, !previous.isDeleted {
       read.usage.supersede(previous, in: read.segment(covering: previous.sequence))
     }
