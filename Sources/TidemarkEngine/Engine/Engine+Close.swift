@@ -5,6 +5,8 @@ extension Engine {
     var failure: TidemarkError?
     do { try finishWriting() } catch { failure = error }
     let lock: (any FileLock)? = writer.withLock { state in
+      // What was acknowledged and could not be made durable must not go unsaid.
+      if !state.isClosed, state.durable < state.sequence { failure = failure ?? state.poison }
       state.isClosed = true
       state.appender = nil
       defer { state.lock = nil }
@@ -39,9 +41,10 @@ extension Engine {
       try writeStaged(&state, mayCompress: true)
       var manifest = state.manifest
       let emptied = state.appender.flatMap { $0.isEmpty ? $0.segment.fileName : nil }
-      try sealActive(&state, in: &manifest)
+      try manifests.reserve(for: manifest, current: manifest)
+      try sealActive(&state, prepareSeal(state), in: &manifest)
       manifest.isClosedCleanly = true
-      try updateManifest(manifest, &state)
+      try commitManifest(manifest, &state)
       advanceDurable(to: state.written, &state)
       state.isClosed = true
       state.appender = nil

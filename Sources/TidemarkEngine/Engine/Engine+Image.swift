@@ -74,9 +74,10 @@ extension Engine {
       let length = try file.length()
       try environment.fileSystem.syncDirectory(directory)
       let opened = try environment.fileSystem.open(job.path, .read)
-      do throws(IndexError) {
-        return (try Image(file: opened), length)
-      } catch { throw describe(error) }
+      do throws(IndexError) { return (try Image(file: opened), length) } catch {
+        opened.close()
+        throw describe(error)
+      }
     } catch let error as TidemarkError {
       throw error
     } catch let error as FileSystemError {

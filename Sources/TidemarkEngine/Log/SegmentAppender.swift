@@ -161,9 +161,9 @@ package final class SegmentAppender {
     try file.sync()
   }
 
-  /// Writes locator and footer, trims the file and syncs it.
-  /// - Returns: the row for MANIFEST.
-  package func seal() throws(FileSystemError) -> Manifest.Segment {
+  /// Makes locator and footer, and space for them.
+  /// - Returns: what ``seal(_:)`` is to write.
+  package func prepareSeal() throws(FileSystemError) -> [UInt8] {
     let table = segment.table() ?? LocatorTable()
     var output = table.encoded(segmentID: row.id, firstSequence: row.firstSequence)
     let footer = SegmentFooter(
@@ -173,8 +173,15 @@ package final class SegmentAppender {
       rawBytes: rawBytes, latestCommitTime: latestCommitTime)
     output.append(contentsOf: footer.encoded(salt: row.salt))
     try reserve(output.count)
-    try file.writeFully(output.rawSpan, at: length)
-    let sealedLength = length + output.count
+    return output
+  }
+
+  /// Writes locator and footer, trims the file and syncs it.
+  /// - Parameter trailer: from ``prepareSeal()``, with nothing written in between.
+  /// - Returns: the row for MANIFEST.
+  package func seal(_ trailer: [UInt8]) throws(FileSystemError) -> Manifest.Segment {
+    try file.writeFully(trailer.rawSpan, at: length)
+    let sealedLength = length + trailer.count
     try file.truncate(to: sealedLength)
     try file.sync()
     var sealed = row
