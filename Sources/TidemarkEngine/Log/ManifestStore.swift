@@ -123,7 +123,11 @@ package final class ManifestStore: Sendable {
       let isNew = try fileSystem.kind(path) == nil
       let file = try fileSystem.open(path, isNew ? .create : .readWrite)
       defer { file.close() }
-      let length = isNew ? 0 : lengths.withLock { $0[copy] }
+      // Until it is written whole, nothing is known of its length.
+      let length = lengths.withLock { lengths in
+        defer { lengths[copy] = 0 }
+        return isNew ? 0 : lengths[copy]
+      }
       if length < bytes.count { try file.allocate(to: bytes.count) }
       try file.writeFully(bytes.rawSpan, at: 0)
       if length != bytes.count { try file.truncate(to: bytes.count) }
