@@ -245,26 +245,31 @@ struct CompactionUnit {
         creating: row, storeID: engine.storeID, storePath: engine.path,
         fileSystem: engine.environment.fileSystem, contexts: engine.contexts,
         layout: layout(kept), fileKey: fileKey)
-      for item in items {
-        let head = item.head
-        var entry = FrameBuilder.Entry(
-          kind: head.kind, endsBatch: head.endsBatch, sequence: head.sequence,
-          commitTime: head.commitTime)
-        entry.previous = head.previous
-        entry.valueSequence = head.valueSequence
-        entry.created = item.created
-        let end = item.valueStart + head.valueLength
-        try writer.add(
-          entry, key: item.front.key(of: head),
-          value: head.hasValue ? kept.values.rawSpan.extracting(item.valueStart..<end) : nil,
-          attributes: item.front.attributeBytes(of: head), labels: item.front.labels(of: head))
+      do throws(LogReadError) {
+        for item in items { try add(item, of: kept, to: &writer) }
+        return try writer.finish(
+          lastSequence: range.upperBound, latestTime: kept.latestTime,
+          latestCommitTime: kept.latestCommitTime)
+      } catch {
+        writer.discard()
+        throw error
       }
-      return try writer.finish(
-        lastSequence: range.upperBound, latestTime: kept.latestTime,
-        latestCommitTime: kept.latestCommitTime)
     } catch {
       throw engine.describe(error)
     }
+  }
+
+  private func add(
+    _ item: Kept, of kept: Survivors, to writer: inout CompactedSegmentWriter
+  ) throws(LogReadError) {
+    let head = item.head
+    var entry = FrameBuilder.Entry(rewriting: head)
+    entry.created = item.created
+    let end = item.valueStart + head.valueLength
+    try writer.add(
+      entry, key: item.front.key(of: head),
+      value: head.hasValue ? kept.values.rawSpan.extracting(item.valueStart..<end) : nil,
+      attributes: item.front.attributeBytes(of: head), labels: item.front.labels(of: head))
   }
 
   private func newRow(_ range: ClosedRange<UInt64>) throws(TidemarkError) -> Manifest.Segment {

@@ -80,7 +80,10 @@ extension Engine {
       let opened = try environment.fileSystem.open(job.path, .read)
       do throws(IndexError) {
         return (try keys.image(opened), length)
-      } catch { throw describe(error) }
+      } catch {
+        opened.close()
+        throw describe(error)
+      }
     } catch let error as TidemarkError {
       throw error
     } catch let error as FileSystemError {

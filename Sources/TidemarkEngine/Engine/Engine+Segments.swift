@@ -40,6 +40,9 @@ extension Engine {
       if manifest.epochs.count > Limits.epochs { manifest.epochs.removeFirst() }
       manifest.isClosedCleanly = false
     }
+    var next = manifest
+    next.segments.append(row)
+    try manifests.reserve(for: next, current: state.manifest)
     let appender: SegmentAppender
     do throws(LogReadError) {
       do { manifest.bootID = try environment.fileSystem.bootIdentifier() } catch {
@@ -114,6 +117,7 @@ extension Engine {
     var manifest = manifest
     // A store may have been opened with another key for new files than it had before.
     manifest.keyID = try keys.current()
+    try manifests.reserve(for: manifest, current: state.manifest)
     do {
       try manifests.advance(&manifest)
     } catch {

@@ -7,6 +7,10 @@ extension Engine {
       let turn = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
         if state.durable >= sequence { return .done }
+        // Somebody else's failure leaves the outcome of everything unsynced unknown.
+        if let poison = state.poison, poison.code == .unknownOutcome, sequence <= state.sequence {
+          throw poison
+        }
         try checkWritable(state)
         if state.isSyncing { return .wait }
         try writeStaged(&state, mayCompress: false)

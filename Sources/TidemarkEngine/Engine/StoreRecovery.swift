@@ -116,14 +116,18 @@ struct StoreRecovery {
     updated.lastSequence = max(updated.lastSequence, lastSequence)
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
+      defer { file.close() }
       if case .torn(let end) = tail.remainder {
         try Quarantine(fileSystem, storePath: path).keep(
           file, from: tail.end, to: end, name: row.fileName)
       }
       if tail.entryCount == 0 {
+        // Beginnings of a batch may stand in it: were the file to stay behind when MANIFEST no
+        // longer lists it, they would look like a part of the log that MANIFEST has lost.
+        try file.truncate(to: min(try file.length(), FormatConstants.segmentHeaderBytes))
+        try file.sync()
         updated.segments.removeLast()
         try manifests.update(&updated)
-        file.close()
         try fileSystem.remove(log(row.fileName))
         segments.removeLast()
         activeFronts = nil
@@ -137,7 +141,6 @@ struct StoreRecovery {
         updated.segments[updated.segments.count - 1] = sealed
         try manifests.update(&updated)
         segment.seal(length: sealed.length)
-        file.close()
       }
     } catch let error as FileSystemError {
       throw TidemarkError(error, while: "recovering the log")
@@ -230,9 +233,13 @@ struct StoreRecovery {
   ) throws(FileSystemError) -> Bool {
     let opened = try fileSystem.open(file, .read)
     defer { opened.close() }
-    guard let header = try? SegmentReader.header(opened), header.storeID == manifest.storeID,
-      header.baseSequence > sequence
-    else { return false }
+    let header: SegmentHeader
+    do throws(LogReadError) { header = try SegmentReader.header(opened) } catch {
+      // What cannot be read now must not be taken for a file without anything in it.
+      if case .system(let error) = error { throw error }
+      return false
+    }
+    guard header.storeID == manifest.storeID, header.baseSequence > sequence else { return false }
     return try hasFrames(opened, header)
   }
 

@@ -288,3 +288,15 @@ extension FrameBuilder {
       level: nil, codecs: codecs)
   }
 }
+
+extension FrameBuilder.Entry {
+  /// An entry that was read from the log, to be written again; its labels are given apart.
+  package init(rewriting head: EntryHead) {
+    self.init(
+      kind: head.kind, endsBatch: head.endsBatch, sequence: head.sequence,
+      commitTime: head.commitTime)
+    previous = head.previous
+    valueSequence = head.valueSequence
+    created = head.created
+  }
+}

@@ -8,7 +8,10 @@ extension Manifest {
   }
 
   /// The file's bytes.
-  package func encoded() -> [UInt8] {
+  /// - Parameters:
+  ///   - sparing: how many more bytes of fields the file is to have space for.
+  ///   - atLeast: the least length of the file.
+  package func encoded(sparing: Int = 0, atLeast: Int = 0) -> [UInt8] {
     var writer = ByteWriter(capacity: 512 + segments.count * 64)
     writer.u64(FormatConstants.manifestMagic)
     writer.u16(FormatConstants.major)
@@ -49,7 +52,7 @@ extension Manifest {
     if isEncrypted { encodeKeys(into: &writer) }
     writer.patch(u64: UInt64(writer.count), at: 24)
     // Space is taken in steps, so that a full disk rarely stands in the way of an update.
-    writer.zeros(Self.storedBytes(writer.count) - writer.count)
+    writer.zeros(max(Self.storedBytes(writer.count + sparing), atLeast) - writer.count)
     writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: 32)
     return writer.bytes
   }

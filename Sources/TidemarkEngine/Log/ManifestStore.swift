@@ -7,6 +7,8 @@ package final class ManifestStore: Sendable {
   private let storePath: String
   /// The copy to write first: one that may be broken, never the only good one.
   private let suspect = Lock(0)
+  /// How long the copies are, as far as known: that much can be written in place.
+  private let lengths = Lock([0, 0])
 
   package init(_ fileSystem: any FileSystem, storePath: String) {
     self.fileSystem = fileSystem
@@ -35,7 +37,7 @@ package final class ManifestStore: Sendable {
   /// - Throws: `damaged` when no copy is whole, `formatTooNew` when a later version wrote it.
   package func load() throws(TidemarkError) -> Loaded? {
     var copies: [Copy] = []
-    for name in StoreLayout.manifests { copies.append(try read(name)) }
+    for copy in StoreLayout.manifests.indices { copies.append(try read(copy)) }
     var best: (Int, Manifest)?
     var problem: FormatError?
     for (i, copy) in copies.enumerated() {
@@ -63,17 +65,36 @@ package final class ManifestStore: Sendable {
       manifest: manifest, winner: winner, areEqual: areEqual, otherProblem: problem)
   }
 
-  private func read(_ name: String) throws(TidemarkError) -> Copy {
+  private func read(_ copy: Int) throws(TidemarkError) -> Copy {
+    lengths.withLock { $0[copy] = 0 }
     do {
-      let file = try fileSystem.open(storePath + "/" + name, .read)
+      let file = try fileSystem.open(storePath + "/" + StoreLayout.manifests[copy], .read)
       defer { file.close() }
       let length = try file.length()
+      lengths.withLock { $0[copy] = length }
       guard length <= Limits.manifestBytes else { return .invalid(FormatError("too long")) }
       let bytes = try file.read(length, at: 0)
       do { return .valid(try Manifest(decoding: bytes.rawSpan)) } catch { return .invalid(error) }
     } catch {
       if error.number == ErrorNumber.noEntry { return .missing }
       throw TidemarkError(error, while: "reading MANIFEST")
+    }
+  }
+
+  /// Makes sure that an update needs no more space on the disk, so that it cannot stop midway
+  /// for want of it.
+  /// - Parameters:
+  ///   - next: about what is to be written.
+  ///   - current: what stands in both copies now.
+  /// - Throws: the current state still stands in both copies then, or in one if the disk failed.
+  package func reserve(for next: Manifest, current: Manifest) throws(TidemarkError) {
+    let count = next.encoded(sparing: 512).count
+    guard lengths.withLock({ $0.contains { $0 < count } }) else { return }
+    let bytes = current.encoded(atLeast: count)
+    let first = suspect.withLock { $0 }
+    for copy in [first, 1 - first] where lengths.withLock({ $0[copy] < count }) {
+      suspect.withLock { $0 = copy }
+      do throws(ManifestUpdateError) { try write(bytes, to: copy) } catch { throw error.cause }
     }
   }
 
@@ -118,10 +139,16 @@ package final class ManifestStore: Sendable {
       let isNew = try fileSystem.kind(path) == nil
       let file = try fileSystem.open(path, isNew ? .create : .readWrite)
       defer { file.close() }
-      try file.allocate(to: bytes.count)
+      // Until it is written whole, nothing is known of its length.
+      let length = lengths.withLock { lengths in
+        defer { lengths[copy] = 0 }
+        return isNew ? 0 : lengths[copy]
+      }
+      if length < bytes.count { try file.allocate(to: bytes.count) }
       hasBegun = true
       try file.writeFully(bytes.rawSpan, at: 0)
-      try file.truncate(to: bytes.count)
+      if length != bytes.count { try file.truncate(to: bytes.count) }
+      lengths.withLock { $0[copy] = bytes.count }
       try file.sync()
       if isNew { try fileSystem.syncDirectory(storePath) }
     } catch {

@@ -73,6 +73,8 @@ package enum Limits {
   package static let epochs = 4_096
   /// Closing writes an image once this many entries have come since the last one.
   package static let imageOnCloseEntries = 1_024
+  /// How often in a row a call is made again that a signal has interrupted.
+  package static let interruptions = 1_000
   /// How often a reader beside a writer looks again when files were replaced under it.
   package static let openAttempts = 8
   /// Keys that are looked up in a new image in one hold of the readers' lock, and how often

@@ -2,8 +2,8 @@ public import TidemarkEngine
 
 /// What a store should answer, worked out in the most obvious way.
 ///
-/// The model is the list of all entries; every state is found by going through the list from
-/// its beginning. It shares no code with the engine and is slow on purpose: it must be right.
+/// The model is the list of all entries; every past state is found by going through the list
+/// from its beginning, and only the present one is kept. It shares no code with the engine and is slow on purpose: it must be right.
 ///
 /// ```swift
 /// var model = ModelStore()
@@ -22,6 +22,8 @@ public struct ModelStore: Sendable, Hashable {
   public private(set) var batchEnds: [UInt64] = [0]
   /// Views of sequences below this one are gone; 0 while everything is kept.
   public private(set) var historyFrom: UInt64 = 0
+  /// The state after the last entry: what going through all entries gives.
+  private var present: [[UInt8]: ModelRow] = [:]
 
   /// Creates an empty store.
   public init() {}
@@ -40,10 +42,9 @@ public struct ModelStore: Sendable, Hashable {
   public mutating func write(
     _ batch: [ModelEntry], keepingVainDeletes: Bool = false
   ) -> [UInt64?] {
-    var present = Set(state().keys)
     var sequences: [UInt64?] = []
     for var entry in batch {
-      let isPresent = present.contains(entry.key)
+      let isPresent = present[entry.key] != nil
       let isVain =
         switch entry.operation {
         case .put: false
@@ -54,10 +55,9 @@ public struct ModelStore: Sendable, Hashable {
         sequences.append(nil)
         continue
       }
-      if entry.operation == .put { present.insert(entry.key) }
-      if entry.operation == .delete { present.remove(entry.key) }
       lastSequence += 1
       entry.sequence = lastSequence
+      Self.apply(entry, to: &present)
       entries.append(entry)
       sequences.append(lastSequence)
     }
@@ -107,6 +107,7 @@ public struct ModelStore: Sendable, Hashable {
     batchEnds.removeAll { $0 > sequence }
     lastSequence = min(lastSequence, sequence)
     if batchEnds.last != lastSequence { batchEnds.append(lastSequence) }
+    present = state(at: lastSequence)
   }
 
   /// Forgets all history, as a compaction that keeps only the present does: of each key that is
@@ -125,8 +126,9 @@ public struct ModelStore: Sendable, Hashable {
   /// What each key holds.
   /// - Parameter sequence: the last entry that counts; nil for all.
   public func state(at sequence: UInt64? = nil) -> [[UInt8]: ModelRow] {
+    guard let sequence else { return present }
     var rows: [[UInt8]: ModelRow] = [:]
-    for entry in entries where entry.sequence <= sequence ?? .max {
+    for entry in entries where entry.sequence <= sequence {
       Self.apply(entry, to: &rows)
     }
     return rows

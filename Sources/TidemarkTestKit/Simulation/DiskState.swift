@@ -39,6 +39,8 @@ struct DiskState: Sendable {
   var traceHash: UInt64 = 0
   var keepsTrace = false
   var trace: [SimulatedCall] = []
+  var keepsCrashPoints = false
+  var crashPoints: [DiskImage] = []
   let clock: ManualClock?
 
   init(image: DiskImage, seed: UInt64, clock: ManualClock?) {
@@ -81,10 +83,15 @@ struct DiskState: Sendable {
     default: break
     }
 
+    // A cut during a sync is one before it: what it leaves is up to the survival.
+    let isSync = call.operation == .sync || call.operation == .syncDirectory
+    if keepsCrashPoints, isSync { crashPoints.append(image) }
     let result: Result<R, SimulatedErrno>
     do throws(SimulatedErrno) { result = .success(try body(&self, fault)) } catch {
       result = .failure(error)
     }
+
+    if keepsCrashPoints, call.isMutating, !isSync { crashPoints.append(image) }
 
     switch fault {
     case .errorAfterEffect(let number):

@@ -53,6 +53,22 @@ extension SimulatedFileSystem {
   /// The sum of all latencies in nanoseconds.
   public var simulatedNanoseconds: UInt64 { machine.withLock { $0.nanoseconds } }
 
+  // MARK: Crash points
+
+  /// Whether the disk is kept as a cut in each mutating call would find it.
+  package var keepsCrashPoints: Bool {
+    get { machine.withLock { $0.keepsCrashPoints } }
+    set { machine.withLock { $0.keepsCrashPoints = newValue } }
+  }
+
+  /// What was kept since the last time, one for every mutating call, in order.
+  package func takeCrashPoints() -> [DiskSnapshot] {
+    machine.withLock { state in
+      defer { state.crashPoints = [] }
+      return state.crashPoints.map { DiskSnapshot(image: $0, isPowered: true) }
+    }
+  }
+
   // MARK: Trace
 
   /// A hash of all calls so far: operations, paths, offsets, lengths, bytes and errors.

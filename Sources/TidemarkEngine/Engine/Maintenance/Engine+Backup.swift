@@ -10,7 +10,7 @@ extension Engine {
   package func backup(
     to target: String, fileSystem: (any FileSystem)? = nil
   ) throws(TidemarkError) {
-    let fileSystem = fileSystem ?? environment.fileSystem
+    let fileSystem = fileSystem.map(RetryingFileSystem.covering) ?? environment.fileSystem
     let pin = try view()
     defer { _ = pin.sequence }
     if writer.withLock({ $0.canWrite && !$0.isClosed && $0.appender != nil }) {
@@ -79,6 +79,7 @@ extension Engine {
     let source: any File
     // An image is derived: one that is just being replaced is left out.
     do { source = try environment.fileSystem.open(path + name, .read) } catch { return [] }
+    defer { source.close() }
     try copy(source, length: row.length, to: target + name, fileSystem)
     return [row]
   }

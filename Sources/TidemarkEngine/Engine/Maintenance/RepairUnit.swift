@@ -85,12 +85,7 @@ struct RepairUnit {
     _ item: Item, _ values: [UInt8], to writer: inout CompactedSegmentWriter
   ) throws(LogReadError) {
     let head = item.head
-    var entry = FrameBuilder.Entry(
-      kind: head.kind, endsBatch: head.endsBatch, sequence: head.sequence,
-      commitTime: head.commitTime)
-    entry.previous = head.previous
-    entry.valueSequence = head.valueSequence
-    entry.created = head.created
+    let entry = FrameBuilder.Entry(rewriting: head)
     let end = item.valueStart + head.valueLength
     try writer.add(
       entry, key: item.front.key(of: head),

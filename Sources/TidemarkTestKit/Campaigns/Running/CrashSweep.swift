@@ -1,6 +1,9 @@
 package import TidemarkEngine
 
-/// Runs a script with a crash at one call after the other and looks at what is left.
+/// Runs a script, takes the disk as a crash at one call after the other would find it, and looks
+/// at what a program makes of it.
+///
+/// The script runs once; every call of it and every survival makes a disk of its own.
 package struct CrashSweep {
   /// What a sweep has done.
   package struct Report: Sendable {
@@ -8,6 +11,8 @@ package struct CrashSweep {
     package var statesChecked = 0
     package var injected = InjectionCounts()
     package var calls = 0
+    /// Tells one trace from another.
+    package var traceHash: UInt64 = 0
   }
 
   package let script: Script
@@ -25,15 +30,13 @@ package struct CrashSweep {
 
   /// How many mutating calls the script makes when nothing goes wrong.
   package func countCalls() throws -> Int {
-    let disk = SimulatedFileSystem(seed: script.seed)
-    var runner = ScriptRunner(disk: disk, seed: script.seed, configuration: configuration)
-    try runner.open()
-    for step in script.steps { try runner.run(step) }
-    try runner.checkAll()
-    return disk.mutatingCalls
+    var count = 0
+    try eachCrashPoint { _, _, _ in count += 1 }
+    return count
   }
 
-  /// Crashes at some of the calls, each with several survivals.
+  /// Crashes at some of the calls: kills the process once, and cuts the power with several
+  /// survivals.
   /// - Parameters:
   ///   - calls: the calls to crash at, counted from 1.
   ///   - randoms: how many random survivals beside the fixed ones.
@@ -41,76 +44,94 @@ package struct CrashSweep {
     calls: some Sequence<Int>, randoms: Int = 1
   ) throws -> Report {
     var report = Report()
-    for call in calls {
-      var generator = SeededGenerator(seed: script.seed &* 1_000_003 &+ UInt64(call))
-      for survival in Survival.sweep(seed: generator.next(), randoms: randoms) {
-        try crash(at: call, survival, seed: generator.next(), &report)
-      }
+    let wanted = Set(calls)
+    var call = 0
+    try eachCrashPoint { point, runner, model in
+      call += 1
+      guard wanted.contains(call) else { return }
       report.calls += 1
+      var generator = SeededGenerator(seed: script.seed &* 1_000_003 &+ UInt64(call))
+      let survivals = Survival.sweep(seed: generator.next(), randoms: randoms)
+      for survival in [nil] + survivals.map(Optional.some) {
+        let seed = generator.next()
+        let disk =
+          survival.map { SimulatedFileSystem(point, keeping: $0, seed: seed) }
+          ?? SimulatedFileSystem(killedAt: point, seed: seed)
+        do {
+          try crash(runner.afterCrash(on: disk, model: model, seed: seed), survival, seed, &report)
+        } catch {
+          let violation = error as? ScriptViolation
+          let what = violation?.description ?? "unexpected error \(error)"
+          let name = survival.map { "\($0)" } ?? "kill"
+          throw ScriptViolation("crash at call \(call), \(name), seed \(script.seed): \(what)")
+        }
+      }
     }
     return report
   }
 
-  private func crash(
-    at call: Int, _ survival: Survival, seed: UInt64, _ report: inout Report
+  /// Runs the script once.
+  /// - Parameter body: called with the disk at every mutating call, the program as it was before
+  ///   the step that made the call, and what it had written or was just writing.
+  private func eachCrashPoint(
+    _ body: (DiskSnapshot, ScriptRunner, ModelStore) throws -> Void
   ) throws {
-    let disk = SimulatedFileSystem(seed: seed)
-    disk.plan = .powerCut(atCall: call)
+    let disk = SimulatedFileSystem(seed: script.seed)
+    disk.keepsCrashPoints = true
     var runner = ScriptRunner(disk: disk, seed: script.seed, configuration: configuration)
-    do {
-      try Self.runToCrash(&runner, script.steps[...], disk)
-      report.crashes += 1
-      try recover(&runner, survival, disk, depth: depth, seed: seed, &report)
-      // The store must be of use afterwards.
-      try runner.run(.write(ScriptWrite(.put, ScriptBytes("after"), ScriptBytes("crash"))))
-      try runner.run(.closeAndReopen)
-    } catch let violation as ScriptViolation {
-      throw ScriptViolation(
-        "crash at call \(call), \(survival), seed \(script.seed): \(violation.description)")
-    } catch {
-      throw ScriptViolation(
-        "crash at call \(call), \(survival), seed \(script.seed): unexpected error \(error)")
+    var before = runner
+    try runner.open()
+    for point in disk.takeCrashPoints() { try body(point, before, before.model) }
+    for step in script.steps {
+      before = runner
+      try runner.run(step)
+      let model = step.isWrite ? runner.model : before.model
+      for point in disk.takeCrashPoints() { try body(point, before, model) }
     }
-    report.statesChecked += runner.statesChecked
-    report.injected = report.injected + disk.injected
+    try runner.checkAll()
+    for point in disk.takeCrashPoints() { try body(point, runner, runner.model) }
   }
 
-  /// Runs steps until the power goes off; errors before that are violations.
-  private static func runToCrash(
-    _ runner: inout ScriptRunner, _ steps: ArraySlice<ScriptStep>, _ disk: SimulatedFileSystem
+  /// Recovers, with further crashes during the recovery as deep as it goes, and goes on.
+  private func crash(
+    _ crashed: ScriptRunner, _ survival: Survival?, _ seed: UInt64, _ report: inout Report
   ) throws {
-    do {
-      try runner.open()
-      for step in steps { try runner.run(step) }
-    } catch {
-      guard !disk.isRunning, !(error is ScriptViolation) else { throw error }
-    }
-    if disk.isRunning { disk.powerCut() }
-  }
-
-  /// Recovers, with further crashes during the recovery while `depth` allows.
-  private func recover(
-    _ runner: inout ScriptRunner, _ survival: Survival, _ disk: SimulatedFileSystem, depth: Int,
-    seed: UInt64, _ report: inout Report
-  ) throws {
-    let acknowledged = runner.acknowledged(powerCut: true)
-    var left = depth - 1
+    var runner = crashed
+    let disk = runner.disk
+    var hasLostPower = survival != nil
     var generator = SeededGenerator(seed: seed)
-    disk.plan = []
-    disk.restart(keeping: survival)
-    while left > 0 {
-      left -= 1
+    report.crashes += 1
+    for _ in 1..<max(1, depth) {
       disk.plan = .powerCut(atCall: 1 + generator.int(below: 12))
       do {
-        try runner.recover(atLeast: acknowledged)
+        try runner.recover(atLeast: runner.acknowledged(powerCut: hasLostPower))
       } catch {
         guard !disk.isRunning, !(error is ScriptViolation) else { throw error }
       }
       if disk.isRunning { disk.powerCut() }
+      // After a kill the kernel had the rest; the power cut may take it.
+      hasLostPower = true
       report.crashes += 1
       disk.plan = []
       disk.restart(keeping: .random(seed: generator.next()))
     }
-    try runner.recover(atLeast: acknowledged)
+    try runner.recover(atLeast: runner.acknowledged(powerCut: hasLostPower))
+    // The store must be of use afterwards.
+    try runner.run(.write(ScriptWrite(.put, ScriptBytes("after"), ScriptBytes("crash"))))
+    try runner.run(.closeAndReopen)
+    runner.abandon()
+    report.statesChecked += runner.statesChecked
+    report.injected = report.injected + disk.injected
+    report.traceHash = (report.traceHash ^ disk.traceHash) &* 0x9e37_79b9_7f4a_7c15
+  }
+}
+
+extension ScriptStep {
+  /// Whether it commits something.
+  fileprivate var isWrite: Bool {
+    switch self {
+    case .write, .batch, .compareAndPut, .undo, .clear: true
+    default: false
+    }
   }
 }

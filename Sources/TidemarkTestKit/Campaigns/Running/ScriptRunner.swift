@@ -9,9 +9,9 @@ package struct ScriptViolation: Error, CustomStringConvertible {
 
 /// Carries a script out on an engine over a simulated disk and on a model, and compares.
 package struct ScriptRunner {
-  package let disk: SimulatedFileSystem
-  package let clock: ManualClock
-  package let random: SeededRandom
+  package private(set) var disk: SimulatedFileSystem
+  package private(set) var clock: ManualClock
+  package private(set) var random: SeededRandom
   package var configuration: EngineConfiguration
   package private(set) var model = ModelStore()
   package private(set) var engine: Engine?
@@ -25,12 +25,20 @@ package struct ScriptRunner {
   private var held: [(view: EngineView, rows: [ModelRow])] = []
   /// How many states were compared.
   package private(set) var statesChecked = 0
-  package let path = "/store"
+  /// Whether the engine said that an outcome is unknown: it takes no more writes then.
+  package private(set) var isPoisoned = false
+  package let path: String
 
+  /// - Parameters:
+  ///   - path: the store's directory.
+  ///   - model: what the store holds already.
   package init(
-    disk: SimulatedFileSystem, seed: UInt64, configuration: EngineConfiguration = .campaign
+    disk: SimulatedFileSystem, seed: UInt64, configuration: EngineConfiguration = .campaign,
+    at path: String = "/store", model: ModelStore = ModelStore()
   ) {
     self.disk = disk
+    self.path = path
+    self.model = model
     clock = ManualClock()
     random = SeededRandom(seed: seed)
     self.configuration = configuration
@@ -41,6 +49,36 @@ package struct ScriptRunner {
     engine = try Engine.open(
       path, configuration: configuration,
       environment: EngineEnvironment(fileSystem: disk, clock: clock, random: random))
+    isPoisoned = false
+  }
+
+  /// The same program on another disk, where a crash has left what this one wrote.
+  /// - Parameter model: what it had written, or was just writing.
+  func afterCrash(
+    on disk: SimulatedFileSystem, model: ModelStore, seed: UInt64
+  ) -> ScriptRunner {
+    var copy = self
+    copy.forget()
+    copy.disk = disk
+    copy.clock = ManualClock(
+      clock.now(), monotonicNanoseconds: clock.monotonicNanoseconds())
+    copy.random = SeededRandom(seed: seed)
+    copy.model = model
+    copy.statesChecked = 0
+    return copy
+  }
+
+  /// Lets go of the store without closing it, as a crash does.
+  package mutating func forget() {
+    held.removeAll()
+    engine = nil
+  }
+
+  /// Closes the store as far as that goes, and lets go of it.
+  package mutating func abandon() {
+    held.removeAll()
+    if let engine { try? engine.close() }
+    engine = nil
   }
 
   /// Carries one step out.
@@ -87,23 +125,33 @@ package struct ScriptRunner {
         throw ScriptViolation(
           "\(result.applied) entries made instead of \(model.lastSequence - before)")
       }
-    } catch let error as TidemarkError where Self.isNotCommitted(error) {
-      model.truncate(after: before)
+    } catch let error as TidemarkError {
+      try settle(error, before: before)
       throw error
     }
     acknowledge(durability)
   }
 
+  /// Takes an outcome as the error tells it: not committed, unless it is said to be unknown.
+  private mutating func settle(_ error: TidemarkError, before: UInt64) throws {
+    let wanted = model.lastSequence
+    let reached = try opened().lastSequence
+    note(error)
+    // Readers see either all of a batch whose outcome is unknown or nothing of it.
+    if reached != wanted || error.code != .unknownOutcome { model.truncate(after: before) }
+    guard reached == model.lastSequence else {
+      throw ScriptViolation(
+        "sequence \(reached) instead of \(model.lastSequence) after the error \(error.code)")
+    }
+  }
+
+  private mutating func note(_ error: TidemarkError) {
+    if error.code == .unknownOutcome || error.code == .poisoned { isPoisoned = true }
+  }
+
   private mutating func acknowledge(_ durability: Durability) {
     if durability != .async { buffered = model.lastSequence }
     if durability == .durable { durable = model.lastSequence }
-  }
-
-  static func isNotCommitted(_ error: TidemarkError) -> Bool {
-    switch error.code {
-    case .conflict, .noSpace, .invalidArgument, .limitExceeded, .readOnly, .poisoned: true
-    default: false
-    }
   }
 
   private static func batch(
@@ -158,19 +206,31 @@ package struct ScriptRunner {
 
   private mutating func maintain(_ step: ScriptStep) throws {
     let engine = try opened()
-    switch step {
-    case .flush:
-      try engine.flush()
-      buffered = model.lastSequence
-      durable = model.lastSequence
-    case .snapshot: try engine.writeImage()
-    case .compact: try engine.compact()
-    default:
-      try engine.compact(CompactionOptions(dropHistory: true))
-      // Held views keep their history; without any, all of it goes.
-      if held.isEmpty { model.dropHistory() }
-      viewableFrom = max(model.historyFrom, try engine.status().historyFrom)
+    do throws(TidemarkError) {
+      switch step {
+      case .flush:
+        try engine.flush()
+        buffered = model.lastSequence
+        durable = model.lastSequence
+      case .snapshot: try engine.writeImage()
+      case .compact: try engine.compact()
+      default:
+        // A compaction that fails may have given history up before.
+        defer { raiseViewableFrom(engine) }
+        try engine.compact(CompactionOptions(dropHistory: true))
+        // Held views keep their history; without any, all of it goes.
+        if held.isEmpty { model.dropHistory() }
+        viewableFrom = max(viewableFrom, model.historyFrom)
+      }
+    } catch {
+      note(error)
+      throw error
     }
+  }
+
+  private mutating func raiseViewableFrom(_ engine: Engine) {
+    guard let from = try? engine.bounds().historyFrom, from > 1 else { return }
+    viewableFrom = max(viewableFrom, from)
   }
 
   private mutating func reopen(_ step: ScriptStep) throws {
@@ -178,20 +238,21 @@ package struct ScriptRunner {
     switch step {
     case .kill:
       disk.kill()
-      try recover(atLeast: buffered)
+      try recover(atLeast: acknowledged(powerCut: false))
     case .powerCut(let seed):
       disk.powerCut()
       disk.restart(keeping: .random(seed: seed))
       try recover(atLeast: durable)
     default:
-      try opened().close()
+      let closing = try opened()
       engine = nil
-      if case .loseImages = step {
-        for file in disk.files() where file.hasSuffix(".idx") { try disk.remove(file) }
-      }
-      try open()
+      try closing.close()
       buffered = model.lastSequence
       durable = model.lastSequence
+      if case .loseImages = step {
+        for file in disk.files() where file.hasSuffix(".idx") { disk.erase(file) }
+      }
+      try open()
       try checkAll()
     }
   }
@@ -211,15 +272,17 @@ package struct ScriptRunner {
       throw ScriptViolation("sequence \(reached) is inside a batch")
     }
     model.truncate(after: reached)
-    let historyFrom = try opened().status().historyFrom
-    if historyFrom > 1 { viewableFrom = max(viewableFrom, historyFrom) }
+    raiseViewableFrom(try opened())
     durable = reached
     buffered = reached
     try checkAll()
   }
 
   /// The least sequence that must survive a crash of this kind now.
-  package func acknowledged(powerCut: Bool) -> UInt64 { powerCut ? durable : buffered }
+  package func acknowledged(powerCut: Bool) -> UInt64 {
+    // Where a failed sync takes the kernel's copy back, a kill leaves no more than a power cut.
+    powerCut || disk.injected[.syncRevertsPages] > 0 ? durable : buffered
+  }
 
   // MARK: Views that stay open
 

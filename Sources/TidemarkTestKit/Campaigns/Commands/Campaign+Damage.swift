@@ -1,0 +1,70 @@
+internal import TidemarkEngine
+
+extension Campaign {
+  /// How many seeds share the bits of the store between them.
+  private static let parts = 1000
+
+  /// Flips and cuts what falls to the seed, and does something else to the files now and then.
+  func bits(_ script: Script) throws -> CampaignReport {
+    let part = Int(script.seed % UInt64(Self.parts))
+    var total = BitSweep.Report()
+    var bytes = 0
+    for isClosed in [true, false] {
+      let sweep = try BitSweep(script.withSeed(0), isClosed: isClosed)
+      bytes += sweep.byteCount
+      for bit in stride(from: part, to: sweep.bitCount, by: Self.parts) {
+        try sweep.run(sweep.flip(bit), &total)
+      }
+      for length in stride(from: part, to: sweep.byteCount, by: Self.parts) {
+        try sweep.run(sweep.cut(length), &total)
+      }
+      var generator = SeededGenerator(seed: script.seed)
+      for _ in 0..<20 { try sweep.run(sweep.somethingElse(&generator), &total) }
+    }
+    var report = CampaignReport()
+    report.runs = total.damages
+    report.statesChecked = total.statesChecked
+    report.notes = total.byKind
+    report.notes["openings refused"] = total.refused
+    report.notes["stores whole"] = total.whole
+    report.notes["ends of an open log taken back"] = total.shortened
+    report.notes["places named by verify"] = total.named
+    report.traceHash = UInt64(total.statesChecked) &* 31 &+ UInt64(total.refused)
+    return report
+  }
+}
+
+extension Script {
+  fileprivate func withSeed(_ seed: UInt64) -> Script { Script(seed: seed, steps: steps) }
+}
+
+extension BitSweep {
+  /// Makes a store with compacted segments, one of them with a dictionary, an image, and
+  /// segments after it.
+  package static var sampleSteps: [ScriptStep] {
+    func put(_ number: Int, _ value: ScriptBytes) -> ScriptStep {
+      let labels = [ScriptBytes("label:\(number % 5)"), ScriptBytes("all")]
+      return .write(
+        ScriptWrite(.put, ScriptBytes("key \(number)"), value, labels: [labels[number % 2]]))
+    }
+    var steps: [ScriptStep] = []
+    // Values much like each other, so that little space holds enough to train a dictionary on.
+    for number in 0..<40 { steps.append(put(number, .words(seed: UInt64(number % 3), count: 800))) }
+    for number in 0..<24 {
+      steps.append(put(100 + number, .run(UInt8(number), count: 45_000)))
+    }
+    steps += [.compact, .write(ScriptWrite(.delete, ScriptBytes("key 3"))), .snapshot]
+    for number in 20..<50 { steps.append(put(number, .noise(seed: UInt64(number), count: 600))) }
+    steps += [
+      .write(ScriptWrite(.touch, ScriptBytes("key 21"))), .flush,
+      .batch([
+        ScriptWrite(.put, ScriptBytes("key 7"), ScriptBytes("a")),
+        ScriptWrite(.delete, ScriptBytes("key 8")),
+        ScriptWrite(.put, ScriptBytes("new"), ScriptBytes("b"), labels: [ScriptBytes("all")]),
+      ]),
+      put(60, .noise(seed: 1, count: 30_000)), .flush, put(61, .noise(seed: 2, count: 3000)),
+      put(62, .noise(seed: 3, count: 300)),
+    ]
+    return steps
+  }
+}

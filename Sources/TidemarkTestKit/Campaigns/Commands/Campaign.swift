@@ -1,0 +1,157 @@
+internal import TidemarkEngine
+
+/// The long campaigns, one seed at a time; the command `Tools/torture` runs them.
+@_spi(Campaigns) public enum Campaign: String, Sendable, CaseIterable {
+  /// Power cuts at the calls of a script.
+  case crash
+  /// The same, with further cuts during recovery.
+  case recover
+  /// Errors at every call of a script.
+  case errors
+  /// Damage to the files of a store: a thousand seeds in a row flip every bit and cut every file
+  /// at every length.
+  case bits
+  /// Random operations, compared with the model.
+  case model
+  /// A long life, in which memory, open files and disk must reach a plateau.
+  case soak
+
+  /// The script that a seed stands for.
+  public func script(seed: UInt64) -> Script {
+    let profile = ScriptProfile.all[Int(seed % UInt64(ScriptProfile.all.count))]
+    switch self {
+    case .crash, .recover, .errors: return Script(seed: seed, count: 24, profile: profile)
+    case .bits: return Script(seed: seed, steps: BitSweep.sampleSteps)
+    case .model:
+      let mixed = seed % 4 == 3 ? profile.withCrashes(kills: 3, powerCuts: 3) : profile
+      return Script(seed: seed, count: 2000, profile: mixed)
+    case .soak: return Script(seed: seed, steps: [])
+    }
+  }
+
+  /// What must have gone wrong at least once.
+  public var expectedKinds: [InjectedKind] {
+    switch self {
+    case .crash, .recover: [.sectorLost, .sectorTorn, .sectorKept, .nameLost, .lengthLost]
+    case .errors:
+      [
+        .error, .shortTransfer, .syncLeavesPagesClean, .syncRevertsPages, .syncFailsLate, .diskFull,
+      ]
+    case .bits, .model, .soak: []
+    }
+  }
+
+  /// Carries the campaign out on one script.
+  /// - Throws: ``CampaignFailure`` when the store does not do what it must.
+  public func run(_ script: Script) throws -> CampaignReport {
+    do {
+      switch self {
+      case .crash: return try crash(script, depth: 1)
+      case .recover: return try crash(script, depth: 3)
+      case .errors: return try errors(script)
+      case .bits: return try bits(script)
+      case .model: return try model(script)
+      case .soak: return try soak(script)
+      }
+    } catch let violation as ScriptViolation {
+      throw CampaignFailure(campaign: self, script: script, message: violation.description)
+    }
+  }
+
+  /// The shortest script found that fails as well.
+  /// - Parameter attempts: how many scripts are tried.
+  public func shortest(_ failure: CampaignFailure, attempts: Int = 200) -> CampaignFailure {
+    var best = failure
+    _ = shrink(failure.script, attempts: attempts) { candidate in
+      do {
+        _ = try run(candidate)
+        return false
+      } catch {
+        if let failure = error as? CampaignFailure { best = failure }
+        return true
+      }
+    }
+    return best
+  }
+
+  private func crash(_ script: Script, depth: Int) throws -> CampaignReport {
+    let sweep = CrashSweep(script, depth: depth)
+    let calls = try sweep.countCalls()
+    let result = try sweep.run(calls: 1...max(1, calls))
+    var report = CampaignReport()
+    report.runs = result.crashes
+    report.statesChecked = result.statesChecked
+    report.injected = result.injected
+    report.traceHash = result.traceHash
+    return report
+  }
+
+  private func errors(_ script: Script) throws -> CampaignReport {
+    let sweep = ErrorSweep(script)
+    let trace = try sweep.trace()
+    var result = try sweep.run(calls: 1...trace.count, of: trace)
+    result = result + (try sweep.run(fullFrom: script.steps.indices))
+    var report = CampaignReport()
+    report.runs = result.injections
+    report.statesChecked = result.statesChecked
+    report.injected = result.injected
+    report.traceHash = result.traceHash
+    report.notes = [
+      "errors seen": result.errorsSeen, "same handle went on": result.resumed,
+      "opened again": result.reopened, "lies found out": result.found,
+    ]
+    return report
+  }
+}
+
+/// What a campaign has done.
+@_spi(Campaigns) public struct CampaignReport: Sendable {
+  /// How many crash images, injections or operations there were.
+  public var runs = 0
+  /// How many states were compared.
+  public var statesChecked = 0
+  /// What really went wrong.
+  public var injected = InjectionCounts()
+  /// What else there is to say, by name.
+  public var notes: [String: Int] = [:]
+  /// Tells one trace from another.
+  public var traceHash: UInt64 = 0
+
+  /// Creates an empty one.
+  public init() {}
+
+  /// Two reports together, in whichever order.
+  public static func + (a: CampaignReport, b: CampaignReport) -> CampaignReport {
+    var sum = a
+    sum.runs += b.runs
+    sum.statesChecked += b.statesChecked
+    sum.injected = a.injected + b.injected
+    sum.notes.merge(b.notes) { $0 + $1 }
+    sum.traceHash = a.traceHash &+ b.traceHash
+    return sum
+  }
+}
+
+/// A store that did not do what it must.
+@_spi(Campaigns) public struct CampaignFailure: Error, CustomStringConvertible {
+  /// What was run.
+  public var campaign: Campaign
+  /// On which script.
+  public var script: Script
+  /// What went wrong.
+  public var message: String
+  /// The script's seed.
+  public var seed: UInt64 { script.seed }
+
+  /// Creates one.
+  public init(campaign: Campaign, script: Script, message: String) {
+    self.campaign = campaign
+    self.script = script
+    self.message = message
+  }
+
+  /// The failure as a text that can be kept in a file and run again.
+  public var description: String {
+    "# \(message)\n# campaign \(campaign.rawValue)\n\(script)"
+  }
+}

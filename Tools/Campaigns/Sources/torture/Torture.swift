@@ -1,0 +1,80 @@
+import ArgumentParser
+@_spi(Campaigns) import TidemarkTestKit
+
+@main
+struct Torture: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Tries to make a store lose something or answer wrongly.",
+    discussion: """
+      Every run depends on its seed only. A failure is printed with the shortest script that still
+      fails, which is also written to a file for --replay. Exit status 1 means that one was found.
+      """)
+
+  @Argument(help: "One of crash, recover, errors, bits, model, soak, kill.")
+  var campaign: String
+
+  @Option(help: "The first seed.")
+  var seed: UInt64 = 1
+
+  @Option(help: "How many seeds (kills for kill); without it and --minutes, ten.")
+  var runs: Int?
+
+  @Option(help: "Goes on to further seeds for this long.")
+  var minutes: Double?
+
+  @Option(help: "How many work at a time; by default one a core.")
+  var workers: Int?
+
+  @Option(help: "Runs the script in this file again.")
+  var replay: String?
+
+  @Flag(help: "Prints a hash of all calls that were made: equal seeds give equal hashes.")
+  var trace = false
+
+  @Option(help: "Where kill puts its store, and where failing scripts are written.")
+  var directory = "."
+
+  func validate() throws {
+    guard (1...256).contains(workers ?? 1), (1...1_000_000_000).contains(runs ?? 1) else {
+      throw ValidationError("--workers takes 1 to 256, --runs at least 1")
+    }
+    let others = ["kill", "kill-child"]
+    guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
+      throw ValidationError("there is no campaign \(campaign)")
+    }
+  }
+
+  func run() async throws {
+    switch campaign {
+    case "kill-child": try KillChild(directory: directory, seed: seed).run()
+    case "kill":
+      try KillCampaign(directory: directory, seed: seed, kills: runs ?? 100, minutes: minutes)
+        .run()
+    default:
+      guard let campaign = Campaign(rawValue: campaign) else { return }
+      if let replay {
+        try Failures.replay(replay, campaign)
+      } else {
+        try await run(campaign)
+      }
+    }
+  }
+
+  private func run(_ campaign: Campaign) async throws {
+    let pool = WorkerPool(
+      campaign: campaign, firstSeed: seed, runs: runs ?? (minutes == nil ? 10 : nil),
+      minutes: minutes, workers: workers ?? Cores.count)
+    let outcome = await pool.run()
+    outcome.print(showsTrace: trace)
+    if let failure = outcome.failure {
+      Output.line("FAILED: \(failure.message)\nlooking for the shortest script that fails ...")
+      try Failures.report(campaign.shortest(failure), directory: directory)
+      throw ExitCode.failure
+    }
+    let idle = outcome.report.injected.missing(of: campaign.expectedKinds)
+    guard idle.isEmpty else {
+      Output.line("never fired: " + idle.map(\.rawValue).joined(separator: ", "))
+      throw ExitCode.failure
+    }
+  }
+}
