@@ -1,16 +1,7 @@
 internal import ArgumentParser
 
-/// How results are printed.
-enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
-  case text
-  case json
-  /// One JSON value a line.
-  case jsonl
-}
-
-enum ColourChoice: String, ExpressibleByArgument, CaseIterable {
-  case auto, always, never
-}
+extension OutputFormat: ExpressibleByArgument {}
+extension ColourChoice: ExpressibleByArgument {}
 
 /// Options that every command has.
 struct GlobalOptions: ParsableArguments {
