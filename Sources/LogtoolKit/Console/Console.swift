@@ -79,6 +79,8 @@ package final class Console {
   var columns: Int { errors.columns ?? 80 }
 
   func writeError(_ text: String) {
+    // On one screen what comes later stands below.
+    if output.isTerminal { try? output.flush() }
     // There is nobody to tell that the talk cannot be written.
     try? errors.write(Array(text.utf8).rawSpan)
   }
