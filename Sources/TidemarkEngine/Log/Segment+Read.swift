@@ -30,7 +30,10 @@ extension Segment {
     _ record: BlockRecord, sequence: UInt64, caches: LogCaches
   ) throws(TidemarkError) -> [UInt8] {
     let place = LogCaches.Place(segmentID: id, offset: record.offset)
-    if let cached = caches.blocks.value(for: place) { return cached }
+    // Two records of a bad locator may name one place and differ in the length.
+    if let cached = caches.blocks.value(for: place), cached.count == Int(record.rawLength) {
+      return cached
+    }
     let raw = try decode(record, sequence: sequence)
     caches.blocks.insert(raw, for: place, bytes: raw.count + 64)
     return raw
