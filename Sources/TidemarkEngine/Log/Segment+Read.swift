@@ -93,6 +93,9 @@ extension Segment {
       let front = try DecodedFront(
         try bytes.rawSpan.slice(size, min(header.frontLength, bytes.count - size)),
         header: header, offset: offset, codecs: try codecs())
+      guard header.hasExplicitSequences == (kind == .compacted) else {
+        throw FormatError("a frame of another kind of segment")
+      }
       guard front.entries.count == Int(record.entryCount) else {
         throw FormatError("frame and locator differ")
       }
