@@ -90,6 +90,11 @@ struct CompactionUnit {
         raw += front.blocks.reduce(front.header.headsRawLength) { $0 + $1.rawLength }
         guard raw >= Limits.compactionUnitBytes else { continue }
         let last = front.header.nextSequence - 1
+        guard last >= next else {
+          throw segment.damage(
+            .format(FormatError("a frame outside the range of its segment")),
+            offset: front.offset)
+        }
         open.range = next...last
         windows.append(open)
         next = last + 1
@@ -173,6 +178,11 @@ struct CompactionUnit {
   ) throws(TidemarkError) {
     guard let location = try segment.locate(head.sequence) else {
       throw engine.missing(head.sequence)
+    }
+    guard location.length == head.valueLength else {
+      throw segment.damage(
+        .format(FormatError("head and locator differ in a value's length")), offset: 0,
+        sequences: head.sequence...head.sequence)
     }
     let copied: Result<Void, TidemarkError> = segment.withValue(
       at: location, sequence: head.sequence, caches: caches

@@ -115,7 +115,17 @@ extension Engine {
     guard let entry = try version(newest: slot.sequence, at: view.sequence),
       !entry.head.kind.removes
     else { return nil }
+    try check(entry, isOf: key)
     return entry
+  }
+
+  /// An index image or a link that names an entry of another key must not pass for an answer.
+  func check(_ entry: LogEntry, isOf key: RawSpan) throws(TidemarkError) {
+    guard entry.front.key(of: entry.head).isEqual(to: key) else {
+      throw entry.segment.damage(
+        .format(FormatError("an entry of another key than the index or a link says")),
+        offset: entry.front.offset, sequences: entry.sequence...entry.sequence)
+    }
   }
 
   /// The versions of a key that are kept, newest first, deletes among them.

@@ -77,15 +77,20 @@ package struct LogCursor {
 
   private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {
     let last = min(first + UInt64(Self.window) - 1, segment.lastSequence)
+    // Where the next window begins: a segment may cover far more sequences than it holds.
+    var next = segment.lastSequence + 1
     for record in try segment.frames() {
       let front = try segment.front(record, caches: engine.caches)
-      for head in front.entries
-      where head.sequence >= first && head.sequence <= min(last, through) {
-        add(LogEntry(segment: segment, front: front, head: head))
+      for head in front.entries where head.sequence >= first {
+        if head.sequence > last {
+          next = min(next, head.sequence)
+        } else if head.sequence <= through {
+          add(LogEntry(segment: segment, front: front, head: head))
+        }
       }
     }
     pending.sort { $0.sequence < $1.sequence }
-    upcoming = last + 1
+    upcoming = next
   }
 
   private mutating func add(_ entry: LogEntry) {

@@ -2,6 +2,7 @@
 /// on the way: a key may have millions.
 package struct VersionWalk {
   private let engine: Engine
+  private let key: [UInt8]
   private let last: UInt64
   private var upcoming: UInt64
 
@@ -12,6 +13,7 @@ package struct VersionWalk {
     _ engine: Engine, ofKey key: RawSpan, upTo sequence: UInt64 = .max
   ) throws(TidemarkError) {
     self.engine = engine
+    self.key = [UInt8](copying: key)
     last = sequence
     upcoming = try engine.slot(ofKey: key)?.sequence ?? 0
   }
@@ -24,6 +26,7 @@ package struct VersionWalk {
         upcoming = 0
         return nil
       }
+      try engine.check(entry, isOf: key.rawSpan)
       upcoming = entry.head.previous
       if entry.sequence <= last { return entry }
     }

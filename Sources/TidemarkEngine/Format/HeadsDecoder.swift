@@ -14,6 +14,8 @@ package struct HeadsDecoder: ~Escapable {
   private var nextSequence: UInt64
   private var commitTime: UInt64
   private var valueOffset = 0
+  /// Lengths of the values so far, together.
+  package var valueBytes: Int { valueOffset }
   private var left: Int
 
   /// - Parameters:

@@ -188,7 +188,8 @@ extension Manifest.Segment {
     lastSequence = try reader.varint()
     length = try reader.varint(atMost: 1 << 32)
     entryCount = try reader.varint(atMost: 1 << 32)
-    rawBytes = try reader.varint(atMost: 1 << 48)
+    // As many as a store may have can be added up.
+    rawBytes = try reader.varint(atMost: 1 << 46)
     chain = try reader.u64()
     latestTime = try reader.time()
     guard lastSequence < 1 << 48, lastSequence + 1 >= firstSequence || state == .active else {

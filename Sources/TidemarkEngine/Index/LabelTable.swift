@@ -67,6 +67,10 @@ package final class LabelTable {
     try sets.withString(set) { (bytes) throws(IndexError) in
       try LabelSetCoding.decode(bytes, into: &ids)
     }
+    // Bitmaps of labels are as long as the greatest id.
+    guard ids.allSatisfy({ $0 < labels.nextID }) else {
+      throw IndexError.imageInvalid(FormatError("set of labels with an unknown label"))
+    }
   }
 
   /// The id of a label, if anybody ever used it.

@@ -120,6 +120,9 @@ package struct CompactedSegmentWriter {
   package mutating func add(
     _ entry: FrameBuilder.Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan
   ) throws(LogReadError) {
+    guard entry.sequence >= row.firstSequence,
+      entry.sequence - row.firstSequence <= UInt64(UInt32.max)
+    else { throw .format(FormatError("a sequence is too far from the segment's first")) }
     let blocks = (value?.byteCount ?? 0) / Limits.blockBytes + 2
     if builder.isFull || builder.blockLengths.count + blocks >= Limits.frameBlocks {
       try closeFrame()

@@ -38,6 +38,10 @@ package final class DecodedFront: Sendable {
     var entries: [EntryHead] = []
     entries.reserveCapacity(header.entryCount)
     while let entry = try decoder.next() { entries.append(entry) }
+    // Heads that claim more would make whoever collects values ask for any amount of memory.
+    guard decoder.valueBytes == blocks.reduce(0, { $0 + $1.rawLength }) else {
+      throw FormatError("values and blocks differ in length")
+    }
     self.entries = entries
     var sets: [[[UInt8]]] = []
     for set in decoder.labelSetOffsets.indices { sets.append(try decoder.labels(ofSet: set)) }

@@ -30,7 +30,10 @@ extension Segment {
     _ record: BlockRecord, sequence: UInt64, caches: LogCaches
   ) throws(TidemarkError) -> [UInt8] {
     let place = LogCaches.Place(segmentID: id, offset: record.offset)
-    if let cached = caches.blocks.value(for: place) { return cached }
+    // Two records of a bad locator may name one place and differ in the length.
+    if let cached = caches.blocks.value(for: place), cached.count == Int(record.rawLength) {
+      return cached
+    }
     let raw = try decode(record, sequence: sequence)
     caches.blocks.insert(raw, for: place, bytes: raw.count + 64)
     return raw
@@ -90,6 +93,9 @@ extension Segment {
       let front = try DecodedFront(
         try bytes.rawSpan.slice(size, min(header.frontLength, bytes.count - size)),
         header: header, offset: offset, codecs: try codecs())
+      guard header.hasExplicitSequences == (kind == .compacted) else {
+        throw FormatError("a frame of another kind of segment")
+      }
       guard front.entries.count == Int(record.entryCount) else {
         throw FormatError("frame and locator differ")
       }

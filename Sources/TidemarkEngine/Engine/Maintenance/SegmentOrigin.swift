@@ -126,8 +126,8 @@ extension StoreLayout {
     let parts = file.split(separator: ".")
     guard parts.count == 2, parts[1] == "seg" else { return nil }
     let numbers = parts[0].split(separator: "-")
-    guard numbers.count == 2, let first = UInt64(numbers[0]), first > 0,
-      let id = UInt64(numbers[1], radix: 16)
+    guard numbers.count == 2, let first = UInt64(numbers[0]), first > 0, first < 1 << 48,
+      let id = UInt64(numbers[1], radix: 16), id < 1 << 62
     else { return nil }
     return (id, first)
   }

@@ -118,7 +118,10 @@ extension SegmentVerifier {
       return
     }
     for entry in front.entries {
-      guard range.contains(entry.sequence) else {
+      // The locator has 32 bits for a sequence.
+      guard range.contains(entry.sequence),
+        entry.sequence - row.firstSequence <= UInt64(UInt32.max)
+      else {
         throw FormatError("an entry that the segment does not cover")
       }
       let order = walk.lastKey.rawSpan.compare(to: front.key(of: entry))

@@ -11,6 +11,9 @@ extension SegmentVerifier {
         footerStart, "segment footer does not match its checksum",
         length: FormatConstants.segmentFooterBytes)
     }
+    guard framesEnd <= footerStart else {
+      return report(framesEnd, "the segment is too short for its footer")
+    }
     if !walk.hasDamage, !codecs.isOpaque {
       try compareLocator(file, walk, framesEnd..<footerStart)
     } else if let footer {

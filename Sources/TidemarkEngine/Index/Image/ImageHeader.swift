@@ -116,7 +116,8 @@ package struct ImageHeader: Sendable {
   private func checkCounts() throws(FormatError) {
     let blocks = ImageLayout.blocks(keys: keys)
     let samples = ImageLayout.samples(blocks: blocks)
-    let most = dataBytes
+    // Ids of labels and sets have 32 bits.
+    let most = min(dataBytes, Int(UInt32.max) - 2)
     func has(_ section: ImageLayout.Section, count: Int, bytes: Int) -> Bool {
       self[section].count == count && self[section].bytes == bytes
     }
@@ -136,7 +137,7 @@ package struct ImageHeader: Sendable {
       self[.blocks].count == keys,
       has(.blockOffsets, count: blocks, bytes: (blocks + 1) * ImageLayout.offsetBytes),
       self[.samples].count == samples, self[.samples].bytes >= (samples + 1) * 4,
-      buckets <= most, self[.hash].bytes == buckets * ImageLayout.bucketBytes,
+      buckets <= dataBytes, self[.hash].bytes == buckets * ImageLayout.bucketBytes,
       buckets > 0 || keys == 0, longestProbe <= buckets,
       strings(.labelOffsets, .labelHash, .freeLabels), strings(.setOffsets, .setHash, .freeSets),
       has(.labelLists, count: labels, bytes: labels * 2 * ImageLayout.listBytes),

@@ -31,7 +31,7 @@ struct ImagePostings {
       count = Int(try entry.u32(at: 8))
       bytes = Int(try entry.u32(at: 12))
       guard start <= UInt64(total), bytes <= total - Int(start), count <= image.count,
-        bytes >= Self.blocks(count) * ImageLayout.skipBytes
+        bytes >= Self.leastBytes(count)
       else { throw FormatError("list out of bounds") }
       offset = Int(start)
     } catch {
@@ -42,6 +42,12 @@ struct ImagePostings {
   /// How many blocks hold this many ordinals.
   static func blocks(_ count: Int) -> Int {
     (count + ImageLayout.ordinalsPerPosting - 1) / ImageLayout.ordinalsPerPosting
+  }
+
+  /// No list of so many ordinals is shorter: a difference takes at least one byte. So what is
+  /// set aside for the ordinals of a list is bounded by the file.
+  private static func leastBytes(_ count: Int) -> Int {
+    count + blocks(count) * (ImageLayout.skipBytes - 1)
   }
 
   var blockCount: Int { Self.blocks(count) }

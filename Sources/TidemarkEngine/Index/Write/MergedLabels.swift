@@ -94,6 +94,9 @@ struct OldPostings {
   private let image: Image
   private var entries: ImageWindow
   private var postings: ImageWindow
+  /// Bytes of the lists so far. Lists do not overlap, so they are no longer than their section;
+  /// otherwise a small image could ask for any amount of memory and time.
+  private var total = 0
 
   init(_ image: Image) {
     self.image = image
@@ -122,7 +125,10 @@ struct OldPostings {
   ) throws(IndexError) -> ImagePostings {
     let place = (2 * label + kind.rawValue) * ImageLayout.listBytes
     try entries.load(.labelLists, place, ImageLayout.listBytes)
-    return try ImagePostings(
+    let list = try ImagePostings(
       image, entry: entries.bytes(.labelLists, place, ImageLayout.listBytes), at: place)
+    total += list.bytes
+    guard total <= image.header[.postings].bytes else { throw image.damage(.labelLists, place) }
+    return list
   }
 }
