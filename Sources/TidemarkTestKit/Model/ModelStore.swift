@@ -3,7 +3,8 @@ public import TidemarkEngine
 /// What a store should answer, worked out in the most obvious way.
 ///
 /// The model is the list of all entries; every past state is found by going through the list
-/// from its beginning, and only the present one is kept. It shares no code with the engine and is slow on purpose: it must be right.
+/// from its beginning, and only the present one is kept. It shares no code with the engine and is
+/// slow on purpose: it must be right.
 ///
 /// ```swift
 /// var model = ModelStore()
