@@ -207,7 +207,7 @@ extension Engine {
 
   func describe(_ error: IndexError) -> TidemarkError {
     switch error {
-    case .fileSystem(let error): TidemarkError(error, while: "reading the index")
+    case .fileSystem(let error): TidemarkError(error, while: "using the index image")
     case .limitExceeded:
       TidemarkError(.limitExceeded, "the index is full: too many keys or sets of labels")
     default: TidemarkError(.damaged, "the index image is damaged", cause: error)

@@ -35,6 +35,22 @@ struct ClosingTests {
     #expect(try store.open(.write).liveKeys == 2_000)
   }
 
+  @Test("a disk too full for an image closes a store cleanly and says nothing of it")
+  func imageOnFullDisk() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<2_000 { try engine.put("key\(i)", "1") }
+    store.disk.plan = [
+      FaultRule(.error(.ENOSPC), .call(1), calls: .only([.write]), path: ".idx", times: .max)
+    ]
+    try engine.close()
+    store.disk.plan = .none
+    #expect(try #require(try ManifestStore(store.disk, storePath: store.path).load()).areEqual)
+    let again = try store.open(.write)
+    #expect(again.reading.withLock { $0.manifest.images.isEmpty })
+    #expect(again.liveKeys == 2_000)
+  }
+
   @Test("closing leaves small segments alone while a compaction rewrites the log")
   func mergeBesideCompaction() throws {
     let store = TestStore()
