@@ -5,10 +5,34 @@ extension Store {
   /// they are until it is committed.
   func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
     let (before, now) = (try engine.view(at: sequence), try engine.view())
+    return try undoBatch(from: before, through: now, now)
+  }
+
+  /// What takes the commits of some sequences back, on condition that nobody has written their
+  /// keys since.
+  func undoBatch(of sequences: Range<UInt64>) throws(TidemarkError) -> WriteBatch {
+    guard let first = sequences.first, let last = sequences.last else { return WriteBatch() }
+    guard first > 0 else {
+      throw TidemarkError(.invalidArgument, "sequences begin with 1")
+    }
+    let (before, after) = (try engine.view(at: first - 1), try engine.view(at: last))
+    return try undoBatch(from: before, through: after, try engine.view())
+  }
+
+  private func undoBatch(
+    from before: EngineView, through after: EngineView, _ now: EngineView
+  ) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    for key in try keysChanged(after: sequence, through: now.sequence) {
+    for key in try keysChanged(after: before.sequence, through: after.sequence) {
       let old = try engine.entry(forKey: key.rawSpan, in: before)
       let new = try engine.entry(forKey: key.rawSpan, in: now)
+      if after.sequence < now.sequence,
+        try engine.entry(forKey: key.rawSpan, in: after)?.sequence != new?.sequence
+      {
+        throw TidemarkError(
+          .conflict, "a key was written again since; undo that first, or write what you want",
+          sequences: new.map { $0.sequence...$0.sequence })
+      }
       guard old != nil || new != nil else { continue }
       let condition = new.map { WriteCondition.sequence($0.sequence) } ?? .absent
       do {
@@ -20,7 +44,7 @@ extension Store {
       } catch  where error.code == .limitExceeded {
         throw TidemarkError(
           .limitExceeded,
-          "more was written since sequence \(sequence) than one batch can undo; "
+          "more was written since sequence \(before.sequence) than one batch can undo; "
             + "take a later sequence, or write the older state back in parts",
           cause: error)
       }

@@ -28,6 +28,30 @@ extension Store {
     }
   }
 
+  /// Takes one commit, or a run of them, back by new entries: its keys get the state that they had
+  /// before it. What others have written to other keys since stays.
+  ///
+  /// ```swift
+  /// let receipt = try await store.write { batch in … }
+  /// try await store.undo(receipt.sequences)
+  /// ```
+  /// - Parameters:
+  ///   - sequences: those of the commit; of nothing, nothing is undone.
+  ///   - durability: when to return; nil for the store's.
+  /// - Throws: `conflict` when one of the keys was written since; then nothing is undone.
+  ///   `invalidArgument` when the sequences are not reached yet, `historyGone` and
+  ///   `limitExceeded` as for ``undo(since:durability:)``.
+  @discardableResult
+  public func undo(
+    _ sequences: Range<UInt64>, durability: Durability? = nil
+  ) async throws -> Receipt {
+    try Task.checkCancellation()
+    let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
+      try blocking.store.undoBatch(of: sequences)
+    }
+    return try await commit(batch, durability)
+  }
+
   /// Deletes every key with a prefix and labels, as one atomic batch of deletes.
   /// - Parameters:
   ///   - prefix: only keys that begin with this.
@@ -78,6 +102,14 @@ extension Store.Blocking {
     try retryingConflicts(durability) { () throws(TidemarkError) in
       try store.undoBatch(since: sequence)
     }
+  }
+
+  /// Takes one commit, or a run of them, back; see ``Store/undo(_:durability:)``.
+  @discardableResult
+  public func undo(
+    _ sequences: Range<UInt64>, durability: Durability? = nil
+  ) throws(TidemarkError) -> Receipt {
+    try store.commitBlocking(try store.undoBatch(of: sequences), durability)
   }
 
   /// Deletes every key with a prefix and labels; see ``Store/clear(prefix:labels:durability:)``.

@@ -44,6 +44,39 @@ struct UndoTests {
     #expect(try store.state() == [:])
   }
 
+  @Test("one batch is taken back, and what came after it stays")
+  func batch() async throws {
+    try await store.put("a", "1", labels: ["x"])
+    try await store.put("gone", "1")
+    let receipt = try await store.write { batch in
+      try batch.put("a", "2")
+      try batch.put("new", "1")
+      try batch.delete("gone")
+    }
+    try await store.put("later", "1")
+    let undone = try await store.undo(receipt.sequences)
+    #expect(undone.sequences == 7..<10)
+    #expect(try store.state() == ["a": "1", "gone": "1", "later": "1"])
+    #expect(try store.entry(forKey: "a")?.labels == ["x"])
+    try store.blocking.undo(undone.sequences)
+    #expect(try store.state() == ["a": "2", "new": "1", "later": "1"])
+    #expect(try await store.undo(5..<5).sequences.isEmpty)
+  }
+
+  @Test("a batch whose keys were written since is not taken back, not even in part")
+  func batchConflict() async throws {
+    let receipt = try await store.write { batch in
+      try batch.put("a", "1")
+      try batch.put("b", "1")
+    }
+    try await store.put("b", "2")
+    #expect(await code { try await store.undo(receipt.sequences) } == .conflict)
+    #expect(try store.state() == ["a": "1", "b": "2"])
+    #expect(await code { try await store.undo(0..<2) } == .invalidArgument)
+    #expect(await code { try await store.undo(3..<9) } == .invalidArgument)
+    #expect(store.lastSequence == 3)
+  }
+
   @Test("undo of nothing writes nothing")
   func nothing() async throws {
     try await store.put("a", "1")
