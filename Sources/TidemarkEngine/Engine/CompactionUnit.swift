@@ -213,11 +213,16 @@ struct CompactionUnit {
       return head.kind.removes ? .droppedTombstone : .dropped
     }
     let chain = try versions.of(key, newest: newest)
-    guard chain.needed.contains(head.sequence) else {
+    guard chain.keeps(head.sequence) else {
       return head.kind.removes ? .droppedTombstone : .dropped
     }
     if head.kind.removes, head.sequence <= floor.sequence { return .droppedTombstone }
-    let created = head.sequence == chain.oldest ? try created(head) : head.created
+    // The put that a touch stands on may lose its predecessors, too.
+    let isLast =
+      head.sequence == chain.oldest
+      || (head.previous > 0 && head.previous <= floor.limit
+        && !chain.keeps(head.previous))
+    let created = isLast ? try created(head) : head.created
     return .kept(created: created, isSuperseded: isSuperseded)
   }
 

@@ -44,6 +44,7 @@ extension Engine {
       if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
       try mergeSmallSegments()
     } catch { optional = error }
+    if let optional, optional.code == .unknownOutcome { throw optional }
     try sealAll()
     // On a full disk the next opening takes longer; nothing is wrong with what was written.
     if let optional, optional.code != .noSpace { throw optional }

@@ -165,29 +165,67 @@ extension Engine {
     _ floor: CompactionFloor
   ) throws(TidemarkError) -> CompactionFloor {
     var floor = floor
-    let time = try latestTime(through: floor.limit)
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      var manifest = state.manifest
-      // In one hold: a view is either seen here, or refused from here on.
-      reading.withLock { read in
-        floor.needed = min(floor.needed, neededFloor(read))
-        floor.sequence = min(floor.sequence, floor.needed)
-        guard floor.limit > manifest.historyFrom else { return }
-        manifest.historyFrom = floor.limit
-        manifest.historyTime = time
-        read.manifest.historyFrom = manifest.historyFrom
-        read.manifest.historyTime = time
+    while true {
+      let limit = floor.limit
+      let time = try latestTime(through: limit)
+      let isDone = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+        try checkWritable(state)
+        // In one hold: a view is either seen here, or refused from here on.
+        let manifest = reading.withLock { read -> Manifest? in
+          floor.needed = min(floor.needed, neededFloor(read))
+          floor.sequence = min(floor.sequence, floor.needed)
+          // A view that came in between has lowered it: its time is another one.
+          guard floor.limit == limit else { return nil }
+          var manifest = state.manifest
+          guard limit > manifest.historyFrom else { return manifest }
+          manifest.historyFrom = limit
+          manifest.historyTime = time
+          read.manifest.historyFrom = limit
+          read.manifest.historyTime = time
+          return manifest
+        }
+        guard let manifest else { return false }
+        if manifest != state.manifest { try publish(manifest, &state) }
+        return true
       }
-      guard manifest != state.manifest else { return }
-      try updateManifest(manifest, &state)
+      if isDone { break }
     }
     if floor.drops { try writeImage() }
     return floor
   }
 
+  /// Writes MANIFEST with a higher `historyFrom`, which readers see already.
+  private func publish(
+    _ manifest: Manifest, _ state: inout WriterState
+  ) throws(TidemarkError) {
+    do { try updateManifest(manifest, &state) } catch {
+      // Nothing was dropped: what was refused for a moment is answered again.
+      let before = state.manifest
+      if state.poison == nil {
+        reading.withLock { read in
+          read.manifest.historyFrom = before.historyFrom
+          read.manifest.historyTime = before.historyTime
+        }
+      }
+      throw error
+    }
+  }
+
   /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
   func replace(_ swap: CompactionSwap) throws(TidemarkError) {
+    do throws(TidemarkError) { try install(swap) } catch {
+      // If MANIFEST stopped midway it may list them by now.
+      if writer.withLock({ $0.poison == nil }) {
+        for row in swap.rows {
+          try? environment.fileSystem.remove(
+            path + "/" + StoreLayout.logDirectory + "/" + row.fileName)
+        }
+      }
+      throw error
+    }
+  }
+
+  private func install(_ swap: CompactionSwap) throws(TidemarkError) {
     var goneImages: [Manifest.Image] = []
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)

@@ -199,7 +199,7 @@ extension Engine {
     info.valueSequence = put.sequence
     info.valueLength = put.head.valueLength
     info.updated = put.head.commitTime
-    info.created = put.head.created
+    info.created = put.head.created != 0 ? put.head.created : head.created
     return info
   }
 }

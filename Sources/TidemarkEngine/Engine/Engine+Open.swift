@@ -119,10 +119,24 @@ struct StoreOpener {
     let recovery = try recover(&loaded.manifest, manifests)
     if lock == nil {
       // Files that are open stay readable when a writer in another process replaces them.
-      for segment in recovery.segments.suffix(Limits.openSegments) { _ = try segment.file() }
+      try openAhead(recovery.segments, manifests, loaded.manifest)
     }
     return try recovery.opened(
       manifests: manifests, lock: lock, manifest: loaded.manifest, canWrite: writes)
+  }
+
+  /// Opens files ahead of their use. What cannot be opened is left to the read that needs it,
+  /// unless a writer has just replaced it: then everything is looked at anew.
+  private func openAhead(
+    _ segments: [Segment], _ manifests: ManifestStore, _ manifest: Manifest
+  ) throws(TidemarkError) {
+    for segment in segments.suffix(Limits.openSegments) {
+      do { _ = try segment.file() } catch {
+        let now = try? manifests.load()?.manifest.generation
+        guard now == manifest.generation else { throw error }
+        if error.code != .damaged { return }
+      }
+    }
   }
 
   /// Both copies; nil when nothing but the beginnings of a creation is there.

@@ -38,7 +38,8 @@ extension Engine {
       try writeStaged(&state, mayCompress: false)
       try rebuildIndex(voidsImages: error.voidsImage)
     } catch {
-      state.poison = TidemarkError(
+      // What writing the log has said, if it was that, is what counts.
+      state.poison = state.poison ?? TidemarkError(
         .inputOutput,
         "a batch failed midway and the index could not be made anew; nothing of the batch is kept",
         cause: error)

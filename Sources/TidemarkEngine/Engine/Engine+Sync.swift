@@ -60,6 +60,8 @@ extension Engine {
   func advanceDurable(to sequence: UInt64, _ state: inout WriterState) {
     guard sequence > state.durable else { return }
     state.durable = sequence
+    // Also when a segment was sealed: then nothing waits for a sync any more.
+    if sequence >= state.written { state.unsyncedBytes = 0 }
     reading.withLock { $0.durable = sequence }
   }
 
@@ -92,7 +94,8 @@ extension Engine {
   /// room.
   package func goalForRoom() -> UInt64? {
     writer.withLock { state in
-      state.poison == nil && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
+      state.poison == nil && !state.isClosed && state.durable < state.written
+        && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
         ? state.written : nil
     }
   }

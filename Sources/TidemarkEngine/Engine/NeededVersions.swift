@@ -10,6 +10,10 @@ struct NeededVersions {
     var needed: Set<UInt64> = []
     /// The last version of the chain that stays; what is older goes.
     var oldest: UInt64 = 0
+    /// A version that accepted damage took: what is older stays, since nobody can tell.
+    var brokenAt: UInt64 = 0
+
+    func keeps(_ sequence: UInt64) -> Bool { needed.contains(sequence) || sequence < brokenAt }
   }
 
   private let engine: Engine
@@ -34,13 +38,27 @@ struct NeededVersions {
     return chain
   }
 
+  /// Whether a version was lost in damage that is on record.
+  private func isLost(_ sequence: UInt64) -> Bool {
+    engine.reading.withLock { read in
+      read.manifest.damage.contains {
+        $0.firstSequence <= sequence && sequence <= $0.lastSequence
+      }
+    }
+  }
+
   /// From the newest down: everything above the limit, and the first at or below it; of what a
   /// count of versions keeps, that many.
   private func chain(_ newest: UInt64) throws(TidemarkError) -> Chain {
     var chain = Chain()
     var versions: UInt32 = 0
     var candidate = newest
-    while candidate > 0, let entry = try engine.linkedEntry(candidate) {
+    while candidate > 0 {
+      if isLost(candidate) {
+        chain.brokenAt = candidate
+        break
+      }
+      guard let entry = try engine.linkedEntry(candidate) else { break }
       versions += 1
       if candidate <= floor.limit {
         chain.needed.insert(candidate)

@@ -51,6 +51,25 @@ struct ClosingTests {
     #expect(again.liveKeys == 2_000)
   }
 
+  @Test("nobody waits for a sync once sealing has synced everything")
+  func noRoomNeeded() throws {
+    var store = TestStore()
+    store.configuration.doesBackgroundWorkInline = false
+    let engine = try store.open()
+    var batch = OperationBatch()
+    let value = [UInt8](repeating: 7, count: 1 << 20)
+    for i in 0..<20 { try batch.add(.put, key: bytes("k\(i)").rawSpan, value: value.rawSpan) }
+    // For `durable` the log takes values as they are; the sync is left out.
+    _ = try engine.stage(batch, durability: .durable, waitsForRoom: false)
+    #expect(engine.goalForRoom() == 20)
+    try engine.sealSegments()
+    #expect(engine.durableSequence == engine.lastSequence)
+    #expect(engine.goalForRoom() == nil)
+    #expect(engine.writer.withLock { $0.unsyncedBytes } == 0)
+    try engine.close()
+    #expect(engine.goalForRoom() == nil)
+  }
+
   @Test("closing leaves small segments alone while a compaction rewrites the log")
   func mergeBesideCompaction() throws {
     let store = TestStore()

@@ -48,6 +48,30 @@ struct ReaderTests {
     try writer.close()
   }
 
+  @Test("what does not need a file that is missing is answered, to a reader and in salvage")
+  func missingFile() throws {
+    let store = TestStore()
+    let writer = try store.open()
+    try writer.put("a", "1")
+    try writer.sealSegments()
+    try writer.put("b", "2")
+    try writer.writeImage()
+    try writer.close()
+    let first = try #require(store.disk.files().filter { $0.hasSuffix(".seg") }.min())
+    store.disk.erase(first)
+    for recovery in [EngineConfiguration.Recovery.strict, .salvage] {
+      var configuration = store.configuration
+      configuration.access = .readOnly
+      configuration.recovery = recovery
+      let reader = try Engine.open(
+        store.path, configuration: configuration, environment: store.environment())
+      #expect(try reader.get("b") == "2")
+      let error = #expect(throws: TidemarkError.self) { try reader.get("a") }
+      #expect(error?.code == .damaged)
+      try reader.close()
+    }
+  }
+
   @Test("a frame that is only half written is not damage, however often one looks")
   func busyWriter() async throws {
     let disk = MemoryFileSystem()

@@ -152,6 +152,25 @@ struct RetentionTests {
     try engine.close()
   }
 
+  @Test("when a key was created outlives its older versions, also beneath touches")
+  func created() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    try engine.put("k", "1")
+    let first = try engine.entry(at: 1).head.commitTime
+    for _ in 0..<3 {
+      store.clock.advance(by: .seconds(60))
+      try engine.put("k", "2")
+      store.clock.advance(by: .seconds(60))
+      try engine.touch("k")
+      try engine.touch("k")
+      try engine.compact(CompactionOptions(dropHistory: true))
+      let newest = try #require(try engine.slot(ofKey: bytes("k").rawSpan)).sequence
+      #expect(try engine.info(try engine.entry(at: newest)).created == first)
+    }
+    try engine.close()
+  }
+
   @Test("a date before the kept history is refused, also when later times come in")
   func dates() throws {
     let store = TestStore()
