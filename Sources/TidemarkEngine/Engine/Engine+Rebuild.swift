@@ -39,10 +39,12 @@ extension Engine {
       try rebuildIndex(voidsImages: error.voidsImage)
     } catch {
       // What writing the log has said, if it was that, is what counts.
-      state.poison = state.poison ?? TidemarkError(
-        .inputOutput,
-        "a batch failed midway and the index could not be made anew; nothing of the batch is kept",
-        cause: error)
+      state.poison =
+        state.poison
+        ?? TidemarkError(
+          .inputOutput,
+          "a batch failed midway and the index could not be made anew; nothing of the batch is kept",
+          cause: error)
       reading.withLock { $0.staleBelow = .max }
     }
   }
