@@ -32,33 +32,50 @@ internal import TidemarkEngine
 }
 
 extension Campaign {
-  /// A script like those of the campaign, short enough for many trials.
-  public func shortScript(seed: UInt64) -> Script {
+  /// Carries out so much of the campaign on one seed that it is worth doing for many bugs.
+  /// - Throws: when the store does not do what it must.
+  public func runBriefly(seed: UInt64) throws {
     let profile = ScriptProfile.all[Int(seed % UInt64(ScriptProfile.all.count))]
     switch self {
-    case .model: return Script(seed: seed, count: 300, profile: profile.withCrashes())
-    case .errors: return Script(seed: seed, count: 12, profile: profile)
-    default: return script(seed: seed)
+    case .crash, .recover:
+      let script = Script(seed: seed, count: 20, profile: profile)
+      let sweep = CrashSweep(script, depth: self == .crash ? 1 : 3)
+      let calls = try sweep.countCalls()
+      let step = max(1, calls / 24)
+      _ = try sweep.run(calls: stride(from: 1 + Int(seed) % step, through: calls, by: step))
+    case .errors:
+      let sweep = ErrorSweep(Script(seed: seed, count: 12, profile: profile))
+      let trace = try sweep.trace()
+      // Most bugs in what follows an error are in what follows a failed sync.
+      let syncs = trace.indices.filter { trace[$0].operation == .sync }.map { $0 + 1 }
+      let step = max(1, syncs.count / 5)
+      _ = try sweep.run(
+        calls: stride(from: Int(seed) % step, to: syncs.count, by: step).map { syncs[$0] },
+        of: trace)
+    case .bits: _ = try bits(script(seed: seed &* 7919), parts: 40_000, others: 3)
+    case .model:
+      _ = try model(Script(seed: seed, count: 250, profile: profile.withCrashes()))
+    case .soak: _ = try soak(script(seed: seed))
     }
   }
 }
 
 #if TIDEMARK_PLANTED
   extension PlantedBug {
-    /// The campaigns that are there to notice it.
+    /// The campaigns that are there to notice it, the likelier first.
     fileprivate var campaigns: [Campaign] {
       switch self {
       case .segmentNotSynced, .durableTooSoon, .logDirectoryNotSynced, .firstManifestNotSynced,
         .oneManifestCopy, .compactedSegmentNotSynced, .compactedNameNotSynced,
         .inputsRemovedFirst, .imageAheadOfLog, .halfBatchKept:
-        [.crash, .recover]
+        [.crash, .recover, .errors, .model]
       case .failedSyncRetried, .tailNotRewritten: [.errors]
       case .blockChecksumIgnored, .headsChecksumIgnored, .locatorChecksumIgnored,
         .damageTakenForTornTail:
         [.bits]
       case .tombstoneDroppedEarly, .outdatedImageKept, .viewsForgotten, .sequenceReused,
         .lastEntryLostAtSealing, .cacheNotInvalidated, .labelsNotUpdated, .linkEndsAtDelete:
-        [.model]
+        [.model, .crash]
       }
     }
   }
