@@ -79,7 +79,7 @@ package struct CrashSweep {
     let disk = SimulatedFileSystem(seed: script.seed)
     disk.keepsCrashPoints = true
     // Some programs die between the parts of one write.
-    if !script.seed.isMultiple(of: 2) {
+    if !script.seed.isMultiple(of: 3) {
       disk.plan = [FaultRule(.shortTransfer, .chance(0.3), calls: .only([.write]))]
     }
     var runner = ScriptRunner(disk: disk, seed: script.seed, configuration: configuration)
