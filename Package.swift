@@ -5,6 +5,10 @@ import PackageDescription
 // variable and take a mutex that it understands: `TIDEMARK_TSAN=1 swift test --sanitize=thread`.
 let sanitizesThreads = Context.environment["TIDEMARK_TSAN"] == "1"
 
+// Puts bugs into the engine that can be switched on, which `Tools/torture planted` does to see
+// that they are found.
+let plantsBugs = Context.environment["TIDEMARK_PLANTED"] == "1"
+
 let strict: [SwiftSetting] =
   [
     .enableUpcomingFeature("ExistentialAny"),
@@ -14,6 +18,7 @@ let strict: [SwiftSetting] =
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
   ] + (sanitizesThreads ? [.define("TIDEMARK_TSAN")] : [])
+  + (plantsBugs ? [.define("TIDEMARK_PLANTED")] : [])
 
 /// Tests speak to the engine through its safe interface only; they need no `unsafe` markers.
 let relaxed: [SwiftSetting] = [

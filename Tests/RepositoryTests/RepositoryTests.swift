@@ -35,6 +35,12 @@ struct RepositoryTests {
   @Test("nothing is left for later")
   func leftovers() { #expect(StyleRules.leftovers(all) == []) }
 
+  @Test("no planted bug is in a build that does not ask for them")
+  func plantedBugs() {
+    #expect(PlantedRules.uses(sources) == [])
+    #expect(sources.contains { $0.tokens.contains { $0.text == "PlantedBug" } })
+  }
+
   @Test("every file that is unsafe says why it is safe")
   func reasons() { #expect(StyleRules.withoutReason(sources) == []) }
 

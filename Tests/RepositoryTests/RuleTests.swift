@@ -131,6 +131,18 @@ struct RuleTests {
     #expect(StyleRules.leftovers([SourceFile("A.swift", "let x = \"\(word)S\"")]) == [])
   }
 
+  @Test("a planted bug outside of its condition is seen")
+  func plantedBugs() {
+    let use = "f(PlantedBug.isOn(.x))\n"
+    func uses(_ text: String) -> [String] { PlantedRules.uses([SourceFile("A.swift", text)]) }
+    #expect(uses(use) == ["A.swift:1"])
+    #expect(uses("#if DEBUG\n\(use)#endif\n") == ["A.swift:2"])
+    #expect(uses("  #if TIDEMARK_PLANTED\n\(use)#endif\n") == [])
+    #expect(uses("#if TIDEMARK_PLANTED\n#if A\n\(use)#endif\n#endif\n") == [])
+    #expect(
+      uses("#if TIDEMARK_PLANTED\n#else\n\(use)#endif\n\(use)") == ["A.swift:3", "A.swift:5"])
+  }
+
   @Test("unsafe files are seen, and need a reason")
   func reasons() {
     for line in [

@@ -53,16 +53,23 @@ struct CompactionUnit {
         for path in written { try? engine.environment.fileSystem.remove(path) }
         return outcome
       }
-      do {
-        try engine.environment.fileSystem.syncDirectory(
-          engine.path + "/" + StoreLayout.logDirectory)
-      } catch { throw TidemarkError(error, while: "compacting the log") }
+      try syncNames()
     } catch {
       for path in written { try? engine.environment.fileSystem.remove(path) }
       throw error
     }
     outcome.swap = swap
     return outcome
+  }
+
+  private func syncNames() throws(TidemarkError) {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.compactedNameNotSynced) { return }
+    #endif
+    do {
+      try engine.environment.fileSystem.syncDirectory(
+        engine.path + "/" + StoreLayout.logDirectory)
+    } catch { throw TidemarkError(error, while: "compacting the log") }
   }
 
   // MARK: Windows
@@ -202,6 +209,9 @@ struct CompactionUnit {
     guard head.kind != .record else { return .kept(created: 0, isSuperseded: false) }
     let newest = try engine.slot(ofKey: key)?.sequence ?? 0
     let isSuperseded = newest != head.sequence || head.kind.removes
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.tombstoneDroppedEarly), head.kind.removes { return .dropped }
+    #endif
     guard floor.drops, head.sequence <= floor.limit else {
       return .kept(created: head.created, isSuperseded: isSuperseded)
     }

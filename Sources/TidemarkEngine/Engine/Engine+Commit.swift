@@ -174,6 +174,9 @@ extension Engine {
     state.bytesSinceImage += appender.length - before
     state.stagedBytes = 0
     state.written = state.sequence
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }
+    #endif
     state.durableInLog = state.durable
   }
 

@@ -227,6 +227,11 @@ extension Engine {
 
   private func install(_ swap: CompactionSwap) throws(TidemarkError) {
     var goneImages: [Manifest.Image] = []
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.inputsRemovedFirst) {
+        for old in swap.inputs { try? environment.fileSystem.remove(path + "/" + old.fileName) }
+      }
+    #endif
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       var manifest = state.manifest
@@ -239,6 +244,11 @@ extension Engine {
       }
       manifest.segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
       manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
+      #if TIDEMARK_PLANTED
+        if PlantedBug.isOn(.outdatedImageKept) {
+          manifest.droppedThrough = state.manifest.droppedThrough
+        }
+      #endif
       let newDropped = manifest.droppedThrough
       goneImages = manifest.images.filter { $0.sequence < newDropped }
       manifest.images.removeAll { $0.sequence < newDropped }

@@ -54,9 +54,7 @@ extension Engine {
     } catch { throw describe(error, while: "beginning a segment of the log") }
     let old = state.appender
     do throws(TidemarkError) {
-      do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
-        throw TidemarkError(error, while: "beginning a segment of the log")
-      }
+      try syncLogDirectory()
       let sealed = try sealActive(&state, in: &manifest)
       manifest.segments.append(row)
       try updateManifest(manifest, &state)
@@ -74,6 +72,16 @@ extension Engine {
       read.usage.supersededBytes[row.id] = 0
     }
     if old != nil { advanceDurable(to: state.written, &state) }
+  }
+
+  /// Makes the names of segments durable.
+  private func syncLogDirectory() throws(TidemarkError) {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.logDirectoryNotSynced) { return }
+    #endif
+    do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
+      throw TidemarkError(error, while: "beginning a segment of the log")
+    }
   }
 
   /// Seals the active segment in a manifest that is about to be written; an empty one goes.

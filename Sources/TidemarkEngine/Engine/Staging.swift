@@ -136,13 +136,23 @@ struct Staging {
     if let previous, !previous.isDeleted {
       read.usage.supersede(previous, in: read.segment(covering: previous.sequence))
     }
-    hotCache.remove(key, hash: hash)
+    Self.forget(key, hash: hash, hotCache)
     var entry = FrameBuilder.Entry(
       kind: operation.kind, endsBatch: false, sequence: next, commitTime: commitTime.rawValue)
     entry.labelSetID = operation.kind == .put ? slot.labelSet : 0
     entry.previous = previous?.sequence ?? 0
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { entry.previous = 0 }
+    #endif
     entry.valueSequence = touch?.valueSequence ?? 0
     try hold(entry, operation, batch, read.index, attributes: touch?.encoded)
+  }
+
+  private static func forget(_ key: RawSpan, hash: UInt64, _ hotCache: HotCache) {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.cacheNotInvalidated) { return }
+    #endif
+    hotCache.remove(key, hash: hash)
   }
 
   /// What an earlier touch says: from memory while it is not in the log yet.

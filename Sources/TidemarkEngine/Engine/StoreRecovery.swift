@@ -34,6 +34,9 @@ struct StoreRecovery {
         contexts: contexts, keys: keys)
     }
     lastSequence = manifest.lastSequence
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.sequenceReused) { lastSequence = 0 }
+    #endif
     for row in manifest.segments where row.state == .sealed {
       lastSequence = max(lastSequence, row.lastSequence)
     }
@@ -168,6 +171,9 @@ struct StoreRecovery {
 
   /// What lies above the last proven sequence is written again.
   private func rewriteStart(_ tail: RecoveredTail, _ row: Manifest.Segment) -> Int {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.tailNotRewritten) { return tail.end }
+    #endif
     let last = tail.table.frames.last { frame in
       row.firstSequence + UInt64(frame.firstSlot) + UInt64(frame.entryCount) - 1
         <= tail.durableSequence

@@ -57,6 +57,12 @@ package final class Index {
     slot.labelSet = slot.effectiveLabelSet
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
+      #if TIDEMARK_PLANTED
+        if PlantedBug.isOn(.labelsNotUpdated), !old.isDeleted, !slot.isDeleted {
+          active.store.replace(number, slot)
+          return old
+        }
+      #endif
       try noteChange(number, isNew: false, from: old, to: slot)
       active.store.replace(number, slot)
       return old

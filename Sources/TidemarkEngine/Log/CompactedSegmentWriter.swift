@@ -197,7 +197,7 @@ package struct CompactedSegmentWriter {
       rawBytes: rawBytes, latestCommitTime: latestCommitTime)
     output.append(contentsOf: footer.encoded(salt: row.salt))
     try writeOut()
-    do { try file.sync() } catch { throw .system(error) }
+    try sync()
     file.close()
     var sealed = row
     sealed.state = .sealed
@@ -209,6 +209,13 @@ package struct CompactedSegmentWriter {
     sealed.chain = chain
     sealed.latestTime = latestTime
     return sealed
+  }
+
+  private func sync() throws(LogReadError) {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.compactedSegmentNotSynced) { return }
+    #endif
+    do { try file.sync() } catch { throw .system(error) }
   }
 
   /// Closes and removes the file, after an error or when it is not wanted any more.

@@ -115,6 +115,9 @@ package final class ManifestStore: Sendable {
     }
     let first = suspect.withLock { $0 }
     try write(bytes, to: first)
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.oneManifestCopy) { return }
+    #endif
     suspect.withLock { $0 = 1 - first }
     do throws(ManifestUpdateError) { try write(bytes, to: 1 - first) } catch {
       throw ManifestUpdateError(cause: error.cause, hasBegun: true)
@@ -149,6 +152,11 @@ package final class ManifestStore: Sendable {
       try file.writeFully(bytes.rawSpan, at: 0)
       if length != bytes.count { try file.truncate(to: bytes.count) }
       lengths.withLock { $0[copy] = bytes.count }
+      #if TIDEMARK_PLANTED
+        if PlantedBug.isOn(.firstManifestNotSynced), !isNew, suspect.withLock({ $0 == copy }) {
+          return
+        }
+      #endif
       try file.sync()
       if isNew { try fileSystem.syncDirectory(storePath) }
     } catch {

@@ -46,8 +46,7 @@ package struct TailRecovery {
         do { failure = try walker.checkBody(front)?.1 } catch { return .failure(error) }
         guard failure == nil else { continue }
         open.append(front)
-        let endsBatch = front.entries.last?.endsBatch ?? (open.count == 1)
-        guard endsBatch else { continue }
+        guard Self.endsBatch(front, isFirst: open.count == 1) else { continue }
         do { try Self.take(open, into: &tail) } catch {
           failure = error
           continue
@@ -62,6 +61,13 @@ package struct TailRecovery {
       try classify(&tail, reason: failure ?? FormatError("the log ends inside a batch"))
     } catch { return .failure(error) }
     return .success(tail)
+  }
+
+  private static func endsBatch(_ front: DecodedFront, isFirst: Bool) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.halfBatchKept) { return true }
+    #endif
+    return front.entries.last?.endsBatch ?? isFirst
   }
 
   private static func take(
@@ -116,6 +122,9 @@ package struct TailRecovery {
       provenThrough = max(provenThrough, next.header.durableThrough)
       position = next.offset + FormatConstants.frameAlignment
     }
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.damageTakenForTornTail) { found = nil }
+    #endif
     guard let found, provenThrough >= expected || sameBoot else {
       tail.remainder = .torn(upTo: reader.length)
       return

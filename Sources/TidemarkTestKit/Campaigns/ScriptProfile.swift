@@ -99,7 +99,7 @@ public struct ScriptProfile: Sendable, Hashable {
   /// The longest keys, values of many blocks.
   public static let huge = ScriptProfile(
     "huge", keys: .huge, keyCount: 6, values: .large, maximumValueBytes: 3_000_000,
-    batchCount: 4)
+    batchCount: 4, changing: [.batch: 250])
   /// Values at the sizes of blocks and frames.
   public static let borders = ScriptProfile("borders", keys: .short, values: .borders)
   /// Many labels on many entries, asked for in all ways.
@@ -113,11 +113,18 @@ public struct ScriptProfile: Sendable, Hashable {
       .snapshot: 60, .compact: 60, .compactDroppingHistory: 30, .loseImages: 25,
       .closeAndReopen: 60, .holdView: 40, .releaseView: 40, .flush: 60,
     ])
+  /// Everything deleted and compacted away, again and again: segments of which nothing stays.
+  public static let emptied = ScriptProfile(
+    "emptied", keys: .short, keyCount: 4, values: .tiny, batchCount: 3,
+    changing: [
+      .put: 120, .delete: 80, .clear: 60, .snapshot: 30, .compactDroppingHistory: 60,
+      .closeAndReopen: 60, .holdView: 10,
+    ])
 
   /// All of them.
   public static let all: [ScriptProfile] = [
     .mixed, .deleteHeavy, .overwriteHeavy, .sharedPrefixes, .nonASCII, .tiny, .huge, .borders,
-    .manyLabels, .maintenance,
+    .manyLabels, .maintenance, .emptied,
   ]
 
   /// The same with kills and power cuts in the script itself.

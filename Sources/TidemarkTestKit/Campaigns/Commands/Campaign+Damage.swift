@@ -2,24 +2,29 @@ internal import TidemarkEngine
 
 extension Campaign {
   /// How many seeds share the bits of the store between them.
-  private static let parts = 1000
+  static let parts = 1000
 
   /// Flips and cuts what falls to the seed, and does something else to the files now and then.
-  func bits(_ script: Script) throws -> CampaignReport {
-    let part = Int(script.seed % UInt64(Self.parts))
+  /// - Parameters:
+  ///   - parts: how many seeds share the bits between them.
+  ///   - others: how often something else is done.
+  func bits(
+    _ script: Script, parts: Int = Self.parts, others: Int = 20
+  ) throws -> CampaignReport {
+    let part = Int(script.seed % UInt64(parts))
     var total = BitSweep.Report()
     var bytes = 0
     for isClosed in [true, false] {
       let sweep = try BitSweep(script.withSeed(0), isClosed: isClosed)
       bytes += sweep.byteCount
-      for bit in stride(from: part, to: sweep.bitCount, by: Self.parts) {
+      for bit in stride(from: part, to: sweep.bitCount, by: parts) {
         try sweep.run(sweep.flip(bit), &total)
       }
-      for length in stride(from: part, to: sweep.byteCount, by: Self.parts) {
+      for length in stride(from: part, to: sweep.byteCount, by: parts) {
         try sweep.run(sweep.cut(length), &total)
       }
       var generator = SeededGenerator(seed: script.seed)
-      for _ in 0..<20 { try sweep.run(sweep.somethingElse(&generator), &total) }
+      for _ in 0..<others { try sweep.run(sweep.somethingElse(&generator), &total) }
     }
     var report = CampaignReport()
     report.runs = total.damages

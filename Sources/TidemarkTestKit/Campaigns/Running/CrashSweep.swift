@@ -78,6 +78,10 @@ package struct CrashSweep {
   ) throws {
     let disk = SimulatedFileSystem(seed: script.seed)
     disk.keepsCrashPoints = true
+    // Some programs die between the parts of one write.
+    if !script.seed.isMultiple(of: 3) {
+      disk.plan = [FaultRule(.shortTransfer, .chance(0.3), calls: .only([.write]))]
+    }
     var runner = ScriptRunner(disk: disk, seed: script.seed, configuration: configuration)
     var before = runner
     try runner.open()

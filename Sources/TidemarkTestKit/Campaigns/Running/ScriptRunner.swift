@@ -226,6 +226,7 @@ package struct ScriptRunner {
       note(error)
       throw error
     }
+    for (view, rows) in held { try check(view, holds: rows) }
   }
 
   private mutating func raiseViewableFrom(_ engine: Engine) {
@@ -249,6 +250,7 @@ package struct ScriptRunner {
       try closing.close()
       buffered = model.lastSequence
       durable = model.lastSequence
+      try checkWithoutNewestImage()
       if case .loseImages = step {
         for file in disk.files() where file.hasSuffix(".idx") { disk.erase(file) }
       }
@@ -295,11 +297,27 @@ package struct ScriptRunner {
   mutating func release() throws {
     guard !held.isEmpty else { return }
     let (view, expected) = held.removeFirst()
+    try check(view, holds: expected)
+    statesChecked += 1
+  }
+
+  private func check(_ view: EngineView, holds expected: [ModelRow]) throws {
     let rows = try rows(ModelQuery(), in: view)
     guard rows.map(\.key) == expected.map(\.key),
       zip(rows, expected).allSatisfy({ $0.holdsTheSame(as: $1) })
     else { throw ScriptViolation("a view held at \(view.sequence) has changed") }
-    statesChecked += 1
+  }
+
+  /// Whatever becomes of the newest image: an older one must not bring deleted keys back.
+  private func checkWithoutNewestImage() throws {
+    let images = disk.files().filter { $0.contains(path.dropFirst() + "/index/") }.sorted()
+    guard images.count > 1, let newest = images.last else { return }
+    let copy = SimulatedFileSystem(killedAt: disk.snapshot(), seed: 0)
+    copy.erase(newest)
+    var runner = afterCrash(on: copy, model: model, seed: 0)
+    defer { runner.abandon() }
+    try runner.open()
+    try runner.checkAll()
   }
 
   mutating func countState() { statesChecked += 1 }

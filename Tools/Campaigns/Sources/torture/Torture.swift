@@ -10,13 +10,13 @@ struct Torture: AsyncParsableCommand {
       fails, which is also written to a file for --replay. Exit status 1 means that one was found.
       """)
 
-  @Argument(help: "One of crash, recover, errors, bits, model, soak, kill.")
+  @Argument(help: "One of crash, recover, errors, bits, model, soak, kill, planted.")
   var campaign: String
 
   @Option(help: "The first seed.")
   var seed: UInt64 = 1
 
-  @Option(help: "How many seeds (kills for kill); without it and --minutes, ten.")
+  @Option(help: "How many seeds (kills for kill); without it and --minutes, ten; 20 for planted.")
   var runs: Int?
 
   @Option(help: "Goes on to further seeds for this long.")
@@ -28,6 +28,9 @@ struct Torture: AsyncParsableCommand {
   @Option(help: "Runs the script in this file again.")
   var replay: String?
 
+  @Option(help: "Plants this bug first, in a build with TIDEMARK_PLANTED=1.")
+  var bug: String?
+
   @Flag(help: "Prints a hash of all calls that were made: equal seeds give equal hashes.")
   var trace = false
 
@@ -38,7 +41,7 @@ struct Torture: AsyncParsableCommand {
     guard (1...256).contains(workers ?? 1), (1...1_000_000_000).contains(runs ?? 1) else {
       throw ValidationError("--workers takes 1 to 256, --runs at least 1")
     }
-    let others = ["kill", "kill-child"]
+    let others = ["kill", "kill-child", "planted"]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
     }
@@ -46,12 +49,19 @@ struct Torture: AsyncParsableCommand {
 
   func run() async throws {
     switch campaign {
+    case "planted":
+      try await PlantedRun(
+        firstSeed: seed, seeds: runs ?? 20, workers: workers ?? Cores.count, bug: bug
+      ).run()
     case "kill-child": try KillChild(directory: directory, seed: seed).run()
     case "kill":
       try KillCampaign(directory: directory, seed: seed, kills: runs ?? 100, minutes: minutes)
         .run()
     default:
       guard let campaign = Campaign(rawValue: campaign) else { return }
+      guard PlantedTrial.plant(bug) else {
+        throw ValidationError("this build has no planted bug \(bug ?? "")")
+      }
       if let replay {
         try Failures.replay(replay, campaign)
       } else {

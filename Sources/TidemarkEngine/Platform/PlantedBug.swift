@@ -1,0 +1,63 @@
+#if TIDEMARK_PLANTED
+  /// Mistakes that can be switched on, one at a time, to see that the campaigns notice them.
+  ///
+  /// Only a build with `TIDEMARK_PLANTED=1` knows any of this; `Tools/torture planted` makes one.
+  package enum PlantedBug: String, Sendable, CaseIterable {
+    /// The active segment is never synced, while `durable` is answered.
+    case segmentNotSynced
+    /// What was written counts as durable at once.
+    case durableTooSoon
+    /// A sync that failed is tried again, and believed.
+    case failedSyncRetried
+    /// The name of a new segment is not synced.
+    case logDirectoryNotSynced
+    /// The first copy of MANIFEST is not synced before the second is written.
+    case firstManifestNotSynced
+    /// Only one copy of MANIFEST is written, over itself.
+    case oneManifestCopy
+    /// A compacted segment is not synced before MANIFEST lists it.
+    case compactedSegmentNotSynced
+    /// The name of a compacted segment is not synced before MANIFEST lists it.
+    case compactedNameNotSynced
+    /// Compaction removes its inputs before MANIFEST says so.
+    case inputsRemovedFirst
+    /// Values are returned whatever their checksum says.
+    case blockChecksumIgnored
+    /// Heads are decoded whatever their checksum says.
+    case headsChecksumIgnored
+    /// Locators are read whatever their checksum says.
+    case locatorChecksumIgnored
+    /// Compaction drops tombstones whose keys have older versions.
+    case tombstoneDroppedEarly
+    /// Compaction drops tombstones and keeps the images that know the keys from before.
+    case outdatedImageKept
+    /// Compaction drops versions that an open view needs.
+    case viewsForgotten
+    /// An image is written before what it knows is durable.
+    case imageAheadOfLog
+    /// Opening forgets sequences whose entries were compacted away, and gives them out again.
+    case sequenceReused
+    /// Recovery believes what the last process wrote and might not have synced.
+    case tailNotRewritten
+    /// Recovery keeps the beginning of a batch that was never finished.
+    case halfBatchKept
+    /// Recovery takes damage to what was synced for a write that stopped midway.
+    case damageTakenForTornTail
+    /// The last entry of a segment is lost when the segment is sealed.
+    case lastEntryLostAtSealing
+    /// The cache answers with the value before the last write.
+    case cacheNotInvalidated
+    /// A key that is written over keeps its labels.
+    case labelsNotUpdated
+    /// An entry after a delete does not link to what was before.
+    case linkEndsAtDelete
+
+    private static let planted = Lock<PlantedBug?>(nil)
+
+    /// Takes a bug into the engine, or all of them out again.
+    package static func plant(_ bug: PlantedBug?) { planted.withLock { $0 = bug } }
+
+    /// Whether the engine is to make this mistake.
+    package static func isOn(_ bug: PlantedBug) -> Bool { planted.withLock { $0 == bug } }
+  }
+#endif
