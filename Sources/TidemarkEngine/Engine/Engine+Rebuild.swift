@@ -43,7 +43,7 @@ extension Engine {
         state.poison
         ?? TidemarkError(
           .inputOutput,
-          "a batch failed midway and the index could not be made anew; nothing of the batch is kept",
+          "a batch failed midway, and the index could not be made anew; nothing of it is kept",
           cause: error)
       reading.withLock { $0.staleBelow = .max }
     }
