@@ -325,7 +325,7 @@ struct CompactionUnit {
 
   /// A dictionary from values spread over the unit; none when there is too little to learn from.
   private func trainedDictionary(_ kept: Survivors) -> [UInt8]? {
-    guard kept.values.count >= Limits.dictionaryFromBytes else { return nil }
+    guard kept.values.count >= engine.configuration.dictionaryFromBytes else { return nil }
     var samples: [UInt8] = []
     var sizes: [Int] = []
     let step = max(1, kept.values.count / Limits.dictionarySampleBytes)
@@ -336,6 +336,7 @@ struct CompactionUnit {
       sizes.append(length)
     }
     return ZstdDictionary.trainDictionary(
-      samples: samples, sampleSizes: sizes, capacity: Limits.trainedDictionaryBytes)
+      samples: samples, sampleSizes: sizes,
+      capacity: min(Limits.trainedDictionaryBytes, kept.values.count / Limits.dictionaryShare))
   }
 }

@@ -50,7 +50,8 @@ extension Engine {
       }
       appender = try SegmentAppender(
         creating: row, storeID: manifest.storeID, storePath: path,
-        fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey)
+        fileSystem: environment.fileSystem, contexts: contexts, keys: keys, fileKey: fileKey,
+        growth: configuration.growthBytes)
     } catch { throw describe(error, while: "beginning a segment of the log") }
     let old = state.appender
     do throws(TidemarkError) {

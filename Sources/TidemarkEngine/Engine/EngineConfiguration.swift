@@ -31,6 +31,10 @@ package struct EngineConfiguration: Sendable {
   package var doesBackgroundWorkInline = false
   /// A segment is sealed once it reaches this.
   package var segmentBytes = Limits.segmentBytes
+  /// By how much the space of the segment being written grows at first.
+  package var growthBytes = Limits.firstGrowthBytes
+  /// A dictionary is trained for compacted segments with at least this many bytes of values.
+  package var dictionaryFromBytes = Limits.dictionaryFromBytes
   /// Whether closing writes an image when that is cheap.
   package var writesImageOnClose = true
   /// The keys of an encrypted store.

@@ -8,7 +8,7 @@ package final class SegmentAppender {
   package private(set) var length: Int
   /// Up to here the file has space on the disk.
   private var allocated: Int
-  private var growth = 256 << 10
+  private var growth: Int
   private let syncFailure = Lock<FileSystemError?>(nil)
   private var chain: UInt64 = 0
   private var entryCount = 0
@@ -28,11 +28,14 @@ package final class SegmentAppender {
   ///   - contexts: compress.
   ///   - keys: the user's keys.
   ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
+  ///   - growth: bytes by which the file's space grows at first.
   package init(
     creating row: Manifest.Segment, storeID: [UInt8], storePath: String,
-    fileSystem: any FileSystem, contexts: ZstdContexts, keys: KeyRing, fileKey: NewFileKey?
+    fileSystem: any FileSystem, contexts: ZstdContexts, keys: KeyRing, fileKey: NewFileKey?,
+    growth: Int
   ) throws(LogReadError) {
     self.row = row
+    self.growth = growth
     var header = SegmentHeader(
       storeID: storeID, segmentID: row.id, baseSequence: row.firstSequence, salt: row.salt,
       kind: .appended)
@@ -70,6 +73,7 @@ package final class SegmentAppender {
     self.codecs = codecs
     length = tail.end
     allocated = tail.end
+    growth = Limits.firstGrowthBytes
     chain = tail.chain
     entryCount = tail.entryCount
     rawBytes = tail.rawBytes
@@ -95,7 +99,7 @@ package final class SegmentAppender {
       try file.allocate(to: needed)
       allocated = needed
     }
-    growth = min(growth * 2, 8 << 20)
+    growth = min(growth * 2, Limits.growthBytes)
   }
 
   /// Notes what the frames written next carry, for the segment's statistics.

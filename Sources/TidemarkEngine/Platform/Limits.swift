@@ -39,6 +39,10 @@ package enum Limits {
 
   /// A segment is sealed once it reaches this.
   package static let segmentBytes = 64 << 20
+  /// The space of the segment being written grows by this, then by twice as much each time.
+  package static let firstGrowthBytes = 256 << 10
+  /// But by no more than this.
+  package static let growthBytes = 8 << 20
   /// Groups of fewer raw bytes are stored uncompressed, unless compaction writes them.
   package static let compressFromBytes = 64 << 10
   /// Largest compression dictionary.
@@ -65,8 +69,9 @@ package enum Limits {
   package static let dictionaryFromBytes = 1 << 20
   /// About how many bytes of values a dictionary is trained on.
   package static let dictionarySampleBytes = 2 << 20
-  /// Size of a trained dictionary.
+  /// Greatest size of a trained dictionary, and how many times as long the values must be.
   package static let trainedDictionaryBytes = 32 << 10
+  package static let dictionaryShare = 32
   /// Torn tails kept in quarantine.
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.

@@ -51,12 +51,14 @@ public struct ScriptProfile: Sendable, Hashable {
   public var batchCount: Int
   /// How likely each kind of step is, relative to the others.
   public var weights: [ScriptStep.Kind: Int]
+  /// How much dearer than others these scripts are to run: campaigns make them shorter.
+  public var cost: Int
 
   /// Creates a profile.
   public init(
     _ name: String, keys: Keys = .mixed, keyCount: Int = 30, values: Values = .mixed,
     maximumValueBytes: Int = 300_000, labelCount: Int = 8, labelsPerEntry: Int = 3,
-    batchCount: Int = 12, changing weights: [ScriptStep.Kind: Int] = [:]
+    batchCount: Int = 12, cost: Int = 1, changing weights: [ScriptStep.Kind: Int] = [:]
   ) {
     self.name = name
     self.keys = keys
@@ -66,6 +68,7 @@ public struct ScriptProfile: Sendable, Hashable {
     self.labelCount = labelCount
     self.labelsPerEntry = labelsPerEntry
     self.batchCount = batchCount
+    self.cost = cost
     self.weights = Self.usual.merging(weights) { $1 }
   }
 
@@ -99,9 +102,9 @@ public struct ScriptProfile: Sendable, Hashable {
   /// The longest keys, values of many blocks.
   public static let huge = ScriptProfile(
     "huge", keys: .huge, keyCount: 6, values: .large, maximumValueBytes: 3_000_000,
-    batchCount: 4, changing: [.batch: 250])
+    batchCount: 4, cost: 5, changing: [.batch: 250])
   /// Values at the sizes of blocks and frames.
-  public static let borders = ScriptProfile("borders", keys: .short, values: .borders)
+  public static let borders = ScriptProfile("borders", keys: .short, values: .borders, cost: 2)
   /// Many labels on many entries, asked for in all ways.
   public static let manyLabels = ScriptProfile(
     "many-labels", keys: .short, values: .tiny, labelCount: 80, labelsPerEntry: 20,

@@ -72,7 +72,8 @@ public struct ModelRow: Sendable, Hashable {
 
   /// Whether key, value, labels and hash are the same, whatever the sequences are.
   public func holdsTheSame(as other: ModelRow) -> Bool {
-    key == other.key && value == other.value && labels == other.labels && hash == other.hash
+    key.rawSpan.isEqual(to: other.key.rawSpan) && value.rawSpan.isEqual(to: other.value.rawSpan)
+      && labels == other.labels && hash == other.hash
   }
 }
 

@@ -38,3 +38,18 @@ struct BitSweepTests {
     #expect(report.byKind.count == 9, "\(report.byKind)")
   }
 }
+
+extension BitSweepTests {
+  @Test("the long campaign's store is large enough and has everything", arguments: [true, false])
+  func sample(isClosed: Bool) throws {
+    let script = Script(seed: 0, steps: BitSweep.sampleSteps)
+    let files = try BitSweep(script, isClosed: isClosed).files
+    #expect(files.reduce(0) { $0 + $1.bytes.count } >= 64 << 10)
+    #expect(files.contains { $0.path.hasSuffix(".idx") })
+    let headers = try files.filter { $0.path.hasSuffix(".seg") }.map {
+      try SegmentHeader(decodingPage: Array($0.bytes.prefix(4096)).rawSpan)
+    }
+    #expect(headers.count == 2)
+    #expect(headers.contains { $0.dictionary != nil })
+  }
+}

@@ -38,7 +38,7 @@ struct CampaignTests {
   @Test("a power cut at any call leaves a prefix with all that was durable", arguments: 201...204)
   func crashSweep(seed: Int) throws {
     let profile = ScriptProfile.all[seed % ScriptProfile.all.count]
-    let script = Script(seed: UInt64(seed), count: 20, profile: profile)
+    let script = Script(seed: UInt64(seed), count: max(5, 20 / profile.cost), profile: profile)
     let sweep = CrashSweep(script)
     let calls = try sweep.countCalls()
     let step = max(1, calls / 15)
@@ -48,7 +48,7 @@ struct CampaignTests {
   @Test("crashes during recovery do no harm either", arguments: 301...304)
   func crashInRecovery(seed: Int) throws {
     let profile = ScriptProfile.all[seed % ScriptProfile.all.count]
-    let script = Script(seed: UInt64(seed), count: 20, profile: profile)
+    let script = Script(seed: UInt64(seed), count: max(5, 20 / profile.cost), profile: profile)
     let sweep = CrashSweep(script, depth: 3)
     let calls = try sweep.countCalls()
     let step = max(1, calls / 15)

@@ -9,14 +9,14 @@ extension Campaign {
   ///   - parts: how many seeds share the bits between them.
   ///   - others: how often something else is done.
   func bits(
-    _ script: Script, parts: Int = Self.parts, others: Int = 20
+    _ script: Script, _ configuration: EngineConfiguration = .campaign,
+    parts: Int = Self.parts, others: Int = 20
   ) throws -> CampaignReport {
     let part = Int(script.seed % UInt64(parts))
     var total = BitSweep.Report()
-    var bytes = 0
     for isClosed in [true, false] {
-      let sweep = try BitSweep(script.withSeed(0), isClosed: isClosed)
-      bytes += sweep.byteCount
+      let sweep = try BitSweep(
+        script.withSeed(0), isClosed: isClosed, configuration: configuration)
       for bit in stride(from: part, to: sweep.bitCount, by: parts) {
         try sweep.run(sweep.flip(bit), &total)
       }
@@ -54,12 +54,11 @@ extension BitSweep {
     }
     var steps: [ScriptStep] = []
     // Values much like each other, so that little space holds enough to train a dictionary on.
-    for number in 0..<40 { steps.append(put(number, .words(seed: UInt64(number % 3), count: 800))) }
     for number in 0..<24 {
-      steps.append(put(100 + number, .run(UInt8(number), count: 45_000)))
+      steps.append(put(number, .words(seed: UInt64(number % 3), count: 1200)))
     }
     steps += [.compact, .write(ScriptWrite(.delete, ScriptBytes("key 3"))), .snapshot]
-    for number in 20..<50 { steps.append(put(number, .noise(seed: UInt64(number), count: 600))) }
+    for number in 18..<24 { steps.append(put(number, .noise(seed: UInt64(number), count: 400))) }
     steps += [
       .write(ScriptWrite(.touch, ScriptBytes("key 21"))), .flush,
       .batch([
@@ -67,7 +66,7 @@ extension BitSweep {
         ScriptWrite(.delete, ScriptBytes("key 8")),
         ScriptWrite(.put, ScriptBytes("new"), ScriptBytes("b"), labels: [ScriptBytes("all")]),
       ]),
-      put(60, .noise(seed: 1, count: 30_000)), .flush, put(61, .noise(seed: 2, count: 3000)),
+      put(60, .noise(seed: 1, count: 4000)), .flush, put(61, .noise(seed: 2, count: 2000)),
       put(62, .noise(seed: 3, count: 300)),
     ]
     return steps

@@ -2,9 +2,11 @@ internal import TidemarkEngine
 
 extension Campaign {
   /// Carries a script out on a store and on the model.
-  func model(_ script: Script) throws -> CampaignReport {
+  func model(
+    _ script: Script, _ configuration: EngineConfiguration = .campaign
+  ) throws -> CampaignReport {
     let disk = SimulatedFileSystem(seed: script.seed)
-    var runner = ScriptRunner(disk: disk, seed: script.seed)
+    var runner = ScriptRunner(disk: disk, seed: script.seed, configuration: configuration)
     do {
       try runner.open()
       for step in script.steps { try runner.run(step) }
@@ -23,10 +25,12 @@ extension Campaign {
 
   /// A day in the life of a store whose retention is an hour: what it takes in the second half
   /// must be about what it takes in the first.
-  func soak(_ script: Script) throws -> CampaignReport {
+  func soak(
+    _ script: Script, _ configuration: EngineConfiguration = .campaign
+  ) throws -> CampaignReport {
     let disk = SimulatedFileSystem(seed: script.seed)
     let clock = ManualClock()
-    var configuration = EngineConfiguration.campaign
+    var configuration = configuration
     configuration.retention = Retention(ageSeconds: 3600)
     configuration.segmentBytes = 1 << 20
     let environment = EngineEnvironment(

@@ -20,11 +20,12 @@ internal import TidemarkEngine
   public func script(seed: UInt64) -> Script {
     let profile = ScriptProfile.all[Int(seed % UInt64(ScriptProfile.all.count))]
     switch self {
-    case .crash, .recover, .errors: return Script(seed: seed, count: 24, profile: profile)
+    case .crash, .recover, .errors:
+      return Script(seed: seed, count: max(5, 24 / profile.cost), profile: profile)
     case .bits: return Script(seed: seed, steps: BitSweep.sampleSteps)
     case .model:
       let mixed = seed % 4 == 3 ? profile.withCrashes(kills: 3, powerCuts: 3) : profile
-      return Script(seed: seed, count: 2000, profile: mixed)
+      return Script(seed: seed, count: 2000 / (profile.cost * profile.cost), profile: mixed)
     case .soak: return Script(seed: seed, steps: [])
     }
   }
@@ -42,16 +43,18 @@ internal import TidemarkEngine
   }
 
   /// Carries the campaign out on one script.
+  /// - Parameter encrypted: whether the store is encrypted, which needs the trait `Encryption`.
   /// - Throws: ``CampaignFailure`` when the store does not do what it must.
-  public func run(_ script: Script) throws -> CampaignReport {
+  public func run(_ script: Script, encrypted: Bool = false) throws -> CampaignReport {
     do {
+      let configuration = try EngineConfiguration.campaign(encrypted: encrypted)
       switch self {
-      case .crash: return try crash(script, depth: 1)
-      case .recover: return try crash(script, depth: 3)
-      case .errors: return try errors(script)
-      case .bits: return try bits(script)
-      case .model: return try model(script)
-      case .soak: return try soak(script)
+      case .crash: return try crash(script, configuration, depth: 1)
+      case .recover: return try crash(script, configuration, depth: 3)
+      case .errors: return try errors(script, configuration)
+      case .bits: return try bits(script, configuration)
+      case .model: return try model(script, configuration)
+      case .soak: return try soak(script, configuration)
       }
     } catch let violation as ScriptViolation {
       throw CampaignFailure(campaign: self, script: script, message: violation.description)
@@ -59,12 +62,16 @@ internal import TidemarkEngine
   }
 
   /// The shortest script found that fails as well.
-  /// - Parameter attempts: how many scripts are tried.
-  public func shortest(_ failure: CampaignFailure, attempts: Int = 200) -> CampaignFailure {
+  /// - Parameters:
+  ///   - encrypted: whether the store is encrypted.
+  ///   - attempts: how many scripts are tried.
+  public func shortest(
+    _ failure: CampaignFailure, encrypted: Bool = false, attempts: Int = 200
+  ) -> CampaignFailure {
     var best = failure
     _ = shrink(failure.script, attempts: attempts) { candidate in
       do {
-        _ = try run(candidate)
+        _ = try run(candidate, encrypted: encrypted)
         return false
       } catch {
         if let failure = error as? CampaignFailure { best = failure }
@@ -74,8 +81,10 @@ internal import TidemarkEngine
     return best
   }
 
-  private func crash(_ script: Script, depth: Int) throws -> CampaignReport {
-    let sweep = CrashSweep(script, depth: depth)
+  private func crash(
+    _ script: Script, _ configuration: EngineConfiguration, depth: Int
+  ) throws -> CampaignReport {
+    let sweep = CrashSweep(script, configuration: configuration, depth: depth)
     let calls = try sweep.countCalls()
     let result = try sweep.run(calls: 1...max(1, calls))
     var report = CampaignReport()
@@ -86,8 +95,10 @@ internal import TidemarkEngine
     return report
   }
 
-  private func errors(_ script: Script) throws -> CampaignReport {
-    let sweep = ErrorSweep(script)
+  private func errors(
+    _ script: Script, _ configuration: EngineConfiguration
+  ) throws -> CampaignReport {
+    let sweep = ErrorSweep(script, configuration: configuration)
     let trace = try sweep.trace()
     var result = try sweep.run(calls: 1...trace.count, of: trace)
     result = result + (try sweep.run(fullFrom: script.steps.indices))

@@ -38,13 +38,14 @@ extension Campaign {
     let profile = ScriptProfile.all[Int(seed % UInt64(ScriptProfile.all.count))]
     switch self {
     case .crash, .recover:
-      let script = Script(seed: seed, count: 20, profile: profile)
+      let script = Script(seed: seed, count: max(5, 20 / profile.cost), profile: profile)
       let sweep = CrashSweep(script, depth: self == .crash ? 1 : 3)
       let calls = try sweep.countCalls()
       let step = max(1, calls / 24)
       _ = try sweep.run(calls: stride(from: 1 + Int(seed) % step, through: calls, by: step))
     case .errors:
-      let sweep = ErrorSweep(Script(seed: seed, count: 12, profile: profile))
+      let sweep = ErrorSweep(
+        Script(seed: seed, count: max(5, 12 / profile.cost), profile: profile))
       let trace = try sweep.trace()
       // Most bugs in what follows an error are in what follows a failed sync.
       let syncs = trace.indices.filter { trace[$0].operation == .sync }.map { $0 + 1 }
@@ -54,7 +55,8 @@ extension Campaign {
         of: trace)
     case .bits: _ = try bits(script(seed: seed &* 7919), parts: 40_000, others: 3)
     case .model:
-      _ = try model(Script(seed: seed, count: 250, profile: profile.withCrashes()))
+      _ = try model(
+        Script(seed: seed, count: 250 / profile.cost, profile: profile.withCrashes()))
     case .soak: _ = try soak(script(seed: seed))
     }
   }

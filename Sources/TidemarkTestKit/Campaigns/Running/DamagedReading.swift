@@ -22,10 +22,11 @@ struct DamagedReading {
     }
     for key in keys.sortedBytes() {
       try orDamage {
-        let found = try engine.withValue(forKey: key.rawSpan) {
-          (value, _) throws(TidemarkError) in [UInt8](copying: value)
+        let right = rows[key]?.value
+        let isRight = try engine.withValue(forKey: key.rawSpan) {
+          (value, _) throws(TidemarkError) in right.map { value.isEqual(to: $0.rawSpan) } ?? false
         }
-        guard found == rows[key]?.value else {
+        guard isRight ?? (right == nil) else {
           throw ScriptViolation("key \(ModelStore.readable(key)) reads wrongly")
         }
       }

@@ -54,11 +54,11 @@ extension ScriptRunner {
   }
 
   private func checkKey(_ key: [UInt8]) throws {
-    let row = model.row(forKey: key)
-    let found = try opened().withValue(forKey: key.rawSpan) {
-      (value, _) throws(TidemarkError) in [UInt8](copying: value)
+    let right = model.row(forKey: key)?.value
+    let isRight = try opened().withValue(forKey: key.rawSpan) {
+      (value, _) throws(TidemarkError) in right.map { value.isEqual(to: $0.rawSpan) } ?? false
     }
-    guard found == row?.value else {
+    guard isRight ?? (right == nil) else {
       throw ScriptViolation("key \(ModelStore.readable(key)) reads wrongly")
     }
   }

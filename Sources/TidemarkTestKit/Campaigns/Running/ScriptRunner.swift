@@ -329,9 +329,27 @@ extension EngineConfiguration {
     var configuration = EngineConfiguration()
     configuration.doesBackgroundWorkInline = true
     configuration.segmentBytes = 96 << 10
+    configuration.growthBytes = 8 << 10
+    configuration.dictionaryFromBytes = 16 << 10
     configuration.imageEveryBytes = 256 << 10
     configuration.cacheBytes = 64 << 10
     return configuration
+  }
+
+  /// The same with or without encryption.
+  /// - Throws: ``ScriptViolation`` when the build has no encryption.
+  static func campaign(encrypted: Bool) throws -> EngineConfiguration {
+    var configuration = EngineConfiguration.campaign
+    guard encrypted else { return configuration }
+    #if Encryption
+      let key = (0..<32).map { UInt8(truncatingIfNeeded: 31 + $0 &* 7) }
+      configuration.encryption = .key { id in
+        id.map { $0 == Encryption.id(ofKey: key) } ?? true ? key : nil
+      }
+      return configuration
+    #else
+      throw ScriptViolation("this build cannot encrypt")
+    #endif
   }
 }
 

@@ -30,10 +30,10 @@ enum Failures {
     Output.line("run it again with: Tools/torture \(failure.campaign.rawValue) --replay \(path)")
   }
 
-  static func replay(_ path: String, _ campaign: Campaign) throws {
+  static func replay(_ path: String, _ campaign: Campaign, encrypted: Bool) throws {
     let script = try Script(parsing: try Files.read(path))
     do {
-      let report = try campaign.run(script)
+      let report = try campaign.run(script, encrypted: encrypted)
       Output.line("\(report.runs) runs, nothing failed")
     } catch let failure as CampaignFailure {
       Output.line("FAILED: \(failure)")

@@ -31,6 +31,9 @@ struct Torture: AsyncParsableCommand {
   @Option(help: "Plants this bug first, in a build with TIDEMARK_PLANTED=1.")
   var bug: String?
 
+  @Flag(help: "Encrypts the store.")
+  var encrypted = false
+
   @Flag(help: "Prints a hash of all calls that were made: equal seeds give equal hashes.")
   var trace = false
 
@@ -63,7 +66,7 @@ struct Torture: AsyncParsableCommand {
         throw ValidationError("this build has no planted bug \(bug ?? "")")
       }
       if let replay {
-        try Failures.replay(replay, campaign)
+        try Failures.replay(replay, campaign, encrypted: encrypted)
       } else {
         try await run(campaign)
       }
@@ -73,12 +76,12 @@ struct Torture: AsyncParsableCommand {
   private func run(_ campaign: Campaign) async throws {
     let pool = WorkerPool(
       campaign: campaign, firstSeed: seed, runs: runs ?? (minutes == nil ? 10 : nil),
-      minutes: minutes, workers: workers ?? Cores.count)
+      minutes: minutes, workers: workers ?? Cores.count, encrypted: encrypted)
     let outcome = await pool.run()
     outcome.print(showsTrace: trace)
     if let failure = outcome.failure {
       Output.line("FAILED: \(failure.message)\nlooking for the shortest script that fails ...")
-      try Failures.report(campaign.shortest(failure), directory: directory)
+      try Failures.report(campaign.shortest(failure, encrypted: encrypted), directory: directory)
       throw ExitCode.failure
     }
     let idle = outcome.report.injected.missing(of: campaign.expectedKinds)

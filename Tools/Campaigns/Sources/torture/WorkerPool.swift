@@ -8,6 +8,7 @@ struct WorkerPool {
   var runs: Int?
   var minutes: Double?
   var workers: Int
+  var encrypted: Bool
 
   /// What all workers found.
   struct Outcome: Sendable {
@@ -59,7 +60,8 @@ struct WorkerPool {
       if let end, ContinuousClock().now >= end { break }
       let seed = firstSeed &+ UInt64(index)
       do {
-        outcome.report = outcome.report + (try campaign.run(campaign.script(seed: seed)))
+        let script = campaign.script(seed: seed)
+        outcome.report = outcome.report + (try campaign.run(script, encrypted: encrypted))
       } catch let failure as CampaignFailure {
         outcome.failure = failure
         return outcome
