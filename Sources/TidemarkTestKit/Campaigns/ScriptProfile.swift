@@ -102,7 +102,7 @@ public struct ScriptProfile: Sendable, Hashable {
   /// The longest keys, values of many blocks.
   public static let huge = ScriptProfile(
     "huge", keys: .huge, keyCount: 6, values: .large, maximumValueBytes: 3_000_000,
-    batchCount: 4, cost: 5, changing: [.batch: 250])
+    batchCount: 4, cost: 10, changing: [.batch: 250])
   /// Values at the sizes of blocks and frames.
   public static let borders = ScriptProfile("borders", keys: .short, values: .borders, cost: 2)
   /// Many labels on many entries, asked for in all ways.
