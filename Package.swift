@@ -33,6 +33,7 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "Tidemark", targets: ["Tidemark"]),
+    .library(name: "TidemarkSync", targets: ["TidemarkSync"]),
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
     .executable(name: "logtool", targets: ["logtool"]),
   ],
@@ -61,6 +62,9 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
     .target(
+      name: "TidemarkSync", dependencies: ["Tidemark", "TidemarkEngine"],
+      swiftSettings: strict),
+    .target(
       name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine"],
       swiftSettings: strict),
     .target(
@@ -78,6 +82,10 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkTestKit"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "TidemarkSyncTests",
+      dependencies: ["TidemarkSync", "Tidemark", "TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit", "TidemarkEngine"],

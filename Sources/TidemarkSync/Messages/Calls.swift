@@ -1,0 +1,153 @@
+/// The first call of a session: who asks, and where it stands.
+public struct HelloRequest: Sendable, Hashable {
+  /// Who asks.
+  public var replica: ReplicaID
+  /// Its pull cursor.
+  public var cursor: Position
+  /// Which entries it wants.
+  public var scope: SyncScope
+  /// Whether it has just compared everything by digest, which renews an expired lease.
+  public var hasResynced: Bool
+
+  /// A hello.
+  public init(
+    replica: ReplicaID, cursor: Position = .beginning, scope: SyncScope = .everything,
+    hasResynced: Bool = false
+  ) {
+    self.replica = replica
+    self.cursor = cursor
+    self.scope = scope
+    self.hasResynced = hasResynced
+  }
+}
+
+/// What a peer says of itself and of the caller.
+public struct HelloAnswer: Sendable, Hashable {
+  /// The feed's id: another one means that the remote was made anew.
+  public var feed: ReplicaID
+  /// What the feed holds.
+  public var range: FeedRange
+  /// How far the caller's batches have come.
+  public var mark: ReplicaMark
+  /// Milliseconds since 1970 by the peer's clock.
+  public var time: UInt64
+  /// For how many seconds the caller's lease goes on; nil where the peer gives none.
+  public var leaseSeconds: UInt32?
+  /// Whether the lease had expired: the caller must resynchronise before it may push.
+  public var isLeaseExpired: Bool
+  /// Most changes in one batch, and most bytes of a message.
+  public var limits: SyncLimits
+
+  /// An answer.
+  public init(
+    feed: ReplicaID, range: FeedRange, mark: ReplicaMark, time: UInt64,
+    leaseSeconds: UInt32? = nil, isLeaseExpired: Bool = false, limits: SyncLimits = SyncLimits()
+  ) {
+    self.feed = feed
+    self.range = range
+    self.mark = mark
+    self.time = time
+    self.leaseSeconds = leaseSeconds
+    self.isLeaseExpired = isLeaseExpired
+    self.limits = limits
+  }
+}
+
+/// What fits into a message.
+public struct SyncLimits: Sendable, Hashable {
+  /// Most changes in one batch.
+  public var changes: Int
+  /// About how many bytes of keys and values a batch or page may have; one entry may have more.
+  public var bytes: Int
+
+  /// Limits; the defaults are those of the protocol.
+  public init(changes: Int = 4000, bytes: Int = 256 << 10) {
+    self.changes = changes
+    self.bytes = bytes
+  }
+}
+
+/// A numbered batch.
+public struct PushRequest: Sendable, Hashable {
+  /// Whose batch it is.
+  public var replica: ReplicaID
+  /// Counts that replica's batches at this peer from 1, without holes.
+  public var number: UInt64
+  /// Tells a batch that is sent again from another one.
+  public var batchID: BatchID
+  /// The changes, in the order in which they are to be judged.
+  public var changes: [PushedChange]
+
+  /// A batch.
+  public init(
+    replica: ReplicaID, number: UInt64, batchID: BatchID, changes: [PushedChange]
+  ) {
+    self.replica = replica
+    self.number = number
+    self.batchID = batchID
+    self.changes = changes
+  }
+}
+
+/// What became of a batch: the mark says how far the replica's batches have come now.
+///
+/// The batch was taken if the mark has its number and its id. With its number and another id the
+/// peer holds another batch in its place; with a lower number there is a hole.
+public struct PushAnswer: Sendable, Hashable {
+  /// How far the replica's batches have come, with the verdicts of the last.
+  public var mark: ReplicaMark
+  /// What the feed holds now.
+  public var range: FeedRange
+
+  /// An answer.
+  public init(mark: ReplicaMark, range: FeedRange) {
+    self.mark = mark
+    self.range = range
+  }
+}
+
+/// Asks for what stands in the feed after a position.
+public struct PullRequest: Sendable, Hashable {
+  /// Who asks: its own operations come without key and value.
+  public var replica: ReplicaID
+  /// The position of the last entry that it has.
+  public var after: Position
+  /// Which entries it wants.
+  public var scope: SyncScope
+  /// Most entries and bytes of the answer.
+  public var limits: SyncLimits
+  /// How long to wait for an entry when there is none.
+  public var waitMilliseconds: UInt32
+
+  /// A pull.
+  public init(
+    replica: ReplicaID, after: Position, scope: SyncScope = .everything,
+    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0
+  ) {
+    self.replica = replica
+    self.after = after
+    self.scope = scope
+    self.limits = limits
+    self.waitMilliseconds = waitMilliseconds
+  }
+}
+
+/// A page of the feed.
+public struct PullAnswer: Sendable, Hashable {
+  /// In the feed's order.
+  public var entries: [FeedEntry]
+  /// Where to go on; further than the last entry where others were left out.
+  public var cursor: Position
+  /// What the feed holds now.
+  public var range: FeedRange
+  /// How far the caller's batches have come.
+  public var mark: ReplicaMark
+
+  /// A page.
+  public init(entries: [FeedEntry], cursor: Position, range: FeedRange, mark: ReplicaMark) {
+    self.entries = entries
+    self.cursor = cursor
+    self.range = range
+    self.mark = mark
+  }
+}

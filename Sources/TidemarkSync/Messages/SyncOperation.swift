@@ -1,0 +1,121 @@
+public import Tidemark
+
+/// What a change does to its key.
+public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
+  /// Gives it a value.
+  case put = 1
+  /// Takes it away.
+  case delete = 2
+}
+
+/// What a key holds or held, as it travels.
+public struct SyncContent: Sendable, Hashable {
+  /// The value; empty for a delete.
+  public var value: [UInt8]
+  /// In byte order, each once.
+  public var labels: [Label]
+  /// The writer's validator hash.
+  public var hash: [UInt8]?
+  /// For how many seconds the value counts as valid.
+  public var maxAgeSeconds: UInt32?
+
+  /// What a put gives a key.
+  public init(
+    value: [UInt8] = [], labels: [Label] = [], hash: [UInt8]? = nil, maxAgeSeconds: UInt32? = nil
+  ) {
+    self.value = value
+    self.labels = labels
+    self.hash = hash
+    self.maxAgeSeconds = maxAgeSeconds
+  }
+}
+
+/// What a change was made upon.
+public enum ChangeBase: Sendable, Hashable {
+  /// On an absent key, as far as the writer knew.
+  case absent
+  /// On what stands at a position of the feed.
+  case position(Position)
+  /// On an earlier operation of the same replica.
+  case operation(sequence: UInt64)
+}
+
+/// One change on its way to a peer.
+public struct PushedChange: Sendable, Hashable {
+  /// The sequence in the sender's log: with its replica, the operation id.
+  public var sequence: UInt64
+  /// What it does.
+  public var kind: ChangeKind
+  /// To which key: 1 to 65,535 bytes.
+  public var key: [UInt8]
+  /// What the key gets; nothing for a delete.
+  public var content: SyncContent
+  /// What it was made upon.
+  public var base: ChangeBase
+  /// When it was committed, hybrid logical clock: 48 bits of milliseconds since 1970, 16 of count.
+  public var commitTime: UInt64
+  /// The caller's own time.
+  public var time: Timestamp?
+  /// Changes with the same number apply together or not at all; 0 for alone.
+  public var atomicGroup: UInt64
+
+  /// A change.
+  public init(
+    sequence: UInt64, kind: ChangeKind, key: [UInt8], content: SyncContent = SyncContent(),
+    base: ChangeBase = .absent, commitTime: UInt64, time: Timestamp? = nil,
+    atomicGroup: UInt64 = 0
+  ) {
+    self.sequence = sequence
+    self.kind = kind
+    self.key = key
+    self.content = content
+    self.base = base
+    self.commitTime = commitTime
+    self.time = time
+    self.atomicGroup = atomicGroup
+  }
+}
+
+/// One change as a feed gives it to readers.
+public struct FeedEntry: Sendable, Hashable {
+  /// What an entry of a feed is to its reader.
+  public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
+    /// Somebody's put.
+    case put = 1
+    /// Somebody's delete.
+    case delete = 2
+    /// An operation of the reader's own: key and value stay out, the reader has them.
+    case own = 3
+    /// The key has left the reader's scope.
+    case left = 4
+  }
+
+  /// Where it stands.
+  public var position: Position
+  /// What it is.
+  public var kind: Kind
+  /// Who wrote it first.
+  public var operation: OperationID
+  /// The key; empty for one's own.
+  public var key: [UInt8]
+  /// What the key got.
+  public var content: SyncContent
+  /// When the writer committed it, hybrid logical clock.
+  public var commitTime: UInt64
+  /// The writer's own time.
+  public var time: Timestamp?
+
+  /// An entry.
+  public init(
+    position: Position, kind: Kind, operation: OperationID, key: [UInt8],
+    content: SyncContent = SyncContent(), commitTime: UInt64 = 0, time: Timestamp? = nil
+  ) {
+    self.position = position
+    self.kind = kind
+    self.operation = operation
+    self.key = key
+    self.content = content
+    self.commitTime = commitTime
+    self.time = time
+  }
+}

@@ -1,0 +1,83 @@
+/// A remote end that a store replicates with.
+///
+/// Every call may be cancelled; what became of a cancelled ``push(_:)`` is unknown until the next
+/// answer, whose mark says it. Calls throw ``PeerError``.
+public protocol Peer: Sendable {
+  /// What the peer can do.
+  var capabilities: PeerCapabilities { get }
+  /// Says who asks and where it stands; the first call after opening and after every failure.
+  func hello(_ request: HelloRequest) async throws -> HelloAnswer
+  /// Hands a numbered batch over. The peer answers after a durable commit only.
+  func push(_ request: PushRequest) async throws -> PushAnswer
+  /// Reads the feed after a position.
+  func pull(_ request: PullRequest) async throws -> PullAnswer
+  /// Reads what keys hold now.
+  func values(_ request: ValuesRequest) async throws -> ValuesAnswer
+  /// Reads sums over what keys hold.
+  func digest(_ request: DigestRequest) async throws -> DigestAnswer
+  /// Lets go of connections.
+  func close() async
+}
+
+/// What a peer can do.
+public struct PeerCapabilities: Sendable, Hashable {
+  /// What fits into a message.
+  public var limits: SyncLimits
+  /// Whether a pull can wait for what comes.
+  public var canWait: Bool
+  /// Whether batches are numbered, and so counted once.
+  public var isNumbered: Bool
+  /// Whether sums can be compared.
+  public var hasDigest: Bool
+
+  /// Capabilities.
+  public init(
+    limits: SyncLimits = SyncLimits(), canWait: Bool = true, isNumbered: Bool = true,
+    hasDigest: Bool = true
+  ) {
+    self.limits = limits
+    self.canWait = canWait
+    self.isNumbered = isNumbered
+    self.hasDigest = hasDigest
+  }
+}
+
+/// Why a peer gave no answer.
+public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What kind of failure it is; it decides what the replicator does.
+  public enum Kind: String, Sendable, Hashable {
+    /// No connection, a timeout, a server that is starting: try again later. Never permanent.
+    case unavailable
+    /// The peer asks for patience, perhaps until a time that it gives.
+    case busy
+    /// The authorization is missing or has run out: ask for another.
+    case unauthorized
+    /// The authorization does not reach so far.
+    case forbidden
+    /// The cursor lies outside what the feed still lists: resynchronise.
+    case cursorGone
+    /// The lease had expired: resynchronise before pushing.
+    case leaseExpired
+    /// What came makes no sense: a broken or hostile message.
+    case malformed
+    /// The peer failed in a way that its other answers do not explain.
+    case failed
+  }
+
+  /// What kind of failure it is.
+  public var kind: Kind
+  /// What happened, for people.
+  public var message: String
+  /// When to try again, if the peer said so, in seconds.
+  public var retryAfterSeconds: UInt32?
+
+  /// A failure.
+  public init(_ kind: Kind, _ message: String, retryAfterSeconds: UInt32? = nil) {
+    self.kind = kind
+    self.message = message
+    self.retryAfterSeconds = retryAfterSeconds
+  }
+
+  /// The kind and the message.
+  public var description: String { "\(kind.rawValue): \(message)" }
+}

@@ -1,0 +1,31 @@
+import Testing
+
+@testable import TidemarkSync
+
+@Suite("Positions of a feed")
+struct FeedRangeTests {
+  private let range = FeedRange(
+    epochs: [FeedEpoch(epoch: 7, firstOffset: 1), FeedEpoch(epoch: 3, firstOffset: 301)],
+    head: 400)
+
+  @Test("a position counts in the range of its epoch only")
+  func contains() {
+    #expect(range.contains(Position(epoch: 7, offset: 300)))
+    #expect(range.contains(Position(epoch: 3, offset: 301)))
+    #expect(range.contains(.beginning))
+    #expect(!range.contains(Position(epoch: 7, offset: 301)))
+    #expect(!range.contains(Position(epoch: 3, offset: 300)))
+    #expect(!range.contains(Position(epoch: 3, offset: 401)))
+    #expect(!range.contains(Position(epoch: 9, offset: 10)))
+    #expect(!range.contains(Position(epoch: 7, offset: 0)))
+  }
+
+  @Test("what a reader has in common with a feed ends where its epoch does")
+  func common() {
+    #expect(range.lastCommonOffset(with: Position(epoch: 7, offset: 500)) == 300)
+    #expect(range.lastCommonOffset(with: Position(epoch: 7, offset: 200)) == 200)
+    #expect(range.lastCommonOffset(with: Position(epoch: 3, offset: 500)) == 400)
+    #expect(range.lastCommonOffset(with: Position(epoch: 9, offset: 5)) == nil)
+    #expect(range.lastCommonOffset(with: .beginning) == 0)
+  }
+}
