@@ -31,6 +31,18 @@ extension Engine {
       try updateManifest(manifest, &state)
     }
   }
+
+  /// Draws a new replica id: for a store that turns out to be a copy of another, so that the
+  /// operations of both stay apart from here on.
+  package func changeReplica() throws(TidemarkError) {
+    let replica = environment.randomBytes(16)
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      manifest.replicaID = replica
+      try updateManifest(manifest, &state)
+    }
+  }
 }
 
 /// Opens a store, step by step.

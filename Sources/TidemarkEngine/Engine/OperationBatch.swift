@@ -22,6 +22,8 @@ package struct OperationBatch: Sendable {
     case absent
     case present
     case sequence(UInt64)
+    /// The newest entry of the key, a delete as well, is this one; 0 for none at all.
+    case entry(UInt64)
     /// The key carries a validator hash; the engine makes a sequence of it before it stages.
     case hash([UInt8])
   }

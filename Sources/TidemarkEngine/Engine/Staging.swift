@@ -78,6 +78,7 @@ struct Staging {
         case .absent: present == nil
         case .present: present != nil
         case .sequence(let sequence): present?.sequence == sequence
+        case .entry(let sequence): (slot?.sequence ?? 0) == sequence
         // Made a sequence before anything is staged.
         case .hash: false
         }

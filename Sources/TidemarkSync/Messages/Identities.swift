@@ -14,6 +14,8 @@ public struct ReplicaID: Sendable, Hashable {
     guard bytes.count == Self.byteCount else { return nil }
     self.bytes = bytes
   }
+
+  init(unchecked bytes: [UInt8]) { self.bytes = bytes }
 }
 
 extension ReplicaID: Comparable {

@@ -1,0 +1,88 @@
+internal import TidemarkEngine
+
+/// A batch that has its number: written to the log before it is sent, so that what is sent again
+/// after a crash is the same.
+struct FormedBatch: Sendable, Hashable {
+  struct Item: Sendable, Hashable {
+    /// The entry in the log.
+    var sequence: UInt64
+    /// What it was made upon, as far as this peer knows.
+    var base: ChangeBase
+  }
+
+  var number: UInt64
+  var batchID: BatchID
+  var items: [Item]
+
+  /// Varint number, u64 id, varint count; per item a varint of the difference to the item before
+  /// (zigzag, since coalescing changes the order) and the base: u8 kind, then what it needs.
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.varint(number)
+    writer.u64(batchID.bits)
+    writer.varint(UInt64(items.count))
+    var last: UInt64 = 0
+    for item in items {
+      writer.zigzag(Int64(bitPattern: item.sequence &- last))
+      last = item.sequence
+      item.base.encode(into: &writer)
+    }
+    return writer.bytes
+  }
+
+  init(number: UInt64, batchID: BatchID, items: [Item]) {
+    self.number = number
+    self.batchID = batchID
+    self.items = items
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    number = try reader.varint()
+    batchID = BatchID(try reader.u64())
+    let count = try reader.varint(atMost: reader.remaining / 2)
+    items = []
+    items.reserveCapacity(count)
+    var last: UInt64 = 0
+    for _ in 0..<count {
+      last = last &+ UInt64(bitPattern: try reader.zigzag())
+      items.append(Item(sequence: last, base: try ChangeBase(from: &reader)))
+    }
+    guard reader.remaining == 0 else { throw FormatError("bytes after a formed batch") }
+  }
+}
+
+extension ChangeBase {
+  func encode(into writer: inout ByteWriter) {
+    switch self {
+    case .absent: writer.u8(0)
+    case .position(let position):
+      writer.u8(1)
+      position.encode(into: &writer)
+    case .operation(let sequence):
+      writer.u8(2)
+      writer.varint(sequence)
+    }
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    switch try reader.u8() {
+    case 0: self = .absent
+    case 1: self = .position(try Position(from: &reader))
+    case 2: self = .operation(sequence: try reader.varint())
+    default: throw FormatError("unknown kind of base")
+    }
+  }
+}
+
+extension Position {
+  func encode(into writer: inout ByteWriter) {
+    writer.u64(epoch)
+    writer.varint(offset)
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    let epoch = try reader.u64()
+    self.init(epoch: epoch, offset: try reader.varint())
+  }
+}

@@ -1,0 +1,55 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// An entry of the log as replication sees it.
+struct LoggedChange {
+  var sequence: UInt64
+  var kind: EntryKind
+  var key: [UInt8]
+  var previous: UInt64
+  var commitTime: UInt64
+  var labels: [Label]
+  var attributes: EntryAttributes
+
+  /// Whether this store wrote it, and replication is to carry it.
+  var isOwn: Bool {
+    attributes.origin == nil && attributes.entryClass == .owned
+      && (kind == .put || kind == .delete)
+  }
+
+  init(_ entry: LogEntry) throws(TidemarkError) {
+    sequence = entry.sequence
+    kind = entry.head.kind
+    key = entry.key
+    previous = entry.head.previous
+    commitTime = entry.head.commitTime
+    labels = entry.labels.map { Label($0) }
+    attributes = try entry.attributes()
+  }
+}
+
+extension Engine {
+  /// The entry at a sequence; nil when compaction has dropped it.
+  func change(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
+    guard sequence > 0, let entry = try entryIfKept(at: sequence) else { return nil }
+    return try LoggedChange(entry)
+  }
+
+  /// The newest put or delete of a key: what a touch renews counts, not the touch.
+  func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
+    guard let slot = try slot(ofKey: key.rawSpan) else { return nil }
+    guard slot.size.isTouched else { return try change(at: slot.sequence) }
+    return try change(at: try entry(at: slot.sequence).head.valueSequence)
+  }
+
+  /// What a change gave its key.
+  func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
+    guard change.kind == .put else { return SyncContent() }
+    let value = try withValue(of: change.sequence) { (value, _) throws(TidemarkError) in
+      [UInt8](copying: value)
+    }
+    return SyncContent(
+      value: value, labels: change.labels, hash: change.attributes.hash,
+      maxAgeSeconds: change.attributes.maxAge)
+  }
+}

@@ -1,0 +1,169 @@
+internal import TidemarkEngine
+
+/// What a store knows of one peer. It is a record in the store's log, written in one batch with
+/// the entries that it speaks of.
+///
+/// Own entries up to `frontier` are decided, but for those in `again`, in `waiting` and in the
+/// batch that is under way; those behind it are pending, but for those in `ahead`.
+struct PeerProgress: Sendable, Hashable {
+  /// Why an entry is not sent although it is not decided.
+  enum Waiting: Sendable, Hashable {
+    /// Something else stands in the feed, at this position or behind it; the resolver needs it.
+    case conflict(Position)
+    /// The same, and the feed's policy has decided for it.
+    case lost(Position)
+    /// The peer will not have it.
+    case parked(Rejection)
+    /// The user must decide.
+    case needsDecision
+  }
+
+  /// The feed that positions speak of; nil before the first hello.
+  var feed: ReplicaID?
+  /// Everything up to here was taken from the feed.
+  var cursor = Position.beginning
+  /// The last batch of which the verdicts are known.
+  var number: UInt64 = 0
+  var batchID = BatchID.none
+  var frontier: UInt64 = 0
+  var ahead = SequenceSet()
+  var again = SequenceSet()
+  var waiting: [UInt64: Waiting] = [:]
+
+  init() {}
+
+  // MARK: Coding
+
+  private static let version: UInt8 = 1
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.u8(feed == nil ? 0 : 1)
+    if let feed { writer.bytes.append(contentsOf: feed.bytes) }
+    cursor.encode(into: &writer)
+    writer.varint(number)
+    writer.u64(batchID.bits)
+    writer.varint(frontier)
+    ahead.encode(into: &writer)
+    again.encode(into: &writer)
+    writer.varint(UInt64(waiting.count))
+    for (sequence, reason) in waiting.sorted(by: { $0.key < $1.key }) {
+      writer.varint(sequence)
+      reason.encode(into: &writer)
+    }
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == Self.version else {
+      throw FormatError("written by a later version", isNewer: true)
+    }
+    if try reader.u8() != 0 { feed = try ReplicaID(from: &reader) }
+    cursor = try Position(from: &reader)
+    number = try reader.varint()
+    batchID = BatchID(try reader.u64())
+    frontier = try reader.varint()
+    ahead = try SequenceSet(from: &reader)
+    again = try SequenceSet(from: &reader)
+    let count = try reader.varint(atMost: reader.remaining / 2)
+    for _ in 0..<count {
+      let sequence = try reader.varint()
+      waiting[sequence] = try Waiting(from: &reader)
+    }
+    guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
+  }
+}
+
+extension PeerProgress.Waiting {
+  func encode(into writer: inout ByteWriter) {
+    switch self {
+    case .conflict(let position):
+      writer.u8(1)
+      position.encode(into: &writer)
+    case .lost(let position):
+      writer.u8(2)
+      position.encode(into: &writer)
+    case .parked(let rejection):
+      writer.u8(3)
+      writer.text(rejection.code)
+      writer.text(rejection.message)
+    case .needsDecision: writer.u8(4)
+    }
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    switch try reader.u8() {
+    case 1: self = .conflict(try Position(from: &reader))
+    case 2: self = .lost(try Position(from: &reader))
+    case 3:
+      let code = try reader.text()
+      self = .parked(Rejection(code: code, message: try reader.text()))
+    case 4: self = .needsDecision
+    default: throw FormatError("unknown reason for waiting")
+    }
+  }
+}
+
+extension SequenceSet {
+  /// Varint count; per run a varint of the gap before it and one of its length less one.
+  func encode(into writer: inout ByteWriter) {
+    writer.varint(UInt64(runs.count))
+    var end: UInt64 = 0
+    for run in runs {
+      writer.varint(run.lowerBound &- end)
+      writer.varint(run.upperBound - run.lowerBound)
+      end = run.upperBound
+    }
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    self.init()
+    let count = try reader.varint(atMost: reader.remaining / 2)
+    var end: UInt64 = 0
+    for _ in 0..<count {
+      let (first, isLate) = end.addingReportingOverflow(try reader.varint())
+      let (last, isLong) = first.addingReportingOverflow(try reader.varint())
+      guard !isLate, !isLong, append(first...last) else {
+        throw FormatError("runs of sequences out of order")
+      }
+      end = last
+    }
+  }
+}
+
+extension ReplicaID {
+  init(from reader: inout ByteReader) throws(FormatError) {
+    guard let id = ReplicaID(try reader.array(Self.byteCount)) else {
+      throw FormatError("a replica has sixteen bytes")
+    }
+    self = id
+  }
+}
+
+extension ByteWriter {
+  /// Varint length and UTF-8 bytes.
+  mutating func text(_ text: String) {
+    blob(Array(text.utf8))
+  }
+
+  /// Varint length and bytes.
+  mutating func blob(_ bytes: [UInt8]) {
+    varint(UInt64(bytes.count))
+    self.bytes.append(contentsOf: bytes)
+  }
+}
+
+extension ByteReader {
+  mutating func text() throws(FormatError) -> String {
+    guard let text = String(validating: try blob(), as: UTF8.self) else {
+      throw FormatError("text that is not UTF-8")
+    }
+    return text
+  }
+
+  mutating func blob() throws(FormatError) -> [UInt8] {
+    try array(try varint(atMost: remaining))
+  }
+}

@@ -1,0 +1,60 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What the feed holds at a key whose local value is another one: a record in the log, so that
+/// both can be read and the next push says what it is based upon.
+struct RemoteState: Sendable, Hashable {
+  var position: Position
+  var isDeleted: Bool
+  var operation: OperationID
+  var content: SyncContent
+  var commitTime: UInt64
+  /// How often the resolver has run on the key without an end.
+  var rounds: Int
+
+  init(_ entry: FeedEntry, rounds: Int = 0) {
+    position = entry.position
+    isDeleted = entry.kind != .put
+    operation = entry.operation
+    content = entry.content
+    commitTime = entry.commitTime
+    self.rounds = rounds
+  }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    position.encode(into: &writer)
+    writer.u8(isDeleted ? 1 : 0)
+    writer.bytes.append(contentsOf: operation.replica.bytes)
+    writer.varint(operation.sequence)
+    writer.varint(commitTime)
+    writer.varint(UInt64(rounds))
+    writer.varint(UInt64(content.labels.count))
+    for label in content.labels { writer.blob(label.bytes) }
+    writer.u8(content.hash == nil ? 0 : 1)
+    if let hash = content.hash { writer.blob(hash) }
+    writer.u8(content.maxAgeSeconds == nil ? 0 : 1)
+    if let seconds = content.maxAgeSeconds { writer.varint(UInt64(seconds)) }
+    writer.bytes.append(contentsOf: content.value)
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    position = try Position(from: &reader)
+    isDeleted = try reader.u8() != 0
+    let replica = try ReplicaID(from: &reader)
+    operation = OperationID(replica: replica, sequence: try reader.varint())
+    commitTime = try reader.varint()
+    rounds = try reader.varint(atMost: 1 << 20)
+    content = SyncContent()
+    for _ in 0..<(try reader.varint(atMost: Limits.labelsPerEntry)) {
+      content.labels.append(Label(try reader.blob()))
+    }
+    if try reader.u8() != 0 { content.hash = try reader.blob() }
+    if try reader.u8() != 0 {
+      content.maxAgeSeconds = UInt32(try reader.varint(atMost: Int(UInt32.max)))
+    }
+    content.value = try reader.array(reader.remaining)
+  }
+}

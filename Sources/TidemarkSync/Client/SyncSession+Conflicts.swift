@@ -1,0 +1,218 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  /// How often the resolver runs on one key before the user is asked.
+  static let mostRounds = 5
+
+  /// Keys whose remote state is needed and does not come with the feed any more.
+  func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
+    var keys: [[UInt8]] = []
+    for (key, sequence) in waitingKeys {
+      guard let position = progress.waiting[sequence]?.position,
+        try !hasRemote(key, from: position)
+      else { continue }
+      keys.append(key)
+      if keys.count == limits.changes { break }
+    }
+    return keys.sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
+  private func hasRemote(
+    _ key: [UInt8], from position: Position
+  ) throws(TidemarkError) -> Bool {
+    guard let beside = try records.remote(ofKey: key) else { return false }
+    return beside.state.position.offset >= position.offset
+  }
+
+  /// Runs the resolver on keys whose remote state is there.
+  func resolveWaiting() throws {
+    for (key, sequence) in waitingKeys {
+      guard let reason = progress.waiting[sequence], let position = reason.position,
+        let beside = try records.remote(ofKey: key),
+        beside.state.position.offset >= position.offset
+      else { continue }
+      try commit { operations, next, _ in
+        next.waiting[sequence] = nil
+        try meet(key, beside.state, isLost: reason.isLost, into: &operations, &next)
+      }
+      if progress.waiting[sequence] == nil { waitingKeys[key] = nil }
+      try noteWaiting(key)
+    }
+  }
+
+  /// Takes what keys hold there.
+  func take(_ answer: ValuesAnswer) throws {
+    guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
+    let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
+    let asked = try keysToFetch().prefix(answer.answered)
+    try commit { operations, _, _ in
+      for key in asked {
+        let entry =
+          found[key]
+          ?? FeedEntry(
+            position: answer.range.headPosition, kind: .delete,
+            operation: OperationID(replica: .none, sequence: 0), key: key)
+        var state = RemoteState(entry, rounds: try records.remote(ofKey: key)?.state.rounds ?? 0)
+        // What stands there may be older than the conflict said, after a restored backup.
+        if let sequence = waitingKeys[key], let wanted = progress.waiting[sequence]?.position,
+          state.position.offset < wanted.offset
+        {
+          state.position = wanted
+        }
+        try records.write(state, ofKey: key, into: &operations)
+      }
+    }
+    try resolveWaiting()
+  }
+
+  /// Brings a remote state and what stands at its key here together.
+  func meet(
+    _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws {
+    let slot = try engine.slot(ofKey: key.rawSpan)
+    let newest = try engine.newestChange(ofKey: key)
+    guard let newest, isPending(newest, in: next) else {
+      try add(remote, ofKey: key, upon: slot, into: &operations)
+      return
+    }
+    if try isInFlight(key) {
+      try records.write(remote, ofKey: key, into: &operations)
+      return
+    }
+    let local = newest.kind == .put ? try engine.content(of: newest) : nil
+    let there = remote.isDeleted ? nil : remote.content
+    var resolution = Resolution.remote
+    if !isLost, local != there {
+      if remote.rounds >= Self.mostRounds {
+        resolution = .ask
+      } else {
+        resolution = resolver.resolve(
+          Conflict(
+            key: key, base: try baseContent(of: newest), local: local, remote: there,
+            localTime: newest.commitTime, remoteTime: remote.commitTime))
+      }
+    }
+    if case .merged(let content) = resolution {
+      if content == there { resolution = .remote }
+      if content == local { resolution = .local }
+    }
+    try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
+  }
+
+  private func carryOut(
+    _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
+    _ remote: RemoteState, _ slot: Slot?, into operations: inout OperationBatch,
+    _ next: inout PeerProgress
+  ) throws {
+    let key = newest.key
+    let sequence = newest.sequence
+    var beside = remote
+    beside.rounds += 1
+    switch resolution {
+    case .local:
+      try records.write(beside, ofKey: key, into: &operations)
+      next.waiting[sequence] = nil
+      if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
+      // Nobody may have written the key since.
+      try records.guardKey(key, slot, in: &operations)
+    case .remote:
+      decide(sequence, &next)
+      try add(remote, ofKey: key, upon: slot, into: &operations)
+    case .merged(let content):
+      decide(sequence, &next)
+      try records.write(beside, ofKey: key, into: &operations)
+      try put(content, key: key, upon: slot, into: &operations)
+    case .both(let other):
+      decide(sequence, &next)
+      try add(remote, ofKey: key, upon: slot, into: &operations)
+      if let local { try put(local, key: other, upon: nil, into: &operations) }
+    case .ask:
+      try records.write(beside, ofKey: key, into: &operations)
+      next.again.remove(sequence)
+      next.waiting[sequence] = .needsDecision
+      if sequence > next.frontier { next.ahead.insert(sequence) }
+    }
+  }
+
+  /// An entry is not pending any more.
+  private func decide(_ sequence: UInt64, _ next: inout PeerProgress) {
+    next.waiting[sequence] = nil
+    next.again.remove(sequence)
+    if sequence > next.frontier { next.ahead.insert(sequence) }
+  }
+
+  /// Enters what came from the feed.
+  func add(
+    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?,
+    into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.origin = EntryAttributes.Origin(
+      replica: remote.operation.replica.bytes, sequence: remote.operation.sequence)
+    attributes.base = .position(
+      epoch: remote.position.epoch, offset: remote.position.offset)
+    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
+    if remote.isDeleted {
+      try operations.add(
+        .delete, key: key.rawSpan, attributes: attributes, condition: condition, isForced: true)
+    } else {
+      attributes.hash = remote.content.hash
+      attributes.maxAge = remote.content.maxAgeSeconds
+      let labels = try operations.addLabelSet(remote.content.labels.map(\.bytes))
+      try operations.add(
+        .put, key: key.rawSpan, value: remote.content.value.rawSpan, labelSet: labels,
+        attributes: attributes, condition: condition)
+    }
+  }
+
+  /// Writes a resolver's result as a change of our own.
+  private func put(
+    _ content: SyncContent, key: [UInt8], upon slot: Slot?,
+    into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.hash = content.hash
+    attributes.maxAge = content.maxAgeSeconds
+    let condition = slot.map { operations.addCondition(.entry($0.sequence)) } ?? -1
+    let labels = try operations.addLabelSet(content.labels.map(\.bytes))
+    try operations.add(
+      .put, key: key.rawSpan, value: content.value.rawSpan, labelSet: labels,
+      attributes: attributes, condition: condition)
+  }
+
+  /// Whether a change of the key is under way: what becomes of it is not known yet.
+  func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard let formed else { return false }
+    if let known = keysInFlight, known.number == formed.number { return known.keys.contains(key) }
+    var keys: Set<[UInt8]> = []
+    for item in formed.items {
+      if let change = try engine.change(at: item.sequence) { keys.insert(change.key) }
+    }
+    keysInFlight = (formed.number, keys)
+    return keys.contains(key)
+  }
+
+  /// Looks whether a key's newest change waits.
+  func noteWaiting(_ key: [UInt8]) throws(TidemarkError) {
+    guard let newest = try engine.newestChange(ofKey: key),
+      progress.waiting[newest.sequence] != nil
+    else { return }
+    waitingKeys[key] = newest.sequence
+  }
+}
+
+extension PeerProgress.Waiting {
+  /// Where the remote state stands that is waited for.
+  var position: Position? {
+    switch self {
+    case .conflict(let position), .lost(let position): position
+    case .parked, .needsDecision: nil
+    }
+  }
+
+  var isLost: Bool {
+    if case .lost = self { true } else { false }
+  }
+}

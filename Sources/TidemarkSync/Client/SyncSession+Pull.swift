@@ -1,0 +1,67 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  /// Takes a page of the feed: entries, conflicts and the new cursor in one batch.
+  func apply(_ page: PullAnswer) throws {
+    guard page.cursor.offset >= progress.cursor.offset else {
+      throw PeerError(.malformed, "the feed's cursor went back")
+    }
+    guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
+    // Of several entries of a key in one page only the last is the key's state.
+    var last: [[UInt8]: Int] = [:]
+    for (index, entry) in page.entries.enumerated() where entry.kind != .own {
+      last[entry.key] = index
+    }
+    try commit { operations, next, runs in
+      next.cursor = page.cursor
+      for (index, entry) in page.entries.enumerated() {
+        switch entry.kind {
+        case .own: confirm(entry, &next, &runs)
+        case .put, .delete:
+          guard last[entry.key] == index else { continue }
+          try meet(entry.key, try remoteState(entry), into: &operations, &next)
+        case .left:
+          guard last[entry.key] == index else { continue }
+          try purge(entry, into: &operations, next)
+        }
+      }
+    }
+    totals.pulled += page.entries.count { $0.kind != .own }
+    for key in last.keys { try noteWaiting(key) }
+    try resolveWaiting()
+  }
+
+  private func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
+    RemoteState(entry, rounds: try records.remote(ofKey: entry.key)?.state.rounds ?? 0)
+  }
+
+  /// The feed has an operation of ours: that it counts is known now, even if the answer to its
+  /// batch was lost and its mark is gone.
+  private func confirm(
+    _ entry: FeedEntry, _ next: inout PeerProgress, _ runs: inout SettledRuns
+  ) {
+    let sequence = entry.operation.sequence
+    guard formed?.items.contains(where: { $0.sequence == sequence }) != true else { return }
+    if case .parked = next.waiting[sequence] { next.waiting[sequence] = nil }
+    next.again.remove(sequence)
+    if sequence > next.frontier { next.ahead.insert(sequence) }
+    runs.add(sequence, at: entry.position)
+  }
+
+  /// A key has left the scope: it goes here, too, unless something is pending on it.
+  private func purge(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+  ) throws(TidemarkError) {
+    guard let slot = try engine.slot(ofKey: entry.key.rawSpan), !slot.isDeleted,
+      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next)
+    else { return }
+    var attributes = EntryAttributes()
+    attributes.origin = EntryAttributes.Origin(
+      replica: entry.operation.replica.bytes, sequence: entry.operation.sequence)
+    attributes.base = .position(epoch: entry.position.epoch, offset: entry.position.offset)
+    try operations.add(
+      .evict, key: entry.key.rawSpan, attributes: attributes,
+      condition: operations.addCondition(.entry(slot.sequence)))
+  }
+}

@@ -1,0 +1,106 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  /// Takes what a peer says of our batches.
+  func settle(_ mark: ReplicaMark) throws {
+    guard let batch = formed else { return }
+    // Other numbers are for the next hello to find out about.
+    guard mark.number == batch.number else { return }
+    if mark.batchID == Self.emptyID(batch.batchID) {
+      try settleEmpty(batch)
+    } else if mark.batchID == batch.batchID {
+      guard mark.verdicts.count == batch.items.count else {
+        throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
+      }
+      try settle(batch, mark.verdicts)
+    }
+  }
+
+  private func settle(_ batch: FormedBatch, _ verdicts: [Verdict]) throws {
+    var waiting: [([UInt8], UInt64)] = []
+    // From here on its keys are not under way any more.
+    formed = nil
+    defer { if progress.number != batch.number { formed = batch } }
+    try commit { operations, next, runs in
+      waiting = []
+      next.number = batch.number
+      next.batchID = batch.batchID
+      for (item, verdict) in zip(batch.items, verdicts) {
+        switch verdict {
+        case .applied(let position):
+          runs.add(item.sequence, at: position)
+          try catchUp(item.sequence, from: position, into: &operations, &next)
+        case .duplicate(let position):
+          runs.add(item.sequence, at: position)
+          if let change = try engine.change(at: item.sequence), position != .beginning {
+            try records.write(
+              RemoteState(same: change, try engine.content(of: change), at: position, replica),
+              ofKey: change.key, into: &operations)
+            try catchUp(item.sequence, from: position, into: &operations, &next)
+          }
+        case .conflict(let position): next.waiting[item.sequence] = .conflict(position)
+        case .lost(let position): next.waiting[item.sequence] = .lost(position)
+        case .rejected(let rejection): next.waiting[item.sequence] = .parked(rejection)
+        case .aborted: next.again.insert(item.sequence)
+        }
+        if next.waiting[item.sequence] != nil,
+          let change = try engine.change(at: item.sequence)
+        {
+          // An edit made meanwhile takes its place when it is sent.
+          waiting.append((change.key, item.sequence))
+        }
+      }
+    }
+    for (key, sequence) in waiting { waitingKeys[key] = sequence }
+    totals.batches += 1
+    totals.pushed += batch.items.count
+    for verdict in verdicts {
+      switch verdict {
+      case .applied: totals.applied += 1
+      case .duplicate: totals.duplicates += 1
+      case .conflict, .lost: totals.conflicts += 1
+      case .rejected: totals.parked += 1
+      case .aborted: break
+      }
+    }
+    try resolveWaiting()
+  }
+
+  /// Somebody may have built on our operation before we heard that it counts: what came from
+  /// the feed for its key meanwhile was laid beside.
+  private func catchUp(
+    _ sequence: UInt64, from position: Position, into operations: inout OperationBatch,
+    _ next: inout PeerProgress
+  ) throws {
+    guard let change = try engine.change(at: sequence),
+      let beside = try records.remote(ofKey: change.key),
+      beside.state.position.offset > position.offset
+    else { return }
+    try meet(change.key, beside.state, into: &operations, &next)
+  }
+
+  /// The peer holds an empty batch in the place of ours: its entries are sent again.
+  private func settleEmpty(_ batch: FormedBatch) throws {
+    try commit { _, next, _ in
+      next.number = batch.number
+      next.batchID = Self.emptyID(batch.batchID)
+      for item in batch.items { next.again.insert(item.sequence) }
+    }
+    formed = nil
+  }
+}
+
+extension RemoteState {
+  /// The feed holds the same as a local change, by somebody else's.
+  init(
+    same change: LoggedChange, _ content: SyncContent, at position: Position,
+    _ replica: ReplicaID
+  ) {
+    self.init(
+      FeedEntry(
+        position: position, kind: change.kind == .put ? .put : .delete,
+        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key,
+        content: content, commitTime: change.commitTime))
+  }
+}

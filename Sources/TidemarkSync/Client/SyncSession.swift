@@ -1,0 +1,149 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Replicates a store with one peer: says what to call next, and takes what the peer answers.
+///
+/// It waits for nothing and knows no network, so that a program's replicator and a simulation
+/// run the same. Everything that must outlive the process is in the store's log, in the same
+/// batch as the entries it speaks of.
+final class SyncSession {
+  /// A call to be made.
+  enum Call: Sendable, Hashable {
+    case hello(HelloRequest)
+    case push(PushRequest)
+    case pull(PullRequest)
+    case values(ValuesRequest)
+  }
+
+  /// What the peer has answered.
+  enum Answer: Sendable, Hashable {
+    case hello(HelloAnswer)
+    case push(PushAnswer)
+    case pull(PullAnswer)
+    case values(ValuesAnswer)
+  }
+
+  /// What has been done so far.
+  struct Totals: Sendable, Hashable {
+    var pushed = 0
+    var applied = 0
+    var duplicates = 0
+    var conflicts = 0
+    var parked = 0
+    var pulled = 0
+    var batches = 0
+  }
+
+  let engine: Engine
+  let name: [UInt8]
+  let scope: SyncScope
+  let resolver: ConflictResolver
+  let records: PeerRecords
+  var progress: PeerProgress
+  var formed: FormedBatch?
+  var settled: SettledRuns
+  /// What the peer said last of its feed; nil before the hello of this session.
+  var range: FeedRange?
+  var limits = SyncLimits()
+  var totals = Totals()
+  /// The keys of the batch under way, and its number.
+  var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
+  /// Keys that wait for their remote state; the sequence of the local change that does.
+  var waitingKeys: [[UInt8]: UInt64] = [:]
+
+  init(
+    _ engine: Engine, name: String, scope: SyncScope = .everything,
+    resolver: ConflictResolver = .localWins
+  ) throws(TidemarkError) {
+    self.engine = engine
+    self.name = Array(name.utf8)
+    self.scope = scope
+    self.resolver = resolver
+    records = try PeerRecords(engine, peer: self.name)
+    progress = try records.progress() ?? PeerProgress()
+    formed = try records.formed()
+    settled = try records.settled()
+    if let batch = formed, batch.number <= progress.number { formed = nil }
+    for sequence in progress.waiting.keys {
+      if let change = try engine.change(at: sequence) { waitingKeys[change.key] = sequence }
+    }
+  }
+
+  var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
+
+  // MARK: What next
+
+  /// The next call; nil when there is nothing to do until somebody writes, here or there.
+  func next() throws(TidemarkError) -> Call? {
+    guard let range else {
+      return .hello(
+        HelloRequest(replica: replica, cursor: progress.cursor, scope: scope))
+    }
+    if let formed { return .push(try request(for: formed)) }
+    if progress.cursor.offset < range.head { return .pull(pullRequest()) }
+    let keys = try keysToFetch()
+    if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
+    if let batch = try formBatch() { return .push(try request(for: batch)) }
+    return nil
+  }
+
+  /// Asks for what stands behind the cursor, waiting for it when there is nothing.
+  func pullRequest(waitMilliseconds: UInt32 = 0) -> PullRequest {
+    PullRequest(
+      replica: replica, after: progress.cursor, scope: scope, limits: limits,
+      waitMilliseconds: waitMilliseconds)
+  }
+
+  /// Takes an answer.
+  /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
+  func receive(_ answer: Answer) throws {
+    switch answer {
+    case .hello(let hello): try greet(hello)
+    case .push(let push):
+      try settle(push.mark)
+      range = push.range
+    case .pull(let page):
+      try settle(page.mark)
+      try apply(page)
+      range = page.range
+    case .values(let values): try take(values)
+    }
+  }
+
+  /// The connection is gone, or the peer failed: the next call says hello again, and the mark in
+  /// its answer says what became of a batch that was under way.
+  func disconnect() { range = nil }
+
+  // MARK: Committing
+
+  /// Commits entries together with what they change in the peer's records.
+  ///
+  /// - Parameter body: adds entries and changes the progress; runs again from the same state
+  ///   when somebody else wrote one of the keys in between.
+  func commit(
+    _ body: (inout OperationBatch, inout PeerProgress, inout SettledRuns) throws -> Void
+  ) throws {
+    for _ in 0..<Self.attempts {
+      var batch = OperationBatch()
+      var next = progress
+      var runs = settled
+      try body(&batch, &next, &runs)
+      do {
+        try records.write(next, runs.takeChanges(), into: &batch)
+        try engine.commit(batch, durability: .durable)
+        progress = next
+        settled = runs
+        return
+      } catch let error as TidemarkError where error.code == .conflict { continue }
+    }
+    throw TidemarkError(
+      .conflict, "others write the same keys all the time; the replicator tries again later")
+  }
+
+  private static let attempts = 64
+}
+
+extension ReplicaID {
+  /// Nobody: all bits zero.
+  static let none = ReplicaID(unchecked: [UInt8](repeating: 0, count: byteCount))
+}
