@@ -125,11 +125,11 @@ def attributes(data, path, offset):
         return decoded
     fields = Fields(data, path, offset)
     bits = fields.varint()
-    if bits >> 15:
+    if bits >> 16:
         raise TooNew(f"{path}, offset {offset}: attributes {bits:#x} are not known to this reader")
     if bits & 48 == 48:
         raise fields.damage("two bases")
-    for bit in range(15):
+    for bit in range(16):
         if bits >> bit & 1:
             _attribute(bit, fields, decoded)
     fields.ended("attributes")
@@ -176,5 +176,5 @@ def _pass_over(bit, fields):
     elif bit in (11, 14):
         fields.varint(1 << 32)
     else:
-        # 7, a priority, is a zigzag; 13, an atomic group, a varint.
+        # 7, a priority, is a zigzag; 13, an atomic group, and 15, a commit time, are varints.
         fields.varint()

@@ -36,6 +36,7 @@ extension EntryAttributes {
     if let generation { Self.encode(bytes: generation, into: &writer) }
     if atomicGroup != 0 { writer.varint(atomicGroup) }
     if recordType != 0 { writer.varint(UInt64(recordType)) }
+    if writerTime != 0 { writer.varint(writerTime) }
   }
 
   private static func encode(bytes: [UInt8], into writer: inout ByteWriter) {
@@ -100,6 +101,7 @@ extension EntryAttributes {
     if fields.contains(.recordType) {
       recordType = UInt32(try reader.varint(atMost: Int(UInt32.max)))
     }
+    if fields.contains(.writerTime) { writerTime = try reader.varint() }
     guard reader.remaining == 0 else { throw FormatError("bytes behind an entry's attributes") }
   }
 

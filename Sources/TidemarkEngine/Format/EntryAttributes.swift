@@ -16,6 +16,7 @@
 /// generation    varint length, bytes
 /// atomicGroup   varint
 /// recordType    varint
+/// writerTime    varint, a commit time
 /// ```
 package struct EntryAttributes: Sendable, Hashable {
   /// Which of two kinds of data a value is.
@@ -64,6 +65,8 @@ package struct EntryAttributes: Sendable, Hashable {
   package var generation: [UInt8]?
   package var atomicGroup: UInt64 = 0
   package var recordType: UInt32 = 0
+  /// When the writer committed an entry that came from another store; 0 where that is this one.
+  package var writerTime: UInt64 = 0
 
   package init() {}
 
@@ -87,7 +90,8 @@ package struct EntryAttributes: Sendable, Hashable {
     static let generation = Field(rawValue: 1 << 12)
     static let atomicGroup = Field(rawValue: 1 << 13)
     static let recordType = Field(rawValue: 1 << 14)
-    static let known: UInt64 = 0x7fff
+    static let writerTime = Field(rawValue: 1 << 15)
+    static let known: UInt64 = 0xffff
   }
 
   /// Whether there is nothing to store.
@@ -113,6 +117,7 @@ package struct EntryAttributes: Sendable, Hashable {
     if generation != nil { fields.insert(.generation) }
     if atomicGroup != 0 { fields.insert(.atomicGroup) }
     if recordType != 0 { fields.insert(.recordType) }
+    if writerTime != 0 { fields.insert(.writerTime) }
     return fields
   }
 }

@@ -59,6 +59,7 @@ struct EntryAttributesTests {
       if chance.chance(0.5) { attributes.generation = chance.bytes(chance.int(in: 0...64)) }
       if chance.chance(0.5) { attributes.atomicGroup = chance.next() }
       if chance.chance(0.5) { attributes.recordType = UInt32(chance.int(below: 1 << 32)) }
+      if chance.chance(0.5) { attributes.writerTime = chance.next() }
       try expectRoundTrip(attributes, "seed \(seed)")
     }
   }
