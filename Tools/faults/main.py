@@ -14,6 +14,8 @@ from .oracle import Violation
 from .tracer import STORE
 
 SPACE = ["fill", "limit"]
+# What takes more than a second a fault, or little that is not in the others.
+QUICK_WITHOUT = ["compact", "keys", "large"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -92,10 +94,9 @@ class Campaign:
         return minutes is not None and time.monotonic() - self.started > minutes * 60
 
     def run(self):
-        # The large one takes seconds a fault.
         names = self.options.workload or [
             name for name in list(workload.ABOUT) + SPACE
-            if not (self.options.quick and name in ("large", "compact"))]
+            if not (self.options.quick and name in QUICK_WITHOUT)]
         for name in names:
             try:
                 if name in SPACE:
@@ -108,14 +109,15 @@ class Campaign:
 
     def run_workload(self, name):
         load = workload.make(name, self.tool, os.path.join(self.directory, name))
-        calls = load.rehearse()
+        calls = load.narrow(load.rehearse())
         if self.options.only:
             injections = [plan.Injection.parse(self.options.only)]
         else:
+            whats = self.options.what or (plan.COMMON if name == "large" else None)
             injections = plan.injections(
-                calls, self.most(name), self.options.call, self.options.what)
+                calls, self.options.most or 100, self.options.call, whats)
             if self.options.quick:
-                injections = self.pick(injections, calls)
+                injections = self.pick(injections)
         print(f"{name}: {workload.ABOUT[name]}; {len(injections)} faults", flush=True)
         for done, injection in enumerate(injections):
             if self.is_late:
@@ -123,14 +125,11 @@ class Campaign:
                 break
             self.run_trial(load, injection)
 
-    def most(self, name):
-        return self.options.most or (2 if name == "large" else 100)
-
-    def pick(self, injections, calls):
+    def pick(self, injections):
         """One fault of every kind, each somewhere else."""
         kinds = {}
         for injection in injections:
-            if injection.what in ("EIO", "ENOSPC", plan.KILLED, "EINTR"):
+            if injection.what in plan.COMMON:
                 kinds.setdefault((injection.call, injection.what), []).append(injection)
         picked = []
         for number, members in enumerate(kinds.values()):

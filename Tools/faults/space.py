@@ -39,7 +39,7 @@ def _fill(campaign):
     if reason := disk.problem():
         campaign.not_run.append(f"fill: no file system can be mounted here ({reason})")
         return
-    for base in ("new",) if campaign.options.quick else ("new", "more", "killed"):
+    for base in ("new",) if campaign.options.quick else ("new", "more", "killed", "keys"):
         load = work.make(base, campaign.tool, os.path.join(directory, base))
         load.rehearse()
         need = _bytes_of(load.path(STORE))
@@ -56,18 +56,22 @@ def _fill(campaign):
 
 
 def _limit(campaign):
-    load = work.make("new", campaign.tool, os.path.join(campaign.directory, "limit"))
-    load.rehearse()
-    longest = max(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(load.path(STORE)) for name in names)
-    sizes = _sizes(campaign, 60, 4096, 3 * longest, 4096)
-    # Also within a page: then a write is short.
-    sizes = [size + 512 * (number % 8) for number, size in enumerate(sizes)]
-    print(f"limit: {work.ABOUT['new']}, with {len(sizes)} limits of a file's length", flush=True)
-    for size in sizes:
-        for how in (PLAIN, UNALLOCATED):
-            _trial(campaign, load, "long file", size, how, None)
+    for base in ("new",) if campaign.options.quick else ("new", "keys"):
+        load = work.make(base, campaign.tool, os.path.join(campaign.directory, "limit", base))
+        load.rehearse()
+        longest = max(
+            os.path.getsize(os.path.join(folder, name))
+            for folder, _, names in os.walk(load.path(STORE)) for name in names)
+        sizes = _sizes(campaign, 60, 4096, 2 * longest, 4096)
+        # Also within a page.
+        sizes = [size + 512 * (number % 8) for number, size in enumerate(sizes)]
+        print(f"limit: {work.ABOUT[base]}, with {len(sizes)} limits of length", flush=True)
+        for size in sizes:
+            for how in (PLAIN, UNALLOCATED):
+                if campaign.is_late:
+                    campaign.not_run.append("limit: some limits, for want of time")
+                    return
+                _trial(campaign, load, "long file", size, how, None)
 
 
 def _trial(campaign, load, what, size, how, disk):

@@ -33,6 +33,8 @@ class Workload:
         self.oracle = None
         # How many lines a store may hold after the command, wherever that has ended.
         self.ends = set()
+        # Which of the calls are to fail.
+        self.narrow = lambda calls: calls
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -188,9 +190,26 @@ def _compact(workload):
     workload.arguments = ["compact", "--quiet"]
 
 
+def _keys(workload):
+    _import(workload, [], [
+        b'{"key":"key/%07d","value":"","time":"2026-01-01T00:00:00Z"}' % number
+        for number in range(40_000)])
+
+
 def _large(workload):
     # More than a segment takes, so that one is sealed and the next begun on the way.
-    _import(workload, [], noise(72_000, 750))
+    _import(workload, [], noise(9_500, 7_500))
+    workload.narrow = _between_segments
+
+
+def _between_segments(calls):
+    """The calls that begin the second segment; the rest is as in a small import."""
+    begun = [
+        place for place, call in enumerate(calls)
+        if call.name == "openat" and call.kind == "log"]
+    if len(begun) < 2:
+        raise Violation("the large import fits into one segment")
+    return calls[begun[1] - 1:begun[1] + 20]
 
 
 ABOUT = {
@@ -198,7 +217,9 @@ ABOUT = {
     "more": "an import into a store of small segments, which closing merges",
     "killed": "an import into a store whose writer was killed, with a torn tail",
     "compact": "a compaction",
+    "keys": "an import of keys alone, whose index image is longer than their log",
     "large": "an import that fills a segment and begins the next",
 }
 _MAKERS = {
-    "new": _new, "more": _more, "killed": _killed, "compact": _compact, "large": _large}
+    "new": _new, "more": _more, "killed": _killed, "compact": _compact,
+    "keys": _keys, "large": _large}

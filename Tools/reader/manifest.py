@@ -227,6 +227,11 @@ def read_copies(directory):
     return copies
 
 
+def _has_data(directory):
+    folders = [os.path.join(directory, name) for name in ("log", "index")]
+    return any(os.path.isdir(folder) and os.listdir(folder) for folder in folders)
+
+
 def newest(directory, copies):
     """The copy that counts.
 
@@ -235,6 +240,8 @@ def newest(directory, copies):
     valid = [copy for _, copy in copies if isinstance(copy, Manifest)]
     if valid:
         return max(valid, key=lambda copy: copy.generation)
+    if copies[1][1] is None and not _has_data(directory) and isinstance(copies[0][1], Damage):
+        raise NoStore(f"{directory}: the creation of a store was interrupted")
     # Of two faults that of a later version says more: the file is whole.
     faults = [copy for _, copy in copies if copy is not None]
     for fault in sorted(faults, key=lambda fault: fault.status, reverse=True):
