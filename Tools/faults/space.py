@@ -27,8 +27,9 @@ def run(campaign, name):
 
 def _sizes(campaign, most, low, high, step):
     """A spread of sizes in bytes, in whole pages."""
-    count = min(campaign.options.most or most, 4 if campaign.options.quick else most)
-    sizes = plan.spread(range(low, high, step), count)
+    sizes = plan.spread(range(low, high, step), campaign.options.most or most)
+    if campaign.options.quick:
+        sizes = sizes[len(sizes) // 3:][:1]
     return [size & -4096 for size in sizes]
 
 
@@ -40,7 +41,8 @@ def _fill(campaign):
         campaign.not_run.append(f"fill: no file system can be mounted here ({reason})")
         return
     for base in ("new",) if campaign.options.quick else ("new", "more", "killed", "keys"):
-        load = work.make(base, campaign.tool, os.path.join(directory, base))
+        load = work.make(
+            base, campaign.tool, os.path.join(directory, base), campaign.options.quick)
         load.rehearse()
         need = _bytes_of(load.path(STORE))
         low = _bytes_of(load.path(load.template)) if load.template else 0
@@ -57,7 +59,9 @@ def _fill(campaign):
 
 def _limit(campaign):
     for base in ("new",) if campaign.options.quick else ("new", "keys"):
-        load = work.make(base, campaign.tool, os.path.join(campaign.directory, "limit", base))
+        load = work.make(
+            base, campaign.tool, os.path.join(campaign.directory, "limit", base),
+            campaign.options.quick)
         load.rehearse()
         longest = max(
             os.path.getsize(os.path.join(folder, name))

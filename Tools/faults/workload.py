@@ -19,11 +19,12 @@ FIXTURES = os.path.join(
 class Workload:
     """An import, or a compaction, of which every part can be repeated."""
 
-    def __init__(self, name, about, tool, directory):
+    def __init__(self, name, tool, directory, is_small):
         self.name = name
-        self.about = about
         self.tool = tool
         self.directory = directory
+        # With no more lines than it takes to make the same calls.
+        self.is_small = is_small
         # The store before it, if there is one, and how many lines that holds.
         self.template = None
         self.before = 0
@@ -116,10 +117,10 @@ def noise(count, length):
         }).encode() for number in range(count)]
 
 
-def make(name, tool, directory):
+def make(name, tool, directory, is_small=False):
     """Makes one of the workloads, in a directory of its own."""
     os.makedirs(directory)
-    workload = Workload(name, ABOUT[name], tool, directory)
+    workload = Workload(name, tool, directory, is_small)
     _MAKERS[name](workload)
     return workload
 
@@ -133,7 +134,8 @@ def _import(workload, base, more):
 
 
 def _new(workload):
-    _import(workload, [], fixture("debian-sample") + fixture("file-history"))
+    lines = fixture("debian-sample") + fixture("file-history")
+    _import(workload, [], lines[1300:2600] if workload.is_small else lines)
 
 
 def _pieces(workload, lines, count):
@@ -154,6 +156,8 @@ def _more(workload):
 
 def _killed(workload):
     base, more = fixture("file-history"), fixture("debian-sample")
+    if workload.is_small:
+        base, more = base[:1300], more[:1100]
     workload.write("base.ndjson", base)
     # Before the second batch is written: the first is there, and MANIFEST knows nothing of it.
     command = [workload.tool, "import", STORE, "base.ndjson", "--quiet"]
