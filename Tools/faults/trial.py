@@ -23,7 +23,7 @@ def run(workload, injection):
     kept = check_store(workload, ended)
     if ended.status == 0 and kept != len(workload.oracle.lines):
         raise Violation(f"the tool says that all is well, and {kept} lines are there")
-    if ended.status == 0 and plan.must_fail(injection, kinds):
+    if ended.status == 0 and plan.must_fail(injection, kinds, workload.merges):
         raise Violation(f"the tool says that all is well though {injection} failed")
     if ended.status != 0 and injection.what in plan.ABSORBED:
         raise Violation(f"{injection} should not have stopped the tool: {ended.talk.strip()}")

@@ -32,6 +32,8 @@ class Workload:
         self.store = STORE
         self.arguments = []
         self.oracle = None
+        # Whether closing merges segments.
+        self.merges = False
         # How many lines a store may hold after the command, wherever that has ended.
         self.ends = set()
         # Which of the calls are to fail.
@@ -148,9 +150,10 @@ def _pieces(workload, lines, count):
 
 
 def _more(workload):
-    # One small segment more, and closing merges them.
-    base = fixture("debian-sample")[:750]
-    _pieces(workload, base, 15)
+    # As many small segments as closing merges.
+    workload.merges = True
+    base = fixture("debian-sample")[:752]
+    _pieces(workload, base, 16)
     _import(workload, base, fixture("debian-sample-updates"))
 
 
