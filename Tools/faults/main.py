@@ -86,6 +86,7 @@ class Campaign:
         self.fired = Counter()
         self.stopped = Counter()
         self.absorbed = Counter()
+        self.short_writes = 0
         self.started = time.monotonic()
 
     @property
@@ -190,6 +191,8 @@ class Campaign:
             print(f"FAILED {fault}: did not fire")
         for reason in self.not_run:
             print(f"NOT RUN {reason}")
+        if self.short_writes:
+            print(f"short writes at the end of a disk: {self.short_writes}")
         bad = len(self.failures) + len(self.silent)
         seconds = time.monotonic() - self.started
         print(

@@ -92,8 +92,7 @@ def _trial(campaign, load, what, size, how, disk):
             load.store = STORE
             disk.unmount()
     campaign.count(key[0], key[1], status, refused)
-    campaign.fired["short write", key[1]] += short
-    campaign.tried["short write", key[1]] += 1
+    campaign.short_writes += short
 
 
 def _attempt(load, size, how, disk):
