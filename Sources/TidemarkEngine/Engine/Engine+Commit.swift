@@ -104,7 +104,9 @@ extension Engine {
 
   static func poisoned(by error: TidemarkError) -> TidemarkError {
     TidemarkError(
-      .poisoned, "an earlier write ended with an unknown outcome; close and reopen the store",
+      .poisoned,
+      "an earlier write ended with an unknown outcome; close and reopen the store "
+        + "(\(words(for: error.cause ?? error)))",
       cause: error)
   }
 

@@ -12,10 +12,13 @@ struct ClosingTests {
     try engine.put("a", "1")
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
     #expect(throws: TidemarkError.self) { try engine.sync(through: 1) }
-    let error = #expect(throws: TidemarkError.self) { try engine.close() }
-    #expect(error?.code == .unknownOutcome)
     // What the system said, and of which file.
     let words = ErrorNumber.text(ErrorNumber.inputOutput) + ", in sync of /store/log/"
+    let next = #expect(throws: TidemarkError.self) { try engine.put("b", "1") }
+    #expect(next?.code == .poisoned)
+    #expect(next?.message.contains(words) == true)
+    let error = #expect(throws: TidemarkError.self) { try engine.close() }
+    #expect(error?.code == .unknownOutcome)
     #expect(error?.message.contains(words) == true)
     #expect(engine.isClosed)
     #expect(try store.open(.write).get("a") == "1")
