@@ -195,5 +195,12 @@ struct ReaderTests {
     #expect(ended.talk.hasPrefix("read-store: MANIFEST.") && ended.output.isEmpty)
     #expect(ended.talk.split(separator: "\n").count == 1)
     #expect(try read("S", "--check").status == 2)
+    // What a creation leaves that was interrupted within the first copy of MANIFEST.
+    for name in ["MANIFEST.1", "log", "index"] {
+      try FileManager.default.removeItem(atPath: tool.path("S/\(name)"))
+    }
+    #expect(try read("S").status == 66)
+    #expect(try read("S", "--check").status == 66)
+    #expect(try tool.run(["verify", "S"]).status == 66)
   }
 }

@@ -6,7 +6,7 @@ from .faults import Damage, Fault
 from .fields import rest_is_zero
 from .frame import Frame
 from .image import Image
-from .manifest import Manifest, read_copies
+from .manifest import Manifest, read_copies, refuse_half_created
 from .segment import PAGE, ActiveWalk
 from .store import Store, tail_damage
 
@@ -29,6 +29,7 @@ class Check:
         - Returns: the status to exit with: 2 when there were problems.
         """
         copies = read_copies(self.directory)
+        refuse_half_created(self.directory, copies)
         for name, copy in copies if any(copy is not None for _, copy in copies) else ():
             if copy is None:
                 self.found(Damage(name, 0, "the file is missing"))

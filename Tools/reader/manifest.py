@@ -227,6 +227,15 @@ def read_copies(directory):
     return copies
 
 
+def refuse_half_created(directory, copies):
+    """Tells the beginning of a store from one that is damaged."""
+    first, second = (copy for _, copy in copies)
+    folders = [os.path.join(directory, name) for name in ("log", "index")]
+    has_data = any(os.path.isdir(folder) and os.listdir(folder) for folder in folders)
+    if second is None and isinstance(first, Damage) and not has_data:
+        raise NoStore(f"{directory}: the creation of a store was interrupted")
+
+
 def newest(directory, copies):
     """The copy that counts.
 
@@ -235,6 +244,7 @@ def newest(directory, copies):
     valid = [copy for _, copy in copies if isinstance(copy, Manifest)]
     if valid:
         return max(valid, key=lambda copy: copy.generation)
+    refuse_half_created(directory, copies)
     # Of two faults that of a later version says more: the file is whole.
     faults = [copy for _, copy in copies if copy is not None]
     for fault in sorted(faults, key=lambda fault: fault.status, reverse=True):

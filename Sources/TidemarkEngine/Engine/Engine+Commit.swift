@@ -104,7 +104,9 @@ extension Engine {
 
   static func poisoned(by error: TidemarkError) -> TidemarkError {
     TidemarkError(
-      .poisoned, "an earlier write ended with an unknown outcome; close and reopen the store",
+      .poisoned,
+      "an earlier write ended with an unknown outcome; close and reopen the store "
+        + "(\(words(for: error.cause ?? error)))",
       cause: error)
   }
 
@@ -186,10 +188,22 @@ extension Engine {
   ) -> TidemarkError {
     let error = TidemarkError(
       .unknownOutcome,
-      "\(reason); whether the last writes are kept shows when the store is reopened",
+      "\(reason); whether the last writes are kept shows when the store is reopened "
+        + "(\(Self.words(for: cause)))",
       cause: cause)
     state.poison = error
     return error
+  }
+
+  /// What the system says, below everything that was made of it.
+  private static func words(for cause: any Error) -> String {
+    switch cause {
+    case let error as FileSystemError:
+      "\(ErrorNumber.text(error.number)), in \(error.operation.rawValue) of \(error.path)"
+    case let error as TidemarkError:
+      if let deeper = error.cause as? FileSystemError { words(for: deeper) } else { error.message }
+    default: "\(cause)"
+    }
   }
 
   private func describe(_ error: IndexOrStoreError) -> TidemarkError {

@@ -9,9 +9,13 @@ extension Engine {
       let (image, length) = try write(job)
       try install(image, length: length, job)
     } catch {
-      writer.withLock { $0.isWritingImage = false }
+      let mayBeListed = writer.withLock { state in
+        state.isWritingImage = false
+        // If MANIFEST stopped midway it may list the image by now; then the file must stay.
+        return state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
+      }
       reading.withLock { $0.index.abandonMerge() }
-      try? environment.fileSystem.remove(job.path)
+      if !mayBeListed { try? environment.fileSystem.remove(job.path) }
       throw error
     }
   }

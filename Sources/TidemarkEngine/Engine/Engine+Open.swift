@@ -158,9 +158,10 @@ struct StoreOpener {
     do {
       return try manifests.load()
     } catch {
-      // A creation that was interrupted before its second copy has no segment yet.
-      guard error.code == .damaged, configuration.access == .create,
-        try StoreDirectory.hasNoData(path, fileSystem)
+      guard error.code == .damaged,
+        try configuration.access == .create
+          ? StoreDirectory.hasNoData(path, fileSystem)
+          : StoreDirectory.isHalfCreated(path, fileSystem)
       else { throw error }
       return nil
     }

@@ -89,6 +89,17 @@ enum StoreDirectory {
     } catch { throw TidemarkError(error, while: "looking into the store") }
   }
 
+  /// Whether this is what a creation leaves that was interrupted within its first copy of
+  /// MANIFEST: the second one is missing, and there is no segment yet. Nothing was ever in it.
+  static func isHalfCreated(
+    _ path: String, _ fileSystem: any FileSystem
+  ) throws(TidemarkError) -> Bool {
+    do {
+      guard try fileSystem.kind(path + "/" + StoreLayout.manifests[1]) == nil else { return false }
+    } catch { throw TidemarkError(error, while: "looking into the store") }
+    return try hasNoData(path, fileSystem)
+  }
+
   static func parent(of path: String) -> String {
     var trimmed = path[...]
     while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }

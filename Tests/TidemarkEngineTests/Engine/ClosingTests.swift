@@ -12,8 +12,14 @@ struct ClosingTests {
     try engine.put("a", "1")
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
     #expect(throws: TidemarkError.self) { try engine.sync(through: 1) }
+    // What the system said, and of which file.
+    let words = ErrorNumber.text(ErrorNumber.inputOutput) + ", in sync of /store/log/"
+    let next = #expect(throws: TidemarkError.self) { try engine.put("b", "1") }
+    #expect(next?.code == .poisoned)
+    #expect(next?.message.contains(words) == true)
     let error = #expect(throws: TidemarkError.self) { try engine.close() }
     #expect(error?.code == .unknownOutcome)
+    #expect(error?.message.contains(words) == true)
     #expect(engine.isClosed)
     #expect(try store.open(.write).get("a") == "1")
   }
@@ -32,6 +38,25 @@ struct ClosingTests {
     let loaded = try #require(try ManifestStore(store.disk, storePath: store.path).load())
     #expect(loaded.manifest.isClosedCleanly)
     #expect(loaded.areEqual)
+    #expect(try store.open(.write).liveKeys == 2_000)
+  }
+
+  @Test(
+    "an image that MANIFEST may list stays when the update that lists it stops midway",
+    arguments: [FileSystemError.Operation.write, .sync], [1, 2])
+  func imageHalfListed(call: FileSystemError.Operation, copy: Int) throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for i in 0..<2_000 { try engine.put("key\(i)", "1") }
+    try engine.flush()
+    store.disk.plan = [
+      FaultRule(.error(.EIO), .call(copy), calls: .only([call]), path: "MANIFEST", times: .max)
+    ]
+    let error = #expect(throws: TidemarkError.self) { try engine.close() }
+    #expect(error?.code == .unknownOutcome)
+    store.disk.plan = .none
+    let report = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(report.findings == [])
     #expect(try store.open(.write).liveKeys == 2_000)
   }
 

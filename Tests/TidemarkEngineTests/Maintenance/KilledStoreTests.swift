@@ -102,4 +102,54 @@ struct KilledStoreTests {
     #expect(try StoreFiles.verify(disk).findings == [])
     try engine.close()
   }
+
+  @Test("a creation that stopped within MANIFEST is no store yet, and can be done again")
+  func creationWithinManifest() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    let created = try StoreFiles(disk)
+    let whole = try #require(created.files["MANIFEST.0"])
+    for content in [[], Array(whole.prefix(4096)), [UInt8](repeating: 0, count: whole.count)] {
+      let comment: Comment = "\(content.count) bytes"
+      var files = created.removing("MANIFEST.1")
+      files.files["MANIFEST.0"] = content
+      let half = try files.disk()
+      let errors = [
+        #expect(throws: TidemarkError.self) { try StoreFiles.verify(half) },
+        #expect(throws: TidemarkError.self) { try StoreFiles.open(half, .readOnly) },
+        #expect(throws: TidemarkError.self) { try StoreFiles.open(half, .write) },
+      ]
+      #expect(errors.allSatisfy { $0?.code == .notAStore }, comment)
+      #expect(try StoreFiles(half).files == files.files, comment)
+      let again = try StoreFiles.open(half, .create)
+      try again.put("a", "1")
+      try again.close()
+      #expect(try StoreFiles.verify(half).findings == [], comment)
+      // The same within the second copy.
+      files = created
+      files.files["MANIFEST.1"] = content
+      let isCut = !content.allSatisfy { $0 == 0 }
+      #expect(try StoreFiles.verify(try files.disk()).findings.count == (isCut ? 1 : 0), comment)
+    }
+    try engine.close()
+  }
+
+  @Test("a store with both copies of MANIFEST lost is not taken for one that was never made")
+  func lostIsNotHalfCreated() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    var empty = try StoreFiles(disk)
+    try engine.put("a", "1")
+    var full = try StoreFiles(disk).removing("MANIFEST.1")
+    try engine.close()
+    full.files["MANIFEST.0"] = []
+    empty.files["MANIFEST.0"] = []
+    empty.files["MANIFEST.1"]?[100] ^= 1
+    for files in [full, empty] {
+      let lost = try files.disk()
+      #expect(try StoreFiles.verify(lost).findings.count == 2)
+      let error = #expect(throws: TidemarkError.self) { try StoreFiles.open(lost, .write) }
+      #expect(error?.code == .damaged)
+    }
+  }
 }

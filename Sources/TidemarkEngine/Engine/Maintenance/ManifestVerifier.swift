@@ -120,6 +120,8 @@ struct ManifestVerifier {
       problem = "this copy of MANIFEST is missing"
     case .damaged(let bytes, let error):
       guard !Self.isHalfWritten(bytes, over: manifest) else { return }
+      // Or within the second one, when that had its space and nothing else yet.
+      if manifest.generation <= 1, bytes.rawSpan.isZero { return }
       problem = "this copy of MANIFEST is damaged: \(error.reason)"
     }
     findings.append(

@@ -79,7 +79,8 @@ package struct StoreVerifier {
   private func readManifest() throws(TidemarkError) -> ManifestVerifier {
     var found = try ManifestVerifier(path, fileSystem)
     for _ in 0..<2 where !found.findings.isEmpty { found = try ManifestVerifier(path, fileSystem) }
-    if found.isMissing, try !hasLog() {
+    guard found.manifest == nil else { return found }
+    if found.isMissing ? try !hasLog() : try StoreDirectory.isHalfCreated(path, fileSystem) {
       throw TidemarkError(
         .notAStore, "there is no store at \(path); import into it or create it first")
     }
