@@ -47,6 +47,43 @@ package struct SequenceSet: Sendable, Hashable {
     ranges.replaceSubrange(start..<end, with: CollectionOfOne(joined))
   }
 
+  /// Adds a sequence.
+  /// - Returns: whether it was not there.
+  @discardableResult
+  package mutating func insert(_ sequence: UInt64) -> Bool {
+    guard !contains(sequence) else { return false }
+    insert(sequence...sequence)
+    return true
+  }
+
+  /// Takes a sequence away.
+  /// - Returns: whether it was there.
+  @discardableResult
+  package mutating func remove(_ sequence: UInt64) -> Bool {
+    let index = index(endingFrom: sequence)
+    guard index < ranges.count, ranges[index].contains(sequence) else { return false }
+    let range = ranges[index]
+    var rest: [ClosedRange<UInt64>] = []
+    if range.lowerBound < sequence { rest.append(range.lowerBound...(sequence - 1)) }
+    if range.upperBound > sequence { rest.append((sequence + 1)...range.upperBound) }
+    ranges.replaceSubrange(index...index, with: rest)
+    return true
+  }
+
+  /// Takes all sequences up to one away.
+  package mutating func removeAll(through sequence: UInt64) {
+    ranges.removeFirst(index(endingFrom: sequence))
+    guard let range = ranges.first, range.lowerBound <= sequence else { return }
+    if range.upperBound == sequence {
+      ranges.removeFirst()
+    } else {
+      ranges[0] = (sequence + 1)...range.upperBound
+    }
+  }
+
+  /// The sequences, ascending.
+  package var sequences: some Sequence<UInt64> { ranges.joined() }
+
   package mutating func formUnion(_ other: SequenceSet) {
     for range in other.ranges { insert(range) }
   }

@@ -5,11 +5,90 @@ internal import TidemarkEngine
 final class PeerRecords {
   private let engine: Engine
   private let peer: [UInt8]
-  private let table: RecordTable
+  private var table: RecordTable
 
   init(_ engine: Engine, peer: [UInt8]) throws(TidemarkError) {
     self.engine = engine
     self.peer = peer
     table = try RecordTable(engine)
+  }
+
+  // MARK: Reading
+
+  func progress() throws(TidemarkError) -> PeerProgress? {
+    try read(.peerProgress, peer) { (bytes) throws(FormatError) in
+      try PeerProgress(decoding: bytes)
+    }
+  }
+
+  func formed() throws(TidemarkError) -> FormedBatch? {
+    try read(.peerFormed, peer) { (bytes) throws(FormatError) in
+      try FormedBatch(decoding: bytes)
+    }
+  }
+
+  func settled() throws(TidemarkError) -> SettledRuns {
+    var values: [[UInt8]] = []
+    while let value = try table.value(of: .peerSettled, key: settledKey(UInt32(values.count))) {
+      values.append(value)
+    }
+    do { return try SettledRuns(decoding: values) } catch { throw Self.unreadable(error) }
+  }
+
+  /// What the feed holds at a key whose value here is another, and the sequence of the record.
+  func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
+    guard let sequence = table.sequence(of: .remoteState, key: key),
+      let state = try read(
+        .remoteState, key,
+        { (bytes) throws(FormatError) in try RemoteState(decoding: bytes) })
+    else { return nil }
+    return (sequence, state)
+  }
+
+  private func read<T>(
+    _ type: RecordType, _ key: [UInt8], _ decode: (RawSpan) throws(FormatError) -> T
+  ) throws(TidemarkError) -> T? {
+    guard let value = try table.value(of: type, key: key) else { return nil }
+    do { return try decode(value.rawSpan) } catch { throw Self.unreadable(error) }
+  }
+
+  private static func unreadable(_ error: FormatError) -> TidemarkError {
+    TidemarkError(
+      error.isNewer ? .formatTooNew : .damaged,
+      "a record of replication cannot be read: \(error.reason)", cause: error)
+  }
+
+  // MARK: Writing
+
+  func write(
+    _ progress: PeerProgress, _ settled: [(index: UInt32, value: [UInt8])],
+    into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    try RecordTable.add(.peerProgress, key: peer, value: progress.encoded, to: &batch)
+    for (index, value) in settled {
+      try RecordTable.add(.peerSettled, key: settledKey(index), value: value, to: &batch)
+    }
+  }
+
+  func write(_ formed: FormedBatch, into batch: inout OperationBatch) throws(TidemarkError) {
+    try RecordTable.add(.peerFormed, key: peer, value: formed.encoded, to: &batch)
+  }
+
+  func write(
+    _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    try RecordTable.add(.remoteState, key: key, value: state.encoded, to: &batch)
+  }
+
+  /// Takes note of a batch that was committed, and lists the records when it is time.
+  func note(_ batch: OperationBatch, _ result: CommitResult) throws(TidemarkError) {
+    try table.note(batch, result)
+    if table.isCheckpointDue { try table.writeCheckpoint() }
+  }
+
+  private func settledKey(_ index: UInt32) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.u32(index)
+    return writer.bytes + peer
   }
 }

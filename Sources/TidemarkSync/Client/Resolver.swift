@@ -1,5 +1,3 @@
-public import Tidemark
-
 /// The three states that a conflict is about.
 public struct Conflict: Sendable, Hashable {
   /// The key.

@@ -115,8 +115,6 @@ extension SyncSession {
       try records.write(beside, ofKey: key, into: &operations)
       next.waiting[sequence] = nil
       if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
-      // Nobody may have written the key since.
-      try records.guardKey(key, slot, in: &operations)
     case .remote:
       decide(sequence, &next)
       try add(remote, ofKey: key, upon: slot, into: &operations)

@@ -27,7 +27,7 @@ extension SyncSession {
     var operations = OperationBatch()
     try records.write(forming.progress, [], into: &operations)
     try records.write(batch, into: &operations)
-    try engine.commit(operations, durability: .durable)
+    try records.note(operations, engine.commit(operations, durability: .durable))
     progress = forming.progress
     formed = batch
     return batch
@@ -122,7 +122,7 @@ private struct Forming {
   }
 
   mutating func run() throws(TidemarkError) {
-    for sequence in progress.again {
+    for sequence in progress.again.sequences {
       if isFull { return }
       guard let change = try session.engine.change(at: sequence) else {
         progress.again.remove(sequence)

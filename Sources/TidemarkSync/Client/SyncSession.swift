@@ -128,13 +128,13 @@ final class SyncSession {
       var next = progress
       var runs = settled
       try body(&batch, &next, &runs)
-      do {
+      do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)
-        try engine.commit(batch, durability: .durable)
+        try records.note(batch, engine.commit(batch, durability: .durable))
         progress = next
         settled = runs
         return
-      } catch let error as TidemarkError where error.code == .conflict { continue }
+      } catch where error.code == .conflict { continue }
     }
     throw TidemarkError(
       .conflict, "others write the same keys all the time; the replicator tries again later")
