@@ -62,7 +62,12 @@ public struct Changes: AsyncSequence, Sendable {
     ) async throws(TidemarkError) -> Change? {
       do throws(TidemarkError) {
         while !isOver, !Task.isCancelled {
-          if let change = try step() { return change }
+          do throws(TidemarkError) {
+            if let change = try step() { return change }
+          } catch {
+            // Resuming wakes, and closing does.
+            guard error.code == .suspended else { throw error }
+          }
           try await Self.sleep(changes.store, observation.wakeup)
         }
       } catch {
@@ -94,7 +99,9 @@ public struct Changes: AsyncSequence, Sendable {
       guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }
       // Throws only when the task is cancelled, which the loop sees.
       try? await Task.sleep(for: pollInterval)
-      try await store.refresh()
+      do throws(TidemarkError) { try await store.refresh() } catch {
+        guard error.code == .suspended else { throw error }
+      }
     }
   }
 }

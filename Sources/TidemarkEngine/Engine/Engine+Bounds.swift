@@ -9,17 +9,22 @@ package struct LogBounds: Sendable {
   package var visible: UInt64
   /// The highest sequence known to be on the disk.
   package var durable: UInt64
+  /// Counts up when what is kept has changed beneath who follows: begin anew at the position.
+  package var takeovers: Int
+  /// Counts up when the history lost entries that were seen.
+  package var lineage: Int
 }
 
 extension Engine {
   /// Where the log begins and ends now.
-  /// - Throws: `closed`.
+  /// - Throws: `closed`, `suspended`.
   package func bounds() throws(TidemarkError) -> LogBounds {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      try read.checkReadable()
       return LogBounds(
         historyFrom: read.manifest.historyFrom, droppedThrough: read.manifest.droppedThrough,
-        epochs: read.manifest.epochs, visible: read.visible, durable: read.durable)
+        epochs: read.manifest.epochs, visible: read.visible, durable: read.durable,
+        takeovers: read.takeovers, lineage: read.lineage)
     }
   }
 

@@ -96,6 +96,7 @@ extension Engine {
 
   func checkWritable(_ state: WriterState) throws(TidemarkError) {
     if state.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if state.isSuspended { throw .suspended }
     guard state.canWrite else {
       throw TidemarkError(.readOnly, "the store is open for reading only")
     }

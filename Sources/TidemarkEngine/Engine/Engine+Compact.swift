@@ -13,7 +13,7 @@ extension Engine {
     guard try beginCompacting(writes: !options.dryRun) else {
       throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
     }
-    defer { writer.withLock { $0.isCompacting = false } }
+    defer { endCompacting() }
     if !options.dryRun {
       try markUnclean()
       if let newKey = options.newKey { try adopt(newKey) }
@@ -50,7 +50,7 @@ extension Engine {
   /// Merges the small segments at the end of the log, which many short sessions leave behind.
   func mergeSmallSegments() throws(TidemarkError) {
     guard try beginCompacting() else { return }
-    defer { writer.withLock { $0.isCompacting = false } }
+    defer { endCompacting() }
     let group = reading.withLock { read -> CompactionPlan.Group in
       var group = CompactionPlan.Group(segments: [], rawBytes: 0)
       for segment in read.segments.reversed() {
@@ -80,6 +80,11 @@ extension Engine {
       state.isCompacting = true
       return true
     }
+  }
+
+  private func endCompacting() {
+    writer.withLock { $0.isCompacting = false }
+    writer.broadcast()
   }
 
   private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {

@@ -36,7 +36,7 @@ extension Engine {
   /// Keeps a value that was read, unless the key was written in between.
   private func remember(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {
     reading.withLock { read in
-      guard !read.isClosed, let slot = try? read.index.lookup(key, hash: hash),
+      guard !read.isClosed, !read.isSuspended, let slot = try? read.index.lookup(key, hash: hash),
         slot.sequence == sequence
       else { return }
       hotCache.insert(key, hash: hash, sequence: sequence, value: value)
@@ -73,7 +73,7 @@ extension Engine {
     while true {
       do throws(IndexOrStoreError) {
         return try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) -> R in
-          if read.isClosed { throw .store(TidemarkError(.closed, "the store is closed")) }
+          do throws(TidemarkError) { try read.checkReadable() } catch { throw .store(error) }
           return try body(&read)
         }
       } catch {
@@ -141,7 +141,8 @@ extension Engine {
   }
 
   func place(of sequence: UInt64) throws(TidemarkError) -> Place {
-    reading.withLock { read in
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      if read.isSuspended { throw .suspended }
       for frame in read.staged
       where frame.firstSequence <= sequence && sequence <= frame.lastSequence {
         let range = frame.valueRange(of: Int(sequence - frame.firstSequence))

@@ -9,11 +9,13 @@ extension Engine {
       let (image, length) = try write(job)
       try install(image, length: length, job)
     } catch {
-      writer.withLock { $0.isWritingImage = false }
       reading.withLock { $0.index.abandonMerge() }
       try? environment.fileSystem.remove(job.path)
+      writer.withLock { $0.isWritingImage = false }
+      writer.broadcast()
       throw error
     }
+    writer.broadcast()
   }
 
   /// An image must never know an entry that a power cut could take back.

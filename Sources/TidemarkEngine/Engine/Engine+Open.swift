@@ -8,10 +8,14 @@ extension Engine {
     _ path: String, configuration: EngineConfiguration,
     environment: EngineEnvironment = .system
   ) throws(TidemarkError) -> Engine {
+    let files = SuspendableFileSystem(environment.fileSystem)
+    var environment = environment
+    environment.fileSystem = files
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.open()
     let engine = Engine(
-      path: path, configuration: configuration, environment: environment, opened: opened)
+      path: path, configuration: configuration, environment: environment, files: files,
+      opened: opened)
     if let retention = configuration.retention, opened.canWrite,
       retention != opened.manifest.retention
     {
@@ -68,6 +72,11 @@ struct StoreOpener {
       lock?.release()
       throw error
     }
+  }
+
+  /// Opens a store that exists, with its lock in hand; to let it go is the caller's.
+  mutating func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+    try writes ? openLocked(lock) : openBesideWriter()
   }
 
   /// Without the lock a writer may replace files while they are looked at, or have written a

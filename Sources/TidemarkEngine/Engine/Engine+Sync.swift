@@ -115,7 +115,9 @@ extension Engine {
     var syncGoal: UInt64?
     var imageIsDue = false
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      guard state.canWrite, !state.isClosed, state.poison == nil else { return }
+      guard state.canWrite, !state.isClosed, !state.isSuspended, state.poison == nil else {
+        return
+      }
       if state.stagedBytes > 0, now &- state.stagedSince >= Limits.stagedNanoseconds {
         try writeStaged(&state, mayCompress: true)
       }

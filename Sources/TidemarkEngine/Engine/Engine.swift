@@ -8,7 +8,9 @@
 package final class Engine: Sendable {
   package let path: String
   package let configuration: EngineConfiguration
+  /// With `files` as its file system.
   package let environment: EngineEnvironment
+  let files: SuspendableFileSystem
   let contexts = ZstdContexts()
   let keys: KeyRing
   let caches: LogCaches
@@ -20,14 +22,17 @@ package final class Engine: Sendable {
   let observers = Lock(Observers())
   /// Held while a reader beside a writer takes up what that one has done.
   let refreshing = Lock(())
+  /// Held while the store is closed, suspended or resumed.
+  let lifecycle = Lock(())
 
   init(
     path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
-    opened: Opened
+    files: SuspendableFileSystem, opened: Opened
   ) {
     self.path = path
     self.configuration = configuration
     self.environment = environment
+    self.files = files
     caches = opened.caches
     keys = opened.keys
     hotCache = HotCache(limitBytes: configuration.cacheBytes, seed: opened.manifest.hashSeed)
@@ -70,6 +75,9 @@ struct WriterState: @unchecked Sendable {
   var written: UInt64
   var canWrite: Bool
   var isClosed = false
+  var isSuspended = false
+  /// Whether resuming found another state on the disk and has not taken it up yet.
+  var mustOpenAnew = false
   /// Why nothing can be written until the store is reopened.
   var poison: TidemarkError?
   var isSyncing = false
@@ -121,6 +129,11 @@ struct ReadState: @unchecked Sendable {
   /// Sequences that open views read at, with how many views each.
   var pins: [UInt64: Int] = [:]
   var isClosed = false
+  var isSuspended = false
+  /// Counts up when resuming has found what others wrote meanwhile, or dropped.
+  var takeovers = 0
+  /// Counts up when that history lacks entries which readers had seen.
+  var lineage = 0
   /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
   var staleBelow: UInt64 = 0
 

@@ -61,9 +61,10 @@ extension Engine {
   /// What there is to say of the store now.
   package func status() throws(TidemarkError) -> EngineStatus {
     let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
+    try checkReadable()
     try countMissingUsage()
     let (read, segments) = reading.withLock { read in (read, read.segments) }
-    if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    try read.checkReadable()
     var bytes = EngineStatus.Bytes()
     var rows: [EngineStatus.Segment] = []
     let floor = neededFloor(read)
