@@ -17,6 +17,8 @@ extension Store {
       public var pinned: Int
       /// Index images.
       public var index: Int
+      /// Set aside, so that a store on a full disk can be closed and compacted.
+      public var ballast: Int
     }
 
     /// Where the part of the log ends that is known to be on the disk.

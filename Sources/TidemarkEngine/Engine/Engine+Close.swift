@@ -16,7 +16,9 @@ extension Engine {
 
   private func closeLocked() throws(TidemarkError) {
     var failure: TidemarkError?
-    do { try finishWriting(.closed) } catch { failure = error }
+    do throws(TidemarkError) {
+      try ballast.whenFull { () throws(TidemarkError) in try finishWriting(.closed) }
+    } catch { failure = error }
     let lock: (any FileLock)? = writer.withLock { state in
       state.isClosed = true
       state.appender = nil
@@ -59,6 +61,7 @@ extension Engine {
     } catch { optional = error }
     if let optional, optional.code == .unknownOutcome { throw optional }
     try sealAll(ending)
+    if ending == .closed { provideBallast() }
     // On a full disk the next opening takes longer; nothing is wrong with what was written.
     if let optional, optional.code != .noSpace { throw optional }
   }

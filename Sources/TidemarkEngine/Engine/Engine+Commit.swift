@@ -173,6 +173,7 @@ extension Engine {
     if state.unsyncedBytes == 0 { state.unsyncedSince = now }
     state.unsyncedBytes += appender.length - before
     state.bytesSinceImage += appender.length - before
+    state.bytesSinceBallast += appender.length - before
     state.stagedBytes = 0
     state.written = state.sequence
     #if TIDEMARK_PLANTED

@@ -14,6 +14,15 @@ extension Engine {
       throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
     }
     defer { endCompacting() }
+    guard !options.dryRun else { return try rewriteLog(options) }
+    defer { provideBallast(mayShrink: true) }
+    return try ballast.whenFull { () throws(TidemarkError) in try rewriteLog(options) }
+  }
+
+  /// One run, which may be made again when it failed.
+  private func rewriteLog(
+    _ options: CompactionOptions
+  ) throws(TidemarkError) -> CompactionReport {
     if !options.dryRun {
       try markUnclean()
       if let newKey = options.newKey { try adopt(newKey) }

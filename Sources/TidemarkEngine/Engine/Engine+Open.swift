@@ -67,16 +67,18 @@ struct StoreOpener {
       lock = try StoreDirectory.lock(path, environment)
     }
     do {
-      return try writes ? openLocked(lock) : openBesideWriter()
+      return try reopen(lock)
     } catch {
       lock?.release()
       throw error
     }
   }
 
-  /// Opens a store that exists, with its lock in hand; to let it go is the caller's.
+  /// Opens a store with its lock in hand; to let it go is the caller's.
   mutating func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
-    try writes ? openLocked(lock) : openBesideWriter()
+    guard writes else { return try openBesideWriter() }
+    let ballast = Ballast(fileSystem: fileSystem, storePath: path)
+    return try ballast.whenFull { () throws(TidemarkError) in try openLocked(lock) }
   }
 
   /// Without the lock a writer may replace files while they are looked at, or have written a

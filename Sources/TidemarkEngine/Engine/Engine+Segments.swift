@@ -125,7 +125,10 @@ extension Engine {
     var manifest = manifest
     // A store may have been opened with another key for new files than it had before.
     manifest.keyID = try keys.current()
-    try manifests.reserve(for: manifest, current: state.manifest)
+    let current = state.manifest
+    try ballast.whenFull { () throws(TidemarkError) in
+      try manifests.reserve(for: manifest, current: current)
+    }
     do {
       try manifests.advance(&manifest)
     } catch {

@@ -17,7 +17,9 @@ extension Engine {
       guard !isSuspended else { return }
       var failure: TidemarkError?
       repeat {
-        do throws(TidemarkError) { try finishWriting(.suspended) } catch { failure = error }
+        do throws(TidemarkError) {
+          try ballast.whenFull { () throws(TidemarkError) in try finishWriting(.suspended) }
+        } catch { failure = error }
       } while !stopWriting(failed: failure != nil)
       letGo()
       if let failure { throw failure }

@@ -114,6 +114,7 @@ extension Engine {
     let now = environment.clock.monotonicNanoseconds()
     var syncGoal: UInt64?
     var imageIsDue = false
+    var ballastIsDue = false
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       guard state.canWrite, !state.isClosed, !state.isSuspended, state.poison == nil else {
         return
@@ -130,8 +131,10 @@ extension Engine {
         try carryDurableForward(&state)
       }
       imageIsDue = !state.isWritingImage && state.bytesSinceImage >= configuration.imageEveryBytes
+      ballastIsDue = state.bytesSinceBallast >= configuration.ballastFromLogBytes
     }
     if let syncGoal { try sync(through: syncGoal) }
+    if ballastIsDue { provideBallast() }
     if imageIsDue { try writeImage() }
   }
 

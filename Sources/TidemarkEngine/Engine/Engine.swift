@@ -91,6 +91,8 @@ struct WriterState: @unchecked Sendable {
   var durableInLog: UInt64 = 0
   /// Bytes of log written since the last image.
   var bytesSinceImage = 0
+  /// Bytes of log written since the ballast was looked at.
+  var bytesSinceBallast = 0
   var isWritingImage = false
   var isCompacting = false
 

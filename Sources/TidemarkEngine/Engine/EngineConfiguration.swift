@@ -31,6 +31,8 @@ package struct EngineConfiguration: Sendable {
   package var doesBackgroundWorkInline = false
   /// A segment is sealed once it reaches this.
   package var segmentBytes = Limits.segmentBytes
+  /// Space is set aside for a full disk once the log has this many bytes.
+  package var ballastFromLogBytes = Limits.ballastFromLogBytes
   /// Whether closing writes an image when that is cheap.
   package var writesImageOnClose = true
   /// The keys of an encrypted store.

@@ -14,6 +14,8 @@ package struct EngineStatus: Sendable {
     package var pinned = 0
     /// Index images.
     package var index = 0
+    /// Set aside for a full disk.
+    package var ballast = 0
   }
 
   package struct Segment: Sendable {
@@ -86,6 +88,7 @@ extension Engine {
           isCompacted: segment.kind == .compacted, supersededBytes: superseded))
     }
     bytes.index = read.manifest.images.reduce(0) { $0 + $1.length }
+    bytes.ballast = ballast.bytes
     let (file, offset) = try durablePlace(read)
     let cache = hotCache.statistics
     return EngineStatus(

@@ -39,6 +39,8 @@ package enum Limits {
 
   /// A segment is sealed once it reaches this.
   package static let segmentBytes = 64 << 20
+  /// A log of fewer bytes gets no ballast: what it takes to close or compact it is little.
+  package static let ballastFromLogBytes = 4 << 20
   /// Groups of fewer raw bytes are stored uncompressed, unless compaction writes them.
   package static let compressFromBytes = 64 << 10
   /// Largest compression dictionary.
