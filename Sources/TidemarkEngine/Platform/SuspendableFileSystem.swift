@@ -9,6 +9,8 @@ final class SuspendableFileSystem: FileSystem {
 
   private struct State {
     var isSuspended = false
+    /// Set before `isSuspended`, while those at work clear up behind themselves.
+    var refusesGrowth = false
     /// Files of earlier rounds are not opened again.
     var round = 0
     var files: [ObjectIdentifier: Reference] = [:]
@@ -20,10 +22,14 @@ final class SuspendableFileSystem: FileSystem {
 
   init(_ base: any FileSystem) { self.base = base }
 
+  /// Refuses to write or to allocate, so that whoever does so for long ends soon.
+  func refuseGrowth() { state.withLock { $0.refusesGrowth = true } }
+
   /// Closes all files and refuses everything. A call that is under way ends first.
   func suspend() {
     let files = state.withLock { state in
       state.isSuspended = true
+      state.refusesGrowth = false
       return state.files.values.compactMap(\.file)
     }
     for file in files { file.suspend() }
@@ -64,6 +70,14 @@ final class SuspendableFileSystem: FileSystem {
 
   fileprivate func forget(_ file: ObjectIdentifier) {
     state.withLock { $0.files[file] = nil }
+  }
+
+  /// Makes sure that files may grow.
+  func checkGrowth(
+    _ operation: FileSystemError.Operation, _ path: String
+  ) throws(FileSystemError) {
+    guard state.withLock({ $0.refusesGrowth }) else { return }
+    throw FileSystemError(operation, path: path, number: ErrorNumber.suspended)
   }
 
   /// Makes sure that calls are let through.
@@ -153,13 +167,19 @@ private final class SuspendableFile: File {
   }
 
   func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int {
-    let file = try file(.read)
-    do { return try file.read(into: &buffer, at: offset) } catch { throw told(error) }
+    while true {
+      let base = try file(.read)
+      do { return try base.read(into: &buffer, at: offset) } catch {
+        // Once the store is resumed there is another file to read from.
+        guard wasTaken(base, error) else { throw error }
+      }
+    }
   }
 
   func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int {
-    let file = try file(.write)
-    do { return try file.write(bytes, at: offset) } catch { throw told(error) }
+    try owner.checkGrowth(.write, path)
+    let base = try file(.write)
+    do { return try base.write(bytes, at: offset) } catch { throw told(error, by: base) }
   }
 
   func truncate(to length: Int) throws(FileSystemError) {
@@ -167,6 +187,7 @@ private final class SuspendableFile: File {
   }
 
   func allocate(to length: Int) throws(FileSystemError) {
+    try owner.checkGrowth(.allocate, path)
     try use(.allocate) { (file) throws(FileSystemError) in try file.allocate(to: length) }
   }
 
@@ -185,8 +206,8 @@ private final class SuspendableFile: File {
   private func use<R>(
     _ operation: FileSystemError.Operation, _ body: (any File) throws(FileSystemError) -> R
   ) throws(FileSystemError) -> R {
-    let file = try file(operation)
-    do { return try body(file) } catch { throw told(error) }
+    let base = try file(operation)
+    do { return try body(base) } catch { throw told(error, by: base) }
   }
 
   private func file(
@@ -203,10 +224,15 @@ private final class SuspendableFile: File {
     }
   }
 
-  /// The error of a call under which the file was closed.
-  private func told(_ error: FileSystemError) -> FileSystemError {
-    guard error.number == ErrorNumber.badDescriptor else { return error }
-    do { try owner.round(error.operation, path) } catch { return error }
-    return error
+  /// Whether a call failed because suspending closed the file under it.
+  private func wasTaken(_ base: any File, _ error: FileSystemError) -> Bool {
+    guard error.number == ErrorNumber.badDescriptor else { return false }
+    return state.withLock { !$0.isClosed && $0.file !== base }
+  }
+
+  /// The error of a call, in the terms of who suspended the store under it.
+  private func told(_ error: FileSystemError, by base: any File) -> FileSystemError {
+    guard wasTaken(base, error) else { return error }
+    return FileSystemError(error.operation, path: path, number: ErrorNumber.suspended)
   }
 }
