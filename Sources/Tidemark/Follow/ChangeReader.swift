@@ -20,7 +20,7 @@ struct ChangeReader: Sendable {
   /// Deletes up to here were gone before the follower began anew, so it never saw their keys.
   private var voidThrough: UInt64 = 0
   /// What the store counted up when the pin was taken.
-  private var takeovers: Int?
+  private var opening: Int?
   private var lineage: Int?
 
   init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
@@ -81,16 +81,16 @@ struct ChangeReader: Sendable {
   /// yet to be told.
   private mutating func beginAnewAfterTakeover() throws(TidemarkError) {
     let bounds = try engine.bounds()
-    if let lineage, lineage != bounds.lineage {
+    if let lineage, lineage != bounds.lineage, position > bounds.commonThrough {
       throw TidemarkError(
         .historyDiverged,
         "entries that were seen were lost while the store was suspended; read the state anew and "
           + "follow from there",
         sequences: position...position)
     }
-    if bounds.takeovers != takeovers { letGo() }
+    if bounds.opening != opening { letGo() }
     lineage = bounds.lineage
-    takeovers = bounds.takeovers
+    opening = bounds.opening
   }
 
   private enum Beginning {

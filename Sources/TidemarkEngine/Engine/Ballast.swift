@@ -27,34 +27,34 @@ struct Ballast: Sendable {
     return (try? file.length()) ?? 0
   }
 
-  /// Sets space aside, if there is any; what is about right stays as it is.
-  func provide(_ wanted: Int) {
+  /// Sets space aside, or a part of it where there is no more; what is about right stays as it
+  /// is.
+  /// - Parameter isProven: whether this opening has set aside what is there. In a copy of the
+  ///   store there may be nothing on the disk behind it.
+  func provide(_ wanted: Int, isProven: Bool) {
     let present = bytes
-    guard present < wanted || present / 2 > wanted else { return }
+    if isProven || present == 0, present >= wanted, present / 2 <= wanted { return }
     guard let file = openOrCreate() else { return }
     defer { file.close() }
-    do {
-      // Bytes that were never allocated, in a copy of the store, say, would be of no use.
-      try file.truncate(to: 0)
-      try file.allocate(to: wanted)
-    } catch { try? file.truncate(to: 0) }
-  }
-
-  /// Gives the space back to the disk.
-  /// - Returns: whether there was any.
-  func release() -> Bool {
-    guard bytes > 0, let file = try? fileSystem.open(path, .readWrite) else { return false }
-    defer { file.close() }
-    do { try file.truncate(to: 0) } catch { return false }
-    return true
-  }
-
-  /// Takes a step, and takes it once more without the ballast when the disk is full.
-  func whenFull<R>(_ step: () throws(TidemarkError) -> R) throws(TidemarkError) -> R {
-    do { return try step() } catch {
-      guard error.code == .noSpace, release() else { throw error }
-      return try step()
+    let kept = isProven ? min(present, wanted) : 0
+    do { try file.truncate(to: kept) } catch { return }
+    var size = wanted
+    while size > kept {
+      do { return try file.allocate(to: size) } catch { try? file.truncate(to: kept) }
+      let less = present < size && present >= Self.leastBytes ? present : size / 2
+      size = size > Self.leastBytes ? max(less, Self.leastBytes) : 0
     }
+  }
+
+  /// Gives space back to the disk.
+  /// - Parameter count: how much; without it all that there is.
+  /// - Returns: whether there was any.
+  func release(_ count: Int = .max) -> Bool {
+    let present = bytes
+    guard present > 0, let file = try? fileSystem.open(path, .readWrite) else { return false }
+    defer { file.close() }
+    do { try file.truncate(to: max(0, present - count)) } catch { return false }
+    return true
   }
 
   private func openOrCreate() -> (any File)? {
@@ -66,13 +66,44 @@ struct Ballast: Sendable {
 extension Engine {
   var ballast: Ballast { Ballast(fileSystem: environment.fileSystem, storePath: path) }
 
-  /// Sets as much space aside as the log calls for. That there is none is no error.
+  /// Takes a step, and takes it once more with the ballast's space when the disk is full.
+  ///
+  /// Meanwhile ordinary writes are refused, which would take that space.
+  func withBallast<R>(
+    _ step: () throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
+    do { return try step() } catch {
+      guard error.code == .noSpace else { throw error }
+      writer.withLock { $0.ballastUsers += 1 }
+      defer {
+        writer.withLock { state in
+          state.ballastUsers -= 1
+          // What is left over is to be set aside again.
+          state.bytesSinceBallast = max(
+            state.bytesSinceBallast, configuration.ballastFromLogBytes, 1)
+        }
+      }
+      guard ballast.release() else { throw error }
+      return try step()
+    }
+  }
+
+  /// Sets as much space aside as the log calls for, when something was written since the last
+  /// time. That there is none is no error.
   /// - Parameter mayShrink: whether there may be more set aside than the log calls for.
   func provideBallast(mayShrink: Bool = false) {
-    writer.withLock { $0.bytesSinceBallast = 0 }
     let segments = reading.withLock { $0.segments }
     let log = segments.reduce(0) { $0 + ((try? $1.usedLength()) ?? 0) }
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
-    if wanted > 0 || mayShrink { ballast.provide(wanted) }
+    // Under the writer's lock, so that no write takes what is given back for a moment, and so
+    // that this has ended when the store's lock is released.
+    writer.withLock { state in
+      guard state.lock != nil, !state.isSuspended, state.ballastUsers == 0 else { return }
+      guard state.bytesSinceBallast > 0 || mayShrink else { return }
+      state.bytesSinceBallast = 0
+      guard wanted > 0 || mayShrink else { return }
+      ballast.provide(wanted, isProven: state.ballastIsProven)
+      state.ballastIsProven = true
+    }
   }
 }

@@ -17,8 +17,9 @@ extension Engine {
   private func closeLocked() throws(TidemarkError) {
     var failure: TidemarkError?
     do throws(TidemarkError) {
-      try ballast.whenFull { () throws(TidemarkError) in try finishWriting(.closed) }
+      try withBallast { () throws(TidemarkError) in try finishWriting(.closed) }
     } catch { failure = error }
+    if failure == nil || failure?.code == .noSpace { provideBallast() }
     let lock: (any FileLock)? = writer.withLock { state in
       state.isClosed = true
       state.appender = nil
@@ -54,14 +55,13 @@ extension Engine {
     var optional: TidemarkError?
     do throws(TidemarkError) {
       // Who is put to sleep has little time, and keeps the index in memory.
-      if ending == .closed, configuration.writesImageOnClose, imageIsCheapOrDue() {
-        try writeImage()
+      if ending == .closed {
+        if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
+        try mergeSmallSegments()
       }
-      try mergeSmallSegments()
     } catch { optional = error }
     if let optional, optional.code == .unknownOutcome { throw optional }
     try sealAll(ending)
-    if ending == .closed { provideBallast() }
     // On a full disk the next opening takes longer; nothing is wrong with what was written.
     if let optional, optional.code != .noSpace { throw optional }
   }

@@ -77,8 +77,11 @@ struct StoreOpener {
   /// Opens a store with its lock in hand; to let it go is the caller's.
   mutating func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
     guard writes else { return try openBesideWriter() }
-    let ballast = Ballast(fileSystem: fileSystem, storePath: path)
-    return try ballast.whenFull { () throws(TidemarkError) in try openLocked(lock) }
+    do { return try openLocked(lock) } catch {
+      let ballast = Ballast(fileSystem: fileSystem, storePath: path)
+      guard error.code == .noSpace, ballast.release() else { throw error }
+      return try openLocked(lock)
+    }
   }
 
   /// Without the lock a writer may replace files while they are looked at, or have written a

@@ -18,7 +18,7 @@ extension Engine {
       var failure: TidemarkError?
       repeat {
         do throws(TidemarkError) {
-          try ballast.whenFull { () throws(TidemarkError) in try finishWriting(.suspended) }
+          try withBallast { () throws(TidemarkError) in try finishWriting(.suspended) }
         } catch { failure = error }
       } while !stopWriting(failed: failure != nil)
       letGo()
@@ -41,6 +41,7 @@ extension Engine {
   private func letGo() {
     reading.withLock { $0.isSuspended = true }
     // Whoever is at work in the background meets the refusal and clears up behind itself.
+    files.refuseGrowth()
     writer.wait { !$0.isSyncing && !$0.isCompacting && !$0.isWritingImage }
     let lock: (any FileLock)? = writer.withLock { state in
       state.appender = nil
@@ -62,25 +63,31 @@ extension Engine {
     try lifecycle.withLock { (_: inout Void) throws(TidemarkError) in
       if isClosed { throw TidemarkError(.closed, "the store is closed") }
       guard isSuspended else { return }
-      let canWrite = writer.withLock { $0.canWrite }
-      var beneath = environment
-      beneath.fileSystem = files.base
-      try StoreDirectory.check(path, beneath.fileSystem, creates: false)
-      let lock = canWrite ? try StoreDirectory.lock(path, beneath) : nil
-      files.resume()
-      do throws(TidemarkError) {
-        if try !isUnchanged() { try openAnew(lock) }
-      } catch {
-        files.suspend()
-        lock?.release()
-        throw error
-      }
-      writer.withLock { state in
-        state.lock = lock
-        state.isSuspended = false
-      }
-      reading.withLock { $0.isSuspended = false }
+      // What a refresh has found before must not come after what is found now.
+      try refreshing.withLock { (_: inout Void) throws(TidemarkError) in try resumeLocked() }
     }
+  }
+
+  private func resumeLocked() throws(TidemarkError) {
+    let canWrite = writer.withLock { $0.canWrite }
+    var beneath = environment
+    beneath.fileSystem = files.base
+    try StoreDirectory.check(path, beneath.fileSystem, creates: false)
+    let lock = canWrite ? try StoreDirectory.lock(path, beneath) : nil
+    files.resume()
+    do throws(TidemarkError) {
+      if try !isUnchanged() { try openAnew(lock) }
+    } catch {
+      files.suspend()
+      lock?.release()
+      throw error
+    }
+    writer.withLock { state in
+      state.lock = lock
+      state.isSuspended = false
+      state.mergeIsDue = true
+    }
+    reading.withLock { $0.isSuspended = false }
   }
 
   /// Whether the store on the disk is what was left when this one was suspended.
@@ -124,37 +131,37 @@ extension Engine {
     writer.withLock { $0.mustOpenAnew = true }
     var configuration = configuration
     if configuration.access == .create { configuration.access = .write }
+    keys.forgetCurrent()
     configuration.encryption = keys.encryption
+    // It is among those already, or else this engine would not know it.
+    configuration.newKey = nil
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.reopen(lock)
     // The opener has written MANIFEST through an object of its own.
     _ = try manifests.load()
-    let stale = opener.staleBelow
+    install(opened, staleBelow: opener.staleBelow)
+    caches.blocks.removeAll()
+    caches.fronts.removeAll()
+  }
+
+  private func install(_ opened: Opened, staleBelow: UInt64) {
     writer.withLock { state in
       var next = WriterState(
         manifest: opened.manifest, lock: nil, sequence: opened.lastSequence,
         commitTime: HybridTime(max(opened.latestCommitTime, state.commitTime.rawValue)),
         durable: opened.durable, canWrite: opened.canWrite)
       next.isSuspended = true
+      next.bytesSinceBallast = state.bytesSinceBallast
+      reading.withLock { read in
+        read.frozen = nil
+        read.indexGeneration += 1
+        read.staged = []
+        read.stagedTouches = [:]
+        read.takeUp(opened, staleBelow: staleBelow)
+        next.lineage = read.lineage
+      }
       state = next
     }
-    reading.withLock { read in
-      if !read.continues(in: opened) { read.lineage += 1 }
-      read.takeovers += 1
-      read.index = opened.index
-      read.frozen = nil
-      read.indexGeneration += 1
-      read.segments = opened.segments
-      read.staged = []
-      read.stagedTouches = [:]
-      read.visible = opened.lastSequence
-      read.durable = opened.durable
-      read.manifest = opened.manifest
-      read.usage = opened.usage
-      read.staleBelow = stale
-    }
-    caches.blocks.removeAll()
-    caches.fronts.removeAll()
   }
 
   /// Makes sure that the store can be read.
@@ -172,15 +179,41 @@ extension ReadState {
     if isSuspended { throw .suspended }
   }
 
-  /// Whether what readers have seen is still part of the history.
-  func continues(in opened: Opened) -> Bool {
-    guard visible > 0 else { return true }
-    let epochs = opened.manifest.epochs
-    guard let seen = manifest.epochs.last(where: { $0.firstSequence <= visible }),
-      let row = epochs.firstIndex(where: { $0.epoch == seen.epoch })
-    else { return false }
-    let end = row + 1 < epochs.count ? epochs[row + 1].firstSequence - 1 : opened.lastSequence
-    return visible <= end
+  /// The last sequence that readers may have seen and that is still part of the history.
+  func common(with opened: Opened) -> UInt64 {
+    let theirs = opened.manifest.epochs
+    var end = visible
+    for row in manifest.epochs.reversed() where row.firstSequence <= end {
+      if let same = theirs.firstIndex(where: { $0.epoch == row.epoch }) {
+        let last =
+          same + 1 < theirs.count ? theirs[same + 1].firstSequence - 1 : opened.lastSequence
+        return min(end, last)
+      }
+      end = row.firstSequence - 1
+    }
+    return 0
+  }
+
+  /// Whether what was seen up to a sequence, in a lineage, is part of the history.
+  func hasKept(_ sequence: UInt64, of lineage: Int) -> Bool {
+    lineage == self.lineage || sequence <= commonThrough
+  }
+
+  /// Takes over what was read anew from the disk.
+  mutating func takeUp(_ opened: Opened, staleBelow: UInt64) {
+    let common = common(with: opened)
+    if common < visible {
+      lineage += 1
+      commonThrough = min(commonThrough, common)
+    }
+    opening += 1
+    index = opened.index
+    segments = opened.segments
+    visible = opened.lastSequence
+    durable = opened.durable
+    manifest = opened.manifest
+    usage = opened.usage
+    self.staleBelow = staleBelow
   }
 }
 

@@ -44,7 +44,7 @@ extension Engine {
 
   static func checkStands(_ view: EngineView, _ read: ReadState) throws(TidemarkError) {
     try checkKept(view.sequence, read.manifest)
-    guard view.sequence <= read.visible, view.lineage == read.lineage else {
+    guard view.sequence <= read.visible, read.hasKept(view.sequence, of: view.lineage) else {
       throw TidemarkError(
         .historyDiverged,
         "the view's sequence \(view.sequence) was lost in a crash of the writer; open a new view")

@@ -74,6 +74,8 @@ struct WriterState: @unchecked Sendable {
   /// The highest sequence whose bytes are with the kernel.
   var written: UInt64
   var canWrite: Bool
+  /// See `ReadState.lineage`.
+  var lineage = 0
   var isClosed = false
   var isSuspended = false
   /// Whether resuming found another state on the disk and has not taken it up yet.
@@ -93,6 +95,12 @@ struct WriterState: @unchecked Sendable {
   var bytesSinceImage = 0
   /// Bytes of log written since the ballast was looked at.
   var bytesSinceBallast = 0
+  /// Whether this opening has set aside what the ballast holds.
+  var ballastIsProven = false
+  /// How many are at a step for which the ballast was given up.
+  var ballastUsers = 0
+  /// Whether small segments may have come together while nobody had the time to merge them.
+  var mergeIsDue = false
   var isWritingImage = false
   var isCompacting = false
 
@@ -132,10 +140,12 @@ struct ReadState: @unchecked Sendable {
   var pins: [UInt64: Int] = [:]
   var isClosed = false
   var isSuspended = false
-  /// Counts up when resuming has found what others wrote meanwhile, or dropped.
-  var takeovers = 0
-  /// Counts up when that history lacks entries which readers had seen.
+  /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.
+  var opening = 0
+  /// Counts up when the history on the disk lacks entries which readers had seen.
   var lineage = 0
+  /// Up to here all lineages are the same.
+  var commonThrough = UInt64.max
   /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
   var staleBelow: UInt64 = 0
 

@@ -82,6 +82,57 @@ struct SuspendTests {
     try await store.close()
   }
 
+  /// Suspends on a disk that takes back what it could not sync, and resumes.
+  private func lose(_ store: Store) async throws {
+    machine.disk.plan = [FaultRule(.syncRevertsPages, .call(1))]
+    #expect(await code { try await store.suspend() } == .unknownOutcome)
+    machine.disk.plan = .none
+    try await store.resume()
+  }
+
+  @Test("a follower that has seen nothing of what was lost goes on")
+  func lossUnseen() async throws {
+    let store = try machine.open()
+    try await store.put("a", "1", durability: .durable)
+    var changes = store.changes(since: .beginning).makeAsyncIterator()
+    #expect(try await changes.next()?.entry?.key == "a")
+    try await store.put("lost", "1")
+    try await lose(store)
+    try await store.put("b", "1", durability: .durable)
+    #expect(try await changes.next()?.entry?.key == "b")
+    try await store.close()
+  }
+
+  @Test("a follower that has seen what was lost is told so")
+  func lossSeen() async throws {
+    let store = try machine.open()
+    try await store.put("a", "1", durability: .durable)
+    try await store.put("lost", "1")
+    let options = ChangeOptions(includesUndurable: true)
+    var changes = store.changes(since: .beginning, options: options).makeAsyncIterator()
+    for key in ["a", "lost"] { #expect(try await changes.next()?.entry?.key.text == key) }
+    try await lose(store)
+    try await store.put("b", "1", durability: .durable)
+    #expect(await code { _ = try await changes.next() } == .historyDiverged)
+    try await store.close()
+  }
+
+  @Test("what follows from now on begins at the moment it was made, also when that is no more")
+  func lossOfNow() async throws {
+    let store = try machine.open()
+    try await store.put("a", "1", durability: .durable)
+    let stands = store.changes()
+    try await store.put("lost", "1")
+    let lost = store.changes()
+    try await lose(store)
+    try await store.put("b", "1", durability: .durable)
+    var changes = stands.makeAsyncIterator()
+    #expect(try await changes.next()?.entry?.key == "b")
+    changes = lost.makeAsyncIterator()
+    #expect(await code { _ = try await changes.next() } == .historyDiverged)
+    try await store.close()
+  }
+
   @Test(
     "what was acknowledged before suspending is there after a power cut",
     arguments: [Durability.async, .buffered, .durable])
