@@ -17,7 +17,8 @@ extension Store {
       public var pinned: Int
       /// Index images.
       public var index: Int
-      /// Set aside, so that a store on a full disk can be closed and compacted.
+      /// Set aside, so that a store on a full disk can be closed and compacted. In a store that
+      /// was copied as files there may be nothing on the disk behind it yet.
       public var ballast: Int
     }
 

@@ -29,7 +29,7 @@ extension Store {
   /// When nobody has written meanwhile, index and caches in memory are still good, and files are
   /// opened as they are needed. Else the store is opened anew beneath the same object: views
   /// throw `historyGone` where another process has dropped what they show, and views and changes
-  /// throw `historyDiverged` where entries that were seen are gone.
+  /// throw `historyDiverged` where they have come to entries that are gone.
   /// - Throws: `locked` when another process has the store, and what opening throws. The store
   ///   stays suspended then; try again later.
   public func resume() async throws(TidemarkError) {
