@@ -214,9 +214,9 @@ struct BallastTests {
     var store = TestStore()
     store.configuration.ballastFromLogBytes = 64 << 10
     var engine = try store.open()
-    for i in 0..<80 {
-      try put(engine, i < 40 ? "a" : "b", bytes: 4 << 10, seed: UInt64(i))
-      if i == 39 { try engine.sealSegments() }
+    for i in 0..<20 {
+      try put(engine, i < 10 ? "a" : "b", bytes: 4 << 10, seed: UInt64(i))
+      if i == 9 { try engine.sealSegments() }
     }
     try engine.close()
     engine = try store.open()
@@ -237,7 +237,7 @@ struct BallastTests {
   func report() throws {
     let options = CompactionOptions(dropHistory: true)
     let whole = try #require(try compactInGroups(failingAt: nil, options).report)
-    #expect(whole.droppedEntries == 78)
+    #expect(whole.droppedEntries == 18)
     var retried = 0
     for call in 1...80 {
       let (report, wasFull) = try compactInGroups(failingAt: call, options)
