@@ -153,8 +153,8 @@ struct ReadingTests {
     let run = bench.run("stat", "S", "--output", "json")
     #expect(
       try run.names() == [
-        "bytes", "bytes.dead", "bytes.history", "bytes.index", "bytes.live", "bytes.log",
-        "bytes.pinned", "closed_cleanly", "damage", "dropped_through", "durable",
+        "bytes", "bytes.ballast", "bytes.dead", "bytes.history", "bytes.index", "bytes.live",
+        "bytes.log", "bytes.pinned", "closed_cleanly", "damage", "dropped_through", "durable",
         "durable.file", "durable.offset", "durable.sequence", "encryption", "epoch", "format",
         "history_from",
         "images", "keys", "replica_id", "retention", "retention.age_seconds", "retention.bytes",
@@ -177,8 +177,8 @@ struct ReadingTests {
     #expect(
       names.map { $0.trimmingPrefix(while: \.isWhitespace).split(separator: " ").first ?? "" }
         == [
-          "keys", "sequence", "log", "live", "history", "dead", "pinned", "index", "durable",
-          "history", "retention", "closed", "store", "replica",
+          "keys", "sequence", "log", "live", "history", "dead", "pinned", "index", "ballast",
+          "durable", "history", "retention", "closed", "store", "replica",
         ])
   }
 }

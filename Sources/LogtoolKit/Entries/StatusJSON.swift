@@ -34,6 +34,7 @@ enum StatusJSON {
       .init("log", .integer(bytes.log)), .init("live", .integer(bytes.live)),
       .init("history", .integer(bytes.history)), .init("dead", .integer(bytes.dead)),
       .init("pinned", .integer(bytes.pinned)), .init("index", .integer(bytes.index)),
+      .init("ballast", .integer(bytes.ballast)),
     ])
   }
 

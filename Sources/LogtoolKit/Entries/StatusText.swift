@@ -27,6 +27,7 @@ struct StatusText {
         "index",
         "\(HumanText.size(bytes.index)) in "
           + HumanText.count(status.images.count, "image", "images")),
+      row("ballast", "\(HumanText.size(bytes.ballast)), set aside for a full disk"),
       row("durable", "\(status.durableFile), offset \(status.durableOffset)"),
       row("history", status.historyFrom > 1 ? "kept from \(status.historyFrom) on" : "all kept"),
       row("retention", retention),

@@ -75,7 +75,8 @@ final class BackgroundThread: Sendable {
         }
         do {
           try engine.doBackgroundWork()
-          let isSettled = engine.lastSequence == engine.durableSequence
+          let isSettled =
+            engine.isSuspended || engine.lastSequence == engine.durableSequence
           quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0
           if isSettled { failure.withLock { $0 = nil } }
           pause = pauseNanoseconds

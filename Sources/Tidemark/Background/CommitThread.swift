@@ -8,6 +8,8 @@ internal import TidemarkEngine
 final class CommitThread: Sendable {
   private struct Waiter {
     var sequence: UInt64
+    /// Of the commit.
+    var lineage: Int
     var continuation: CheckedContinuation<TidemarkError?, Never>
   }
 
@@ -40,18 +42,19 @@ final class CommitThread: Sendable {
   func join() { thread.withLock { $0 }?.join() }
 
   /// Returns once everything up to a sequence is on the disk.
-  func wait(through sequence: UInt64) async throws(TidemarkError) {
-    guard engine.durableSequence < sequence else { return }
+  func wait(through sequence: UInt64, of lineage: Int) async throws(TidemarkError) {
+    if engine.isDurable(sequence, of: lineage) { return }
     let failure = await withCheckedContinuation { continuation in
       let isTaken = state.withLock { state in
         guard !state.isStopping else { return false }
-        state.waiters.append(Waiter(sequence: sequence, continuation: continuation))
+        state.waiters.append(
+          Waiter(sequence: sequence, lineage: lineage, continuation: continuation))
         return true
       }
       if isTaken {
         state.broadcast()
       } else {
-        continuation.resume(returning: Self.outcome(sequence, engine, nil))
+        continuation.resume(returning: Self.outcome(sequence, of: lineage, engine, nil))
       }
     }
     if let failure { throw failure }
@@ -64,23 +67,27 @@ final class CommitThread: Sendable {
         defer { state.waiters = [] }
         return state.waiters
       }
-      guard let highest = waiters.map(\.sequence).max() else { return }
+      guard let lineage = waiters.map(\.lineage).max(),
+        let highest = waiters.filter({ $0.lineage == lineage }).map(\.sequence).max()
+      else { return }
       var failure: TidemarkError?
-      do { try engine.sync(through: highest) } catch { failure = error }
+      do { try engine.sync(through: highest, of: lineage) } catch { failure = error }
       for waiter in waiters {
-        waiter.continuation.resume(returning: outcome(waiter.sequence, engine, failure))
+        waiter.continuation.resume(
+          returning: outcome(waiter.sequence, of: waiter.lineage, engine, failure))
       }
     }
   }
 
   /// What one who waits is told; nil when the entry is safe, whatever befell others.
   private static func outcome(
-    _ sequence: UInt64, _ engine: Engine, _ failure: TidemarkError?
+    _ sequence: UInt64, of lineage: Int, _ engine: Engine, _ failure: TidemarkError?
   ) -> TidemarkError? {
-    if engine.durableSequence >= sequence { return nil }
+    if engine.isDurable(sequence, of: lineage) { return nil }
     return TidemarkError.unknownOutcome(
       of: sequence,
-      after: failure ?? TidemarkError(.closed, "the store was closed before the sync"))
+      after: failure
+        ?? TidemarkError(.closed, "the store was closed or suspended before the sync"))
   }
 }
 

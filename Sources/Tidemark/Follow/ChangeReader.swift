@@ -19,6 +19,9 @@ struct ChangeReader: Sendable {
   private var sincePin = 0
   /// Deletes up to here were gone before the follower began anew, so it never saw their keys.
   private var voidThrough: UInt64 = 0
+  /// What the store counted up when the pin was taken.
+  private var opening: Int?
+  private var lineage: Int?
 
   init(_ source: ReadSource, after position: UInt64, options: ChangeOptions) {
     self.source = source
@@ -41,6 +44,7 @@ struct ChangeReader: Sendable {
   }
 
   private mutating func advance() throws(TidemarkError) -> Change? {
+    try beginAnewAfterTakeover()
     while true {
       if let pin, sincePin >= Self.entriesPerPin {
         self.pin = try engine.view(at: max(position, pin.sequence))
@@ -60,8 +64,33 @@ struct ChangeReader: Sendable {
       }
       sincePin += 1
       position = found.sequence
-      if let change = try change(found) { return change }
+      do throws(TidemarkError) {
+        if let change = try change(found) { return change }
+      } catch {
+        // Once the store is resumed it is told after all.
+        if error.code == .suspended {
+          position = found.sequence - 1
+          letGo()
+        }
+        throw error
+      }
     }
+  }
+
+  /// While the store was suspended nothing was pinned: another process may have dropped what was
+  /// yet to be told.
+  private mutating func beginAnewAfterTakeover() throws(TidemarkError) {
+    let bounds = try engine.bounds()
+    if let lineage, lineage != bounds.lineage, position > bounds.commonThrough {
+      throw TidemarkError(
+        .historyDiverged,
+        "entries that were seen were lost while the store was suspended; read the state anew and "
+          + "follow from there",
+        sequences: position...position)
+    }
+    if bounds.opening != opening { letGo() }
+    lineage = bounds.lineage
+    opening = bounds.opening
   }
 
   private enum Beginning {

@@ -30,10 +30,8 @@ public struct Changes: AsyncSequence, Sendable {
   public typealias Failure = TidemarkError
 
   let store: Store
-  /// Nil for what came after `now`.
-  let start: Cursor?
-  /// The end of the log when this was made.
-  let now: UInt64
+  /// The last change that does not count.
+  let start: Cursor
   let options: ChangeOptions
 
   /// Begins to follow.
@@ -62,7 +60,12 @@ public struct Changes: AsyncSequence, Sendable {
     ) async throws(TidemarkError) -> Change? {
       do throws(TidemarkError) {
         while !isOver, !Task.isCancelled {
-          if let change = try step() { return change }
+          do throws(TidemarkError) {
+            if let change = try step() { return change }
+          } catch {
+            // Resuming wakes, and closing does.
+            guard error.code == .suspended else { throw error }
+          }
           try await Self.sleep(changes.store, observation.wakeup)
         }
       } catch {
@@ -81,11 +84,9 @@ public struct Changes: AsyncSequence, Sendable {
 
     private mutating func step() throws(TidemarkError) -> Change? {
       if reader == nil {
-        let bounds = try changes.store.engine.bounds()
-        if let start = changes.start { try bounds.check(start) }
+        try changes.store.engine.bounds().check(changes.start)
         reader = ChangeReader(
-          changes.store.source, after: changes.start?.sequence ?? changes.now,
-          options: changes.options)
+          changes.store.source, after: changes.start.sequence, options: changes.options)
       }
       return try reader?.next()
     }
@@ -94,7 +95,9 @@ public struct Changes: AsyncSequence, Sendable {
       guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }
       // Throws only when the task is cancelled, which the loop sees.
       try? await Task.sleep(for: pollInterval)
-      try await store.refresh()
+      do throws(TidemarkError) { try await store.refresh() } catch {
+        guard error.code == .suspended else { throw error }
+      }
     }
   }
 }
@@ -128,6 +131,8 @@ extension Store {
   ///   - options: what to hear of.
   public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
     // What was committed before does not count, also where it is yet to reach the disk.
-    Changes(store: self, start: cursor, now: engine.lastSequence, options: options)
+    let bounds = engine.lastBounds
+    return Changes(
+      store: self, start: cursor ?? bounds.cursor(at: bounds.visible), options: options)
   }
 }

@@ -68,7 +68,7 @@ extension StoreReader {
   public func count(_ query: Query = Query()) throws(TidemarkError) -> Int {
     let source = source
     if query.isUnrestricted, source.view == nil {
-      if source.engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      try source.engine.checkReadable()
       return min(source.engine.liveKeys, max(0, query.limit ?? .max))
     }
     var query = query

@@ -11,7 +11,8 @@ extension Store.Status {
         file: status.durableFile, offset: status.durableOffset, sequence: status.durableSequence),
       bytes: Bytes(
         log: status.bytes.log, live: status.bytes.live, history: status.bytes.history,
-        dead: status.bytes.dead, pinned: status.bytes.pinned, index: status.bytes.index),
+        dead: status.bytes.dead, pinned: status.bytes.pinned, index: status.bytes.index,
+        ballast: status.bytes.ballast),
       segments: status.segments.map { Segment($0) }, images: status.images.map(\.sequence),
       historyFrom: status.historyFrom, retention: status.retention, pins: status.pins,
       damage: status.damage.map { Damage($0, file: files[$0.segmentID]) },

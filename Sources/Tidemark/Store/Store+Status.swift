@@ -17,6 +17,9 @@ extension Store {
       public var pinned: Int
       /// Index images.
       public var index: Int
+      /// Set aside, so that a store on a full disk can be closed and compacted. In a store that
+      /// was copied as files there may be nothing on the disk behind it yet.
+      public var ballast: Int
     }
 
     /// Where the part of the log ends that is known to be on the disk.

@@ -9,7 +9,7 @@ extension Store {
     let result = try engine.stage(batch.operations, durability: durability)
     if durability == .durable, !result.sequences.isEmpty {
       let last = result.sequences.upperBound - 1
-      do { try engine.sync(through: last) } catch {
+      do { try engine.sync(through: last, of: result.lineage) } catch {
         throw TidemarkError.unknownOutcome(of: last, after: error)
       }
     }
@@ -26,13 +26,13 @@ extension Store {
     // While too much is unsynced writers wait; a task does so without its thread. What makes
     // the wait fail is told by staging, in its own words.
     while let goal = engine.goalForRoom() {
-      do { try await commits.wait(through: goal) } catch { break }
+      do { try await commits.wait(through: goal.sequence, of: goal.lineage) } catch { break }
       try Task.checkCancellation()
     }
     let result = try engine.stage(
       batch.operations, durability: durability, waitsForRoom: false)
     if durability == .durable, !result.sequences.isEmpty {
-      try await commits.wait(through: result.sequences.upperBound - 1)
+      try await commits.wait(through: result.sequences.upperBound - 1, of: result.lineage)
     }
     return Receipt(result)
   }

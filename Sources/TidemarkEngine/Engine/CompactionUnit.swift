@@ -287,6 +287,8 @@ struct CompactionUnit {
   private func add(
     _ item: Kept, of kept: Survivors, to writer: inout CompactedSegmentWriter
   ) throws(LogReadError) {
+    // Dense blocks take long; who is put to sleep has no time for them.
+    do { try engine.files.checkGrowth(.write, engine.path) } catch { throw .system(error) }
     let head = item.head
     var entry = FrameBuilder.Entry(rewriting: head)
     entry.created = item.created

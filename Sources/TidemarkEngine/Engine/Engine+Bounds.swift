@@ -9,20 +9,36 @@ package struct LogBounds: Sendable {
   package var visible: UInt64
   /// The highest sequence known to be on the disk.
   package var durable: UInt64
+  /// Counts up when what is kept has changed beneath who follows: begin anew at the position.
+  package var opening: Int
+  /// Counts up when the history lost entries that were seen.
+  package var lineage: Int
+  /// Up to here all lineages are the same.
+  package var commonThrough: UInt64
 }
 
 extension Engine {
   /// Where the log begins and ends now.
-  /// - Throws: `closed`.
+  /// - Throws: `closed`, `suspended`.
   package func bounds() throws(TidemarkError) -> LogBounds {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
-      return LogBounds(
-        historyFrom: read.manifest.historyFrom, droppedThrough: read.manifest.droppedThrough,
-        epochs: read.manifest.epochs, visible: read.visible, durable: read.durable)
+      try read.checkReadable()
+      return read.bounds
     }
   }
 
+  /// Where the log began and ended when the store could last be read.
+  package var lastBounds: LogBounds { reading.withLock { $0.bounds } }
+
   /// Whether the store was closed.
   package var isClosed: Bool { reading.withLock { $0.isClosed } }
+}
+
+extension ReadState {
+  var bounds: LogBounds {
+    LogBounds(
+      historyFrom: manifest.historyFrom, droppedThrough: manifest.droppedThrough,
+      epochs: manifest.epochs, visible: visible, durable: durable, opening: opening,
+      lineage: lineage, commonThrough: commonThrough)
+  }
 }

@@ -1,12 +1,25 @@
 extension Engine {
+  /// What comes after the last write.
+  enum Ending {
+    case closed, suspended
+  }
+
   /// Closes the store: everything committed is made durable, the active segment is sealed, and
   /// MANIFEST says that all is well. Further calls do nothing.
   /// - Throws: why that failed, `unknownOutcome` also when an earlier write or sync in the
   ///   background had failed and what was written since the last sync may be lost. The store is
   ///   closed in any case.
   package func close() throws(TidemarkError) {
+    defer { notifyObservers() }
+    try lifecycle.withLock { (_: inout Void) throws(TidemarkError) in try closeLocked() }
+  }
+
+  private func closeLocked() throws(TidemarkError) {
     var failure: TidemarkError?
-    do { try finishWriting() } catch { failure = error }
+    do throws(TidemarkError) {
+      try withBallast { () throws(TidemarkError) in try finishWriting(.closed) }
+    } catch { failure = error }
+    if failure == nil || failure?.code == .noSpace { provideBallast() }
     let lock: (any FileLock)? = writer.withLock { state in
       state.isClosed = true
       state.appender = nil
@@ -21,13 +34,13 @@ extension Engine {
     hotCache.removeAll()
     lock?.release()
     writer.broadcast()
-    notifyObservers()
     if let failure { throw failure }
   }
 
-  private func finishWriting() throws(TidemarkError) {
+  /// Makes everything durable, seals it and says so in MANIFEST, if anything was written.
+  func finishWriting(_ ending: Ending) throws(TidemarkError) {
     let hasWritten = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      guard !state.isClosed, state.canWrite else { return false }
+      guard !state.isClosed, !state.isSuspended, state.canWrite else { return false }
       if let poison = state.poison {
         guard state.sequence > state.durable else { return false }
         throw poison
@@ -41,16 +54,19 @@ extension Engine {
     // What only makes the next opening faster must not stand in the way of a clean close.
     var optional: TidemarkError?
     do throws(TidemarkError) {
-      if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
-      try mergeSmallSegments()
+      // Who is put to sleep has little time, and keeps the index in memory.
+      if ending == .closed {
+        if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
+        try mergeSmallSegments()
+      }
     } catch { optional = error }
     if let optional, optional.code == .unknownOutcome { throw optional }
-    try sealAll()
+    try sealAll(ending)
     // On a full disk the next opening takes longer; nothing is wrong with what was written.
     if let optional, optional.code != .noSpace { throw optional }
   }
 
-  private func sealAll() throws(TidemarkError) {
+  private func sealAll(_ ending: Ending) throws(TidemarkError) {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       // Others may have written since the flush; what they wrote is sealed and synced with the
@@ -64,7 +80,10 @@ extension Engine {
       try updateManifest(manifest, &state)
       if let sealed { appender?.segment.seal(length: sealed) }
       advanceDurable(to: state.written, &state)
-      state.isClosed = true
+      switch ending {
+      case .closed: state.isClosed = true
+      case .suspended: state.isSuspended = true
+      }
       state.appender = nil
       if let emptied { try? environment.fileSystem.remove(path + "/" + emptied) }
     }

@@ -7,6 +7,8 @@ package struct CommitResult: Sendable, Hashable {
   package var commitTime: UInt64
   /// The epoch of the sequences.
   package var epoch: UInt64
+  /// In which lineage of the engine they are these; for `sync(through:of:)`.
+  package var lineage: Int
 }
 
 extension Engine {
@@ -25,12 +27,12 @@ extension Engine {
   ) throws(TidemarkError) -> CommitResult {
     let result = try stage(batch, durability: durability)
     if (durability ?? configuration.durability) == .durable, !result.sequences.isEmpty {
-      try sync(through: result.sequences.upperBound - 1)
+      try sync(through: result.sequences.upperBound - 1, of: result.lineage)
     }
     return result
   }
 
-  /// Commits up to `buffered`; `durable` remains to be awaited by `sync(through:)`.
+  /// Commits up to `buffered`; `durable` remains to be awaited by `sync(through:of:)`.
   /// - Parameters:
   ///   - waitsForRoom: whether to block while too much of the log is not synced; who must not
   ///     block asks `goalForRoom` and waits in another way.
@@ -38,13 +40,14 @@ extension Engine {
     _ batch: OperationBatch, durability: Durability? = nil, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {
     let durability = durability ?? configuration.durability
-    if waitsForRoom, let goal = goalForRoom() { try sync(through: goal) }
+    if waitsForRoom, let goal = goalForRoom() { try sync(through: goal.sequence) }
     let result = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       guard !batch.isEmpty else {
         return CommitResult(
           sequences: (state.sequence + 1)..<(state.sequence + 1),
-          commitTime: state.commitTime.rawValue, epoch: state.manifest.epochs.last?.epoch ?? 0)
+          commitTime: state.commitTime.rawValue, epoch: state.manifest.epochs.last?.epoch ?? 0,
+          lineage: state.lineage)
       }
       let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
       try makeRoom(for: batch.storedBound, &state)
@@ -96,6 +99,7 @@ extension Engine {
 
   func checkWritable(_ state: WriterState) throws(TidemarkError) {
     if state.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if state.isSuspended { throw .suspended }
     guard state.canWrite else {
       throw TidemarkError(.readOnly, "the store is open for reading only")
     }
@@ -136,7 +140,7 @@ extension Engine {
     guard staging.next > first else {
       return CommitResult(
         sequences: first..<first, commitTime: commitTime.rawValue,
-        epoch: state.manifest.epochs.last?.epoch ?? 0)
+        epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
     }
     if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
     state.stagedBytes += staging.rawBytes + staging.labelBytes
@@ -147,7 +151,7 @@ extension Engine {
       commitTime: commitTime.rawValue)
     return CommitResult(
       sequences: first..<staging.next, commitTime: commitTime.rawValue,
-      epoch: state.manifest.epochs.last?.epoch ?? 0)
+      epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
   }
 
   /// Writes what is staged into the active segment.
@@ -174,6 +178,7 @@ extension Engine {
     if state.unsyncedBytes == 0 { state.unsyncedSince = now }
     state.unsyncedBytes += appender.length - before
     state.bytesSinceImage += appender.length - before
+    state.bytesSinceBallast += appender.length - before
     state.stagedBytes = 0
     state.written = state.sequence
     #if TIDEMARK_PLANTED

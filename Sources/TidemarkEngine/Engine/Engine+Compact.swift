@@ -13,19 +13,34 @@ extension Engine {
     guard try beginCompacting(writes: !options.dryRun) else {
       throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
     }
-    defer { writer.withLock { $0.isCompacting = false } }
+    defer { endCompacting() }
+    var report = CompactionReport()
+    if options.dryRun {
+      try rewriteLog(options, &report)
+    } else {
+      defer { provideBallast(mayShrink: true) }
+      try withBallast { () throws(TidemarkError) in try rewriteLog(options, &report) }
+    }
+    return report
+  }
+
+  /// One run, which may be made again when it failed; the report then tells of both.
+  private func rewriteLog(
+    _ options: CompactionOptions, _ report: inout CompactionReport
+  ) throws(TidemarkError) {
     if !options.dryRun {
       try markUnclean()
       if let newKey = options.newKey { try adopt(newKey) }
       try sealSegments()
       try flush()
     }
-    var report = CompactionReport()
     var floor = try compactionFloor(options)
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
-    try measureLog { (segments, bytes) in
-      report.segmentsBefore = segments
-      report.bytesBefore = bytes
+    if report.segmentsBefore == 0 {
+      try measureLog { (segments, bytes) in
+        report.segmentsBefore = segments
+        report.bytesBefore = bytes
+      }
     }
     let plan = reading.withLock { read in
       CompactionPlan(
@@ -34,9 +49,9 @@ extension Engine {
     for group in plan.groups {
       let unit = CompactionUnit(self, group, floor: floor, options: options)
       let outcome = try unit.run()
+      if let swap = outcome.swap, !options.dryRun { try replace(swap) }
       report.droppedEntries += outcome.droppedEntries
       report.droppedTombstones += outcome.droppedTombstones
-      if let swap = outcome.swap, !options.dryRun { try replace(swap) }
     }
     if !options.dryRun { try finishChangeOfKeys() }
     try measureLog { (segments, bytes) in
@@ -44,13 +59,12 @@ extension Engine {
       report.bytesAfter = bytes
     }
     report.historyFrom = reading.withLock { $0.manifest.historyFrom }
-    return report
   }
 
   /// Merges the small segments at the end of the log, which many short sessions leave behind.
   func mergeSmallSegments() throws(TidemarkError) {
     guard try beginCompacting() else { return }
-    defer { writer.withLock { $0.isCompacting = false } }
+    defer { endCompacting() }
     let group = reading.withLock { read -> CompactionPlan.Group in
       var group = CompactionPlan.Group(segments: [], rawBytes: 0)
       for segment in read.segments.reversed() {
@@ -80,6 +94,11 @@ extension Engine {
       state.isCompacting = true
       return true
     }
+  }
+
+  private func endCompacting() {
+    writer.withLock { $0.isCompacting = false }
+    writer.broadcast()
   }
 
   private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {

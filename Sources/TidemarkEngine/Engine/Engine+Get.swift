@@ -25,18 +25,23 @@ extension Engine {
   ) throws(TidemarkError) -> R? {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     if let hit = try hotCache.withValue(key, hash: hash, body) { return hit }
-    guard let slot = try slot(ofKey: key), !slot.isDeleted else { return nil }
+    let (found, opening) = try slotAndOpening(ofKey: key)
+    guard let slot = found, !slot.isDeleted else { return nil }
     return try withValue(of: slot.sequence, isTouch: slot.size.isTouched) {
       (value, _) throws(TidemarkError) in
-      remember(key, hash: hash, sequence: slot.sequence, value: value)
+      remember(key, hash: hash, sequence: slot.sequence, of: opening, value: value)
       return try body(value, slot.sequence)
     }
   }
 
-  /// Keeps a value that was read, unless the key was written in between.
-  private func remember(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {
+  /// Keeps a value that was read, unless the key was written in between, or the store opened anew
+  /// with the sequence given to somebody else.
+  private func remember(
+    _ key: RawSpan, hash: UInt64, sequence: UInt64, of opening: Int, value: RawSpan
+  ) {
     reading.withLock { read in
-      guard !read.isClosed, let slot = try? read.index.lookup(key, hash: hash),
+      guard !read.isClosed, !read.isSuspended, read.opening == opening,
+        let slot = try? read.index.lookup(key, hash: hash),
         slot.sequence == sequence
       else { return }
       hotCache.insert(key, hash: hash, sequence: sequence, value: value)
@@ -45,6 +50,12 @@ extension Engine {
 
   /// What the index says of a key; also of one that is deleted.
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
+    try slotAndOpening(ofKey: key).slot
+  }
+
+  private func slotAndOpening(
+    ofKey key: RawSpan
+  ) throws(TidemarkError) -> (slot: Slot?, opening: Int) {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
       do throws(IndexError) { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch
@@ -54,7 +65,7 @@ extension Engine {
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
         throw .store(Self.possiblyStale(read.staleBelow))
       }
-      return slot
+      return (slot, read.opening)
     }
   }
 
@@ -73,7 +84,7 @@ extension Engine {
     while true {
       do throws(IndexOrStoreError) {
         return try reading.withLock { (read: inout ReadState) throws(IndexOrStoreError) -> R in
-          if read.isClosed { throw .store(TidemarkError(.closed, "the store is closed")) }
+          do throws(TidemarkError) { try read.checkReadable() } catch { throw .store(error) }
           return try body(&read)
         }
       } catch {
@@ -141,7 +152,8 @@ extension Engine {
   }
 
   func place(of sequence: UInt64) throws(TidemarkError) -> Place {
-    reading.withLock { read in
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      if read.isSuspended { throw .suspended }
       for frame in read.staged
       where frame.firstSequence <= sequence && sequence <= frame.lastSequence {
         let range = frame.valueRange(of: Int(sequence - frame.firstSequence))

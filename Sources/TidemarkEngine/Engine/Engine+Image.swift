@@ -10,14 +10,16 @@ extension Engine {
       try install(image, length: length, job)
     } catch {
       let mayBeListed = writer.withLock { state in
-        state.isWritingImage = false
         // If MANIFEST stopped midway it may list the image by now; then the file must stay.
-        return state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
+        state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
       }
       reading.withLock { $0.index.abandonMerge() }
       if !mayBeListed { try? environment.fileSystem.remove(job.path) }
+      writer.withLock { $0.isWritingImage = false }
+      writer.broadcast()
       throw error
     }
+    writer.broadcast()
   }
 
   /// An image must never know an entry that a power cut could take back.

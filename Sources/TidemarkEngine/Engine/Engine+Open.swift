@@ -8,10 +8,14 @@ extension Engine {
     _ path: String, configuration: EngineConfiguration,
     environment: EngineEnvironment = .system
   ) throws(TidemarkError) -> Engine {
+    let files = SuspendableFileSystem(environment.fileSystem)
+    var environment = environment
+    environment.fileSystem = files
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.open()
     let engine = Engine(
-      path: path, configuration: configuration, environment: environment, opened: opened)
+      path: path, configuration: configuration, environment: environment, files: files,
+      opened: opened)
     if let retention = configuration.retention, opened.canWrite,
       retention != opened.manifest.retention
     {
@@ -75,10 +79,20 @@ struct StoreOpener {
       lock = try StoreDirectory.lock(path, environment)
     }
     do {
-      return try writes ? openLocked(lock) : openBesideWriter()
+      return try reopen(lock)
     } catch {
       lock?.release()
       throw error
+    }
+  }
+
+  /// Opens a store with its lock in hand; to let it go is the caller's.
+  mutating func reopen(_ lock: (any FileLock)?) throws(TidemarkError) -> Opened {
+    guard writes else { return try openBesideWriter() }
+    do { return try openLocked(lock) } catch {
+      let ballast = Ballast(fileSystem: fileSystem, storePath: path)
+      guard error.code == .noSpace, ballast.release() else { throw error }
+      return try openLocked(lock)
     }
   }
 

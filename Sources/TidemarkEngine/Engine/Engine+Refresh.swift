@@ -10,15 +10,7 @@ extension Engine {
     var opener = StoreOpener(path: path, configuration: configuration, environment: environment)
     let opened = try opener.open()
     let stale = opener.staleBelow
-    reading.withLock { read in
-      read.index = opened.index
-      read.segments = opened.segments
-      read.visible = opened.lastSequence
-      read.durable = opened.durable
-      read.manifest = opened.manifest
-      read.usage = opened.usage
-      read.staleBelow = stale
-    }
+    reading.withLock { $0.takeUp(opened, staleBelow: stale) }
     // Sequences that a crash took back may have been given out again.
     hotCache.removeAll()
     caches.blocks.removeAll()

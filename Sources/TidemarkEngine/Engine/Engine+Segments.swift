@@ -2,6 +2,12 @@ extension Engine {
   /// Makes sure that a batch has its place: a segment of this opening, space on the disk.
   /// - Throws: `noSpace` and the like; then nothing has changed.
   func makeRoom(for bytes: Int, _ state: inout WriterState) throws(TidemarkError) {
+    guard state.ballastUsers == 0 else {
+      throw TidemarkError(
+        .noSpace,
+        "the disk is full, and its last space is needed to close or compact the store; free "
+          + "space, or try again later")
+    }
     if state.appender == nil {
       try beginSegment(&state, isNewEpoch: true)
     } else if let appender = state.appender, !appender.isEmpty || state.stagedBytes > 0,
@@ -126,7 +132,13 @@ extension Engine {
     var manifest = manifest
     // A store may have been opened with another key for new files than it had before.
     manifest.keyID = try keys.current()
-    try manifests.reserve(for: manifest, current: state.manifest)
+    let current = state.manifest
+    do { try manifests.reserve(for: manifest, current: current) } catch {
+      // Both copies take little, so that the rest of the ballast stays what it is.
+      let needed = 2 * manifest.encoded(sparing: 512).count
+      guard error.code == .noSpace, ballast.release(needed) else { throw error }
+      try manifests.reserve(for: manifest, current: current)
+    }
     do {
       try manifests.advance(&manifest)
     } catch {

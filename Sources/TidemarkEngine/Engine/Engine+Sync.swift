@@ -2,10 +2,19 @@ extension Engine {
   /// Returns once everything up to a sequence is on the disk.
   ///
   /// One caller syncs for all that have written by then; the others wait for it.
-  package func sync(through sequence: UInt64) throws(TidemarkError) {
+  /// - Parameters:
+  ///   - sequence: the last that is to be on the disk.
+  ///   - lineage: the one that its commit names; nil is the one of now.
+  /// - Throws: `unknownOutcome` when resuming has found that it was lost before the sync.
+  package func sync(through sequence: UInt64, of lineage: Int? = nil) throws(TidemarkError) {
+    var lineage = lineage
     while true {
       let turn = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> SyncTurn in
+        let own = lineage ?? state.lineage
+        lineage = own
+        // The sequence may be somebody else's by now.
+        guard hasKept(sequence, of: own) else { throw Self.lostBeforeSync(sequence) }
         if state.durable >= sequence { return .done }
         // Somebody else's failure leaves the outcome of everything unsynced unknown.
         if let poison = state.poison, poison.code == .unknownOutcome, sequence <= state.sequence {
@@ -26,6 +35,22 @@ extension Engine {
         try lead(appender, goal: goal, bytes: bytes)
       }
     }
+  }
+
+  private func hasKept(_ sequence: UInt64, of lineage: Int) -> Bool {
+    reading.withLock { $0.hasKept(sequence, of: lineage) }
+  }
+
+  /// Whether everything up to a sequence, as a lineage knows it, is on the disk.
+  package func isDurable(_ sequence: UInt64, of lineage: Int) -> Bool {
+    reading.withLock { $0.hasKept(sequence, of: lineage) && sequence <= $0.durable }
+  }
+
+  private static func lostBeforeSync(_ sequence: UInt64) -> TidemarkError {
+    TidemarkError(
+      .unknownOutcome,
+      "the store was suspended before the entry was on the disk, and resumed without it",
+      sequences: sequence...sequence)
   }
 
   private enum SyncTurn {
@@ -67,11 +92,12 @@ extension Engine {
 
   /// Makes everything written so far durable.
   package func flush() throws(TidemarkError) {
-    let last = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+    let (last, lineage) = try writer.withLock {
+      (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      return state.sequence
+      return (state.sequence, state.lineage)
     }
-    try sync(through: last)
+    try sync(through: last, of: lineage)
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try carryDurableForward(&state)
     }
@@ -92,11 +118,11 @@ extension Engine {
 
   /// Through which sequence the log must be synced before more is written; nil while there is
   /// room.
-  package func goalForRoom() -> UInt64? {
+  package func goalForRoom() -> (sequence: UInt64, lineage: Int)? {
     writer.withLock { state in
       state.poison == nil && !state.isClosed && state.durable < state.written
         && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
-        ? state.written : nil
+        ? (state.written, state.lineage) : nil
     }
   }
 
@@ -114,8 +140,12 @@ extension Engine {
     let now = environment.clock.monotonicNanoseconds()
     var syncGoal: UInt64?
     var imageIsDue = false
+    var ballastIsDue = false
+    var mergeIsDue = false
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      guard state.canWrite, !state.isClosed, state.poison == nil else { return }
+      guard state.canWrite, !state.isClosed, !state.isSuspended, state.poison == nil else {
+        return
+      }
       if state.stagedBytes > 0, now &- state.stagedSince >= Limits.stagedNanoseconds {
         try writeStaged(&state, mayCompress: true)
       }
@@ -127,9 +157,17 @@ extension Engine {
       } else if state.unsyncedBytes == 0, age >= Limits.unsyncedNanoseconds {
         try carryDurableForward(&state)
       }
+      // The last space of a full disk is for those who have asked for it.
+      guard state.ballastUsers == 0 else { return }
       imageIsDue = !state.isWritingImage && state.bytesSinceImage >= configuration.imageEveryBytes
+      ballastIsDue = state.bytesSinceBallast >= configuration.ballastFromLogBytes
+      // A store in which nobody writes stays closed cleanly.
+      mergeIsDue = state.mergeIsDue && state.appender != nil
+      if mergeIsDue { state.mergeIsDue = false }
     }
     if let syncGoal { try sync(through: syncGoal) }
+    if ballastIsDue { provideBallast() }
+    if mergeIsDue { try mergeSmallSegments() }
     if imageIsDue { try writeImage() }
   }
 

@@ -2,9 +2,11 @@
 package final class EngineView: Sendable {
   package let engine: Engine
   package let sequence: UInt64
+  let lineage: Int
 
-  init(_ engine: Engine, sequence: UInt64) {
+  init(_ engine: Engine, sequence: UInt64, lineage: Int) {
     self.engine = engine
+    self.lineage = lineage
     self.sequence = sequence
   }
 
@@ -16,8 +18,9 @@ extension Engine {
   /// - Parameter sequence: nil is the newest.
   /// - Throws: `historyGone` when that is no longer kept.
   package func view(at sequence: UInt64? = nil) throws(TidemarkError) -> EngineView {
-    let pinned = try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
-      if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    let (pinned, lineage) = try reading.withLock {
+      (read: inout ReadState) throws(TidemarkError) in
+      try read.checkReadable()
       let wanted = sequence ?? read.visible
       guard wanted <= read.visible else {
         throw TidemarkError(
@@ -26,9 +29,9 @@ extension Engine {
       }
       try Self.checkKept(wanted, read.manifest)
       read.pins[wanted, default: 0] += 1
-      return wanted
+      return (wanted, read.lineage)
     }
-    return EngineView(self, sequence: pinned)
+    return EngineView(self, sequence: pinned, lineage: lineage)
   }
 
   /// Whether a view can still be answered. Its own store keeps what it needs; for a reader
@@ -41,7 +44,7 @@ extension Engine {
 
   static func checkStands(_ view: EngineView, _ read: ReadState) throws(TidemarkError) {
     try checkKept(view.sequence, read.manifest)
-    guard view.sequence <= read.visible else {
+    guard view.sequence <= read.visible, read.hasKept(view.sequence, of: view.lineage) else {
       throw TidemarkError(
         .historyDiverged,
         "the view's sequence \(view.sequence) was lost in a crash of the writer; open a new view")

@@ -8,7 +8,9 @@
 package final class Engine: Sendable {
   package let path: String
   package let configuration: EngineConfiguration
+  /// With `files` as its file system.
   package let environment: EngineEnvironment
+  let files: SuspendableFileSystem
   let contexts = ZstdContexts()
   let keys: KeyRing
   let caches: LogCaches
@@ -20,14 +22,17 @@ package final class Engine: Sendable {
   let observers = Lock(Observers())
   /// Held while a reader beside a writer takes up what that one has done.
   let refreshing = Lock(())
+  /// Held while the store is closed, suspended or resumed.
+  let lifecycle = Lock(())
 
   init(
     path: String, configuration: EngineConfiguration, environment: EngineEnvironment,
-    opened: Opened
+    files: SuspendableFileSystem, opened: Opened
   ) {
     self.path = path
     self.configuration = configuration
     self.environment = environment
+    self.files = files
     caches = opened.caches
     keys = opened.keys
     hotCache = HotCache(limitBytes: configuration.cacheBytes, seed: opened.manifest.hashSeed)
@@ -69,7 +74,12 @@ struct WriterState: @unchecked Sendable {
   /// The highest sequence whose bytes are with the kernel.
   var written: UInt64
   var canWrite: Bool
+  /// See `ReadState.lineage`.
+  var lineage = 0
   var isClosed = false
+  var isSuspended = false
+  /// Whether resuming found another state on the disk and has not taken it up yet.
+  var mustOpenAnew = false
   /// Why nothing can be written until the store is reopened.
   var poison: TidemarkError?
   var isSyncing = false
@@ -83,6 +93,14 @@ struct WriterState: @unchecked Sendable {
   var durableInLog: UInt64 = 0
   /// Bytes of log written since the last image.
   var bytesSinceImage = 0
+  /// Bytes of log written since the ballast was looked at.
+  var bytesSinceBallast = 0
+  /// Whether this opening has set aside what the ballast holds.
+  var ballastIsProven = false
+  /// How many are at a step for which the ballast was given up.
+  var ballastUsers = 0
+  /// Whether small segments may have come together while nobody had the time to merge them.
+  var mergeIsDue = false
   var isWritingImage = false
   var isCompacting = false
 
@@ -121,6 +139,13 @@ struct ReadState: @unchecked Sendable {
   /// Sequences that open views read at, with how many views each.
   var pins: [UInt64: Int] = [:]
   var isClosed = false
+  var isSuspended = false
+  /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.
+  var opening = 0
+  /// Counts up when the history on the disk lacks entries which readers had seen.
+  var lineage = 0
+  /// Up to here all lineages are the same.
+  var commonThrough = UInt64.max
   /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
   var staleBelow: UInt64 = 0
 

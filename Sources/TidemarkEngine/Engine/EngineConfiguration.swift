@@ -35,6 +35,8 @@ package struct EngineConfiguration: Sendable {
   package var growthBytes = Limits.firstGrowthBytes
   /// A dictionary is trained for compacted segments with at least this many bytes of values.
   package var dictionaryFromBytes = Limits.dictionaryFromBytes
+  /// Space is set aside for a full disk once the log has this many bytes.
+  package var ballastFromLogBytes = Limits.ballastFromLogBytes
   /// Whether closing writes an image when that is cheap.
   package var writesImageOnClose = true
   /// The keys of an encrypted store.

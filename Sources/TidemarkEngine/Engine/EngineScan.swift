@@ -92,7 +92,7 @@ package final class EngineScan {
       // say of labels is judged in the same hold of the lock that reads them.
       let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
         if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
-        let isPast = read.visible != view.sequence
+        let isPast = read.visible != view.sequence || read.lineage != view.lineage
         do throws(TidemarkError) { if isPast { try Engine.checkStands(view, read) } } catch {
           throw .store(error)
         }

@@ -14,6 +14,8 @@ package struct EngineStatus: Sendable {
     package var pinned = 0
     /// Index images.
     package var index = 0
+    /// Set aside for a full disk.
+    package var ballast = 0
   }
 
   package struct Segment: Sendable {
@@ -61,9 +63,10 @@ extension Engine {
   /// What there is to say of the store now.
   package func status() throws(TidemarkError) -> EngineStatus {
     let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
+    try checkReadable()
     try countMissingUsage()
     let (read, segments) = reading.withLock { read in (read, read.segments) }
-    if read.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    try read.checkReadable()
     var bytes = EngineStatus.Bytes()
     var rows: [EngineStatus.Segment] = []
     let floor = neededFloor(read)
@@ -85,6 +88,7 @@ extension Engine {
           isCompacted: segment.kind == .compacted, supersededBytes: superseded))
     }
     bytes.index = read.manifest.images.reduce(0) { $0 + $1.length }
+    bytes.ballast = ballast.bytes
     let (file, offset) = try durablePlace(read)
     let cache = hotCache.statistics
     return EngineStatus(

@@ -40,7 +40,7 @@ package struct LogCursor {
     pending.removeAll(keepingCapacity: true)
     position = 0
     try engine.writeStagedForReading()
-    guard let segment = engine.segment(atOrAfter: upcoming) else { return false }
+    guard let segment = try engine.segment(atOrAfter: upcoming) else { return false }
     let first = max(upcoming, segment.firstSequence)
     guard first <= through else { return false }
     do throws(TidemarkError) {
@@ -108,8 +108,9 @@ extension Engine {
   }
 
   /// The segment that holds a sequence, or the next one after it.
-  func segment(atOrAfter sequence: UInt64) -> Segment? {
-    reading.withLock { read in
+  func segment(atOrAfter sequence: UInt64) throws(TidemarkError) -> Segment? {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      if read.isSuspended { throw .suspended }
       for segment in read.segments where segment.lastSequence >= sequence { return segment }
       return nil
     }

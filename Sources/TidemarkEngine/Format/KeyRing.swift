@@ -55,6 +55,9 @@ package final class KeyRing: Sendable {
     }
   }
 
+  /// Has the key for new files asked for again: somebody else may have changed keys.
+  package func forgetCurrent() { state.withLock { $0.current = nil } }
+
   /// Takes up keys that from now on count before those known so far.
   /// - Returns: the key for new files until then, for `abandon`.
   package func adopt(_ encryption: Encryption) throws(TidemarkError) -> Encryption.KeyID? {

@@ -1,8 +1,10 @@
 /// What reads of the log keep: decoded blocks and decoded heads, each bounded in bytes.
 package struct LogCaches: Sendable {
-  /// A place in the log: segment and offset.
+  /// A place in the log: segment and offset. An older copy of the store may give out a
+  /// segment's id once more; the salt tells the two apart.
   package struct Place: Hashable, Sendable {
     package var segmentID: UInt64
+    package var salt: UInt32
     package var offset: UInt32
   }
 

@@ -29,7 +29,7 @@ extension Segment {
   package func block(
     _ record: BlockRecord, sequence: UInt64, caches: LogCaches
   ) throws(TidemarkError) -> [UInt8] {
-    let place = LogCaches.Place(segmentID: id, offset: record.offset)
+    let place = LogCaches.Place(segmentID: id, salt: salt, offset: record.offset)
     // Two records of a bad locator may name one place and differ in the length.
     if let cached = caches.blocks.value(for: place), cached.count == Int(record.rawLength) {
       return cached
@@ -84,7 +84,7 @@ extension Segment {
   package func front(
     _ record: FrameRecord, caches: LogCaches
   ) throws(TidemarkError) -> DecodedFront {
-    let place = LogCaches.Place(segmentID: id, offset: record.offset)
+    let place = LogCaches.Place(segmentID: id, salt: salt, offset: record.offset)
     if let cached = caches.fronts.value(for: place) { return cached }
     let offset = Int(record.offset)
     do {

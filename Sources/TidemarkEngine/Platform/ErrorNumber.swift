@@ -28,6 +28,8 @@ package enum ErrorNumber {
   package static let wouldBlock = EWOULDBLOCK
   package static let invalidArgument = EINVAL
   package static let fileTooLarge = EFBIG
+  /// Of no system: the store has let go of its files.
+  package static let suspended = Int32.min
 
   /// The system's words for an error number.
   package static func text(_ number: Int32) -> String {
@@ -44,6 +46,8 @@ extension TidemarkError {
   package init(_ error: FileSystemError, while task: String) {
     let reason = "\(ErrorNumber.text(error.number)), in \(error.operation.rawValue)"
     switch error.number {
+    case ErrorNumber.suspended:
+      self.init(.suspended, "the store is suspended; call resume()", cause: error)
     case ErrorNumber.noSpace, ErrorNumber.quotaExceeded:
       self.init(
         .noSpace,

@@ -43,6 +43,8 @@ package enum Limits {
   package static let firstGrowthBytes = 256 << 10
   /// But by no more than this.
   package static let growthBytes = 8 << 20
+  /// A log of fewer bytes gets no ballast: what it takes to close or compact it is little.
+  package static let ballastFromLogBytes = 4 << 20
   /// Groups of fewer raw bytes are stored uncompressed, unless compaction writes them.
   package static let compressFromBytes = 64 << 10
   /// Largest compression dictionary.

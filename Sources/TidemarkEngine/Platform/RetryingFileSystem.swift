@@ -6,7 +6,8 @@ struct RetryingFileSystem: FileSystem {
 
   /// A file system that sees to interruptions: the given one if it does so itself.
   static func covering(_ base: any FileSystem) -> any FileSystem {
-    base is LocalFileSystem || base is RetryingFileSystem ? base : RetryingFileSystem(base: base)
+    base is LocalFileSystem || base is RetryingFileSystem || base is SuspendableFileSystem
+      ? base : RetryingFileSystem(base: base)
   }
 
   private init(base: any FileSystem) { self.base = base }

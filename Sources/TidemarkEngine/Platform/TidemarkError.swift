@@ -31,7 +31,8 @@ public struct TidemarkError: Error, Sendable {
     public static let noSpace = Code("noSpace")
     /// A write or sync failed midway: committed or not, only reopening will tell.
     public static let unknownOutcome = Code("unknownOutcome")
-    /// An earlier write ended with an unknown outcome; reopen the store to write again.
+    /// An earlier write ended with an unknown outcome; reopen, or suspend and resume, the store to
+    /// write again.
     public static let poisoned = Code("poisoned")
     /// A key, value, label or option is out of bounds.
     public static let invalidArgument = Code("invalidArgument")
@@ -53,6 +54,8 @@ public struct TidemarkError: Error, Sendable {
     public static let readOnly = Code("readOnly")
     /// The store is closed.
     public static let closed = Code("closed")
+    /// The store is suspended: it has let go of its files until it is resumed.
+    public static let suspended = Code("suspended")
     /// A bound of the engine would be exceeded.
     public static let limitExceeded = Code("limitExceeded")
   }

@@ -126,5 +126,32 @@
       #expect(try runner.engine?.status().keyIDs == [TestKeys.id(1)])
       try runner.run(.closeAndReopen)
     }
+
+    @Test("a change of keys by another process, while the store is suspended, is not undone")
+    func suspended() throws {
+      // Whoever holds the keys learns of the new one meanwhile.
+      let numbers = Lock<[UInt8]>([1])
+      let store = TestStore.encrypted(
+        .key { id in
+          let keys = numbers.withLock { $0 }.map { TestKeys.key($0) }
+          guard let id else { return keys.first }
+          return keys.first { Encryption.id(ofKey: $0) == id }
+        })
+      let engine = try store.open()
+      try engine.put("a", "1")
+      try engine.suspend()
+      let other = try store.with(TestKeys.encryption(1)).open(.write, seed: 9)
+      try other.compact(CompactionOptions(newKey: TestKeys.encryption(2)))
+      try other.close()
+      numbers.withLock { $0 = [2, 1] }
+      try engine.resume()
+      try engine.put("b", "1")
+      try engine.close()
+      numbers.withLock { $0 = [2] }
+      let again = try store.open(.write)
+      #expect(try again.keys() == ["a", "b"])
+      #expect(try again.status().keyIDs == [TestKeys.id(2)])
+      try again.close()
+    }
   }
 #endif

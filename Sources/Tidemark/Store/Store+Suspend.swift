@@ -1,0 +1,41 @@
+public import TidemarkEngine
+
+extension Store.Blocking {
+  /// Lets go of the store's files and its lock; see ``Store/suspend()``.
+  public func suspend() throws(TidemarkError) { try store.engine.suspend() }
+
+  /// Takes the lock and goes on; see ``Store/resume()``.
+  public func resume() throws(TidemarkError) { try store.engine.resume() }
+}
+
+extension Store {
+  /// Makes everything durable and lets go of the store's lock and all its files, for apps that
+  /// are put to sleep.
+  ///
+  /// A commit group that is under way ends first; a compaction, an index image or a backup under
+  /// way fails with `suspended`, and so do all reads and writes from then on, also of what is in
+  /// memory, since another process may write meanwhile. Views stay, and sequences of changes
+  /// wait for ``resume()``. Further calls do nothing; a suspended store can be closed.
+  /// - Throws: `closed`; why something could not be made durable or sealed, `unknownOutcome`
+  ///   when it may be lost. The store is suspended all the same, and resuming recovers it as an
+  ///   opening does after the process was killed.
+  public func suspend() async throws(TidemarkError) {
+    try await offPool("tidemark-suspend") { (store) throws(TidemarkError) in try store.suspend() }
+  }
+
+  /// Takes the store's lock again and goes on where ``suspend()`` left off; does nothing when the
+  /// store is not suspended.
+  ///
+  /// When nobody has written meanwhile, index and caches in memory are still good, and files are
+  /// opened as they are needed. Else the store is opened anew beneath the same object: views
+  /// throw `historyGone` where another process has dropped what they show, and views and changes
+  /// throw `historyDiverged` where they have come to entries that are gone.
+  /// - Throws: `locked` when another process has the store, and what opening throws. The store
+  ///   stays suspended then; try again later.
+  public func resume() async throws(TidemarkError) {
+    try await offPool("tidemark-resume") { (store) throws(TidemarkError) in try store.resume() }
+  }
+
+  /// Whether the store is suspended.
+  public var isSuspended: Bool { engine.isSuspended }
+}

@@ -1,0 +1,109 @@
+/// Space that is set aside for the day on which the disk is full.
+///
+/// A full disk must not keep anybody from closing a store cleanly, or from compacting it, which
+/// makes room; but both need some room first. The file says nothing and is never read: whatever
+/// stands there is as good as nothing.
+struct Ballast: Sendable {
+  private static let leastBytes = 1 << 20
+  private static let mostBytes = 64 << 20
+
+  let fileSystem: any FileSystem
+  let storePath: String
+
+  private var path: String { storePath + "/" + StoreLayout.ballast }
+
+  /// How much is to be set aside for a log: 5 % of it, from 1 to 64 MiB.
+  /// - Parameters:
+  ///   - bytes: the log's.
+  ///   - least: a smaller log gets none.
+  static func wanted(forLog bytes: Int, from least: Int) -> Int {
+    bytes < least ? 0 : min(max(bytes / 20, leastBytes), mostBytes)
+  }
+
+  /// Bytes that are set aside now.
+  var bytes: Int {
+    guard let file = try? fileSystem.open(path, .read) else { return 0 }
+    defer { file.close() }
+    return (try? file.length()) ?? 0
+  }
+
+  /// Sets space aside, or a part of it where there is no more; what is about right stays as it
+  /// is.
+  /// - Parameter isProven: whether this opening has set aside what is there. In a copy of the
+  ///   store there may be nothing on the disk behind it.
+  func provide(_ wanted: Int, isProven: Bool) {
+    let present = bytes
+    if isProven || present == 0, present >= wanted, present / 2 <= wanted { return }
+    guard let file = openOrCreate() else { return }
+    defer { file.close() }
+    let kept = isProven ? min(present, wanted) : 0
+    do { try file.truncate(to: kept) } catch { return }
+    var size = wanted
+    while size > kept {
+      do { return try file.allocate(to: size) } catch { try? file.truncate(to: kept) }
+      let less = present < size && present >= Self.leastBytes ? present : size / 2
+      size = size > Self.leastBytes ? max(less, Self.leastBytes) : 0
+    }
+  }
+
+  /// Gives space back to the disk.
+  /// - Parameter count: how much; without it all that there is.
+  /// - Returns: whether there was any.
+  func release(_ count: Int = .max) -> Bool {
+    let present = bytes
+    guard present > 0, let file = try? fileSystem.open(path, .readWrite) else { return false }
+    defer { file.close() }
+    do { try file.truncate(to: max(0, present - count)) } catch { return false }
+    return true
+  }
+
+  private func openOrCreate() -> (any File)? {
+    if let file = try? fileSystem.open(path, .readWrite) { return file }
+    return try? fileSystem.open(path, .create)
+  }
+}
+
+extension Engine {
+  var ballast: Ballast { Ballast(fileSystem: environment.fileSystem, storePath: path) }
+
+  /// Takes a step, and takes it once more with the ballast's space when the disk is full.
+  ///
+  /// Meanwhile ordinary writes are refused, which would take that space.
+  func withBallast<R>(
+    _ step: () throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
+    do { return try step() } catch {
+      guard error.code == .noSpace else { throw error }
+      writer.withLock { $0.ballastUsers += 1 }
+      defer {
+        writer.withLock { state in
+          state.ballastUsers -= 1
+          // What is left over is to be set aside again.
+          state.bytesSinceBallast = max(
+            state.bytesSinceBallast, configuration.ballastFromLogBytes, 1)
+        }
+      }
+      guard ballast.release() else { throw error }
+      return try step()
+    }
+  }
+
+  /// Sets as much space aside as the log calls for, when something was written since the last
+  /// time. That there is none is no error.
+  /// - Parameter mayShrink: whether there may be more set aside than the log calls for.
+  func provideBallast(mayShrink: Bool = false) {
+    let segments = reading.withLock { $0.segments }
+    let log = segments.reduce(0) { $0 + ((try? $1.usedLength()) ?? 0) }
+    let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
+    // Under the writer's lock, so that no write takes what is given back for a moment, and so
+    // that this has ended when the store's lock is released.
+    writer.withLock { state in
+      guard state.lock != nil, !state.isSuspended, state.ballastUsers == 0 else { return }
+      guard state.bytesSinceBallast > 0 || mayShrink else { return }
+      state.bytesSinceBallast = 0
+      guard wanted > 0 || mayShrink else { return }
+      ballast.provide(wanted, isProven: state.ballastIsProven)
+      state.ballastIsProven = true
+    }
+  }
+}
