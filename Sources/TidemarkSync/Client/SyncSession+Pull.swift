@@ -9,10 +9,10 @@ extension SyncSession {
     }
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
     // Of several entries of a key in one page only the last is the key's state.
-    var last: [[UInt8]: Int] = [:]
-    for (index, entry) in page.entries.enumerated() where entry.kind != .own {
-      last[entry.key] = index
-    }
+    let last = Dictionary(
+      page.entries.indices.filter { page.entries[$0].kind != .own }
+        .map { (page.entries[$0].key, $0) }
+    ) { $1 }
     try commit { operations, next, runs in
       next.cursor = page.cursor
       for (index, entry) in page.entries.enumerated() {

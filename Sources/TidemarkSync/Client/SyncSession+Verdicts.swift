@@ -18,12 +18,10 @@ extension SyncSession {
   }
 
   private func settle(_ batch: FormedBatch, _ verdicts: [Verdict]) throws {
-    var waiting: [([UInt8], UInt64)] = []
     // From here on its keys are not under way any more.
     formed = nil
     defer { if progress.number != batch.number { formed = batch } }
     try commit { operations, next, runs in
-      waiting = []
       next.number = batch.number
       next.batchID = batch.batchID
       for (item, verdict) in zip(batch.items, verdicts) {
@@ -44,15 +42,14 @@ extension SyncSession {
         case .rejected(let rejection): next.waiting[item.sequence] = .parked(rejection)
         case .aborted: next.again.insert(item.sequence)
         }
-        if next.waiting[item.sequence] != nil,
-          let change = try engine.change(at: item.sequence)
-        {
-          // An edit made meanwhile takes its place when it is sent.
-          waiting.append((change.key, item.sequence))
-        }
       }
     }
-    for (key, sequence) in waiting { waitingKeys[key] = sequence }
+    for item in batch.items where progress.waiting[item.sequence] != nil {
+      // An edit made meanwhile takes its place when it is sent.
+      if let change = try engine.change(at: item.sequence) {
+        waitingKeys[change.key] = item.sequence
+      }
+    }
     totals.batches += 1
     totals.pushed += batch.items.count
     for verdict in verdicts {

@@ -134,7 +134,9 @@ final class SyncSession {
         progress = next
         settled = runs
         return
-      } catch where error.code == .conflict { continue }
+      } catch {
+        guard error.code == .conflict else { throw error }
+      }
     }
     throw TidemarkError(
       .conflict, "others write the same keys all the time; the replicator tries again later")
