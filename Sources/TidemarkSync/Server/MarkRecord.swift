@@ -181,7 +181,8 @@ extension Rejection {
   /// The rejection with texts that fit into a mark.
   var bounded: Rejection {
     Rejection(
-      code: Self.cut(code, MarkRecord.codeBytes), message: Self.cut(message, MarkRecord.messageBytes))
+      code: Self.cut(code, MarkRecord.codeBytes),
+      message: Self.cut(message, MarkRecord.messageBytes))
   }
 
   private static func cut(_ text: String, _ limit: Int) -> String {
