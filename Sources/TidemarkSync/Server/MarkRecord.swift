@@ -74,10 +74,13 @@ struct MarkRecord: Equatable {
     return writer.bytes
   }
 
-  /// What the ruling behind a run must be to belong to it.
-  private static func continues(_ ruling: Ruling, by count: Int) -> Ruling {
-    if case .applied(.planned(let index)) = ruling { return .applied(.planned(index + count)) }
-    return ruling
+  /// What the ruling behind a run must be to belong to it; nil when none does.
+  private static func continues(_ ruling: Ruling, by count: Int) -> Ruling? {
+    switch ruling {
+    case .applied(.planned(let index)): .applied(.planned(index + count))
+    case .applied: nil
+    default: ruling
+    }
   }
 
   private static func code(of ruling: Ruling) -> UInt8 {

@@ -106,21 +106,44 @@ struct HostileTests {
     var a = Device(1)
     _ = try bench.push(&a, a.put("k", "1"))
     bench.disk.capacity = bench.disk.usedBytes
-    a.number += 1
-    let batch = a.batch(
-      (0..<100).map { a.put("k\($0)", String(repeating: "v", count: 2500)) })
+    var batch = a.batch([])
     var failed: PeerError.Kind?
     // What was allocated ahead may suffice for a while.
-    for _ in 0..<40 where failed == nil {
-      var next = batch
-      next.number = a.number
-      failed = failure { _ = try bench.handler().push(next) }
-      if failed == nil { a.number += 1 }
+    for round in 0..<200 where failed == nil {
+      let text = "\(round)" + String(repeating: "v", count: 2500)
+      a.number += 1
+      batch = a.batch((0..<100).map { a.put("k\($0)", text) })
+      failed = failure { _ = try bench.handler().push(batch) }
     }
     #expect(failed == .unavailable)
     bench.disk.capacity = nil
-    var again = batch
-    again.number = a.number
-    #expect(try bench.handler().push(again).mark.number == a.number)
+    #expect(
+      try bench.handler().push(batch).mark.verdicts.map(\.name).allSatisfy { $0 == "applied" })
+  }
+
+  @Test("a mark that cannot be read stops its replica, with an error, and nobody else")
+  func damagedMark() throws {
+    let bench = Bench()
+    var a = Device(1)
+    var b = Device(2)
+    _ = try bench.push(&a, a.put("k", "1"))
+    try bench.withEngine { engine in
+      var batch = OperationBatch()
+      try RecordTable.add(.feedMark, key: a.id.bytes, value: [1, 2, 3], to: &batch)
+      try RecordTable.add(.feedLease, key: Device(3).id.bytes, value: [200], to: &batch)
+      try engine.commit(batch)
+    }
+    #expect(failure { _ = try bench.handler().hello(HelloRequest(replica: a.id)) } == .failed)
+    a.number += 1
+    let batch = a.batch([])
+    #expect(failure { _ = try bench.handler().push(batch) } == .failed)
+    #expect(try bench.push(&b, b.put("l", "1")).map(\.name) == ["applied"])
+    #expect(try !bench.handler().hello(HelloRequest(replica: Device(3).id)).isLeaseExpired)
+    try bench.withEngine { engine in
+      var batch = OperationBatch()
+      try RecordTable.add(.feedPolicy, key: [], value: [1, 9], to: &batch)
+      try engine.commit(batch)
+    }
+    #expect(throws: TidemarkError.self) { _ = try bench.handler() }
   }
 }
