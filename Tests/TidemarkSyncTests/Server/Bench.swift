@@ -52,6 +52,7 @@ final class Bench {
   func abandon() { open = nil }
 
   /// Works on the store itself while no handler has it.
+  @discardableResult
   func withEngine<R>(_ body: (Engine) throws -> R) throws -> R {
     try close()
     let store = try Store.openBlocking(at: "feed", configuration: configuration())
@@ -125,7 +126,7 @@ struct Device {
   }
 
   mutating func put(
-    _ key: String, _ value: String, base: ChangeBase = .absent, labels: [Label] = [],
+    _ key: String, _ value: String, labels: [Label] = [], base: ChangeBase = .absent,
     at seconds: UInt64 = 0, group: UInt64 = 0
   ) -> PushedChange {
     sequence += 1
