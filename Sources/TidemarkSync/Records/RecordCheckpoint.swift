@@ -1,0 +1,66 @@
+internal import TidemarkEngine
+
+/// Where the newest records of all names stood at one sequence: what a checkpoint record holds.
+///
+/// ```
+/// u8      version, 1
+/// varint  the sequence through which records were looked at
+/// varint  count; per record:
+///   varint  type
+///   varint  length of the key, the key
+///   varint  the sequence above less that of the record
+/// ```
+struct RecordCheckpoint: Equatable {
+  struct Row: Equatable {
+    var name: RecordName
+    var sequence: UInt64
+  }
+
+  private static let version: UInt8 = 1
+
+  var through: UInt64
+  var rows: [Row]
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter(capacity: 16 + rows.count * 28)
+    writer.u8(Self.version)
+    writer.varint(through)
+    writer.varint(rows.count)
+    for row in rows {
+      writer.varint(UInt64(row.name.type.rawValue))
+      writer.varint(row.name.key.count)
+      writer.raw(row.name.key)
+      writer.varint(through - row.sequence)
+    }
+    return writer.bytes
+  }
+
+  init(through: UInt64, rows: [Row]) {
+    self.through = through
+    self.rows = rows
+  }
+
+  /// - Parameter sequence: the record's own, which everything in it must be below.
+  init(decoding bytes: RawSpan, at sequence: UInt64) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == Self.version else {
+      throw FormatError("unknown version of a list of records", isNewer: true)
+    }
+    through = try reader.varint()
+    guard through < sequence else { throw FormatError("a list of records from the future") }
+    // A row takes three bytes at least.
+    let count = try reader.varint(atMost: reader.remaining / 3)
+    rows = []
+    rows.reserveCapacity(count)
+    for _ in 0..<count {
+      let type = RecordType(rawValue: UInt32(try reader.varint(atMost: Int(UInt32.max))))
+      let key = try reader.array(try reader.varint(atMost: Limits.keyBytes))
+      let distance = try reader.varint()
+      guard distance < through, type.isListed else {
+        throw FormatError("a list of records names what cannot be")
+      }
+      rows.append(Row(name: RecordName(type, key: key), sequence: through - distance))
+    }
+    guard reader.remaining == 0 else { throw FormatError("bytes behind a list of records") }
+  }
+}

@@ -1,0 +1,166 @@
+package import TidemarkEngine
+
+/// Finds the newest record of every name in a log.
+///
+/// Records stand in no index. The table is made at opening by walking the log backwards as far as
+/// the last *checkpoint*, a record that lists the newest ones, and kept in memory from then on:
+/// names and sequences; values are read when they are asked for. A record with an empty value
+/// takes its name away. Compaction keeps the newest record of every name with its sequence, so
+/// what a checkpoint lists stays where it was.
+///
+/// Not for several threads at once: its owner guards it.
+package struct RecordTable: Sendable {
+  /// A checkpoint is due after so many records, or as many as there are names if that is more.
+  static let recordsPerCheckpoint = 1_000
+  /// Or after so many entries.
+  static let entriesPerCheckpoint: UInt64 = 65_536
+
+  private let engine: Engine
+  /// By type and key.
+  private var places: [RecordType: [[UInt8]: UInt64]] = [:]
+  /// All records up to here are known.
+  package private(set) var through: UInt64 = 0
+  /// The sequence through which the last checkpoint had looked; 0 for none.
+  private(set) var listedThrough: UInt64 = 0
+  private var recordsSinceCheckpoint = 0
+  /// Checkpoints that could not be read and were passed over.
+  package private(set) var unreadableCheckpoints = 0
+
+  /// Finds the records of a store.
+  /// - Throws: what reading the log throws.
+  package init(_ engine: Engine) throws(TidemarkError) {
+    self.engine = engine
+    var walk = RecordWalk(engine)
+    try walk.run()
+    through = walk.head
+    listedThrough = walk.checkpoint?.through ?? 0
+    recordsSinceCheckpoint = walk.found.count
+    unreadableCheckpoints = walk.unreadable
+    for row in walk.checkpoint?.rows ?? [] { set(row.name, row.sequence) }
+    for (name, found) in walk.found { set(name, found.isRemoval ? nil : found.sequence) }
+  }
+
+  /// How many names there are.
+  package var count: Int { places.values.reduce(0) { $0 + $1.count } }
+
+  /// The sequence of the newest record of a name; nil when there is none.
+  package func sequence(of type: RecordType, key: [UInt8]) -> UInt64? { places[type]?[key] }
+
+  /// The keys of a type's records, in byte order.
+  package func keys(of type: RecordType) -> [[UInt8]] {
+    (places[type] ?? [:]).keys.sorted { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
+  }
+
+  /// The value of the newest record of a name; nil when there is none.
+  /// - Throws: `damaged` when the log does not hold at its place what a checkpoint says.
+  package func value(of type: RecordType, key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
+    guard let sequence = places[type]?[key] else { return nil }
+    guard let entry = try engine.entryIfKept(at: sequence), entry.head.kind == .record,
+      entry.key == key, try entry.attributes().recordType == type.rawValue
+    else {
+      throw TidemarkError(
+        .damaged, "the log lacks a record that its list of records names; run verify",
+        sequences: sequence...sequence)
+    }
+    return try engine.withValue(of: sequence) { (value, _) throws(TidemarkError) in
+      [UInt8](copying: value)
+    }
+  }
+
+  /// Adds a record to a batch; an empty value takes the name away.
+  package static func add(
+    _ type: RecordType, key: [UInt8], value: [UInt8], to batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.recordType = type.rawValue
+    try batch.add(.record, key: key.rawSpan, value: value.rawSpan, attributes: attributes)
+  }
+
+  /// Takes note of a batch that its owner has committed.
+  package mutating func note(
+    _ batch: OperationBatch, _ result: CommitResult
+  ) throws(TidemarkError) {
+    // Where others have written in between, or not every operation made an entry, the log is
+    // asked what stands where.
+    guard result.applied == batch.count, result.sequences.lowerBound == through + 1 else {
+      return try catchUp()
+    }
+    for (index, operation) in batch.operations.enumerated() where operation.kind == .record {
+      let attributes: EntryAttributes
+      do { attributes = try EntryAttributes(decoding: batch.attributes(of: operation)) } catch {
+        throw TidemarkError(.invalidArgument, error.reason, cause: error)
+      }
+      let name = RecordName(
+        RecordType(rawValue: attributes.recordType), key: [UInt8](copying: batch.key(of: operation))
+      )
+      note(
+        name, at: result.sequences.lowerBound + UInt64(index),
+        isRemoval: operation.valueLength == 0)
+    }
+    through = result.sequences.upperBound - 1
+  }
+
+  /// Takes up what others have written to the log.
+  package mutating func catchUp() throws(TidemarkError) {
+    let head = engine.lastSequence
+    guard through < head else { return }
+    var cursor = LogCursor(engine, from: through + 1, through: head, includesRecords: true)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .record else { continue }
+      let type = RecordType(rawValue: try entry.attributes().recordType)
+      note(
+        RecordName(type, key: entry.key), at: entry.sequence,
+        isRemoval: entry.head.valueLength == 0)
+    }
+    through = head
+  }
+
+  private mutating func note(_ name: RecordName, at sequence: UInt64, isRemoval: Bool) {
+    guard name.type.isListed else { return }
+    recordsSinceCheckpoint += 1
+    set(name, isRemoval ? nil : sequence)
+  }
+
+  private mutating func set(_ name: RecordName, _ sequence: UInt64?) {
+    places[name.type, default: [:]][name.key] = sequence
+  }
+
+  /// Whether so much has come since the last checkpoint that the next opening would be slow.
+  package var isCheckpointDue: Bool {
+    let count = count
+    // Many names make a checkpoint large: then it comes less often, by as much.
+    return recordsSinceCheckpoint >= max(Self.recordsPerCheckpoint, count)
+      || through - listedThrough >= max(Self.entriesPerCheckpoint, 16 * UInt64(count))
+  }
+
+  /// Whether enough has come since the last checkpoint for one at closing.
+  package var isWorthListing: Bool {
+    recordsSinceCheckpoint >= 64 || through - listedThrough >= 4_096
+  }
+
+  /// Writes a checkpoint.
+  /// - Returns: false when the list is too long for one record; then the table goes on without.
+  @discardableResult
+  package mutating func writeCheckpoint(
+    durability: Durability? = nil
+  ) throws(TidemarkError) -> Bool {
+    try catchUp()
+    var rows: [RecordCheckpoint.Row] = []
+    for type in places.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      for key in keys(of: type) {
+        guard let sequence = places[type]?[key] else { continue }
+        rows.append(RecordCheckpoint.Row(name: RecordName(type, key: key), sequence: sequence))
+      }
+    }
+    let value = RecordCheckpoint(through: through, rows: rows).encoded
+    guard value.count <= Limits.valueBytes else { return false }
+    var batch = OperationBatch()
+    try Self.add(.checkpoint, key: [], value: value, to: &batch)
+    let listed = through
+    let result = try engine.commit(batch, durability: durability)
+    listedThrough = listed
+    recordsSinceCheckpoint = 0
+    try note(batch, result)
+    return true
+  }
+}

@@ -1,0 +1,72 @@
+internal import TidemarkEngine
+
+/// Goes through a log from its end until a checkpoint tells what stood before, and gathers the
+/// newest record of every name on the way.
+struct RecordWalk {
+  /// So many sequences are read forward at a time; at first fewer, since the last checkpoint is
+  /// mostly near.
+  private static let firstStretch: UInt64 = 4_096
+  private static let longestStretch: UInt64 = 65_536
+
+  struct Found {
+    var sequence: UInt64
+    var isRemoval: Bool
+  }
+
+  private let engine: Engine
+  /// The last sequence that was looked at.
+  let head: UInt64
+  /// The newest record of every name behind the checkpoint.
+  private(set) var found: [RecordName: Found] = [:]
+  private(set) var checkpoint: RecordCheckpoint?
+  /// Checkpoints that are of no use.
+  private(set) var unreadable = 0
+
+  init(_ engine: Engine) {
+    self.engine = engine
+    head = engine.lastSequence
+  }
+
+  mutating func run() throws(TidemarkError) {
+    var end = head
+    var stretch = Self.firstStretch
+    while end > checkpoint?.through ?? 0 {
+      let start = end - min(end, stretch) + 1
+      try read(from: start, through: end)
+      end = start - 1
+      stretch = min(stretch * 4, Self.longestStretch)
+    }
+    let listed = checkpoint?.through ?? 0
+    found = found.filter { $0.value.sequence > listed }
+  }
+
+  private mutating func read(from start: UInt64, through end: UInt64) throws(TidemarkError) {
+    var cursor = LogCursor(engine, from: start, through: end, includesRecords: true)
+    var checkpoints: [UInt64] = []
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .record else { continue }
+      let type = RecordType(rawValue: try entry.attributes().recordType)
+      if type == .checkpoint {
+        checkpoints.append(entry.sequence)
+      } else if type.isListed {
+        let name = RecordName(type, key: entry.key)
+        if let known = found[name], known.sequence > entry.sequence { continue }
+        found[name] = Found(
+          sequence: entry.sequence, isRemoval: entry.head.valueLength == 0)
+      }
+    }
+    guard checkpoint == nil else { return }
+    for sequence in checkpoints.reversed() where checkpoint == nil {
+      try take(checkpointAt: sequence)
+    }
+  }
+
+  /// A checkpoint that cannot be read, or that a later version wrote, is passed over: the log
+  /// itself tells everything that it would have told.
+  private mutating func take(checkpointAt sequence: UInt64) throws(TidemarkError) {
+    checkpoint = try engine.withValue(of: sequence) { (value, _) throws(TidemarkError) in
+      try? RecordCheckpoint(decoding: value, at: sequence)
+    }
+    if checkpoint == nil { unreadable += 1 }
+  }
+}

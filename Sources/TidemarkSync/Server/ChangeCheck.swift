@@ -1,0 +1,53 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What is wrong with a pushed change as such, before anybody asks what its key holds.
+enum ChangeCheck {
+  /// - Returns: nil when it can be judged.
+  static func rejection(
+    of change: PushedChange, by replica: ReplicaID, _ validators: [SyncValidator]
+  ) -> Rejection? {
+    if let reason = problem(with: change) {
+      return Rejection(code: "invalid", message: reason)
+    }
+    for validator in validators where change.key.starts(with: validator.prefix) {
+      if let rejection = validator.check(change, replica) { return rejection.bounded }
+    }
+    return nil
+  }
+
+  /// Everything that the log would refuse, so that one bad change cannot stop a batch.
+  private static func problem(with change: PushedChange) -> String? {
+    guard (1...Limits.keyBytes).contains(change.key.count) else {
+      return "the key has \(change.key.count) bytes; keys have 1 to \(Limits.keyBytes) bytes"
+    }
+    guard change.sequence > 0 else { return "the change has no sequence" }
+    if let time = change.time, time.nanoseconds > 999_999_999 {
+      return "the change's own time has more than a second of nanoseconds"
+    }
+    guard change.kind == .put else { return nil }
+    let content = change.content
+    guard content.value.count <= Limits.valueBytes else {
+      return "the value has \(content.value.count) bytes; at most \(Limits.valueBytes) are allowed"
+    }
+    guard content.labels.count <= Limits.labelsPerEntry else {
+      return "\(content.labels.count) labels; at most \(Limits.labelsPerEntry) are allowed"
+    }
+    guard content.labels.allSatisfy({ (1...Limits.labelBytes).contains($0.bytes.count) }) else {
+      return "a label is empty or longer than \(Limits.labelBytes) bytes"
+    }
+    guard (content.hash?.count ?? 0) <= Limits.hashBytes else {
+      return "the hash is longer than \(Limits.hashBytes) bytes"
+    }
+    return nil
+  }
+}
+
+extension SyncContent {
+  /// The labels' bytes in byte order, each once, whatever the sender made of it.
+  var labelSet: [[UInt8]] {
+    var set: [[UInt8]] = []
+    for label in labels.sorted() where set.last != label.bytes { set.append(label.bytes) }
+    return set
+  }
+}

@@ -1,0 +1,51 @@
+/// What becomes of a change that was not made upon what its key holds now.
+public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
+  /// It is not applied; its writer is told, and resolves it. Nothing is lost unseen.
+  case detect = 1
+  /// The later of the two stays, by the time at which each was committed on its device, but no
+  /// later than the server received it. The other one is kept in the server's log.
+  case lastWriterWins = 2
+}
+
+/// Which policy counts for the keys that begin with a prefix.
+public struct CollectionPolicy: Sendable, Hashable {
+  /// Of the keys; empty for all. The policy with the longest prefix counts.
+  public var prefix: [UInt8]
+  /// What becomes of conflicting changes.
+  public var policy: ConflictPolicy
+
+  /// A policy for a collection of keys.
+  public init(prefix: [UInt8], policy: ConflictPolicy) {
+    self.prefix = prefix
+    self.policy = policy
+  }
+}
+
+/// The policies of a feed.
+struct PolicyTable: Sendable {
+  private static let version: UInt8 = 1
+  /// Longest prefix first.
+  private(set) var rows: [CollectionPolicy] = []
+
+  /// What counts for a key.
+  func policy(for key: [UInt8]) -> ConflictPolicy {
+    rows.first { key.starts(with: $0.prefix) }?.policy ?? .detect
+  }
+
+  /// Takes a policy over; nil takes it away.
+  mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8]) {
+    rows.removeAll { $0.prefix == prefix }
+    guard let policy else { return }
+    let place = rows.firstIndex { $0.prefix.count < prefix.count } ?? rows.count
+    rows.insert(CollectionPolicy(prefix: prefix, policy: policy), at: place)
+  }
+
+  /// What a policy's record holds: u8 version, u8 policy.
+  static func encode(_ policy: ConflictPolicy) -> [UInt8] { [version, policy.rawValue] }
+
+  /// - Returns: nil for what this version does not know.
+  static func decode(_ value: [UInt8]) -> ConflictPolicy? {
+    guard value.count == 2, value[0] == version else { return nil }
+    return ConflictPolicy(rawValue: value[1])
+  }
+}

@@ -1,0 +1,126 @@
+package import TidemarkEngine
+
+extension StoreFeed {
+  // MARK: Keys
+
+  package func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
+    // A compaction may drop the entry between the two looks.
+    for _ in 0..<3 {
+      guard let slot = try engine.slot(ofKey: key.rawSpan) else { return nil }
+      guard let entry = try engine.entryIfKept(at: slot.sequence) else { continue }
+      guard entry.key == key else { break }
+      return try state(entry)
+    }
+    throw TidemarkError(
+      .damaged, "the log does not hold what the index says of a key; run verify")
+  }
+
+  private func state(_ entry: LogEntry) throws(TidemarkError) -> FeedState? {
+    let info = try engine.info(entry)
+    guard info.attributes.entryClass == .owned, info.kind != .evict else { return nil }
+    let written = info.attributes.writerTime
+    return FeedState(
+      position: try position(of: info.valueSequence), revision: info.sequence,
+      isDeleted: info.kind.removes,
+      operation: OperationID(info.attributes, at: info.valueSequence, in: engine),
+      commitTime: written != 0 ? min(written, info.updated) : info.updated,
+      labels: info.labels, valueLength: info.valueLength, attributes: info.attributes)
+  }
+
+  package func isDelete(
+    at position: Position, of key: [UInt8]
+  ) throws(TidemarkError) -> Bool? {
+    guard try self.position(of: position.offset) == position, position.offset > 0,
+      let entry = try engine.entryIfKept(at: position.offset)
+    else { return nil }
+    return entry.head.kind == .delete && entry.key == key
+  }
+
+  package func value(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
+    do throws(TidemarkError) {
+      return try engine.withValue(of: offset) { (value, _) throws(TidemarkError) in
+        [UInt8](copying: value)
+      }
+    } catch {
+      // A compaction may have dropped it, superseded, since its head was read.
+      guard error.code == .damaged, try engine.entryIfKept(at: offset) == nil else { throw error }
+      return nil
+    }
+  }
+
+  package func key(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
+    try engine.entryIfKept(at: offset)?.key
+  }
+
+  // MARK: The log
+
+  /// Readers that are kept between two pages.
+  private static let keptReaders = 4
+
+  package func heads(
+    after offset: UInt64, through last: UInt64, limit: Int
+  ) throws(TidemarkError) -> FeedHeads {
+    do throws(TidemarkError) {
+      return try readHeads(after: offset, through: last, limit: limit)
+    } catch {
+      // A segment that is sealed while it is read says that it is closed, too.
+      guard error.code == .closed, !engine.isClosed else { throw error }
+      return try readHeads(after: offset, through: last, limit: limit)
+    }
+  }
+
+  private func readHeads(
+    after offset: UInt64, through last: UInt64, limit: Int
+  ) throws(TidemarkError) -> FeedHeads {
+    let kept = readers.withLock { readers -> FeedReader? in
+      guard let index = readers.firstIndex(where: { $0.through == offset && !$0.isAtEnd }) else {
+        return nil
+      }
+      return readers.remove(at: index)
+    }
+    var reader = kept ?? FeedReader(engine, after: offset, through: last)
+    let heads = try reader.next(limit: limit)
+    let used = reader
+    if !used.isAtEnd {
+      readers.withLock { readers in
+        readers.append(used)
+        if readers.count > Self.keptReaders { readers.removeFirst() }
+      }
+    }
+    return FeedHeads(heads: heads, through: used.through)
+  }
+
+  package func former(of head: FeedHead) throws(TidemarkError) -> FormerState {
+    guard head.previous > 0 else { return .absent }
+    guard let entry = try engine.entryIfKept(at: head.previous) else {
+      // Above where history is kept from, only deletes can be gone.
+      return try historyFrom() < head.offset ? .absent : .unknown
+    }
+    let info = try engine.info(entry)
+    guard !info.kind.removes, info.attributes.entryClass == .owned else { return .absent }
+    return .present(labels: info.labels)
+  }
+
+  // MARK: All keys
+
+  private static let rowsPerPage = 1024
+
+  package func scan(
+    wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> UInt64 {
+    let view = try engine.view()
+    let scan = EngineScan(engine, ScanQuery(), view: view)
+    while true {
+      let rows = try scan.nextPage(limit: Self.rowsPerPage)
+      if rows.isEmpty { return view.sequence }
+      for row in rows where wants(row.key) {
+        let info = try engine.info(try engine.entry(at: row.sequence))
+        guard info.attributes.entryClass == .owned else { continue }
+        let found = FeedKey(key: row.key, labels: info.labels, offset: info.valueSequence)
+        try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+          try body(found, value)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package import Tidemark
+package import TidemarkEngine
+
+/// A feed that is the log of a store: an offset is a sequence, an epoch is the store's.
+///
+/// Entries of class `cache` and touches are no part of the feed; records are passed over. What
+/// the store's own program writes is, with the store's replica as its writer.
+package final class StoreFeed: Feed {
+  let engine: Engine
+  /// Kept so that it stays open; nil where the engine is all there is.
+  private let store: Store?
+  let records: Lock<RecordTable>
+  /// Readers that go on where they stopped before.
+  let readers = Lock<[FeedReader]>([])
+  /// Keeps deletes from compaction.
+  private let pin = Lock<EngineView?>(nil)
+
+  /// Opens the store in a directory.
+  package convenience init(
+    at path: String, configuration: Store.Configuration
+  ) throws(TidemarkError) {
+    try self.init(try Store.openBlocking(at: path, configuration: configuration))
+  }
+
+  /// A feed over a store that is open; closing the feed closes it.
+  package convenience init(_ store: Store) throws(TidemarkError) {
+    try self.init(store.engine, store)
+  }
+
+  package convenience init(_ engine: Engine) throws(TidemarkError) { try self.init(engine, nil) }
+
+  private init(_ engine: Engine, _ store: Store?) throws(TidemarkError) {
+    self.engine = engine
+    self.store = store
+    records = Lock(try RecordTable(engine))
+    try writeCheckpointIfDue()
+  }
+
+  package var id: ReplicaID { Self.replica(engine.storeID) }
+  package var now: Timestamp { engine.environment.clock.now() }
+
+  /// A replica's id out of the log.
+  static func replica(_ bytes: [UInt8]) -> ReplicaID { ReplicaID(padding: bytes) }
+
+  package func settledRange() throws(TidemarkError) -> FeedRange {
+    var bounds = try engine.bounds()
+    if bounds.durable < bounds.visible {
+      try engine.sync(through: bounds.visible)
+      bounds = try engine.bounds()
+    }
+    return range(bounds)
+  }
+
+  private func range(_ bounds: LogBounds) -> FeedRange {
+    var epochs = bounds.epochs.map { FeedEpoch(epoch: $0.epoch, firstOffset: $0.firstSequence) }
+    // The oldest epochs may have gone from the list; their offsets need a place in it still.
+    if let first = epochs.first, first.firstOffset > 1 {
+      epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
+    }
+    return FeedRange(
+      epochs: epochs, head: min(bounds.durable, bounds.visible),
+      truncatedThrough: bounds.droppedThrough)
+  }
+
+  /// Where a sequence stands, durable or not yet.
+  func position(of sequence: UInt64) throws(TidemarkError) -> Position {
+    var bounds = try engine.bounds()
+    bounds.durable = bounds.visible
+    return range(bounds).position(ofOffset: sequence)
+  }
+
+  package func historyFrom() throws(TidemarkError) -> UInt64 {
+    let bounds = try engine.bounds()
+    return bounds.historyFrom > 1 ? bounds.historyFrom : 0
+  }
+
+  package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
+    guard let offset else { return pin.withLock { $0 = nil } }
+    // A view keeps everything behind it, deletes among them. Of what has gone already nothing
+    // can be kept.
+    var view: EngineView?
+    for _ in 0..<8 where view == nil {
+      let bounds = try engine.bounds()
+      let earliest = bounds.historyFrom > 1 ? bounds.historyFrom : 0
+      do throws(TidemarkError) {
+        view = try engine.view(at: min(max(offset, earliest), bounds.visible))
+      } catch {
+        guard error.code == .historyGone else { throw error }
+      }
+    }
+    let kept = view
+    pin.withLock { $0 = kept }
+  }
+
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int { engine.observe(body) }
+  package func stopObserving(_ token: Int) { engine.stopObserving(token) }
+
+  package func close() throws(TidemarkError) {
+    pin.withLock { $0 = nil }
+    readers.withLock { $0 = [] }
+    // So that the next opening has little to read.
+    try? records.withLock { (table: inout RecordTable) throws(TidemarkError) in
+      if table.isWorthListing { try table.writeCheckpoint(durability: .buffered) }
+    }
+    if let store { try store.blocking.close() } else { try engine.close() }
+  }
+}
+
+extension ReplicaID {
+  /// The replica of bytes that are sixteen anyway, being out of the log.
+  init(padding bytes: [UInt8]) {
+    let missing = max(0, Self.byteCount - bytes.count)
+    self.bytes = bytes.prefix(Self.byteCount) + Array(repeating: 0, count: missing)
+  }
+}

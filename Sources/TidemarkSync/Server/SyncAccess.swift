@@ -1,0 +1,42 @@
+public import Tidemark
+
+/// How far a caller's authorization reaches, given with every call to a ``SyncHandler``.
+///
+/// ```swift
+/// let access = SyncAccess(to: SyncScope(labels: ["user/17"]))
+/// let page = try handler.pull(request, access: access)
+/// ```
+public struct SyncAccess: Sendable, Hashable {
+  /// Which entries can be read and written; nil for all. An empty scope is none, not all.
+  public var scope: SyncScope?
+  /// Whether anything can be written.
+  public var canPush: Bool
+
+  /// Everything.
+  public static let everything = SyncAccess(to: nil)
+
+  /// An authorization.
+  /// - Parameters:
+  ///   - scope: which entries can be read and written; nil for all.
+  ///   - canPush: whether anything can be written.
+  public init(to scope: SyncScope?, canPush: Bool = true) {
+    self.scope = scope
+    self.canPush = canPush
+  }
+
+  /// Whether an entry is within.
+  public func reaches(key: [UInt8], labels: [Label]) -> Bool {
+    guard let scope else { return true }
+    return !scope.isEverything && scope.contains(key: key, labels: labels)
+  }
+
+  func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
+    scope == nil || reaches(key: key, labels: labels.map { Label($0) })
+  }
+}
+
+extension SyncScope {
+  func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
+    isEverything || contains(key: key, labels: labels.map { Label($0) })
+  }
+}

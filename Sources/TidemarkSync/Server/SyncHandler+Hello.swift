@@ -1,0 +1,70 @@
+internal import TidemarkEngine
+
+extension SyncHandler {
+  /// Answers the first call of a session, and renews the caller's lease.
+  ///
+  /// A lease that has run out is renewed only for a replica that has compared everything
+  /// (``HelloRequest/hasResynced``).
+  /// - Throws: ``PeerError``.
+  public func hello(
+    _ request: HelloRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> HelloAnswer {
+    try answering {
+      let mark = try mark(of: request.replica)
+      let lease = try renew(request, mark)
+      let now = feed.now.sinceEpoch
+      var answer = HelloAnswer(
+        feed: feed.id, range: try range(for: request.replica), mark: mark, time: now,
+        limits: options.limits)
+      if options.leaseSeconds != nil {
+        answer.isLeaseExpired = lease == nil
+        let left = (lease?.expires ?? now) - min(now, lease?.expires ?? now)
+        answer.leaseSeconds = UInt32(clamping: left / 1000)
+      }
+      return answer
+    }
+  }
+
+  /// - Returns: the lease; nil when it has run out.
+  private func renew(
+    _ request: HelloRequest, _ mark: ReplicaMark
+  ) throws(TidemarkError) -> LeaseRecord? {
+    let range = try feed.settledRange()
+    let now = feed.now.sinceEpoch
+    let period = options.leaseSeconds.map { UInt64($0) * 1000 }
+    let expires = period.map { now + $0 } ?? .max
+    return try state.withLock { (state: inout State) throws(TidemarkError) -> LeaseRecord? in
+      let known = state.leases[request.replica]
+      // Whoever has been here and has no lease was forgotten.
+      let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
+      let isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
+      guard isAlive || request.hasResynced else { return nil }
+      let common = range.lastCommonOffset(with: request.cursor) ?? 0
+      var lease = LeaseRecord(
+        expires: expires, cursor: range.position(ofOffset: common),
+        clearedThrough: known?.clearedThrough ?? 0)
+      // Who holds nothing, or has just compared everything, has missed no delete.
+      if request.cursor == .beginning || request.hasResynced {
+        lease.clearedThrough = range.truncatedThrough
+      }
+      if needsWriting(lease, after: known, period: period) {
+        try feed.append(.feedLease, key: request.replica.bytes, value: lease.encoded)
+      } else {
+        // What the record says of the end still stands.
+        lease.expires = known?.expires ?? expires
+      }
+      state.leases[request.replica] = lease
+      try keepDeletes(state)
+      return lease
+    }
+  }
+
+  /// A lease is not written anew at every hello, but when a sixteenth of it has passed.
+  private func needsWriting(
+    _ lease: LeaseRecord, after known: LeaseRecord?, period: UInt64?
+  ) -> Bool {
+    guard let known, known.clearedThrough == lease.clearedThrough else { return true }
+    guard let period else { return known.expires != .max }
+    return lease.expires < known.expires || lease.expires - known.expires > period / 16
+  }
+}

@@ -1,0 +1,152 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncHandler {
+  /// Entries that one call looks at before it answers with what it has found.
+  private static let entriesPerCall = 32_768
+  private static let headsPerPage = 1_024
+  /// How often a page is read anew because a compaction went on meanwhile.
+  private static let attempts = 4
+
+  /// Answers with the entries behind a cursor, at once: also with none, when there is none. A
+  /// caller who is to wait asks again after ``observe(_:)`` has told.
+  ///
+  /// An answer may have no entries and still go on: its cursor is further than the one asked for
+  /// until it has reached the end of the range.
+  /// - Throws: ``PeerError``: `cursorGone` for a cursor that is not this feed's any more, or
+  ///   behind which deletes may be gone.
+  public func pull(
+    _ request: PullRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> PullAnswer {
+    try answering {
+      for _ in 0..<Self.attempts {
+        let range = try feed.settledRange()
+        try check(request, range)
+        let page = try read(request, access, range)
+        let after = try self.range(for: request.replica)
+        // A delete that was dropped meanwhile may be missing in the page.
+        guard try feed.settledRange().truncatedThrough == range.truncatedThrough else { continue }
+        try advance(request)
+        return PullAnswer(
+          entries: page.entries, cursor: range.position(ofOffset: page.through), range: after,
+          mark: try mark(of: request.replica))
+      }
+      throw PeerError(.busy, "the feed is being compacted", retryAfterSeconds: 1)
+    }
+  }
+
+  private func check(_ request: PullRequest, _ range: FeedRange) throws {
+    guard range.contains(request.after) else {
+      throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
+    }
+    let cleared = state.withLock { $0.leases[request.replica]?.clearedThrough ?? 0 }
+    guard
+      request.after == .beginning || request.after.offset >= range.truncatedThrough
+        || cleared >= range.truncatedThrough
+    else {
+      throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
+    }
+  }
+
+  /// A reader that has come so far needs no deletes from before.
+  private func advance(_ request: PullRequest) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      let earliest = state.leases.earliestCursor(at: feed.now)
+      let before = state.leases[request.replica]?.cursor.offset
+      guard state.leases.advance(request.replica, to: request.after), before == earliest else {
+        return
+      }
+      try keepDeletes(state)
+    }
+  }
+
+  private struct Page {
+    var entries: [FeedEntry] = []
+    /// Everything up to here was dealt with.
+    var through: UInt64
+  }
+
+  private func read(
+    _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange
+  ) throws -> Page {
+    let most = min(max(request.limits.changes, 1), options.limits.changes)
+    let mostBytes = min(max(request.limits.bytes, 1), options.limits.bytes)
+    var page = Page(through: request.after.offset)
+    var bytes = 0
+    var left = Self.entriesPerCall
+    while page.through < range.head, left > 0 {
+      let limit = min(left, Self.headsPerPage)
+      let found = try feed.heads(after: page.through, through: range.head, limit: limit)
+      left -= limit
+      for head in found.heads {
+        if page.entries.count >= most { return page }
+        if let outcome = try outcome(of: head, request, access) {
+          let size = outcome == .own ? 0 : head.key.count + head.valueLength
+          if !page.entries.isEmpty, bytes + size > mostBytes { return page }
+          if let entry = try entry(head, outcome, range) {
+            bytes += size
+            page.entries.append(entry)
+          }
+        }
+        page.through = head.offset
+      }
+      page.through = found.through
+    }
+    return page
+  }
+
+  /// What an entry is to its reader; nil when it is none of its business.
+  private func outcome(
+    of head: FeedHead, _ request: PullRequest, _ access: SyncAccess
+  ) throws -> FeedEntry.Kind? {
+    if head.operation.replica == request.replica { return .own }
+    func isWithin(_ labels: [[UInt8]]) -> Bool {
+      request.scope.contains(key: head.key, labels: labels)
+        && access.reaches(key: head.key, labels: labels)
+    }
+    if head.kind == .put, isWithin(head.labels) { return .put }
+    if head.kind == .delete, isWithin([]) { return .delete }
+    let gone: FeedEntry.Kind = head.kind == .delete ? .delete : .left
+    switch try feed.former(of: head) {
+    case .absent: return nil
+    case .present(let labels): return isWithin(labels) ? gone : nil
+    case .unknown:
+      // A key that the reader may not know of must not be told; but if it does know it, it must
+      // hear. Only a comparison of everything can tell.
+      if access.scope == nil { return gone }
+      guard request.after == .beginning else {
+        throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
+      }
+      return nil
+    }
+  }
+
+  /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.
+  private func entry(
+    _ head: FeedHead, _ outcome: FeedEntry.Kind, _ range: FeedRange
+  ) throws(TidemarkError) -> FeedEntry? {
+    let position = range.position(ofOffset: head.offset)
+    switch outcome {
+    case .own:
+      return FeedEntry(
+        position: position, kind: .own, operation: head.operation, key: [],
+        commitTime: head.commitTime)
+    case .left:
+      return FeedEntry(
+        position: position, kind: .left, operation: head.operation, key: head.key,
+        commitTime: head.commitTime)
+    case .delete:
+      return FeedEntry(
+        position: position, kind: .delete, operation: head.operation, key: head.key,
+        commitTime: head.commitTime, time: head.attributes.time)
+    case .put:
+      guard let value = try feed.value(at: head.offset) else { return nil }
+      return FeedEntry(
+        position: position, kind: .put, operation: head.operation, key: head.key,
+        content: SyncContent(
+          value: value, labels: head.labels.map { Label($0) }, hash: head.attributes.hash,
+          maxAgeSeconds: head.attributes.maxAge),
+        commitTime: head.commitTime, time: head.attributes.time)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+internal import TidemarkEngine
+
+extension SyncHandler {
+  /// How often a batch is judged anew because the store's own program has written in between.
+  private static let attempts = 16
+
+  /// Takes a numbered batch, if it is the next one of its replica, and answers with the mark.
+  ///
+  /// A batch that was taken before is answered as it was then. With another id in its place, or
+  /// with a hole before it, nothing is taken and the mark says how far the replica has come.
+  /// - Throws: ``PeerError``: `malformed` for what is too large or makes no sense, `forbidden`,
+  ///   `leaseExpired`, `unavailable` when the feed cannot be written to.
+  public func push(
+    _ request: PushRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> PushAnswer {
+    try answering {
+      guard access.canPush else {
+        throw PeerError(.forbidden, "the authorization does not allow to write")
+      }
+      try check(request)
+      try state.withLock { (state: inout State) throws(any Error) in
+        try take(request, access, state)
+      }
+      return PushAnswer(
+        mark: try mark(of: request.replica), range: try range(for: request.replica))
+    }
+  }
+
+  /// Refuses what is no batch.
+  private func check(_ request: PushRequest) throws(PeerError) {
+    guard request.number > 0, request.batchID != .none else {
+      throw PeerError(.malformed, "batches are numbered from 1 and have an id other than 0")
+    }
+    guard request.changes.count <= options.limits.changes else {
+      throw PeerError(
+        .malformed,
+        "the batch has \(request.changes.count) changes; at most \(options.limits.changes)")
+    }
+    var bytes = 0
+    var largest = 0
+    var sequences: Set<UInt64> = []
+    for change in request.changes {
+      let size = change.key.count + change.content.value.count
+      bytes += size
+      largest = max(largest, size)
+      guard sequences.insert(change.sequence).inserted else {
+        throw PeerError(.malformed, "the batch has two changes with the same sequence")
+      }
+    }
+    // One entry may be larger than a message is meant to be, but not the rest as well.
+    guard bytes - largest <= options.limits.bytes else {
+      throw PeerError(
+        .malformed, "the batch has \(bytes) bytes; about \(options.limits.bytes) are allowed")
+    }
+  }
+
+  /// Appends the batch, unless the mark says that it is not its turn.
+  private func take(
+    _ request: PushRequest, _ access: SyncAccess, _ state: State
+  ) throws {
+    let mark = try mark(of: request.replica)
+    guard request.number - 1 == mark.number else { return }
+    if let seconds = options.leaseSeconds, seconds > 0 {
+      guard let lease = state.leases[request.replica], lease.expires > feed.now.sinceEpoch else {
+        throw PeerError(
+          .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
+      }
+    }
+    for attempt in 1...Self.attempts {
+      var judge = Judge(
+        request, feed: feed, access: access, policies: state.policies,
+        validators: options.validators)
+      let judged = try judge.run()
+      do {
+        _ = try feed.append(judged)
+        return
+      } catch {
+        guard error.code == .conflict, attempt < Self.attempts else { throw error }
+      }
+    }
+  }
+}

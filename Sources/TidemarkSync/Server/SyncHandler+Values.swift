@@ -1,0 +1,52 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncHandler {
+  /// Answers with what keys hold now. What the authorization does not reach is left out like
+  /// what is absent.
+  /// - Throws: ``PeerError``.
+  public func values(
+    _ request: ValuesRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> ValuesAnswer {
+    try answering {
+      var entries: [FeedEntry] = []
+      var bytes = 0
+      var answered = 0
+      for key in request.keys.prefix(options.limits.changes) {
+        if let found = try entry(ofKey: key, access) {
+          let size = key.count + found.content.value.count
+          if answered > 0, bytes + size > options.limits.bytes { break }
+          bytes += size
+          entries.append(found)
+        }
+        answered += 1
+      }
+      // What was read is durable before anybody hears of it.
+      return ValuesAnswer(
+        entries: entries, answered: answered, range: try range(for: request.replica))
+    }
+  }
+
+  private func entry(
+    ofKey key: [UInt8], _ access: SyncAccess
+  ) throws(TidemarkError) -> FeedEntry? {
+    // A compaction or another write may take the value between the two looks.
+    for _ in 0..<4 {
+      guard !key.isEmpty, key.count <= Limits.keyBytes, let state = try feed.state(of: key) else {
+        return nil
+      }
+      guard access.reaches(key: key, labels: state.labels) else { return nil }
+      var entry = FeedEntry(
+        position: state.position, kind: .delete, operation: state.operation, key: key,
+        commitTime: state.commitTime, time: state.attributes.time)
+      if state.isDeleted { return entry }
+      guard let value = try feed.value(at: state.position.offset) else { continue }
+      entry.kind = .put
+      entry.content = SyncContent(
+        value: value, labels: state.labels.map { Label($0) }, hash: state.attributes.hash,
+        maxAgeSeconds: state.attributes.maxAge)
+      return entry
+    }
+    throw TidemarkError(.inputOutput, "the key changes too fast to be read; try again")
+  }
+}

@@ -1,0 +1,210 @@
+public import Tidemark
+public import TidemarkEngine
+
+/// The server's end of replication for one database, without sockets: it takes the calls of a
+/// ``Peer`` and answers them from a feed, by default the log of a store of its own.
+///
+/// ```swift
+/// let handler = try SyncHandler(at: "notes.tidemark")
+/// try handler.setPolicy(.lastWriterWins, forKeysWithPrefix: Array("setting/".utf8))
+/// let answer = try handler.push(request, access: SyncAccess(to: scopeOfTheCaller))
+/// ```
+/// All calls are synchronous and may come from any thread; pushes are judged one after the other.
+/// A call is answered after everything that it tells of is durable. Nothing but the feed is kept:
+/// a handler that is opened again goes on as if nothing had happened.
+///
+/// Who may call, and for what, is decided before: every call takes what the caller's
+/// authorization reaches.
+public final class SyncHandler: Sendable {
+  /// What a handler is told beside its store.
+  public struct Options: Sendable {
+    /// What fits into a message.
+    public var limits: SyncLimits
+    /// For how many seconds deletes are kept for a replica that does not call; nil for as long
+    /// as the store's retention has it.
+    public var leaseSeconds: UInt32?
+    /// Look at what is pushed, in this order.
+    public var validators: [SyncValidator]
+
+    /// Options.
+    /// - Parameters:
+    ///   - limits: what fits into a message.
+    ///   - leaseSeconds: by default 90 days.
+    ///   - validators: look at what is pushed.
+    public init(
+      limits: SyncLimits = SyncLimits(), leaseSeconds: UInt32? = 90 * 86_400,
+      validators: [SyncValidator] = []
+    ) {
+      self.limits = limits
+      self.leaseSeconds = leaseSeconds
+      self.validators = validators
+    }
+  }
+
+  struct State {
+    var policies = PolicyTable()
+    var leases = LeaseTable()
+  }
+
+  let feed: any Feed
+  /// With limits that make sense.
+  let options: Options
+  /// Held while a batch is judged and appended.
+  let state: Lock<State>
+  /// Held while sums are made, which may take long.
+  let digests = Lock(DigestCache())
+
+  /// Opens the database in a directory.
+  /// - Parameters:
+  ///   - path: the store's directory; made when there is none.
+  ///   - configuration: how the store is opened.
+  ///   - options: what the handler is told.
+  /// - Throws: what opening a store throws.
+  public convenience init(
+    at path: String, configuration: Store.Configuration = Store.Configuration(),
+    options: Options = Options()
+  ) throws(TidemarkError) {
+    try self.init(feed: try StoreFeed(at: path, configuration: configuration), options: options)
+  }
+
+  /// Serves a store that is open, also to programs that write to it themselves. Closing the
+  /// handler closes it.
+  public convenience init(
+    serving store: Store, options: Options = Options()
+  ) throws(TidemarkError) {
+    try self.init(feed: try StoreFeed(store), options: options)
+  }
+
+  /// Serves a feed.
+  package init(feed: any Feed, options: Options = Options()) throws(TidemarkError) {
+    self.feed = feed
+    var options = options
+    options.limits.changes = min(max(options.limits.changes, 1), Self.mostChanges)
+    options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
+    self.options = options
+    var state = State()
+    for prefix in feed.recordKeys(of: .feedPolicy) {
+      guard let record = try feed.record(.feedPolicy, key: prefix) else { continue }
+      guard let policy = PolicyTable.decode(record.value) else {
+        throw TidemarkError(
+          .formatTooNew, "a later version has set a policy for conflicts that is not known here")
+      }
+      state.policies.set(policy, for: prefix)
+    }
+    state.leases = try LeaseTable(feed)
+    if let seconds = options.leaseSeconds, seconds > 0 {
+      try feed.keepDeletes(behind: state.leases.earliestCursor(at: feed.now))
+    }
+    self.state = Lock(state)
+  }
+
+  /// Bounds of what options may allow.
+  static let mostChanges = 65_536
+  static let mostBytes = 64 << 20
+
+  /// Tells the feed from every other one.
+  public var feedID: ReplicaID { feed.id }
+
+  /// What the handler can do, for a ``Peer`` that calls it.
+  public var capabilities: PeerCapabilities { PeerCapabilities(limits: options.limits) }
+
+  /// The policies that were set.
+  public var policies: [CollectionPolicy] { state.withLock { $0.policies.rows } }
+
+  /// Says what becomes of conflicting changes of a collection. It counts for what is pushed from
+  /// now on, and stands in the feed.
+  /// - Parameters:
+  ///   - policy: nil takes back what was set for this prefix.
+  ///   - prefix: of the collection's keys; empty for all keys. The longest prefix counts.
+  public func setPolicy(
+    _ policy: ConflictPolicy?, forKeysWithPrefix prefix: [UInt8]
+  ) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      try feed.append(.feedPolicy, key: prefix, value: policy.map(PolicyTable.encode) ?? [])
+      state.policies.set(policy, for: prefix)
+    }
+  }
+
+  /// Ends the lease of a replica that will not come back, so that nothing is kept for it. If it
+  /// comes back all the same, it has to compare everything before it may push.
+  public func forget(_ replica: ReplicaID) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard state.leases[replica] != nil else { return }
+      try feed.append(.feedLease, key: replica.bytes, value: [])
+      state.leases[replica] = nil
+      try keepDeletes(state)
+    }
+  }
+
+  /// Calls `body` whenever something new can be pulled, on whichever thread has appended it.
+  /// - Returns: what to pass to ``stopObserving(_:)``.
+  public func observe(_ body: @escaping @Sendable () -> Void) -> Int { feed.observe(body) }
+
+  /// Ends what ``observe(_:)`` began.
+  public func stopObserving(_ token: Int) { feed.stopObserving(token) }
+
+  /// Closes the database. Further calls are answered with ``PeerError/Kind/unavailable``.
+  public func close() throws(TidemarkError) { try feed.close() }
+
+  // MARK: What all calls share
+
+  /// Runs a call and says of its failures what a peer must know.
+  func answering<R>(_ body: () throws(any Error) -> R) throws(PeerError) -> R {
+    do { return try body() } catch let error as PeerError {
+      throw error
+    } catch let error as TidemarkError {
+      throw PeerError(error)
+    } catch {
+      throw PeerError(.failed, "the server failed")
+    }
+  }
+
+  /// How far a replica's batches have come.
+  func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
+    guard let record = try feed.record(.feedMark, key: replica.bytes) else { return ReplicaMark() }
+    do {
+      return try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark
+    } catch {
+      throw TidemarkError(
+        error.isNewer ? .formatTooNew : .damaged,
+        "the mark of a replica in the feed cannot be read: \(error.reason)", cause: error)
+    }
+  }
+
+  /// What the feed holds, as far as it matters to a replica: one that held nothing when deletes
+  /// were dropped has not missed them.
+  func range(for replica: ReplicaID) throws(TidemarkError) -> FeedRange {
+    let range = try feed.settledRange()
+    let cleared = state.withLock { $0.leases[replica]?.clearedThrough ?? 0 }
+    return range.cleared(through: cleared)
+  }
+
+  func keepDeletes(_ state: State) throws(TidemarkError) {
+    guard let seconds = options.leaseSeconds, seconds > 0 else { return }
+    try feed.keepDeletes(behind: state.leases.earliestCursor(at: feed.now))
+  }
+}
+
+extension FeedRange {
+  /// The range for a reader that held nothing when deletes up to an offset were dropped.
+  func cleared(through offset: UInt64) -> FeedRange {
+    guard offset >= truncatedThrough else { return self }
+    var range = self
+    range.truncatedThrough = 0
+    return range
+  }
+}
+
+extension PeerError {
+  /// What a failure of the feed means to who has called. What may pass is `unavailable`, so that
+  /// nobody gives a batch up for it.
+  init(_ error: TidemarkError) {
+    switch error.code {
+    case .historyGone, .historyDiverged: self.init(.cursorGone, error.message)
+    case .damaged, .possiblyStale, .formatTooNew, .invalidArgument:
+      self.init(.failed, error.message)
+    case .limitExceeded: self.init(.malformed, error.message)
+    default: self.init(.unavailable, error.message)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Marks of replicas")
+struct MarkRecordTests {
+  private func ruling(_ chance: inout SeededGenerator, _ entries: Int) -> Ruling {
+    let place: Ruling.Place =
+      chance.chance(0.5) && entries > 0
+      ? .planned(chance.int(below: entries))
+      : .at(Position(epoch: chance.next(), offset: chance.next() >> 20))
+    switch chance.int(below: 6) {
+    case 0: return .duplicate(place)
+    case 1: return .conflict(place)
+    case 2: return .lost(place)
+    case 3: return .rejected(Rejection(code: "c\(chance.int(below: 2))", message: "m"))
+    case 4: return .aborted
+    default: return .applied(place)
+    }
+  }
+
+  private func verdict(_ ruling: Ruling, own: Position, entries: Int) -> Verdict {
+    func position(_ place: Ruling.Place) -> Position {
+      switch place {
+      case .at(let position): position
+      case .planned(let index):
+        Position(epoch: own.epoch, offset: own.offset - UInt64(entries - index))
+      }
+    }
+    switch ruling {
+    case .applied(let place): return .applied(position(place))
+    case .duplicate(let place): return .duplicate(position(place))
+    case .conflict(let place): return .conflict(position(place))
+    case .lost(let place): return .lost(position(place))
+    case .rejected(let rejection): return .rejected(rejection)
+    case .aborted: return .aborted
+    }
+  }
+
+  @Test("any verdicts come back, and no bytes trap")
+  func roundTrip() throws {
+    for seed in UInt64(1)...400 {
+      var chance = SeededGenerator(seed: seed)
+      let entries = chance.int(below: 50)
+      var rulings: [Ruling] = []
+      for _ in 0..<chance.int(below: 40) {
+        let next = ruling(&chance, entries)
+        for _ in 0...chance.int(below: 3) { rulings.append(next) }
+      }
+      if chance.chance(0.5) { rulings += (0..<entries).map { .applied(.planned($0)) } }
+      let own = Position(epoch: chance.next(), offset: 1000)
+      var bytes = MarkRecord.encode(
+        number: chance.next(), batchID: BatchID(chance.next()), rulings: rulings,
+        entries: entries)
+      let decoded = try MarkRecord(decoding: bytes.rawSpan, at: own)
+      #expect(
+        decoded.mark.verdicts == rulings.map { verdict($0, own: own, entries: entries) },
+        "seed \(seed)")
+      bytes[chance.int(below: bytes.count)] ^= UInt8(1 << chance.int(below: 8))
+      if chance.chance(0.5) { bytes.removeLast(chance.int(below: bytes.count)) }
+      _ = try? MarkRecord(decoding: bytes.rawSpan, at: own)
+    }
+  }
+
+  @Test("four thousand changes that applied take a few bytes; counts that are lies are refused")
+  func bounds() throws {
+    let bytes = MarkRecord.encode(
+      number: 1, batchID: BatchID(1), rulings: (0..<4000).map { .applied(.planned($0)) },
+      entries: 4000)
+    #expect(bytes.count < 20)
+    var lie = ByteWriter()
+    lie.u8(1)
+    lie.varint(1 as UInt64)
+    lie.u64(1)
+    lie.varint(1)
+    lie.u8(6)
+    lie.varint(UInt64.max)
+    #expect(throws: FormatError.self) {
+      _ = try MarkRecord(decoding: lie.bytes.rawSpan, at: Position(epoch: 1, offset: 5))
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("How far an authorization reaches")
+struct AccessTests {
+  private let mine = SyncAccess(to: SyncScope(labels: ["me"]))
+
+  @Test("what lies outside is neither written nor told of")
+  func outside() throws {
+    let bench = Bench()
+    var other = Device(1)
+    var me = Device(2)
+    _ = try bench.push(
+      &other, other.put("secret", "s", labels: ["them"]), other.put("shared", "1", labels: ["me"]))
+    let verdicts = try bench.push(
+      &me, me.put("secret", "s", labels: ["them"]), me.put("secret", "s", labels: ["me"]),
+      me.put("new", "x"), me.delete("secret", base: .absent),
+      me.put("mine", "x", labels: ["me"]), access: mine)
+    #expect(
+      verdicts.map(\.name)
+        == ["outOfScope", "outOfScope", "outOfScope", "outOfScope", "applied"])
+    #expect(verdicts.prefix(4).allSatisfy { $0.place == nil })
+    #expect(try bench.value("secret") == "s")
+    let reader = Device(3)
+    let entries = try bench.pullAll(reader, access: mine).entries
+    #expect(entries.map(\.key) == [Array("shared".utf8), Array("mine".utf8)])
+    let values = try bench.handler().values(
+      ValuesRequest(replica: reader.id, keys: [Array("secret".utf8), Array("shared".utf8)]),
+      access: mine)
+    #expect(values.entries.map(\.key) == [Array("shared".utf8)] && values.answered == 2)
+    let digest = try bench.handler().digest(DigestRequest(replica: reader.id), access: mine)
+    #expect(digest.total.keys == 2)
+  }
+
+  @Test("taking the last label that is mine from an entry is told as `left`, without its value")
+  func taken() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(&other, other.put("k", "1", labels: ["me"]))
+    _ = try bench.push(
+      &other, other.put("k", "2", labels: ["them"], base: .operation(sequence: 1)))
+    let entries = try bench.pullAll(Device(3), access: mine).entries
+    #expect(entries.map(\.kind) == [.put, .left] && entries[1].content == SyncContent())
+  }
+
+  @Test("an empty scope is nothing, and who may not write is told so")
+  func nothing() throws {
+    let bench = Bench()
+    var a = Device(1)
+    _ = try bench.push(&a, a.put("k", "1", labels: ["x"]))
+    let none = SyncAccess(to: SyncScope())
+    #expect(try bench.pullAll(Device(2), access: none).entries.isEmpty)
+    #expect(try bench.handler().digest(DigestRequest(replica: a.id), access: none).total.keys == 0)
+    a.number += 1
+    let batch = a.batch([a.put("k", "2")])
+    #expect(
+      failure { _ = try bench.handler().push(batch, access: SyncAccess(to: nil, canPush: false)) }
+        == .forbidden)
+  }
+
+  @Test("where it is not known any more what an entry replaced, a key is not told to strangers")
+  func forgottenHistory() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(&other, other.put("first", "1", labels: ["me"]))
+    let reader = Device(2)
+    let cursor = try bench.pullAll(reader, access: mine).cursor
+    _ = try bench.push(&other, other.put("secret", "1", labels: ["them"]))
+    _ = try bench.push(&other, other.put("secret", "2", labels: ["them"]))
+    _ = try bench.push(&other, other.put("last", "1"))
+    try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
+    #expect(
+      failure {
+        _ = try bench.handler().pull(
+          PullRequest(replica: reader.id, after: cursor), access: mine)
+      } == .cursorGone)
+    #expect(try bench.pullAll(Device(3), access: mine).entries.map(\.kind) == [.put])
+    // Who may see everything gets `left` for what it has no use for.
+    let all = try bench.pullAll(reader, after: cursor, scope: SyncScope(labels: ["me"])).entries
+    #expect(all.map(\.kind) == [.left])
+  }
+}

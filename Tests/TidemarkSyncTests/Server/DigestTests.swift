@@ -1,0 +1,159 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Comparing two feeds by sums")
+struct DigestTests {
+  private func filled(_ bench: Bench, _ keys: Int, changing: Set<Int> = []) throws -> Bench {
+    var a = Device(1)
+    for start in stride(from: 0, to: keys, by: 1000) {
+      let changes = (start..<min(start + 1000, keys)).map {
+        a.put("key/\($0)", changing.contains($0) ? "other" : "value \($0)", labels: ["l"])
+      }
+      _ = try bench.push(&a, all: changes)
+    }
+    return bench
+  }
+
+  private func digest(
+    _ bench: Bench, _ path: [UInt8] = [], scope: SyncScope = .everything
+  ) throws -> DigestAnswer {
+    try bench.handler().digest(
+      DigestRequest(replica: Device(8).id, scope: scope, path: path))
+  }
+
+  /// The keys that differ, found as a client finds them, and how many questions that took.
+  private func differences(_ a: Bench, _ b: Bench) throws -> (keys: Set<[UInt8]>, calls: Int) {
+    var found: Set<[UInt8]> = []
+    var paths: [[UInt8]] = [[]]
+    var calls = 0
+    while let path = paths.popLast() {
+      calls += 1
+      let (left, right) = (try digest(a, path), try digest(b, path))
+      if left.total == right.total { continue }
+      switch (left.parts, right.parts) {
+      case (.sums(let left), .sums(let right)):
+        for i in 0..<256 where left[i] != right[i] { paths.append(path + [UInt8(i)]) }
+      case (.keys(let left), .keys(let right)):
+        func entries(_ keys: [DigestKey]) -> Set<[UInt64]> { Set(keys.map { [$0.low, $0.high] }) }
+        let same = entries(left).intersection(entries(right))
+        for key in left + right where !same.contains([key.low, key.high]) { found.insert(key.key) }
+      default: Issue.record("one side has few keys where the other has many")
+      }
+    }
+    return (found, calls)
+  }
+
+  @Test("equal stores are found equal by one comparison, whatever order they were written in")
+  func equal() throws {
+    let one = try filled(Bench(), 3000)
+    let two = Bench()
+    var b = Device(5)
+    for start in [2000, 0, 1000] {
+      let changes = (start..<(start + 1000)).map {
+        b.put("key/\($0)", "value \($0)", labels: ["l"])
+      }
+      _ = try two.push(&b, all: changes)
+    }
+    _ = try two.push(&b, b.put("gone", "x"))
+    _ = try two.push(&b, b.delete("gone", base: .operation(sequence: b.sequence)))
+    #expect(try digest(one).total == digest(two).total)
+    #expect(try differences(one, two).calls == 1)
+  }
+
+  @Test("differences are found down to the key", arguments: [200, 3000])
+  func unequal(count: Int) throws {
+    let one = try filled(Bench(), count)
+    let two = try filled(Bench(), count, changing: [7, count - 1])
+    var b = Device(5)
+    _ = try one.push(&b, b.put("only/here", "x"))
+    let expected = Set(["key/7", "key/\(count - 1)", "only/here"].map { Array($0.utf8) })
+    #expect(try differences(one, two).keys == expected)
+  }
+
+  @Test("labels count, and a scope sums what lies within")
+  func labels() throws {
+    let one = Bench()
+    let two = Bench()
+    var a = Device(1)
+    _ = try one.push(&a, a.put("k", "v", labels: ["x"]), a.put("l", "v"))
+    var b = Device(1)
+    _ = try two.push(&b, b.put("k", "v", labels: ["y"]), b.put("l", "v"))
+    #expect(try digest(one).total != digest(two).total)
+    let scope = SyncScope(keyPrefixes: [Array("l".utf8)])
+    #expect(try digest(one, scope: scope).total == digest(two, scope: scope).total)
+    #expect(try digest(one, scope: SyncScope(labels: ["x"])).total.keys == 1)
+    #expect(try digest(two, scope: SyncScope(labels: ["x"])).total.keys == 0)
+  }
+
+  @Test("keys come with the positions that a pull gives them, also after a touch")
+  func positions() throws {
+    let bench = try filled(Bench(), 20)
+    try bench.withEngine { engine in
+      var batch = OperationBatch()
+      try batch.add(.touch, key: Array("key/3".utf8).rawSpan)
+      try engine.commit(batch)
+    }
+    guard case .keys(let keys) = try digest(bench).parts else {
+      Issue.record("twenty keys are told one by one")
+      return
+    }
+    let pulled = try bench.pullAll(Device(9)).entries
+    #expect(
+      Dictionary(uniqueKeysWithValues: keys.map { ($0.key, $0.position) })
+        == Dictionary(uniqueKeysWithValues: pulled.map { ($0.key, $0.position) }))
+  }
+
+  @Test("a second question reads no value again, until something changes")
+  func cached() throws {
+    let bench = try filled(Bench(), 1000)
+    let first = try digest(bench)
+    let reads = bench.disk.calls(of: .read)
+    _ = try bench.handler().hello(HelloRequest(replica: Device(7).id))
+    let again = try digest(bench)
+    #expect(again.total == first.total && again.position.offset == first.position.offset + 1)
+    #expect(bench.disk.calls(of: .read) - reads < 10)
+    var b = Device(5)
+    _ = try bench.push(&b, b.put("key/1", "changed", base: .position(first.position)))
+    #expect(try digest(bench).total == first.total, "a conflict changes nothing")
+    _ = try bench.push(&b, b.put("key/new", "x"))
+    #expect(try digest(bench).total.keys == 1001)
+  }
+
+  @Test("a part that is too large for memory is summed, and its parts are gathered on their own")
+  func bounded() throws {
+    var chance = SeededGenerator(seed: 4)
+    var small = DigestTable(path: [], limit: 500)
+    var large = DigestTable(path: [])
+    for i in 0..<2000 {
+      let row = DigestTable.Row(
+        hash: chance.next(),
+        fingerprint: ContentFingerprint(low: chance.next(), high: chance.next()),
+        offset: UInt64(i))
+      small.add(row)
+      large.add(row)
+    }
+    small.finish()
+    large.finish()
+    #expect(small.rowCount == 0 && !small.answers([3]) && small.answers([]))
+    #expect(small.part([]).total == large.part([]).total)
+    guard case .sums(let a) = small.part([]).part, case .sums(let b) = large.part([]).part else {
+      Issue.record("both are sums")
+      return
+    }
+    #expect(a == b)
+    let parts = (0..<256).map { large.part([UInt8($0)]).total }
+    #expect(parts == b)
+  }
+
+  @Test("a path longer than a hash is refused, one as long as a hash is answered")
+  func paths() throws {
+    let bench = try filled(Bench(), 10)
+    #expect(failure { _ = try digest(bench, Array(repeating: 0, count: 9)) } == .malformed)
+    let full = try digest(bench, Array(repeating: 255, count: 8))
+    #expect(full.total.keys == 0)
+  }
+}
