@@ -7,10 +7,9 @@ extension Store {
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
     let result = try engine.stage(batch.operations, durability: durability)
-    if durability == .durable, !result.sequences.isEmpty {
-      let last = result.sequences.upperBound - 1
-      do { try engine.sync(through: last, of: result.lineage) } catch {
-        throw TidemarkError.unknownOutcome(of: last, after: error)
+    if durability == .durable {
+      do { try engine.sync(through: result.lastSeen, of: result.lineage) } catch {
+        throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
     }
     return Receipt(result)
@@ -31,8 +30,8 @@ extension Store {
     }
     let result = try engine.stage(
       batch.operations, durability: durability, waitsForRoom: false)
-    if durability == .durable, !result.sequences.isEmpty {
-      try await commits.wait(through: result.sequences.upperBound - 1, of: result.lineage)
+    if durability == .durable {
+      try await commits.wait(through: result.lastSeen, of: result.lineage)
     }
     return Receipt(result)
   }

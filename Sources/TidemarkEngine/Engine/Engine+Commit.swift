@@ -2,6 +2,9 @@
 package struct CommitResult: Sendable, Hashable {
   /// The sequences that it took; empty when nothing changed.
   package var sequences: Range<UInt64>
+  /// The last sequence that a durable commit promises. A batch that changed nothing promises what
+  /// it saw: who deletes a key and hears that it is gone already must not find it again.
+  package var lastSeen: UInt64 { sequences.upperBound - 1 }
   /// How many operations made an entry.
   package var applied: Int { sequences.count }
   package var commitTime: UInt64
@@ -26,8 +29,8 @@ extension Engine {
     _ batch: OperationBatch, durability: Durability? = nil
   ) throws(TidemarkError) -> CommitResult {
     let result = try stage(batch, durability: durability)
-    if (durability ?? configuration.durability) == .durable, !result.sequences.isEmpty {
-      try sync(through: result.sequences.upperBound - 1, of: result.lineage)
+    if (durability ?? configuration.durability) == .durable {
+      try sync(through: result.lastSeen, of: result.lineage)
     }
     return result
   }
