@@ -130,14 +130,22 @@ private struct Forming {
       }
       try take(change)
     }
-    var cursor = LogCursor(
-      session.engine, from: progress.frontier + 1, through: session.engine.lastSequence)
-    while !isFull, let entry = try cursor.next() {
+    let head = session.engine.lastSequence
+    var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
+    while !isFull {
+      guard let entry = try cursor.next() else {
+        passed(head)
+        return
+      }
       let change = try LoggedChange(entry)
       if change.isOwn, !progress.ahead.contains(change.sequence) { try take(change) }
-      progress.frontier = change.sequence
-      progress.ahead.removeAll(through: change.sequence)
+      passed(change.sequence)
     }
+  }
+
+  private mutating func passed(_ sequence: UInt64) {
+    progress.frontier = max(progress.frontier, sequence)
+    progress.ahead.removeAll(through: sequence)
   }
 
   /// Takes a key's newest change in the place of this one, unless that is taken or waits.

@@ -87,6 +87,12 @@ final class SyncSession {
     return nil
   }
 
+  /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
+  var isAtRest: Bool {
+    guard let range, formed == nil, progress.cursor.offset >= range.head else { return false }
+    return progress.again.isEmpty && progress.frontier >= engine.lastSequence
+  }
+
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.
   func pullRequest(waitMilliseconds: UInt32 = 0) -> PullRequest {
     PullRequest(

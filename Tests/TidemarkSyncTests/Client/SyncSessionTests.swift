@@ -1,0 +1,116 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Replicating with a server")
+struct SyncSessionTests {
+  @Test("what one device writes arrives at the server and at another device, deletes too")
+  func arrives() throws {
+    let world = try SyncWorld()
+    for number in 0..<50 { try world.put(0, "key \(number)", "value", labels: ["a", "b"]) }
+    try world.settle()
+    #expect(try world.serverState().count == 50)
+    #expect(try SyncWorld.state(world.devices[1].engine) == world.serverState())
+    try world.delete(0, "key 7")
+    try world.put(1, "key 8", "other")
+    try world.settle()
+    #expect(try world.get(1, "key 7") == nil)
+    #expect(try world.get(0, "key 8") == "other")
+    #expect(world.devices[0].session.totals.conflicts == 0)
+  }
+
+  @Test("of several unsent changes of a key the last goes, put and deleted unsent goes nothing")
+  func coalesces() throws {
+    let world = try SyncWorld(devices: 1)
+    for number in 0..<10 { try world.put(0, "key", "\(number)") }
+    try world.put(0, "gone", "x")
+    try world.delete(0, "gone")
+    try world.settle()
+    #expect(world.devices[0].session.totals.pushed == 1)
+    #expect(try world.serverState() == ["key": "9 "])
+  }
+
+  @Test("an edit made while its predecessor was under way stays pending and arrives")
+  func editInFlight() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "key", "one")
+    let push = try #require(try world.nextPush(0))
+    try world.put(0, "key", "two")
+    let answer = try world.answer(.push(push))
+    try world.devices[0].session.receive(answer)
+    try world.settle()
+    #expect(try world.serverState() == ["key": "two "])
+  }
+
+  @Test("a batch whose answer was lost counts once", arguments: [false, true])
+  func lostAnswer(restarts: Bool) throws {
+    let world = try SyncWorld(devices: 2)
+    try world.put(0, "key", "one")
+    let push = try #require(try world.nextPush(0))
+    _ = try world.answer(.push(push))
+    world.devices[0].session.disconnect()
+    if restarts { try world.restart(0, losesPower: true) }
+    try world.settle()
+    #expect(world.devices[0].session.progress.number == 1)
+    #expect(try world.get(1, "key") == "one")
+    #expect(world.devices[1].session.totals.pulled == 1)
+  }
+
+  @Test("two edits offline: each resolver gives its result on both sides")
+  func conflict() throws {
+    let cases: [(ConflictResolver, [String: String])] = [
+      (.localWins, ["key": "second "]), (.remoteWins, ["key": "first "]),
+      (.keepBoth(), ["key": "first ", "key (local)": "second "]),
+    ]
+    for (resolver, expected) in cases {
+      let world = try SyncWorld(resolver: resolver)
+      try world.put(0, "key", "base")
+      try world.settle()
+      try world.put(0, "key", "first")
+      try world.put(1, "key", "second")
+      try world.settle()
+      #expect(try world.serverState() == expected)
+      for device in world.devices { #expect(try SyncWorld.state(device.engine) == expected) }
+    }
+  }
+
+  @Test("a three-way merge keeps the fields of both")
+  func merge() throws {
+    let world = try SyncWorld(resolver: .mergeFields())
+    try world.put(0, "key", #"{"a":1,"b":1}"#)
+    try world.settle()
+    try world.put(0, "key", #"{"a":2,"b":1}"#)
+    try world.put(1, "key", #"{"a":1,"b":3}"#)
+    try world.settle()
+    for index in 0..<2 { #expect(try world.get(index, "key") == #"{"a":2,"b":3}"#) }
+  }
+
+  @Test(
+    "whatever the network does, everything arrives once and all end equal",
+    arguments: 1...12 as ClosedRange<UInt64>)
+  func storm(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let world = try SyncWorld(seed: seed, devices: 3)
+    for _ in 0..<300 {
+      let index = generator.int(below: 3)
+      switch generator.int(below: 20) {
+      case 0..<6:
+        try world.put(
+          index, "key \(generator.int(below: 12))", "\(index) \(generator.int(below: 1000))")
+      case 6..<8: try world.delete(index, "key \(generator.int(below: 12))")
+      case 8: try world.restart(index, losesPower: generator.chance(0.5))
+      case 9: try world.server.close()
+      default:
+        try world.step(index, generator.pick(SyncWorld.Weather.allCases) ?? .fine)
+      }
+    }
+    try world.settle()
+    let server = try world.serverState()
+    for (index, device) in world.devices.enumerated() {
+      #expect(try SyncWorld.state(device.engine) == server, "seed \(seed), device \(index)")
+      #expect(device.session.progress.waiting.isEmpty, "seed \(seed)")
+    }
+    #expect(try world.repeatedOperations().isEmpty, "seed \(seed)")
+  }
+}
