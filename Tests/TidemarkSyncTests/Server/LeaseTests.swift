@@ -94,7 +94,9 @@ struct LeaseTests {
     _ = try bench.handler().hello(HelloRequest(replica: b.id, cursor: aCursor))
     _ = try bench.push(&a, a.put("m", "1"))
     try feed.engine.compact(CompactionOptions(dropHistory: true))
-    #expect(try bench.handler().hello(HelloRequest(replica: a.id)).range.truncatedThrough > 0)
+    #expect(
+      try bench.handler().hello(HelloRequest(replica: a.id, cursor: aCursor)).range.truncatedThrough
+        > 0)
     #expect(
       failure {
         _ = try bench.handler().pull(PullRequest(replica: b.id, after: cursor))
