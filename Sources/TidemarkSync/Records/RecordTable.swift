@@ -58,6 +58,8 @@ package struct RecordTable: Sendable {
     guard let entry = try engine.entryIfKept(at: sequence), entry.head.kind == .record,
       entry.key == key, try entry.attributes().recordType == type.rawValue
     else {
+      // A log that was closed has nothing.
+      if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
       throw TidemarkError(
         .damaged, "the log lacks a record that its list of records names; run verify",
         sequences: sequence...sequence)

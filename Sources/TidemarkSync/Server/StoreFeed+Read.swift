@@ -42,6 +42,7 @@ extension StoreFeed {
         [UInt8](copying: value)
       }
     } catch {
+      if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
       // A compaction may have dropped it, superseded, since its head was read.
       guard error.code == .damaged, try engine.entryIfKept(at: offset) == nil else { throw error }
       return nil
