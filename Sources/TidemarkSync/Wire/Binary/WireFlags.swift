@@ -75,6 +75,10 @@ extension Verdict {
   /// Whether it is in one run with the one before: the same at the next offset.
   func continues(_ previous: Verdict) -> Bool {
     guard wireCode == previous.wireCode else { return false }
+    if case .rejected(let a) = self, case .rejected(let b) = previous {
+      // Strings compare by characters, but travel as bytes.
+      return a.code.utf8.elementsEqual(b.code.utf8) && a.message.utf8.elementsEqual(b.message.utf8)
+    }
     guard let position, let before = previous.position else { return self == previous }
     return before.offset < .max && position.epoch == before.epoch
       && position.offset == before.offset + 1

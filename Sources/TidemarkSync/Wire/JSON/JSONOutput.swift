@@ -88,7 +88,7 @@ struct JSONOutput {
     needsComma = true
   }
 
-  /// A string of characters that need no escapes.
+  /// A string whose characters `body` appends, with their escapes.
   mutating func plain(_ name: StaticString, _ body: (inout [UInt8]) -> Void) {
     self.name(name)
     bytes.append(UInt8(ascii: "\""))
@@ -113,7 +113,13 @@ struct JSONOutput {
     plain(name) { $0.append(contentsOf: replica.description.utf8) }
   }
 
-  mutating func text(_ name: StaticString, _ text: String) { content(name, Array(text.utf8)) }
+  mutating func text(_ name: StaticString, _ text: String) {
+    let content = Array(text.utf8)
+    plain(name) { bytes in
+      guard let count = JSONText.escapedCount(content.rawSpan) else { return }
+      JSONText.append(content.rawSpan, escapedCount: count, to: &bytes)
+    }
+  }
 
   /// Text, or under a name with `_base64` behind it base64, where it is no UTF-8 or shorter so.
   mutating func content(_ name: StaticString, _ content: [UInt8]) {
@@ -155,9 +161,11 @@ struct JSONOutput {
         }
         bytes.append(UInt8(ascii: "\""))
       }
-      if count > 0 { bytes.append(UInt8(ascii: "]")) }
+      if count > 0 {
+        bytes.append(UInt8(ascii: "]"))
+        needsComma = true
+      }
     }
-    needsComma = true
   }
 
   private mutating func decimal(_ number: UInt64) {
