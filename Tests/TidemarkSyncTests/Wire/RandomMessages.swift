@@ -14,7 +14,7 @@ struct RandomMessages {
     random = SeededGenerator(seed: seed)
     for _ in 0..<3 {
       epochs.append(random.next())
-      replicas.append(ReplicaID(random.bytes(16))!)
+      replicas.append(Self.replica(&random))
     }
   }
 
@@ -65,6 +65,13 @@ struct RandomMessages {
   }
 
   // MARK: Parts
+
+  static func replica(_ random: inout SeededGenerator) -> ReplicaID {
+    guard let replica = ReplicaID(random.bytes(ReplicaID.byteCount)) else {
+      preconditionFailure("sixteen bytes")
+    }
+    return replica
+  }
 
   private mutating func flip() -> Bool { random.chance(0.5) }
 

@@ -11,7 +11,7 @@ struct WireSizeTests {
   static func batch(seed: UInt64) -> PushRequest {
     var random = SeededGenerator(seed: seed)
     let words = ["alpha", "river", "stone", "green", "seven", "cloud", "paper", "light"]
-    let replica = ReplicaID(random.bytes(16))!
+    let replica = RandomMessages.replica(&random)
     var time: UInt64 = 1_795_291_200_000 << 16
     let changes = (0..<4000).map { index -> PushedChange in
       let text = (0..<28).map { _ in random.pick(words) ?? "" }.joined(separator: " ")
