@@ -1,8 +1,8 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// Changes and feed entries: first the heads of all, then the values of all, since values that stand
-/// together compress best.
+/// Changes and feed entries: first the heads of all, then the values of all, since values that
+/// stand together compress best.
 extension WireWriter {
   mutating func write(_ request: PushRequest) throws(FormatError) {
     replica(request.replica)
