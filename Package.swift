@@ -65,7 +65,7 @@ let package = Package(
       name: "TidemarkSync", dependencies: ["Tidemark", "TidemarkEngine"],
       swiftSettings: strict),
     .target(
-      name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine"],
+      name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync"],
       swiftSettings: strict),
     .target(
       name: "LogtoolKit",

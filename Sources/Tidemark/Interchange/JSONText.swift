@@ -4,9 +4,9 @@ internal import TidemarkEngine
 // made as long as the first pass found the text to be, and one word longer.
 
 /// Writes text as the inside of a JSON string.
-enum JSONText {
+package enum JSONText {
   /// How many bytes the text takes with its escapes; nil when it is not UTF-8.
-  static func escapedCount(_ bytes: RawSpan) -> Int? {
+  package static func escapedCount(_ bytes: RawSpan) -> Int? {
     let length = bytes.byteCount
     var count = length
     var from = 0
@@ -33,7 +33,7 @@ enum JSONText {
   /// - Parameters:
   ///   - bytes: the text, which must be UTF-8.
   ///   - count: what ``escapedCount(_:)`` said of it.
-  static func append(_ bytes: RawSpan, escapedCount count: Int, to text: inout [UInt8]) {
+  package static func append(_ bytes: RawSpan, escapedCount count: Int, to text: inout [UInt8]) {
     if count == bytes.byteCount {
       text.append(copying: bytes)
       return

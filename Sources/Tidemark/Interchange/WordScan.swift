@@ -54,7 +54,7 @@ extension RawSpan {
   }
 
   /// Whether these are the bytes of `text`.
-  func holds(_ text: StaticString) -> Bool {
+  package func holds(_ text: StaticString) -> Bool {
     let count = text.utf8CodeUnitCount
     guard byteCount == count else { return false }
     let theirs = unsafe UnsafeRawPointer(text.utf8Start)

@@ -36,7 +36,7 @@ extension RawSpan {
   }
 
   /// How many bytes both have in common at the front.
-  func commonPrefix(with other: RawSpan) -> Int {
+  package func commonPrefix(with other: RawSpan) -> Int {
     let limit = min(byteCount, other.byteCount)
     var position = 0
     while position <= limit - 8 {

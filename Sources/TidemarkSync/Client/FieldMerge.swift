@@ -13,9 +13,9 @@ struct FieldMerge {
   /// - Returns: nil unless local and remote are JSON objects whose names need no decoding.
   init?(_ conflict: Conflict) {
     guard let local = conflict.local, let remote = conflict.remote,
-      let mine = JSONFields(local.value), let theirs = JSONFields(remote.value)
+      let mine = FieldTexts(local.value), let theirs = FieldTexts(remote.value)
     else { return nil }
-    let base = conflict.base.flatMap { JSONFields($0.value) }
+    let base = conflict.base.flatMap { FieldTexts($0.value) }
     guard let value = Self.merge(mine, theirs, base) else {
       merged = nil
       return
@@ -37,7 +37,7 @@ struct FieldMerge {
 
   /// - Returns: nil when both sides changed a field, each in its way.
   private static func merge(
-    _ local: JSONFields, _ remote: JSONFields, _ base: JSONFields?
+    _ local: FieldTexts, _ remote: FieldTexts, _ base: FieldTexts?
   ) -> [UInt8]? {
     var result: [(name: [UInt8], value: [UInt8])] = []
     for name in local.names + remote.names.filter({ local.values[$0] == nil }) {
@@ -51,8 +51,8 @@ struct FieldMerge {
       } else if base == nil, mine == nil || theirs == nil {
         // Without a base nobody knows that a field was taken away.
         if let value = mine ?? theirs { result.append((name, value)) }
-      } else if let mine, let theirs, let inner = JSONFields(mine), let other = JSONFields(theirs),
-        let value = merge(inner, other, old.flatMap { JSONFields($0) })
+      } else if let mine, let theirs, let inner = FieldTexts(mine), let other = FieldTexts(theirs),
+        let value = merge(inner, other, old.flatMap { FieldTexts($0) })
       {
         result.append((name, value))
       } else {
@@ -72,7 +72,7 @@ struct FieldMerge {
 }
 
 /// The fields of a JSON object: names with their quotes, values as they stand.
-struct JSONFields {
+struct FieldTexts {
   private(set) var names: [[UInt8]] = []
   private(set) var values: [[UInt8]: [UInt8]] = [:]
 

@@ -28,6 +28,10 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
   case ndjson
   /// A whole store directory with patches: opened, read, verified, repaired, written, reopened.
   case store
+  /// A frame of the replication protocol; what is decoded must be the same after another round.
+  case wire
+  /// A message of the replication protocol as JSON; likewise.
+  case wirejson
 
   /// Feeds an input to the decoder.
   /// - Parameter input: any bytes.
@@ -43,6 +47,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case .dictionary: try DictionaryFuzz.run(input)
     case .ndjson: try NDJSONFuzz.run(input)
     case .store: try StoreFuzz.run(input)
+    case .wire: try WireFuzz.run(input)
+    case .wirejson: try WireFuzz.runJSON(input)
     }
   }
 
@@ -57,6 +63,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case .dictionary: DictionaryFuzz.seeds()
     case .ndjson: NDJSONFuzz.seeds()
     case .store: StoreFuzz.seeds()
+    case .wire: WireFuzz.seeds()
+    case .wirejson: WireFuzz.jsonSeeds()
     }
   }
 }

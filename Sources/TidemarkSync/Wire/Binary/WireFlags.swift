@@ -1,0 +1,96 @@
+/// The bits at the head of an entry: `WireProtocol.md`, sections "Changes" and "Feed entries".
+enum WireFlags {
+  /// Of a change: it deletes.
+  static let isDelete = 1
+  /// Of a change: two bits, how its base is coded.
+  static let baseShift = 1
+  static let baseAbsent = 0
+  static let baseInEpoch = 1
+  static let baseOperation = 2
+  static let baseInOtherEpoch = 3
+  /// Of a feed entry: two bits, one less than its kind.
+  static let kindMask = 3
+  /// Of a feed entry: its position lies in another epoch than the one before.
+  static let otherEpoch = 1 << 2
+
+  static let labels = 1 << 3
+  static let hash = 1 << 4
+  static let maxAge = 1 << 5
+  static let time = 1 << 6
+  /// Of a change: it is a member of an atomic group.
+  static let atomicGroup = 1 << 7
+  /// Of a feed entry: another replica wrote it than the one before.
+  static let otherReplica = 1 << 7
+  /// Optional fields follow.
+  static let optionalFields = 1 << 8
+  static let all = (1 << 9) - 1
+
+  /// Of the verdict codes, in the low bits of a run's tag: the position's epoch follows.
+  static let verdictOtherEpoch = 1 << 3
+  static let verdictShift = 4
+
+  /// Of a hello.
+  static let hasResynced: UInt8 = 1
+  /// Of a hello's answer.
+  static let hasLease: UInt8 = 1
+  static let isLeaseExpired: UInt8 = 2
+  /// Of an error.
+  static let hasRetryAfter: UInt8 = 1
+}
+
+extension Verdict {
+  /// Its number on the wire: `WireProtocol.md`, section "Mark".
+  var wireCode: Int {
+    switch self {
+    case .applied: 0
+    case .duplicate: 1
+    case .conflict: 2
+    case .lost: 3
+    case .rejected: 4
+    case .aborted: 5
+    }
+  }
+
+  /// The position in it.
+  var position: Position? {
+    switch self {
+    case .applied(let position), .duplicate(let position), .conflict(let position),
+      .lost(let position):
+      position
+    case .rejected, .aborted: nil
+    }
+  }
+
+  /// A verdict of a position.
+  init?(wireCode: Int, at position: Position) {
+    switch wireCode {
+    case 0: self = .applied(position)
+    case 1: self = .duplicate(position)
+    case 2: self = .conflict(position)
+    case 3: self = .lost(position)
+    default: return nil
+    }
+  }
+
+  /// Whether it is in one run with the one before: the same at the next offset.
+  func continues(_ previous: Verdict) -> Bool {
+    guard wireCode == previous.wireCode else { return false }
+    if case .rejected(let a) = self, case .rejected(let b) = previous {
+      // Strings compare by characters, but travel as bytes.
+      return a.code.utf8.elementsEqual(b.code.utf8) && a.message.utf8.elementsEqual(b.message.utf8)
+    }
+    guard let position, let before = previous.position else { return self == previous }
+    return before.offset < .max && position.epoch == before.epoch
+      && position.offset == before.offset + 1
+  }
+}
+
+extension PeerError.Kind {
+  /// Their numbers on the wire are their places here, from 1: `WireProtocol.md`, section "Error".
+  static let wireOrder: [Self] = [
+    .unavailable, .busy, .unauthorized, .forbidden, .cursorGone, .leaseExpired, .malformed,
+    .failed,
+  ]
+
+  var wireCode: UInt8 { UInt8((Self.wireOrder.firstIndex(of: self) ?? 0) + 1) }
+}

@@ -1,0 +1,106 @@
+internal import TidemarkEngine
+
+/// Messages as a whole, field by field as in `WireProtocol.md`.
+extension WireReader {
+  mutating func helloRequest() throws(FormatError) -> HelloRequest {
+    let replica = try replica()
+    let hasResynced = try flags(WireFlags.hasResynced) != 0
+    return HelloRequest(
+      replica: replica, cursor: try position(), scope: try scope(), hasResynced: hasResynced)
+  }
+
+  mutating func helloAnswer() throws(FormatError) -> HelloAnswer {
+    let feed = try replica()
+    let flags = try flags(WireFlags.hasLease | WireFlags.isLeaseExpired)
+    let lease = flags & WireFlags.hasLease != 0 ? try u32() : nil
+    let time = try bytes.varint()
+    let limits = try limits()
+    return HelloAnswer(
+      feed: feed, range: try range(), mark: try mark(), time: time, leaseSeconds: lease,
+      isLeaseExpired: flags & WireFlags.isLeaseExpired != 0, limits: limits)
+  }
+
+  mutating func pushAnswer() throws(FormatError) -> PushAnswer {
+    let range = try range()
+    return PushAnswer(mark: try mark(), range: range)
+  }
+
+  mutating func pullRequest() throws(FormatError) -> PullRequest {
+    PullRequest(
+      replica: try replica(), after: try position(), scope: try scope(), limits: try limits(),
+      waitMilliseconds: try u32())
+  }
+
+  mutating func pullAnswer() throws(FormatError) -> PullAnswer {
+    let range = try range()
+    let cursor = try position()
+    let mark = try mark()
+    return PullAnswer(entries: try entries(), cursor: cursor, range: range, mark: mark)
+  }
+
+  mutating func valuesRequest() throws(FormatError) -> ValuesRequest {
+    var request = ValuesRequest(replica: try replica(), keys: [])
+    let count = try count(WireLimits.rows, each: 2)
+    request.keys.reserveCapacity(count)
+    for _ in 0..<count { request.keys.append(try key()) }
+    return request
+  }
+
+  mutating func valuesAnswer() throws(FormatError) -> ValuesAnswer {
+    let range = try range()
+    let answered = try bytes.varint(atMost: WireLimits.rows)
+    return ValuesAnswer(entries: try entries(), answered: answered, range: range)
+  }
+
+  mutating func digestRequest() throws(FormatError) -> DigestRequest {
+    DigestRequest(
+      replica: try replica(), scope: try scope(),
+      path: try bytes.array(try bytes.varint(atMost: WireLimits.pathBytes)))
+  }
+
+  mutating func digestAnswer() throws(FormatError) -> DigestAnswer {
+    let range = try range()
+    let position = try position()
+    let total = try sum()
+    var parts = DigestAnswer.Parts.keys([])
+    if try flags(1) == 0 {
+      guard bytes.remaining >= WireLimits.digestParts else { throw FormatError("ends too early") }
+      var sums: [DigestSum] = []
+      sums.reserveCapacity(WireLimits.digestParts)
+      for _ in 0..<WireLimits.digestParts { sums.append(try sum()) }
+      parts = .sums(sums)
+    } else {
+      let count = try count(WireLimits.rows, each: 20)
+      var keys: [DigestKey] = []
+      keys.reserveCapacity(count)
+      for _ in 0..<count { keys.append(try digestKey()) }
+      parts = .keys(keys)
+    }
+    return DigestAnswer(position: position, range: range, total: total, parts: parts)
+  }
+
+  private mutating func digestKey() throws(FormatError) -> DigestKey {
+    let key = try key()
+    if try flags(1) != 0 { last.epoch = try otherEpoch(than: last.epoch) }
+    last.offset = try number(from: last.offset)
+    return DigestKey(
+      key: key, position: last, low: try bytes.u64(), high: try bytes.u64())
+  }
+
+  private mutating func sum() throws(FormatError) -> DigestSum {
+    let keys = try bytes.varint()
+    guard keys > 0 else { return DigestSum() }
+    return DigestSum(keys: keys, low: try bytes.u64(), high: try bytes.u64())
+  }
+
+  mutating func error() throws(FormatError) -> PeerError {
+    let code = Int(try bytes.u8())
+    guard code > 0, code <= PeerError.Kind.wireOrder.count else {
+      throw FormatError("error \(code) is not known here")
+    }
+    let seconds = try flags(WireFlags.hasRetryAfter) != 0 ? try u32() : nil
+    return PeerError(
+      PeerError.Kind.wireOrder[code - 1], try text(atMost: WireLimits.textBytes),
+      retryAfterSeconds: seconds)
+  }
+}

@@ -1,0 +1,154 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Messages from JSON, field by field as in `WireProtocol.md`.
+extension WireMessage {
+  init(_ tree: JSONTree) throws(FormatError) {
+    var fields = try JSONFields(tree.root, in: tree)
+    let name = try required(try fields.text("type"), "type")
+    guard let kind = Kind.allCases.first(where: { $0.name == name }) else {
+      throw FormatError("this type of message is not known here")
+    }
+    self = try Self.read(kind, &fields)
+    try fields.finish(isRequest: kind.isRequest)
+  }
+
+  private static func read(
+    _ kind: Kind, _ fields: inout JSONFields
+  ) throws(FormatError) -> WireMessage {
+    switch kind {
+    case .helloRequest: .helloRequest(try fields.helloRequest())
+    case .helloAnswer: .helloAnswer(try fields.helloAnswer())
+    case .pushRequest: .pushRequest(try fields.pushRequest())
+    case .pushAnswer:
+      .pushAnswer(PushAnswer(mark: try fields.mark(), range: try fields.range()))
+    case .pullRequest: .pullRequest(try fields.pullRequest())
+    case .pullAnswer:
+      .pullAnswer(
+        PullAnswer(
+          entries: try fields.entries(), cursor: try required(fields.position("cursor"), "cursor"),
+          range: try fields.range(), mark: try fields.mark()))
+    case .valuesRequest: .valuesRequest(try fields.valuesRequest())
+    case .valuesAnswer:
+      .valuesAnswer(
+        ValuesAnswer(
+          entries: try fields.entries(),
+          answered: try required(
+            fields.count("answered", atMost: WireLimits.rows), "answered"),
+          range: try fields.range()))
+    case .digestRequest: .digestRequest(try fields.digestRequest())
+    case .digestAnswer: .digestAnswer(try fields.digestAnswer())
+    case .error: .error(try fields.error())
+    }
+  }
+}
+
+extension JSONFields {
+  fileprivate mutating func helloRequest() throws(FormatError) -> HelloRequest {
+    HelloRequest(
+      replica: try required(replica("replica"), "replica"),
+      cursor: try position("cursor") ?? .beginning, scope: try scope(),
+      hasResynced: try flag("has_resynced"))
+  }
+
+  fileprivate mutating func helloAnswer() throws(FormatError) -> HelloAnswer {
+    HelloAnswer(
+      feed: try required(replica("feed"), "feed"), range: try range(), mark: try mark(),
+      time: try required(number("time"), "time"), leaseSeconds: try u32("lease_seconds"),
+      isLeaseExpired: try flag("lease_expired"),
+      limits: try required(limits(isRequest: false), "limits"))
+  }
+
+  fileprivate mutating func pushRequest() throws(FormatError) -> PushRequest {
+    PushRequest(
+      replica: try required(replica("replica"), "replica"),
+      number: try required(number("number"), "number"),
+      batchID: BatchID(try required(word("batch"), "batch")),
+      changes: try required(
+        objects("changes", atMost: WireLimits.rows, isRequest: true) {
+          (fields) throws(FormatError) in try fields.change()
+        }, "changes"))
+  }
+
+  fileprivate mutating func pullRequest() throws(FormatError) -> PullRequest {
+    PullRequest(
+      replica: try required(replica("replica"), "replica"),
+      after: try required(position("after"), "after"), scope: try scope(),
+      limits: try limits(isRequest: true) ?? SyncLimits(),
+      waitMilliseconds: try u32("wait_milliseconds") ?? 0)
+  }
+
+  fileprivate mutating func valuesRequest() throws(FormatError) -> ValuesRequest {
+    ValuesRequest(
+      replica: try required(replica("replica"), "replica"),
+      keys: try required(
+        objects("keys", atMost: WireLimits.rows, isRequest: true) {
+          (fields) throws(FormatError) in
+          try required(fields.bytes("key", base64: "key_base64"), "key")
+        }, "keys"))
+  }
+
+  fileprivate mutating func digestRequest() throws(FormatError) -> DigestRequest {
+    let digits = try bytes("path") ?? []
+    guard digits.count % 2 == 0, digits.count <= 2 * WireLimits.pathBytes else {
+      throw FormatError("path is out of bounds")
+    }
+    var path: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = Hex.value(digits[index]), let low = Hex.value(digits[index + 1]) else {
+        throw FormatError("path is not hexadecimal")
+      }
+      path.append(high << 4 | low)
+    }
+    return DigestRequest(
+      replica: try required(replica("replica"), "replica"), scope: try scope(), path: path)
+  }
+
+  fileprivate mutating func digestAnswer() throws(FormatError) -> DigestAnswer {
+    let range = try range()
+    let position = try required(position("position"), "position")
+    let total = try required(
+      object("total", isRequest: false) { (fields) throws(FormatError) in try fields.sum() },
+      "total")
+    let sums = try objects("sums", atMost: WireLimits.digestParts, isRequest: false) {
+      (fields) throws(FormatError) in try fields.sum()
+    }
+    let keys = try objects("keys", atMost: WireLimits.rows, isRequest: false) {
+      (fields) throws(FormatError) in
+      let sum = try fields.fingerprint()
+      return DigestKey(
+        key: try required(fields.bytes("key", base64: "key_base64"), "key"),
+        position: try required(fields.position("position"), "position"), low: sum.low,
+        high: sum.high)
+    }
+    guard (sums == nil) != (keys == nil) else { throw FormatError("either sums or keys") }
+    return DigestAnswer(
+      position: position, range: range, total: total,
+      parts: sums.map { .sums($0) } ?? .keys(keys ?? []))
+  }
+
+  private mutating func sum() throws(FormatError) -> DigestSum {
+    let keys = try required(number("keys"), "keys")
+    guard keys > 0 else { return DigestSum() }
+    let sum = try fingerprint()
+    return DigestSum(keys: keys, low: sum.low, high: sum.high)
+  }
+
+  /// Thirty-two hexadecimal digits, the high half first.
+  private mutating func fingerprint() throws(FormatError) -> (low: UInt64, high: UInt64) {
+    let digits = try required(bytes("sum"), "sum")
+    guard digits.count == 32, let high = WireText.word(digits[..<16]),
+      let low = WireText.word(digits[16...])
+    else { throw FormatError("sum is not thirty-two hexadecimal digits") }
+    return (low, high)
+  }
+
+  fileprivate mutating func error() throws(FormatError) -> PeerError {
+    let name = try required(text("kind"), "kind")
+    guard let kind = PeerError.Kind.wireOrder.first(where: { $0.jsonName == name }) else {
+      throw FormatError("this kind of error is not known here")
+    }
+    return PeerError(
+      kind, try text("message") ?? "", retryAfterSeconds: try u32("retry_after_seconds"))
+  }
+}

@@ -1,0 +1,81 @@
+internal import TidemarkEngine
+
+/// Writes and reads messages, in frames or as JSON.
+///
+/// ```swift
+/// let coder = WireCoder()
+/// let frame = try coder.encode(.pullRequest(PullRequest(replica: me, after: cursor)))
+/// let answer = try coder.decode(received)
+/// ```
+/// What comes from the other end may be anything: it is a valid message, or ``PeerError`` of kind
+/// `malformed` is thrown, and no more memory is taken than its length allows.
+public struct WireCoder: Sendable, Hashable {
+  /// Most raw bytes of a message in a frame; JSON may have four times as many.
+  public var limit: Int
+  /// How frames are stored where that makes them shorter.
+  public var codec: WireCodec
+
+  /// A coder.
+  /// - Parameters:
+  ///   - limit: most raw bytes of a message, at most ``WireFrame/largestLimit``.
+  ///   - codec: how frames are stored; both kinds are read.
+  public init(limit: Int = WireFrame.defaultLimit, codec: WireCodec = .zstd) {
+    self.limit = min(max(limit, 0), WireFrame.largestLimit)
+    self.codec = codec
+  }
+
+  /// A message as a frame.
+  ///
+  /// Labels and prefixes of scopes are sorted, and long texts of errors and rejections cut.
+  /// - Throws: ``PeerError`` when the message does not keep to the bounds of the protocol.
+  public func encode(_ message: WireMessage) throws(PeerError) -> [UInt8] {
+    do throws(FormatError) {
+      let message = message.normalized
+      try message.check()
+      var writer = WireWriter(budget: limit, capacity: message.sizeHint)
+      try writer.write(message)
+      return try WireFrame.encode(
+        writer.out.bytes, message.kind, codec: codec, limit: limit)
+    } catch { throw PeerError(error) }
+  }
+
+  /// The message in a frame.
+  /// - Parameter bytes: exactly one frame.
+  public func decode(_ bytes: [UInt8]) throws(PeerError) -> WireMessage {
+    do throws(FormatError) {
+      let (kind, raw) = try WireFrame.decode(bytes.rawSpan, limit: limit)
+      var reader = WireReader(raw.rawSpan, isRequest: kind.isRequest, budget: limit)
+      let message = try reader.message(kind)
+      try message.check()
+      return message
+    } catch { throw PeerError(error) }
+  }
+
+  /// A message as JSON, in one line.
+  /// - Throws: ``PeerError`` when the message does not keep to the bounds of the protocol.
+  public func encodeJSON(_ message: WireMessage) throws(PeerError) -> [UInt8] {
+    do throws(FormatError) {
+      let message = message.normalized
+      try message.check()
+      var output = JSONOutput(capacity: message.sizeHint)
+      output.write(message)
+      guard output.bytes.count <= limit * WireLimits.jsonFactor else {
+        throw FormatError("a message of \(output.bytes.count) bytes of JSON is too long")
+      }
+      return output.bytes
+    } catch { throw PeerError(error) }
+  }
+
+  /// The message that a JSON text is.
+  /// - Parameter text: UTF-8.
+  public func decodeJSON(_ text: [UInt8]) throws(PeerError) -> WireMessage {
+    do throws(FormatError) {
+      guard text.count <= limit * WireLimits.jsonFactor else {
+        throw FormatError("a message of \(text.count) bytes of JSON is too long")
+      }
+      let message = try WireMessage(JSONTree(text.rawSpan))
+      try message.check()
+      return message
+    } catch { throw PeerError(error) }
+  }
+}

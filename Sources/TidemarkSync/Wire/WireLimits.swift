@@ -1,0 +1,28 @@
+/// The bounds of the wire format. `WireProtocol.md`, section "Bounds", has the same numbers; those
+/// of keys, values, labels and hashes are the store's.
+enum WireLimits {
+  /// Most changes, entries, keys or verdicts in one message.
+  static let rows = 65_536
+  /// Most labels, and most key prefixes, of a scope.
+  static let scopeRows = 4_096
+  /// Longest path of a digest: a hash as a whole.
+  static let pathBytes = 32
+  /// How many parts a part of a digest has.
+  static let digestParts = 256
+  /// Longest code of a rejection.
+  static let codeBytes = 64
+  /// Longest text for people.
+  static let textBytes = 1_024
+  /// What the texts of one mark have together; those behind it are left out.
+  static let markTextBytes = 256 << 10
+  /// Largest number of changes and bytes that a message can state as a limit.
+  static let statedLimit = Int(Int32.max)
+  /// Most bytes of optional fields of a message or entry.
+  static let optionalBytes = 64 << 10
+  /// Deepest nesting of a message as JSON.
+  static let depth = 16
+  /// Most members of one object of a message as JSON.
+  static let members = 64
+  /// How many times as long as a frame's raw content the same message as JSON may be.
+  static let jsonFactor = 4
+}

@@ -1,0 +1,177 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What must hold of a message beyond its types, whoever writes or reads it.
+extension WireMessage {
+  func check() throws(FormatError) {
+    switch self {
+    case .helloRequest(let request): try request.scope.check()
+    case .helloAnswer(let answer):
+      try answer.range.check()
+      try answer.mark.check()
+      try answer.limits.check()
+    case .pushRequest(let request):
+      try Self.check(rows: request.changes.count)
+      for change in request.changes { try change.check() }
+    case .pushAnswer(let answer):
+      try answer.range.check()
+      try answer.mark.check()
+    case .pullRequest(let request):
+      try request.scope.check()
+      try request.limits.check()
+    case .pullAnswer(let answer):
+      try answer.range.check()
+      try answer.mark.check()
+      try Self.check(answer.entries)
+    case .valuesRequest(let request):
+      try Self.check(rows: request.keys.count)
+      for key in request.keys { try Self.check(key: key) }
+    case .valuesAnswer(let answer):
+      try answer.range.check()
+      guard answer.answered >= 0 else { throw FormatError("a number is negative") }
+      try Self.check(rows: answer.answered)
+      try Self.check(answer.entries)
+    case .digestRequest(let request):
+      try request.scope.check()
+      guard request.path.count <= WireLimits.pathBytes else { throw FormatError("path too long") }
+    case .digestAnswer(let answer): try answer.check()
+    case .error(let error):
+      guard error.message.utf8.count <= WireLimits.textBytes else {
+        throw FormatError("text too long")
+      }
+    }
+  }
+
+  fileprivate static func check(rows: Int) throws(FormatError) {
+    guard rows <= WireLimits.rows else { throw FormatError("too many rows in one message") }
+  }
+
+  fileprivate static func check(key: [UInt8]) throws(FormatError) {
+    guard !key.isEmpty, key.count <= Limits.keyBytes else {
+      throw FormatError("a key has 1 to \(Limits.keyBytes) bytes")
+    }
+  }
+
+  private static func check(_ entries: [FeedEntry]) throws(FormatError) {
+    try check(rows: entries.count)
+    for entry in entries { try entry.check() }
+  }
+}
+
+extension SyncScope {
+  fileprivate func check() throws(FormatError) {
+    guard labels.count <= WireLimits.scopeRows, keyPrefixes.count <= WireLimits.scopeRows else {
+      throw FormatError("too many labels or prefixes in a scope")
+    }
+    try Label.check(labels)
+    for (index, prefix) in keyPrefixes.enumerated() {
+      guard prefix.count <= Limits.keyBytes else { throw FormatError("prefix too long") }
+      guard index == 0 || keyPrefixes[index - 1].lexicographicallyPrecedes(prefix) else {
+        throw FormatError("prefixes are not in order")
+      }
+    }
+  }
+}
+
+extension Label {
+  fileprivate static func check(_ labels: [Label]) throws(FormatError) {
+    for (index, label) in labels.enumerated() {
+      guard !label.bytes.isEmpty, label.bytes.count <= Limits.labelBytes else {
+        throw FormatError("a label has 1 to \(Limits.labelBytes) bytes")
+      }
+      guard index == 0 || labels[index - 1] < label else {
+        throw FormatError("labels are not in order")
+      }
+    }
+  }
+}
+
+extension SyncLimits {
+  fileprivate func check() throws(FormatError) {
+    guard (1...WireLimits.statedLimit).contains(changes),
+      (1...WireLimits.statedLimit).contains(bytes)
+    else { throw FormatError("a limit is out of bounds") }
+  }
+}
+
+extension FeedRange {
+  fileprivate func check() throws(FormatError) {
+    guard epochs.count <= Limits.epochs else { throw FormatError("too many epochs") }
+    for (index, row) in epochs.enumerated() {
+      guard index == 0 || epochs[index - 1].firstOffset <= row.firstOffset else {
+        throw FormatError("epochs are not in order")
+      }
+    }
+  }
+}
+
+extension ReplicaMark {
+  fileprivate func check() throws(FormatError) {
+    try WireMessage.check(rows: verdicts.count)
+    for case .rejected(let rejection) in verdicts {
+      guard rejection.code.utf8.count <= WireLimits.codeBytes,
+        rejection.message.utf8.count <= WireLimits.textBytes
+      else { throw FormatError("text too long") }
+    }
+  }
+}
+
+extension SyncContent {
+  fileprivate func check(isPut: Bool) throws(FormatError) {
+    guard value.count <= Limits.valueBytes, isPut || value.isEmpty else {
+      throw FormatError("a value where none may be, or too long")
+    }
+    guard labels.count <= Limits.labelsPerEntry else { throw FormatError("too many labels") }
+    if !labels.isEmpty { try Label.check(labels) }
+    guard (hash?.count ?? 0) <= Limits.hashBytes else { throw FormatError("hash too long") }
+  }
+}
+
+extension Timestamp {
+  fileprivate func check() throws(FormatError) {
+    guard nanoseconds < 1_000_000_000 else { throw FormatError("a time is out of bounds") }
+  }
+}
+
+extension PushedChange {
+  fileprivate func check() throws(FormatError) {
+    try WireMessage.check(key: key)
+    try content.check(isPut: kind == .put)
+    try time?.check()
+  }
+}
+
+extension FeedEntry {
+  fileprivate func check() throws(FormatError) {
+    if kind == .own {
+      guard key.isEmpty else { throw FormatError("a key where none may be") }
+    } else {
+      try WireMessage.check(key: key)
+    }
+    try content.check(isPut: kind == .put)
+    try time?.check()
+  }
+}
+
+extension DigestAnswer {
+  fileprivate func check() throws(FormatError) {
+    try range.check()
+    try total.check()
+    switch parts {
+    case .sums(let sums):
+      guard sums.count == WireLimits.digestParts else {
+        throw FormatError("a part has \(WireLimits.digestParts) parts")
+      }
+      for sum in sums { try sum.check() }
+    case .keys(let keys):
+      try WireMessage.check(rows: keys.count)
+      for key in keys { try WireMessage.check(key: key.key) }
+    }
+  }
+}
+
+extension DigestSum {
+  fileprivate func check() throws(FormatError) {
+    guard keys > 0 || (low == 0 && high == 0) else { throw FormatError("a sum over no keys") }
+  }
+}

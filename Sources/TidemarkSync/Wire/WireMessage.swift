@@ -1,0 +1,69 @@
+/// A call, or the answer to one, as it travels.
+public enum WireMessage: Sendable, Hashable {
+  case helloRequest(HelloRequest)
+  case helloAnswer(HelloAnswer)
+  case pushRequest(PushRequest)
+  case pushAnswer(PushAnswer)
+  case pullRequest(PullRequest)
+  case pullAnswer(PullAnswer)
+  case valuesRequest(ValuesRequest)
+  case valuesAnswer(ValuesAnswer)
+  case digestRequest(DigestRequest)
+  case digestAnswer(DigestAnswer)
+  /// Instead of an answer.
+  case error(PeerError)
+
+  /// What a frame says that it holds: `WireProtocol.md`, section "Message types".
+  public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
+    case helloRequest = 0x01
+    case pushRequest = 0x02
+    case pullRequest = 0x03
+    case valuesRequest = 0x04
+    case digestRequest = 0x05
+    case helloAnswer = 0x81
+    case pushAnswer = 0x82
+    case pullAnswer = 0x83
+    case valuesAnswer = 0x84
+    case digestAnswer = 0x85
+    case error = 0xff
+
+    /// Whether it asks; then it may hold nothing that its reader does not know.
+    public var isRequest: Bool { rawValue < 0x80 }
+  }
+
+  /// What it is.
+  public var kind: Kind {
+    switch self {
+    case .helloRequest: .helloRequest
+    case .helloAnswer: .helloAnswer
+    case .pushRequest: .pushRequest
+    case .pushAnswer: .pushAnswer
+    case .pullRequest: .pullRequest
+    case .pullAnswer: .pullAnswer
+    case .valuesRequest: .valuesRequest
+    case .valuesAnswer: .valuesAnswer
+    case .digestRequest: .digestRequest
+    case .digestAnswer: .digestAnswer
+    case .error: .error
+    }
+  }
+}
+
+extension WireMessage.Kind {
+  /// Its name in JSON.
+  public var name: String {
+    switch self {
+    case .helloRequest: "hello"
+    case .helloAnswer: "hello_answer"
+    case .pushRequest: "push"
+    case .pushAnswer: "push_answer"
+    case .pullRequest: "pull"
+    case .pullAnswer: "pull_answer"
+    case .valuesRequest: "values"
+    case .valuesAnswer: "values_answer"
+    case .digestRequest: "digest"
+    case .digestAnswer: "digest_answer"
+    case .error: "error"
+    }
+  }
+}

@@ -1,0 +1,133 @@
+internal import Tidemark
+internal import TidemarkEngine
+package import TidemarkSync
+
+/// One message of every kind, with something of everything that it can hold; two of those that
+/// have two shapes. Their bytes are kept in tests, so they must stay as they are.
+package enum WireSamples {
+  package static let messages: [(name: String, message: WireMessage)] = [
+    ("hello", .helloRequest(hello)), ("hello_answer", .helloAnswer(helloAnswer)),
+    ("push", .pushRequest(push)),
+    ("push_answer", .pushAnswer(PushAnswer(mark: mark, range: range))),
+    ("pull", .pullRequest(pull)), ("pull_answer", .pullAnswer(page)),
+    ("values", .valuesRequest(values)), ("values_answer", .valuesAnswer(valuesAnswer)),
+    ("digest", .digestRequest(digest)), ("digest_answer", .digestAnswer(digestKeys)),
+    ("digest_answer-sums", .digestAnswer(digestSums)), ("error", .error(error)),
+  ]
+
+  private static let replica = id(0x10)
+  private static let other = id(0xa0)
+  private static let epoch: UInt64 = 0x1122_3344_5566_7788
+  private static let olderEpoch: UInt64 = 0x99aa_bbcc_ddee_ff00
+  /// 2026-11-21T20:00:00Z and a count of 3.
+  private static let commitTime: UInt64 = 1_795_291_200_000 << 16 | 3
+
+  private static func id(_ first: UInt8) -> ReplicaID {
+    guard let id = ReplicaID((0..<16).map { first &+ $0 }) else {
+      preconditionFailure("sixteen bytes")
+    }
+    return id
+  }
+
+  private static let range = FeedRange(
+    epochs: [
+      FeedEpoch(epoch: olderEpoch, firstOffset: 1), FeedEpoch(epoch: epoch, firstOffset: 301),
+    ], head: 420, truncatedThrough: 17)
+
+  private static let scope = SyncScope(
+    labels: ["2026", "inbox"], keyPrefixes: [Array("note/".utf8), [0xff, 0x00]])
+
+  private static func at(_ offset: UInt64) -> Position { Position(epoch: epoch, offset: offset) }
+
+  private static let mark = ReplicaMark(
+    number: 7, batchID: BatchID(0xdead_beef_0102_0304),
+    verdicts: [
+      .applied(at(400)), .applied(at(401)), .applied(at(402)),
+      .duplicate(Position(epoch: olderEpoch, offset: 30)), .duplicate(.beginning),
+      .conflict(at(350)), .lost(at(351)),
+      .rejected(Rejection(code: "invalid", message: "too late for 2026 – sorry")),
+      .aborted, .aborted,
+    ])
+
+  private static let hello = HelloRequest(
+    replica: replica, cursor: at(398), scope: scope, hasResynced: true)
+
+  private static let helloAnswer = HelloAnswer(
+    feed: other, range: range, mark: mark, time: 1_795_291_200_123, leaseSeconds: 7_776_000,
+    isLeaseExpired: true, limits: SyncLimits(changes: 4000, bytes: 262_144))
+
+  private static let push = PushRequest(
+    replica: replica, number: 8, batchID: BatchID(0x0102_0304_0506_0708),
+    changes: [
+      PushedChange(
+        sequence: 1001, kind: .put, key: Array("note/1".utf8),
+        content: SyncContent(
+          value: Array(#"{"title":"Milk"}"#.utf8), labels: ["2026", "inbox"],
+          hash: [0xca, 0xfe], maxAgeSeconds: 3600),
+        base: .absent, commitTime: commitTime,
+        time: Timestamp(seconds: 1_795_291_199, nanoseconds: 250_000_000), atomicGroup: 5),
+      PushedChange(
+        sequence: 1002, kind: .put, key: Array("note/2".utf8),
+        content: SyncContent(value: [0x00, 0xff]), base: .position(at(77)),
+        commitTime: commitTime + 1, atomicGroup: 5),
+      PushedChange(
+        sequence: 1004, kind: .delete, key: Array("note/10".utf8),
+        base: .position(Position(epoch: olderEpoch, offset: 12)), commitTime: commitTime + 9),
+      PushedChange(
+        sequence: 1005, kind: .put, key: [0xff], content: SyncContent(),
+        base: .operation(sequence: 1004), commitTime: commitTime + 65_536),
+    ])
+
+  private static let pull = PullRequest(
+    replica: replica, after: at(398), scope: SyncScope(labels: ["inbox"]),
+    limits: SyncLimits(changes: 500, bytes: 65_536), waitMilliseconds: 25_000)
+
+  private static let entries = [
+    FeedEntry(
+      position: at(399), kind: .put, operation: OperationID(replica: other, sequence: 55),
+      key: Array("note/3".utf8),
+      content: SyncContent(
+        value: Array("Bread\n".utf8), labels: [Label([0x80]), Label([0xff])],
+        hash: Array("v1".utf8)),
+      commitTime: commitTime, time: Timestamp(seconds: -1, nanoseconds: 5)),
+    FeedEntry(
+      position: at(400), kind: .own, operation: OperationID(replica: replica, sequence: 1001),
+      key: [], commitTime: commitTime + 2),
+    FeedEntry(
+      position: at(403), kind: .delete, operation: OperationID(replica: other, sequence: 56),
+      key: Array("note/4".utf8), commitTime: commitTime + 3),
+    FeedEntry(
+      position: at(410), kind: .left, operation: OperationID(replica: other, sequence: 60),
+      key: Array("task/1".utf8), commitTime: commitTime + 4),
+  ]
+
+  private static let page = PullAnswer(
+    entries: entries, cursor: at(420), range: range,
+    mark: ReplicaMark(number: 7, batchID: BatchID(0xdead_beef_0102_0304)))
+
+  private static let values = ValuesRequest(
+    replica: replica, keys: [Array("note/3".utf8), Array("note/4".utf8), [0x00, 0xff]])
+
+  private static let valuesAnswer = ValuesAnswer(
+    entries: [entries[0], entries[2]], answered: 2, range: range)
+
+  private static let digest = DigestRequest(replica: replica, scope: scope, path: [0x0f, 0xa0])
+
+  private static let digestKeys = DigestAnswer(
+    position: at(420), range: range, total: DigestSum(keys: 2, low: 6, high: 8),
+    parts: .keys([
+      DigestKey(key: Array("note/1".utf8), position: at(400), low: 1, high: 3),
+      DigestKey(
+        key: Array("note/3".utf8), position: Position(epoch: olderEpoch, offset: 9), low: 5,
+        high: 5),
+    ]))
+
+  private static let digestSums = DigestAnswer(
+    position: at(420), range: range, total: DigestSum(keys: 3, low: .max, high: 1),
+    parts: .sums(
+      (0..<256).map {
+        $0 == 0x2a ? DigestSum(keys: 3, low: .max, high: 1) : DigestSum()
+      }))
+
+  private static let error = PeerError(.busy, "try again later", retryAfterSeconds: 30)
+}

@@ -1,0 +1,201 @@
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+/// Messages by chance, of every kind and shape that the protocol has.
+struct RandomMessages {
+  private var random: SeededGenerator
+  private var replicas: [ReplicaID] = []
+  private var epochs: [UInt64] = []
+
+  init(seed: UInt64) {
+    random = SeededGenerator(seed: seed)
+    for _ in 0..<3 {
+      epochs.append(random.next())
+      replicas.append(Self.replica(&random))
+    }
+  }
+
+  mutating func message(_ kind: WireMessage.Kind) -> WireMessage {
+    switch kind {
+    case .helloRequest:
+      .helloRequest(
+        HelloRequest(
+          replica: replica(), cursor: position(), scope: scope(), hasResynced: flip()))
+    case .helloAnswer:
+      .helloAnswer(
+        HelloAnswer(
+          feed: replica(), range: range(), mark: mark(), time: number(),
+          leaseSeconds: flip() ? u32() : nil, isLeaseExpired: flip(), limits: limits()))
+    case .pushRequest:
+      .pushRequest(
+        PushRequest(
+          replica: replica(), number: number(), batchID: BatchID(random.next()),
+          changes: many(20) { $0.change() }))
+    case .pushAnswer: .pushAnswer(PushAnswer(mark: mark(), range: range()))
+    case .pullRequest:
+      .pullRequest(
+        PullRequest(
+          replica: replica(), after: position(), scope: scope(), limits: limits(),
+          waitMilliseconds: u32()))
+    case .pullAnswer:
+      .pullAnswer(
+        PullAnswer(
+          entries: many(20) { $0.entry() }, cursor: position(), range: range(), mark: mark()))
+    case .valuesRequest:
+      .valuesRequest(ValuesRequest(replica: replica(), keys: many(20) { $0.key() }))
+    case .valuesAnswer:
+      .valuesAnswer(
+        ValuesAnswer(
+          entries: many(20) { $0.entry() }, answered: random.int(in: 0...65_536),
+          range: range()))
+    case .digestRequest:
+      .digestRequest(
+        DigestRequest(
+          replica: replica(), scope: scope(), path: random.bytes(random.int(in: 0...32))))
+    case .digestAnswer: .digestAnswer(digestAnswer())
+    case .error:
+      .error(
+        PeerError(
+          random.pick(PeerError.Kind.wireOrder) ?? .failed, text(1_400),
+          retryAfterSeconds: flip() ? u32() : nil))
+    }
+  }
+
+  // MARK: Parts
+
+  static func replica(_ random: inout SeededGenerator) -> ReplicaID {
+    guard let replica = ReplicaID(random.bytes(ReplicaID.byteCount)) else {
+      preconditionFailure("sixteen bytes")
+    }
+    return replica
+  }
+
+  private mutating func flip() -> Bool { random.chance(0.5) }
+
+  private mutating func number() -> UInt64 {
+    random.pick([0, 1, 127, 128, 1 << 32, 1 << 48, 1 << 63, .max - 1, .max, random.next()]) ?? 0
+  }
+
+  private mutating func u32() -> UInt32 { UInt32(truncatingIfNeeded: number()) }
+
+  private mutating func replica() -> ReplicaID { random.pick(replicas) ?? replicas[0] }
+
+  private mutating func many<T>(
+    _ most: Int, _ make: (inout RandomMessages) -> T
+  ) -> [T] {
+    (0..<random.int(in: 0...most)).map { _ in make(&self) }
+  }
+
+  private mutating func position() -> Position {
+    if random.chance(0.1) { return .beginning }
+    let offset = random.chance(0.7) ? UInt64(random.int(in: 0...2000)) : number()
+    return Position(epoch: random.pick(epochs) ?? 0, offset: offset)
+  }
+
+  private mutating func text(_ most: Int) -> String {
+    let letters = ["a", "b", " ", "\"", "\\", "\n", "\0", "é", "汉", "👩‍👩‍👧", "/", "\u{7f}"]
+    return (0..<random.int(in: 0...most / 3)).map { _ in random.pick(letters) ?? "" }.joined()
+  }
+
+  private mutating func bytes(_ range: ClosedRange<Int>) -> [UInt8] {
+    let count = random.int(in: range)
+    guard flip() else { return random.bytes(count) }
+    let letters = Array("ab/\"\\{}\n".utf8)
+    return (0..<count).map { _ in random.pick(letters) ?? 0 }
+  }
+
+  private mutating func key() -> [UInt8] {
+    if random.chance(0.02) { return bytes(60_000...65_535) }
+    return Array("note/".utf8) + bytes(0...6)
+  }
+
+  private mutating func labels(_ most: Int) -> [Label] {
+    Set(many(most) { Label($0.bytes(1...($0.random.chance(0.05) ? 255 : 4))) }).sorted()
+  }
+
+  /// In any order, and with repeats.
+  private mutating func scope() -> SyncScope {
+    guard random.chance(0.7) else { return .everything }
+    return SyncScope(
+      labels: many(5) { Label($0.bytes(1...3)) }, keyPrefixes: many(5) { $0.bytes(0...3) })
+  }
+
+  private mutating func limits() -> SyncLimits {
+    SyncLimits(changes: random.int(in: 1...5000), bytes: random.int(in: 1...Int(Int32.max)))
+  }
+
+  private mutating func range() -> FeedRange {
+    let offsets = many(4) { $0.number() }.sorted()
+    return FeedRange(
+      epochs: offsets.map { FeedEpoch(epoch: random.next(), firstOffset: $0) }, head: number(),
+      truncatedThrough: number())
+  }
+
+  private mutating func mark() -> ReplicaMark {
+    var verdicts: [Verdict] = []
+    for _ in 0..<random.int(in: 0...8) {
+      let position = position()
+      let count = UInt64(random.int(in: 1...40))
+      let rejection = Rejection(code: text(90), message: text(1_300))
+      let code = random.int(in: 0...5)
+      for step in 0..<count {
+        // Runs that reach the end of the numbers go on from zero.
+        let next = Position(epoch: position.epoch, offset: position.offset &+ step)
+        let other = code == 4 ? Verdict.rejected(rejection) : .aborted
+        verdicts.append(Verdict(wireCode: code, at: next) ?? other)
+      }
+    }
+    return ReplicaMark(number: number(), batchID: BatchID(random.next()), verdicts: verdicts)
+  }
+
+  private mutating func content(isPut: Bool) -> SyncContent {
+    SyncContent(
+      value: isPut ? bytes(0...(random.chance(0.1) ? 20_000 : 60)) : [],
+      labels: flip() ? labels(5) : [], hash: random.chance(0.3) ? bytes(0...64) : nil,
+      maxAgeSeconds: random.chance(0.3) ? u32() : nil)
+  }
+
+  private mutating func time() -> Timestamp? {
+    guard flip() else { return nil }
+    let seconds = flip() ? Int64(random.int(in: -10...2_000_000_000)) : Int64(bitPattern: number())
+    return Timestamp(seconds: seconds, nanoseconds: UInt32(random.int(in: 0...999_999_999)))
+  }
+
+  private mutating func change() -> PushedChange {
+    let kind: ChangeKind = flip() ? .put : .delete
+    let bases: [ChangeBase] = [
+      .absent, .position(position()), .operation(sequence: number()),
+    ]
+    return PushedChange(
+      sequence: number(), kind: kind, key: key(), content: content(isPut: kind == .put),
+      base: random.pick(bases) ?? .absent, commitTime: number(), time: time(),
+      atomicGroup: flip() ? 0 : number())
+  }
+
+  private mutating func entry() -> FeedEntry {
+    let kind = random.pick(FeedEntry.Kind.allCases) ?? .put
+    return FeedEntry(
+      position: position(), kind: kind,
+      operation: OperationID(replica: replica(), sequence: number()),
+      key: kind == .own ? [] : key(), content: content(isPut: kind == .put),
+      commitTime: number(), time: time())
+  }
+
+  private mutating func sum() -> DigestSum {
+    flip() ? DigestSum() : DigestSum(keys: max(1, number()), low: number(), high: number())
+  }
+
+  private mutating func digestAnswer() -> DigestAnswer {
+    let parts: DigestAnswer.Parts =
+      flip()
+      ? .sums((0..<256).map { _ in sum() })
+      : .keys(
+        many(20) {
+          DigestKey(key: $0.key(), position: $0.position(), low: $0.number(), high: $0.number())
+        })
+    return DigestAnswer(position: position(), range: range(), total: sum(), parts: parts)
+  }
+}

@@ -1,0 +1,118 @@
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Frames")
+struct WireFrameTests {
+  private let coder = WireCoder(codec: .none)
+  private let message = WireMessage.error(PeerError(.busy, "later"))
+
+  /// What is wrong with a frame, in words; nil when nothing is.
+  private func refusal(_ frame: [UInt8], limit: Int = WireFrame.defaultLimit) -> String? {
+    do throws(PeerError) { _ = try WireCoder(limit: limit).decode(frame) } catch {
+      #expect(error.kind == .malformed)
+      return error.message
+    }
+    return nil
+  }
+
+  private func changed(_ offset: Int, _ value: UInt8) throws -> [UInt8] {
+    var frame = try coder.encode(message)
+    frame[offset] = value
+    return WireTestFrame.repaired(frame)
+  }
+
+  @Test("the header says what comes and how long it is")
+  func header() throws {
+    let frame = try coder.encode(message)
+    let header = try WireFrame.header(frame.rawSpan)
+    #expect(header.kind == .error && header.codec == .none)
+    #expect(header.rawCount == header.storedCount && header.frameCount == frame.count)
+    #expect(Array(frame[..<4]) == Array("TMSW".utf8))
+  }
+
+  @Test("what is no frame of this version is refused, each for its reason")
+  func foreign() throws {
+    #expect(refusal([]) == "ends too early")
+    #expect(refusal(try changed(0, 0)) == "no frame of the protocol")
+    #expect(refusal(try changed(4, 2)) == "version 2 of the protocol is not known here")
+    #expect(refusal(try changed(5, 0x06)) == "message type 6 is not known here")
+    #expect(refusal(try changed(6, 2)) == "codec 2 is not known here")
+    #expect(refusal(try changed(7, 1)) == "a reserved byte is not zero")
+    #expect(refusal(try changed(8, 200)) == "the lengths of a frame do not fit")
+    var frame = try coder.encode(message)
+    #expect(refusal(frame) == nil)
+    #expect(refusal(frame + [0]) == "bytes after the frame")
+    #expect(refusal(frame.dropLast()) == "ends too early")
+    frame[frame.count - 1] ^= 1
+    #expect(refusal(frame) == "checksums differ")
+  }
+
+  @Test("a frame that says it is longer than allowed is refused by its header alone")
+  func limit() throws {
+    var frame = try coder.encode(message)
+    for i in 8..<16 { frame[i] = 0xff }
+    #expect(refusal(frame)?.contains("longer than") == true)
+    let raw = try coder.encode(message).count - WireFrame.headerBytes
+    #expect(refusal(try coder.encode(message), limit: raw) == nil)
+    #expect(refusal(try coder.encode(message), limit: raw - 1)?.contains("longer than") == true)
+    #expect(throws: PeerError.self) { try WireCoder(limit: raw - 1, codec: .none).encode(message) }
+  }
+
+  @Test("a compressed message of another length than the header says is refused")
+  func bombs() throws {
+    let raw = [UInt8](repeating: 0, count: 900_000)
+    var stored: [UInt8] = []
+    try ZstdCompressor(level: 1).compress(raw.rawSpan, appendingTo: &stored)
+    func frame(_ rawCount: Int) -> [UInt8] {
+      WireTestFrame.frame(.error, codec: 1, rawCount: rawCount, stored)
+    }
+    #expect(refusal(frame(800_000)) == "the zstd frame has another length than it should")
+    #expect(refusal(frame(1 << 20)) == "the zstd frame has another length than it should")
+    // Of the right length it is decompressed, and then no message.
+    #expect(refusal(frame(900_000)) == "error 0 is not known here")
+    #expect(refusal(frame(900_000), limit: 800_000)?.contains("longer than") == true)
+  }
+
+  @Test("what does not become shorter is stored as it is")
+  func incompressible() throws {
+    var random = SeededGenerator(seed: 1)
+    let keys = (0..<20).map { _ in random.bytes(40) }
+    let replica = try #require(ReplicaID(random.bytes(16)))
+    let frame = try WireCoder().encode(.valuesRequest(ValuesRequest(replica: replica, keys: keys)))
+    #expect(try WireFrame.header(frame.rawSpan).codec == .none)
+  }
+}
+
+/// Frames made by hand.
+enum WireTestFrame {
+  static func frame(
+    _ kind: WireMessage.Kind, codec: UInt8 = 0, rawCount: Int? = nil, _ stored: [UInt8]
+  ) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.raw(Array("TMSW".utf8))
+    writer.raw([1, kind.rawValue, codec, 0])
+    writer.u32(UInt32(rawCount ?? stored.count))
+    writer.u32(UInt32(stored.count))
+    writer.u32(0)
+    writer.raw(stored)
+    return repaired(writer.bytes)
+  }
+
+  /// The frame with the checksum that it should have.
+  static func repaired(_ frame: [UInt8]) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.raw(frame)
+    var summed = frame
+    summed.removeSubrange(16..<20)
+    writer.patch(u32: CRC32C.checksum(summed.rawSpan), at: 16)
+    return writer.bytes
+  }
+
+  /// The message in an uncompressed frame.
+  static func raw(_ message: WireMessage) throws -> [UInt8] {
+    Array(try WireCoder(codec: .none).encode(message).dropFirst(WireFrame.headerBytes))
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+/// The examples of `WireProtocol.md` are the golden bytes: neither can change without the other.
+@Suite("The examples of the documentation")
+struct WireGoldenTests {
+  private struct Example {
+    var json = ""
+    var hex = ""
+  }
+
+  private static func examples() throws -> [String: Example] {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
+      path: "../../../Sources/TidemarkSync/TidemarkSync.docc/WireProtocol.md"
+    ).standardizedFileURL
+    var examples: [String: Example] = [:]
+    var name: String?
+    var fence: String?
+    for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+      if line.hasPrefix("```") {
+        fence = fence == nil ? String(line.dropFirst(3)) : nil
+      } else if line.hasPrefix("#") {
+        name = line.hasPrefix("#### ") ? String(line.dropFirst(5)) : nil
+      } else if let name, let fence {
+        let text = line.drop { $0 == " " }
+        if fence == "json" {
+          examples[name, default: Example()].json += text
+        } else {
+          examples[name, default: Example()].hex += text
+        }
+      }
+    }
+    return examples
+  }
+
+  @Test("every message has its example, which is what is written and can be read")
+  func documented() throws {
+    let examples = try Self.examples()
+    let coder = WireCoder(codec: .none)
+    for (name, message) in WireSamples.messages where name != "digest_answer-sums" {
+      let example = try #require(examples[name], "\(name)")
+      let frame = try coder.encode(message)
+      #expect(Hex.text(frame) == example.hex, "\(name)")
+      let text = try coder.encodeJSON(message)
+      #expect(String(decoding: text, as: UTF8.self) == example.json, "\(name)")
+      #expect(try coder.decode(frame) == message, "\(name)")
+      #expect(try coder.decodeJSON(Array(example.json.utf8)) == message, "\(name)")
+    }
+    #expect(examples.count == WireSamples.messages.count - 1)
+    #expect(Set(WireSamples.messages.map(\.message.kind)) == Set(WireMessage.Kind.allCases))
+  }
+
+  @Test("a digest of sums, too long for the documentation, stays as it is")
+  func sums() throws {
+    let coder = WireCoder(codec: .none)
+    let sample = try #require(WireSamples.messages.first { $0.name == "digest_answer-sums" })
+    let frame = try coder.encode(sample.message)
+    let text = try coder.encodeJSON(sample.message)
+    #expect(frame.count == 344 && CRC32C.checksum(frame.rawSpan) == 0xf36ba623)
+    #expect(text.count == 3119 && CRC32C.checksum(text.rawSpan) == 0xb0afb3a0)
+  }
+}
