@@ -333,7 +333,7 @@ struct CompactionUnit {
     let step = max(1, kept.values.count / Limits.dictionarySampleBytes)
     for (i, item) in kept.items.enumerated() where i % step == 0 {
       let length = min(item.head.valueLength, Limits.smallBlockBytes * 2)
-      guard length >= 8 else { continue }
+      guard length >= Limits.dictionarySampleFromBytes else { continue }
       samples.append(contentsOf: kept.values[item.valueStart..<(item.valueStart + length)])
       sizes.append(length)
     }

@@ -71,6 +71,8 @@ package enum Limits {
   package static let dictionaryFromBytes = 1 << 20
   /// About how many bytes of values a dictionary is trained on.
   package static let dictionarySampleBytes = 2 << 20
+  /// Shorter values are no samples.
+  package static let dictionarySampleFromBytes = 8
   /// Greatest size of a trained dictionary, and how many times as long the values must be.
   package static let trainedDictionaryBytes = 32 << 10
   package static let dictionaryShare = 32

@@ -51,7 +51,8 @@ package final class ZstdDictionary: @unchecked Sendable {
   /// Trains a dictionary.
   /// - Parameters:
   ///   - samples: the samples, one after the other; ideally a hundred times `capacity`.
-  ///   - sampleSizes: the length of each sample, in bytes.
+  ///   - sampleSizes: the length of each sample, in bytes; at least
+  ///     ``Limits/dictionarySampleFromBytes``.
   ///   - capacity: the greatest length of the dictionary, in bytes; from 256 on.
   /// - Returns: nil when the samples are too few or too much alike to be worth one.
   package static func trainDictionary(
@@ -59,7 +60,11 @@ package final class ZstdDictionary: @unchecked Sendable {
   ) -> [UInt8]? {
     var total = 0
     for size in sampleSizes {
-      guard size >= 0, size <= samples.count - total else { return nil }
+      // The library divides by the number of 8-byte strings in three quarters of the samples,
+      // and does not see to it that there are any.
+      guard size >= Limits.dictionarySampleFromBytes, size <= samples.count - total else {
+        return nil
+      }
       total += size
     }
     guard capacity >= 256, capacity <= Limits.dictionaryBytes,

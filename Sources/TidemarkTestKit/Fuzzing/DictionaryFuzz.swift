@@ -67,9 +67,12 @@ enum DictionaryFuzz {
   private static func train(_ samples: [UInt8], _ sizes: [UInt8]) throws(FuzzFinding) {
     var lengths: [Int] = []
     var total = 0
-    for byte in sizes where total + Int(byte) <= samples.count && lengths.count < 4096 {
-      lengths.append(Int(byte))
-      total += Int(byte)
+    for byte in sizes {
+      // Mostly lengths that are trained on, now and then one that is refused.
+      let length = byte == 0 ? 0 : 7 + Int(byte)
+      guard total + length <= samples.count, lengths.count < 4096 else { break }
+      lengths.append(length)
+      total += length
     }
     let trained = ZstdDictionary.trainDictionary(
       samples: samples, sampleSizes: lengths, capacity: 1024)

@@ -154,6 +154,7 @@ import TidemarkEngine
     #expect(train(bytes, [.max, .max], 1_024) == nil)
     #expect(train([], [], 1_024) == nil)
     #expect(train([1], [1], 1_024) == nil)
+    #expect(train(bytes, [Int](repeating: 0, count: 8) + [bytes.count], 1_024) == nil)
     #expect(train(bytes, sizes, 0) == nil)
     #expect(train(bytes, sizes, .max) == nil)
   }
