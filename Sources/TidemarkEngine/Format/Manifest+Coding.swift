@@ -126,6 +126,14 @@ extension Manifest {
     }
   }
 
+  /// What there is more of than a reader takes; nil when everything fits.
+  package var excess: String? {
+    if segments.count > Limits.segments { return "more than \(Limits.segments) segments" }
+    if images.count > Limits.images { return "more than \(Limits.images) index images" }
+    if keyIDs.count > Limits.keys { return "files of more than \(Limits.keys) keys" }
+    return nil
+  }
+
   /// Numbers that the engine counts on from must leave room for that.
   private func checkBounds() throws(FormatError) {
     let ids = [generation, nextSegmentID, nextImageID] + segments.map(\.id) + images.map(\.id)

@@ -106,6 +106,11 @@ package final class ManifestStore: Sendable {
 
   /// Like ``update(_:)``, for those to whom it matters how far a failed one came.
   package func advance(_ manifest: inout Manifest) throws(ManifestUpdateError) {
+    if let excess = manifest.excess {
+      throw ManifestUpdateError(
+        cause: TidemarkError(.limitExceeded, "the store would have \(excess); compact it"),
+        hasBegun: false)
+    }
     manifest.generation += 1
     let bytes = manifest.encoded()
     do throws(FormatError) { try manifest.checkOrder() } catch {
