@@ -27,9 +27,10 @@ extension SyncSession {
     var operations = OperationBatch()
     try records.write(forming.progress, [], into: &operations)
     try records.write(batch, into: &operations)
-    try records.note(operations, engine.commit(operations, durability: .durable))
+    let result = try engine.commit(operations, durability: .durable)
     progress = forming.progress
     formed = batch
+    try records.note(operations, result)
     return batch
   }
 

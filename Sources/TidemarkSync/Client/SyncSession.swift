@@ -136,9 +136,11 @@ final class SyncSession {
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)
-        try records.note(batch, engine.commit(batch, durability: .durable))
+        let result = try engine.commit(batch, durability: .durable)
+        // It is committed, whatever becomes of what follows.
         progress = next
         settled = runs
+        try records.note(batch, result)
         return
       } catch {
         guard error.code == .conflict else { throw error }
