@@ -22,13 +22,26 @@ struct PeerProgress: Sendable, Hashable {
   var feed: ReplicaID?
   /// Everything up to here was taken from the feed.
   var cursor = Position.beginning
+  /// The feed's end when this was written: no position that is known lies behind it. A feed that
+  /// does not list it any more was restored from a backup.
+  var furthest = Position.beginning
   /// The last batch of which the verdicts are known.
   var number: UInt64 = 0
   var batchID = BatchID.none
+  /// The batch that is under way; a formed one with another id was given up.
+  var underWay = BatchID.none
   var frontier: UInt64 = 0
   var ahead = SequenceSet()
   var again = SequenceSet()
+  /// Those in `again` that the feed has had before it was restored from a backup.
+  var lost = SequenceSet()
   var waiting: [UInt64: Waiting] = [:]
+  /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
+  var batchLimit: UInt64 = 0
+  /// What has to be put right first; nil when nothing has.
+  var resync: Resync?
+  /// Stands for the scope that the cursor speaks of.
+  var scope: UInt64 = 0
 
   init() {}
 
@@ -42,16 +55,23 @@ struct PeerProgress: Sendable, Hashable {
     writer.u8(feed == nil ? 0 : 1)
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     cursor.encode(into: &writer)
+    furthest.encode(into: &writer)
     writer.varint(number)
     writer.u64(batchID.bits)
+    writer.u64(underWay.bits)
     writer.varint(frontier)
     ahead.encode(into: &writer)
     again.encode(into: &writer)
+    lost.encode(into: &writer)
     writer.varint(UInt64(waiting.count))
     for (sequence, reason) in waiting.sorted(by: { $0.key < $1.key }) {
       writer.varint(sequence)
       reason.encode(into: &writer)
     }
+    writer.varint(batchLimit)
+    writer.u64(scope)
+    writer.u8(resync == nil ? 0 : 1)
+    resync?.encode(into: &writer)
     return writer.bytes
   }
 
@@ -62,16 +82,22 @@ struct PeerProgress: Sendable, Hashable {
     }
     if try reader.u8() != 0 { feed = try ReplicaID(from: &reader) }
     cursor = try Position(from: &reader)
+    furthest = try Position(from: &reader)
     number = try reader.varint()
     batchID = BatchID(try reader.u64())
+    underWay = BatchID(try reader.u64())
     frontier = try reader.varint()
     ahead = try SequenceSet(from: &reader)
     again = try SequenceSet(from: &reader)
+    lost = try SequenceSet(from: &reader)
     let count = try reader.varint(atMost: reader.remaining / 2)
     for _ in 0..<count {
       let sequence = try reader.varint()
       waiting[sequence] = try Waiting(from: &reader)
     }
+    batchLimit = try reader.varint()
+    scope = try reader.u64()
+    if try reader.u8() != 0 { resync = try Resync(from: &reader) }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

@@ -21,20 +21,20 @@ extension SyncSession {
   private func hasRemote(
     _ key: [UInt8], from position: Position
   ) throws(TidemarkError) -> Bool {
-    guard let beside = try records.remote(ofKey: key) else { return false }
-    return beside.state.position.offset >= position.offset
+    guard let found = try beside(ofKey: key) else { return false }
+    return found.state.position.offset >= position.offset
   }
 
   /// Runs the resolver on keys whose remote state is there.
   func resolveWaiting() throws {
     for (key, sequence) in waitingKeys {
       guard let reason = progress.waiting[sequence], let position = reason.position,
-        let beside = try records.remote(ofKey: key),
-        beside.state.position.offset >= position.offset
+        let found = try beside(ofKey: key),
+        found.state.position.offset >= position.offset
       else { continue }
       try commit { operations, next, _ in
         next.waiting[sequence] = nil
-        try meet(key, beside.state, isLost: reason.isLost, into: &operations, &next)
+        try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
       }
       if progress.waiting[sequence] == nil { waitingKeys[key] = nil }
       try noteWaiting(key)
@@ -53,7 +53,7 @@ extension SyncSession {
           ?? FeedEntry(
             position: answer.range.headPosition, kind: .delete,
             operation: OperationID(replica: .none, sequence: 0), key: key)
-        var state = RemoteState(entry, rounds: try records.remote(ofKey: key)?.state.rounds ?? 0)
+        var state = RemoteState(entry, rounds: try beside(ofKey: key)?.state.rounds ?? 0)
         // What stands there may be older than the conflict said, after a restored backup.
         if let sequence = waitingKeys[key], let wanted = progress.waiting[sequence]?.position,
           state.position.offset < wanted.offset

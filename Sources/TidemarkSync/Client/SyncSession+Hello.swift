@@ -7,75 +7,106 @@ extension SyncSession {
     limits = SyncLimits(
       changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
       bytes: max(1, min(answer.limits.bytes, SyncLimits().bytes)))
+    let hasCompared = hasCompared
+    self.hasCompared = false
+    range = answer.range
+    do { try compare(answer, hasCompared) } catch {
+      disconnect()
+      throw error
+    }
+  }
+
+  private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
       try beginAnew(with: answer)
-    } else if !answer.range.contains(progress.cursor) {
+    } else if !answer.range.contains(progress.cursor)
+      || !answer.range.contains(progress.furthest)
+    {
       try rewind(to: answer)
     }
     try settle(answer.mark)
     try compareMarks(answer.mark)
-    range = answer.range
+    if answer.isLeaseExpired {
+      try beginResync(seenThrough: progress.cursor.offset)
+    } else if progress.scope != Self.fingerprint(of: scope) {
+      try changeScope()
+    }
+    if hasCompared, progress.resync == nil { totals.resyncs += 1 }
   }
 
   /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {
     let hadPeer = progress.feed != nil
     formed = nil
-    try commit { operations, next, runs in
+    comparing = nil
+    try commit { _, next, runs in
       next = PeerProgress()
       next.feed = answer.feed
       next.number = answer.mark.number
       next.batchID = answer.mark.batchID
-      runs = SettledRuns()
+      next.scope = Self.fingerprint(of: scope)
       // What came from the old remote is ours to bring now.
-      if hadPeer { try adopt(into: &operations) { _ in false } }
+      if hadPeer { next.resync = Resync(adopts: true) }
+      runs = SettledRuns()
     }
     waitingKeys = [:]
   }
 
-  /// The peer was restored from a backup: what it had taken since is pending again.
+  /// The peer was restored from a backup: what it had taken since is pending again, and what
+  /// others had brought it we bring back.
   private func rewind(to answer: HelloAnswer) throws {
-    let common = answer.range.lastCommonOffset(with: progress.cursor) ?? 0
+    let common = min(
+      progress.cursor.offset,
+      answer.range.lastCommonOffset(with: progress.furthest)
+        ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
     let batch = formed
     formed = nil
+    comparing = nil
     do {
-      try commit { operations, next, runs in
+      try commit { _, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
         next.number = answer.mark.number
         next.batchID = answer.mark.batchID
-        for sequence in runs.removeLost(answer.range.contains) { next.again.insert(sequence) }
+        next.underWay = .none
+        for sequence in runs.removeLost(answer.range.contains) {
+          next.again.insert(sequence)
+          next.lost.insert(sequence)
+        }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-        try adopt(into: &operations, unless: answer.range.contains)
+        // What they were in conflict with may be gone.
+        for (sequence, reason) in next.waiting where reason.position != nil {
+          next.waiting[sequence] = nil
+          next.again.insert(sequence)
+        }
+        next.resync = Resync(
+          adopts: true, compares: true, seenThrough: common, keepsCursor: true)
       }
     } catch {
       formed = batch
       throw error
     }
+    waitingKeys = waitingKeys.filter { progress.waiting[$0.value] != nil }
   }
 
-  /// Keys that hold what the feed does not know: they become changes of our own, so that others
-  /// get them back.
-  private func adopt(
-    into operations: inout OperationBatch, unless isKept: (Position) -> Bool
-  ) throws(TidemarkError) {
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
-    while true {
-      let page = try scan.nextPage(limit: 256)
-      if page.isEmpty { return }
-      for row in page {
-        guard let change = try engine.newestChange(ofKey: row.key), change.kind == .put,
-          let position = change.position, !isKept(position)
-        else { continue }
-        let content = try engine.content(of: change)
-        var attributes = change.attributes
-        attributes.origin = nil
-        attributes.base = nil
-        try operations.add(
-          .put, key: row.key.rawSpan, value: content.value.rawSpan,
-          labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
-          attributes: attributes, condition: operations.addCondition(.entry(row.sequence)))
+  /// Another scope than the one that the cursor speaks of: what it has in addition lies before the
+  /// cursor, too.
+  private func changeScope() throws {
+    let isFirst = progress.cursor == .beginning
+    if !isFirst { try beginResync(seenThrough: 0) }
+    try commit { _, next, _ in next.scope = Self.fingerprint(of: scope) }
+  }
+
+  /// Stands for a scope; 0 for everything.
+  static func fingerprint(of scope: SyncScope) -> UInt64 {
+    if scope.isEverything { return 0 }
+    var writer = ByteWriter()
+    for part in [scope.labels.map(\.bytes), scope.keyPrefixes] {
+      writer.varint(part.count)
+      for bytes in Set(part).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+        writer.blob(bytes)
       }
     }
+    return XXH64.hash(writer.bytes.rawSpan, seed: 1)
   }
 
   /// A peer that counts our batches differently than we do.
@@ -88,6 +119,7 @@ extension SyncSession {
       try commit { _, next, _ in
         next.number = mark.number
         next.batchID = mark.batchID
+        next.underWay = .none
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
       }
       return
@@ -95,12 +127,18 @@ extension SyncSession {
     // Batches under our name that are not ours: this store is a copy of another, or was restored
     // from a backup. It goes on under a new name; what the other one sent comes as somebody
     // else's.
+    try rename()
+  }
+
+  /// Goes on under a new name; what was written under the old one by somebody else comes as his.
+  func rename() throws {
     let batch = formed
     formed = nil
     try engine.changeReplica()
     try commit { _, next, _ in
       next.number = 0
       next.batchID = .none
+      next.underWay = .none
       for item in batch?.items ?? [] { next.again.insert(item.sequence) }
     }
     throw PeerError(.busy, "this store was copied or restored; it has a new replica id now")

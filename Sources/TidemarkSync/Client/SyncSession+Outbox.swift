@@ -7,7 +7,7 @@ extension SyncSession {
     guard change.isOwn else { return false }
     let sequence = change.sequence
     if progress.waiting[sequence] != nil || progress.again.contains(sequence) { return true }
-    if formed?.items.contains(where: { $0.sequence == sequence }) == true { return true }
+    if sequencesInFlight.contains(sequence) { return true }
     return sequence > progress.frontier && !progress.ahead.contains(sequence)
   }
 
@@ -25,6 +25,7 @@ extension SyncSession {
       number: progress.number + 1, batchID: BatchID(engine.environment.random.next() | 1),
       items: forming.items)
     var operations = OperationBatch()
+    forming.progress.underWay = batch.batchID
     try records.write(forming.progress, [], into: &operations)
     try records.write(batch, into: &operations)
     let result = try engine.commit(operations, durability: .durable)
@@ -40,7 +41,7 @@ extension SyncSession {
   func request(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
     var changes: [PushedChange] = []
     for item in batch.items {
-      guard let change = try engine.change(at: item.sequence) else {
+      guard !isGivenUp, let change = try engine.change(at: item.sequence) else {
         return PushRequest(
           replica: replica, number: batch.number, batchID: Self.emptyID(batch.batchID),
           changes: [])
@@ -57,43 +58,6 @@ extension SyncSession {
 
   /// The id of the empty batch that takes another's place.
   static func emptyID(_ id: BatchID) -> BatchID { BatchID(~id.bits) }
-
-  /// What a key's change was made upon, as far as this peer's feed is concerned: the last
-  /// version before it that stands in the feed, or the remote state that was laid beside it.
-  func base(of change: LoggedChange) throws(TidemarkError) -> ChangeBase {
-    let beside = try records.remote(ofKey: change.key)
-    var previous = change.previous
-    while previous > 0, let version = try engine.change(at: previous) {
-      if let beside, beside.sequence > version.sequence { break }
-      if let position = version.position { return ChangeBase(position) }
-      if version.attributes.origin == nil, let position = settled.position(of: version.sequence) {
-        return ChangeBase(position)
-      }
-      previous = version.previous
-    }
-    return beside.map { ChangeBase($0.state.position) } ?? .absent
-  }
-
-  /// The version that a change was made upon, for a three-way merge.
-  func baseContent(of change: LoggedChange) throws(TidemarkError) -> SyncContent? {
-    var previous = change.previous
-    while previous > 0, let version = try engine.change(at: previous) {
-      if version.position != nil
-        || version.attributes.origin == nil && settled.position(of: version.sequence) != nil
-      {
-        return version.kind == .put ? try engine.content(of: version) : nil
-      }
-      previous = version.previous
-    }
-    return nil
-  }
-}
-
-extension ChangeBase {
-  /// On what stands at a position; at the beginning there was nothing.
-  init(_ position: Position) {
-    self = position == .beginning ? .absent : .position(position)
-  }
 }
 
 extension LoggedChange {
@@ -112,14 +76,18 @@ private struct Forming {
   var items: [FormedBatch.Item] = []
   private var bytes = 0
   private var taken: Set<[UInt8]> = []
+  private let most: Int
 
   init(_ session: SyncSession) {
     self.session = session
     progress = session.progress
+    most = min(
+      session.limits.changes,
+      progress.batchLimit == 0 ? .max : Int(clamping: progress.batchLimit))
   }
 
   private var isFull: Bool {
-    items.count >= session.limits.changes || bytes >= session.limits.bytes
+    items.count >= most || bytes >= session.limits.bytes
   }
 
   mutating func run() throws(TidemarkError) {
@@ -127,6 +95,7 @@ private struct Forming {
       if isFull { return }
       guard let change = try session.engine.change(at: sequence) else {
         progress.again.remove(sequence)
+        progress.lost.remove(sequence)
         continue
       }
       try take(change)
@@ -152,6 +121,7 @@ private struct Forming {
   /// Takes a key's newest change in the place of this one, unless that is taken or waits.
   private mutating func take(_ change: LoggedChange) throws(TidemarkError) {
     progress.again.remove(change.sequence)
+    progress.lost.remove(change.sequence)
     guard let newest = try session.engine.newestChange(ofKey: change.key), newest.isOwn,
       !taken.contains(change.key)
     else { return }

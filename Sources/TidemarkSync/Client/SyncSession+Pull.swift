@@ -8,6 +8,10 @@ extension SyncSession {
       throw PeerError(.malformed, "the feed's cursor went back")
     }
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
+    if page.entries.contains(where: isForeign) {
+      // Written under our name, and not by us: this store is a copy of another.
+      try rename()
+    }
     // Of several entries of a key in one page only the last is the key's state.
     let last = Dictionary(
       page.entries.indices.filter { page.entries[$0].kind != .own }
@@ -19,7 +23,7 @@ extension SyncSession {
         switch entry.kind {
         case .own: confirm(entry, &next, &runs)
         case .put, .delete:
-          guard last[entry.key] == index else { continue }
+          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
           try meet(entry.key, try remoteState(entry), into: &operations, &next)
         case .left:
           guard last[entry.key] == index else { continue }
@@ -32,8 +36,24 @@ extension SyncSession {
     try resolveWaiting()
   }
 
-  private func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
+  func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
     RemoteState(entry, rounds: try records.remote(ofKey: entry.key)?.state.rounds ?? 0)
+  }
+
+  /// Whether an entry, or a later one of its key, has come before.
+  private func isKnown(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    guard let newest = try engine.newestChange(ofKey: entry.key),
+      let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: next)
+    else { return false }
+    return known.position.offset >= entry.position.offset
+  }
+
+  /// Whether an entry bears our name, and neither counts as settled nor is under way.
+  private func isForeign(_ entry: FeedEntry) -> Bool {
+    guard entry.kind == .own else { return false }
+    let sequence = entry.operation.sequence
+    return settled.position(of: sequence) != entry.position
+      && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
   }
 
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its
@@ -42,9 +62,10 @@ extension SyncSession {
     _ entry: FeedEntry, _ next: inout PeerProgress, _ runs: inout SettledRuns
   ) {
     let sequence = entry.operation.sequence
-    guard formed?.items.contains(where: { $0.sequence == sequence }) != true else { return }
+    guard !sequencesInFlight.contains(sequence) else { return }
     if case .parked = next.waiting[sequence] { next.waiting[sequence] = nil }
     next.again.remove(sequence)
+    next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }
     runs.add(sequence, at: entry.position)
   }

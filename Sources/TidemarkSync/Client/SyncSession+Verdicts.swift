@@ -24,6 +24,9 @@ extension SyncSession {
     try commit { operations, next, runs in
       next.number = batch.number
       next.batchID = batch.batchID
+      next.underWay = .none
+      // Halves that pass grow again.
+      next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
       for (item, verdict) in zip(batch.items, verdicts) {
         switch verdict {
         case .applied(let position):
@@ -44,12 +47,8 @@ extension SyncSession {
         }
       }
     }
-    for item in batch.items where progress.waiting[item.sequence] != nil {
-      // An edit made meanwhile takes its place when it is sent.
-      if let change = try engine.change(at: item.sequence) {
-        waitingKeys[change.key] = item.sequence
-      }
-    }
+    failures = 0
+    try noteParked(batch)
     totals.batches += 1
     totals.pushed += batch.items.count
     for verdict in verdicts {
@@ -64,6 +63,16 @@ extension SyncSession {
     try resolveWaiting()
   }
 
+  /// Takes note of the keys of a batch that wait now.
+  private func noteParked(_ batch: FormedBatch) throws(TidemarkError) {
+    for item in batch.items where progress.waiting[item.sequence] != nil {
+      // An edit made meanwhile takes its place when it is sent.
+      if let change = try engine.change(at: item.sequence) {
+        waitingKeys[change.key] = item.sequence
+      }
+    }
+  }
+
   /// Somebody may have built on our operation before we heard that it counts: what came from
   /// the feed for its key meanwhile was laid beside.
   private func catchUp(
@@ -71,10 +80,10 @@ extension SyncSession {
     _ next: inout PeerProgress
   ) throws {
     guard let change = try engine.change(at: sequence),
-      let beside = try records.remote(ofKey: change.key),
-      beside.state.position.offset > position.offset
+      let found = try beside(ofKey: change.key),
+      found.state.position.offset > position.offset
     else { return }
-    try meet(change.key, beside.state, into: &operations, &next)
+    try meet(change.key, found.state, into: &operations, &next)
   }
 
   /// The peer holds an empty batch in the place of ours: its entries are sent again.
@@ -82,9 +91,13 @@ extension SyncSession {
     try commit { _, next, _ in
       next.number = batch.number
       next.batchID = Self.emptyID(batch.batchID)
+      next.underWay = .none
       for item in batch.items { next.again.insert(item.sequence) }
+      giveUp(batch, &next)
     }
     formed = nil
+    failures = 0
+    try noteParked(batch)
   }
 }
 

@@ -13,6 +13,7 @@ final class SyncSession {
     case push(PushRequest)
     case pull(PullRequest)
     case values(ValuesRequest)
+    case digest(DigestRequest)
   }
 
   /// What the peer has answered.
@@ -21,6 +22,7 @@ final class SyncSession {
     case push(PushAnswer)
     case pull(PullAnswer)
     case values(ValuesAnswer)
+    case digest(DigestAnswer)
   }
 
   /// What has been done so far.
@@ -32,6 +34,8 @@ final class SyncSession {
     var parked = 0
     var pulled = 0
     var batches = 0
+    var comparisons = 0
+    var resyncs = 0
   }
 
   let engine: Engine
@@ -40,7 +44,11 @@ final class SyncSession {
   let resolver: ConflictResolver
   let records: PeerRecords
   var progress: PeerProgress
-  var formed: FormedBatch?
+  var formed: FormedBatch? {
+    didSet { sequencesInFlight = Set(formed?.items.map(\.sequence) ?? []) }
+  }
+  /// The changes of the batch under way.
+  private(set) var sequencesInFlight: Set<UInt64> = []
   var settled: SettledRuns
   /// What the peer said last of its feed; nil before the hello of this session.
   var range: FeedRange?
@@ -50,6 +58,13 @@ final class SyncSession {
   var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
   /// Keys that wait for their remote state; the sequence of the local change that does.
   var waitingKeys: [[UInt8]: UInt64] = [:]
+  /// The comparison that is under way.
+  var comparing: Comparing?
+  /// Whether everything was compared since the last hello.
+  var hasCompared = false
+  /// How often the peer has failed on the batch under way.
+  var failures = 0
+  var lastFailure: PeerError?
 
   init(
     _ engine: Engine, name: String, scope: SyncScope = .everything,
@@ -61,9 +76,11 @@ final class SyncSession {
     self.resolver = resolver
     records = try PeerRecords(engine, peer: self.name)
     progress = try records.progress() ?? PeerProgress()
-    formed = try records.formed()
     settled = try records.settled()
-    if let batch = formed, batch.number <= progress.number { formed = nil }
+    if let batch = try records.formed(), batch.batchID == progress.underWay {
+      formed = batch
+      sequencesInFlight = Set(batch.items.map(\.sequence))
+    }
     for sequence in progress.waiting.keys {
       if let change = try engine.change(at: sequence) { waitingKeys[change.key] = sequence }
     }
@@ -74,11 +91,14 @@ final class SyncSession {
   // MARK: What next
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
-  func next() throws(TidemarkError) -> Call? {
-    guard let range else {
-      return .hello(
-        HelloRequest(replica: replica, cursor: progress.cursor, scope: scope))
+  func next() throws -> Call? {
+    guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    if progress.resync != nil {
+      if let call = try nextOfResync() { return call }
+      // The user must decide.
+      guard progress.resync == nil else { return nil }
     }
+    guard let range else { return .hello(hello(hasResynced: hasCompared)) }
     if let formed { return .push(try request(for: formed)) }
     if progress.cursor.offset < range.head { return .pull(pullRequest()) }
     let keys = try keysToFetch()
@@ -89,7 +109,9 @@ final class SyncSession {
 
   /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
   var isAtRest: Bool {
-    guard let range, formed == nil, progress.cursor.offset >= range.head else { return false }
+    guard let range, formed == nil, progress.resync == nil,
+      progress.cursor.offset >= range.head
+    else { return false }
     return progress.again.isEmpty && progress.frontier >= engine.lastSequence
   }
 
@@ -106,19 +128,33 @@ final class SyncSession {
     switch answer {
     case .hello(let hello): try greet(hello)
     case .push(let push):
-      try settle(push.mark)
       range = push.range
+      try settle(push.mark)
+      if formed != nil {
+        // The peer counts our batches differently than we do; the hello finds out why.
+        disconnect()
+      }
     case .pull(let page):
       try settle(page.mark)
-      try apply(page)
       range = page.range
-    case .values(let values): try take(values)
+      try apply(page)
+    case .values(let values):
+      if progress.resync == nil { try take(values) } else { try reconcile(values) }
+    case .digest(let digest): try take(digest)
     }
   }
 
   /// The connection is gone, or the peer failed: the next call says hello again, and the mark in
   /// its answer says what became of a batch that was under way.
-  func disconnect() { range = nil }
+  func disconnect() {
+    range = nil
+    comparing = nil
+  }
+
+  func hello(hasResynced: Bool) -> HelloRequest {
+    HelloRequest(
+      replica: replica, cursor: progress.cursor, scope: scope, hasResynced: hasResynced)
+  }
 
   // MARK: Committing
 
@@ -133,6 +169,7 @@ final class SyncSession {
       var batch = OperationBatch()
       var next = progress
       var runs = settled
+      if let range { next.furthest = range.headPosition }
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)

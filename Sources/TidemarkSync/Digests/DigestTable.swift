@@ -29,7 +29,8 @@ package struct DigestTable: Sendable {
   private let limit: Int
   private var rows: [Row] = []
   private var sums: [DigestSum]
-  private(set) var isComplete = true
+  /// Whether all rows are kept, not only their sums.
+  package private(set) var isComplete = true
 
   /// - Parameter limit: most keys that are kept.
   package init(path: [UInt8], limit: Int = DigestTable.rowLimit) {
@@ -70,18 +71,30 @@ package struct DigestTable: Sendable {
     guard isComplete else {
       return (sums.reduce(DigestSum(), +), .sums(sums))
     }
-    let range = Self.range(of: path)
-    let start = rows.partitioningIndex { $0.hash >= range.lowerBound }
-    let end = rows.partitioningIndex { $0.hash > range.upperBound }
-    let found = rows[start..<end]
-    var total = DigestSum()
+    let found = rows(of: path)
     if found.count <= Self.keysPerPart || path.count >= Self.pathBytes {
+      var total = DigestSum()
       for row in found { total.add(row.fingerprint) }
       return (total, .rows(found))
     }
-    var sums = Array(repeating: DigestSum(), count: 256)
-    for row in found { sums[Self.next(row.hash, at: path.count)].add(row.fingerprint) }
+    let sums = sums(of: path)
     return (sums.reduce(DigestSum(), +), .sums(sums))
+  }
+
+  /// The sums of the 256 parts of a part; only of what the table can tell of.
+  package func sums(of path: [UInt8]) -> [DigestSum] {
+    guard isComplete else { return sums }
+    var sums = Array(repeating: DigestSum(), count: 256)
+    for row in rows(of: path) { sums[Self.next(row.hash, at: path.count)].add(row.fingerprint) }
+    return sums
+  }
+
+  /// The keys of a part, by the hashes of their keys; only of a complete table.
+  package func rows(of path: [UInt8]) -> ArraySlice<Row> {
+    let range = Self.range(of: path)
+    let start = rows.partitioningIndex { $0.hash >= range.lowerBound }
+    let end = rows.partitioningIndex { $0.hash > range.upperBound }
+    return rows[start..<end]
   }
 
   /// The hashes of the keys of a part.

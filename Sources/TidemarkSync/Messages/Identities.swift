@@ -111,10 +111,14 @@ public struct FeedRange: Sendable, Hashable {
 
   /// Where an offset stands.
   public func position(ofOffset offset: UInt64) -> Position {
-    guard offset > 0, offset <= head,
-      let row = epochs.last(where: { $0.firstOffset <= offset })
-    else { return .beginning }
-    return Position(epoch: row.epoch, offset: offset)
+    guard offset > 0, offset <= head else { return .beginning }
+    var low = 0
+    var high = epochs.count
+    while low < high {
+      let middle = (low + high) / 2
+      if epochs[middle].firstOffset <= offset { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? .beginning : Position(epoch: epochs[low - 1].epoch, offset: offset)
   }
 
   /// Whether the feed gave a position out and still knows it: its offset lies in its epoch.

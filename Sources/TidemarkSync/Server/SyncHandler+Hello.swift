@@ -38,13 +38,15 @@ extension SyncHandler {
       // Whoever has been here and has no lease was forgotten.
       let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
       let isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
-      guard isAlive || request.hasResynced else { return nil }
+      // Deletes that were dropped since it compared have to be compared, too.
+      let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
+      guard isAlive || hasAll else { return nil }
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(
         expires: expires, cursor: range.position(ofOffset: common),
         clearedThrough: known?.clearedThrough ?? 0)
       // Who holds nothing, or has just compared everything, has missed no delete.
-      if request.cursor == .beginning || request.hasResynced {
+      if request.cursor == .beginning || hasAll {
         lease.clearedThrough = range.truncatedThrough
       }
       if needsWriting(lease, after: known, period: period) {

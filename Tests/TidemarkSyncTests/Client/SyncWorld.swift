@@ -10,10 +10,12 @@ import TidemarkTestKit
 final class SyncWorld {
   final class Device {
     let name: String
-    let disk: SimulatedFileSystem
+    var disk: SimulatedFileSystem
     var engine: Engine
     var session: SyncSession
     var openings: UInt64 = 1
+    /// Counts from the next opening on.
+    var scope = SyncScope.everything
 
     init(_ name: String, engine: Engine, disk: SimulatedFileSystem, resolver: ConflictResolver)
       throws
@@ -26,10 +28,12 @@ final class SyncWorld {
   }
 
   let clock = ManualClock()
-  let server: Bench
+  private(set) var server: Bench
   private(set) var devices: [Device] = []
   var resolver = ConflictResolver.localWins
   private let seed: UInt64
+  private var restores: UInt64 = 0
+  private(set) var lastError: PeerError?
 
   init(seed: UInt64 = 1, devices count: Int = 2, resolver: ConflictResolver = .localWins) throws {
     self.seed = seed
@@ -57,11 +61,19 @@ final class SyncWorld {
     let device = devices[index]
     if losesPower { device.disk.powerCut() } else { device.disk.kill() }
     device.disk.restart(keeping: losesPower ? .loseAll : .keepAll)
+    try reopen(index)
+  }
+
+  /// Opens a device's store again.
+  func reopen(_ index: Int) throws {
+    let device = devices[index]
     device.openings += 1
     device.engine = try Engine.open(
       "/store", configuration: .campaign,
-      environment: environment(device.disk, UInt64(index + 1) << 20 &+ device.openings))
-    device.session = try SyncSession(device.engine, name: "server", resolver: resolver)
+      environment: environment(
+        device.disk, UInt64(index + 1) << 20 &+ device.openings &+ restores << 10))
+    device.session = try SyncSession(
+      device.engine, name: "server", scope: device.scope, resolver: resolver)
   }
 
   // MARK: Programs
@@ -131,7 +143,10 @@ final class SyncWorld {
       } else {
         try session.receive(answer)
       }
-    } catch is PeerError { session.disconnect() }
+    } catch let error as PeerError {
+      lastError = error
+      try session.failed(error)
+    }
     return true
   }
 
@@ -151,29 +166,42 @@ final class SyncWorld {
     case .push(let request): return .push(try handler.push(request))
     case .pull(let request): return .pull(try handler.pull(request))
     case .values(let request): return .values(try handler.values(request))
+    case .digest(let request): return .digest(try handler.digest(request))
     }
   }
 
-  /// Lets all devices work until nobody has anything to do.
-  func settle(rounds: Int = 2000) throws {
-    for _ in 0..<rounds {
+  /// Lets devices work until nobody has anything to do.
+  /// - Parameters:
+  ///   - only: the only device that works; nil for all.
+  ///   - mayStop: whether devices may wait for the user.
+  func settle(steps most: Int = 3000, only: Int? = nil, mayStop: Bool = false) throws {
+    var steps = 0
+    while true {
       var isIdle = true
-      for index in devices.indices {
+      for index in devices.indices where only == nil || only == index {
         // Somebody else may have brought something: ask.
         devices[index].session.disconnect()
         while try step(index) {
+          steps += 1
+          guard steps < most else {
+            let last = try devices[index].session.next().map { "\($0)" } ?? "nothing"
+            Issue.record(
+              "seed \(seed): no end of calls; \(String(describing: lastError)); \(last.prefix(300))"
+            )
+            return
+          }
           if devices[index].session.range == nil { continue }
+          if mayStop, devices[index].session.progress.resync?.purge == .undecided { break }
           if devices[index].session.isAtRest { break }
           isIdle = false
         }
       }
-      if isIdle, try hasAllHead() { return }
+      if isIdle, mayStop || hasAllHead(only) { return }
     }
-    Issue.record("seed \(seed): no end of calls")
   }
 
-  private func hasAllHead() throws -> Bool {
-    devices.allSatisfy { $0.session.isAtRest }
+  private func hasAllHead(_ only: Int?) -> Bool {
+    devices.indices.allSatisfy { (only != nil && only != $0) || devices[$0].session.isAtRest }
   }
 }
 
@@ -191,5 +219,62 @@ extension SyncWorld {
       }
       return repeated
     }
+  }
+}
+
+extension SyncWorld {
+  /// The server's disk as it is now, for a backup.
+  func backUpServer() throws -> DiskSnapshot {
+    try server.close()
+    return server.disk.snapshot()
+  }
+
+  /// Puts an older copy in the place of the server's store; nil for an empty one.
+  func restoreServer(_ backup: DiskSnapshot?) throws {
+    try server.close()
+    restores += 1
+    let disk =
+      backup.map { SimulatedFileSystem(killedAt: $0, seed: restores) }
+      ?? SimulatedFileSystem(seed: restores)
+    server = Bench(disk: disk, clock: clock, openings: restores * 1000)
+  }
+
+  /// A device's disk as it is now.
+  func backUp(_ index: Int) throws -> DiskSnapshot {
+    try devices[index].engine.close()
+    let backup = devices[index].disk.snapshot()
+    try reopen(index)
+    return backup
+  }
+
+  /// Puts an older copy in the place of a device's store.
+  func restore(_ index: Int, _ backup: DiskSnapshot) throws {
+    try devices[index].engine.close()
+    restores += 1
+    devices[index].disk = SimulatedFileSystem(killedAt: backup, seed: restores)
+    try reopen(index)
+  }
+
+  /// A further device on a copy of another's store.
+  func clone(_ backup: DiskSnapshot) throws {
+    try addDevice("clone")
+    try restore(devices.count - 1, backup)
+  }
+
+  /// Nothing waits, and everybody holds what the server does.
+  func expectEqual(_ comment: Comment? = nil) throws {
+    let held = try serverState()
+    for device in devices {
+      let state = try SyncWorld.state(device.engine)
+      let differing = Set(held.keys).union(state.keys).filter { held[$0] != state[$0] }
+      #expect(
+        differing.isEmpty,
+        """
+        \(comment.map { "\($0)" } ?? ""): \(device.name): \
+        \(differing.map { "\($0): \(state[$0] ?? "-") instead of \(held[$0] ?? "-")" })
+        """)
+      #expect(device.session.progress.waiting.isEmpty, comment)
+    }
+    #expect(try repeatedOperations().isEmpty, comment)
   }
 }

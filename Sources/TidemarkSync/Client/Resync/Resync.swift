@@ -1,0 +1,56 @@
+internal import TidemarkEngine
+
+/// What has to be put right with a peer before anything else goes on; a part of its progress.
+struct Resync: Sendable, Hashable {
+  /// What becomes of keys that the feed has lost in great number.
+  enum Purge: UInt8, Sendable, Hashable {
+    /// Up to a bound they go here, too; above it the user decides.
+    case bounded = 0
+    /// The user must decide.
+    case undecided = 1
+    /// The user wants them to go.
+    case allowed = 2
+    /// The user wants them back in the feed.
+    case refused = 3
+  }
+
+  /// Whether entries are to be sought first that came from the feed and stand in it no more.
+  var adopts = false
+  /// Whether everything is to be compared by digest.
+  var compares = false
+  /// What stands in the feed up to here was taken from it before.
+  var seenThrough: UInt64 = 0
+  /// Whether the feed is read from where the cursor stands all the same, for own operations that
+  /// it may have again.
+  var keepsCursor = false
+  var purge = Purge.bounded
+
+  /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor), u8 purge, varint.
+  func encode(into writer: inout ByteWriter) {
+    writer.u8((adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0))
+    writer.u8(purge.rawValue)
+    writer.varint(seenThrough)
+  }
+
+  init(
+    adopts: Bool = false, compares: Bool = false, seenThrough: UInt64 = 0,
+    keepsCursor: Bool = false
+  ) {
+    self.adopts = adopts
+    self.compares = compares
+    self.seenThrough = seenThrough
+    self.keepsCursor = keepsCursor
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    let flags = try reader.u8()
+    adopts = flags & 1 != 0
+    compares = flags & 2 != 0
+    keepsCursor = flags & 4 != 0
+    guard let purge = Purge(rawValue: try reader.u8()) else {
+      throw FormatError("unknown decision on lost keys")
+    }
+    self.purge = purge
+    seenThrough = try reader.varint()
+  }
+}

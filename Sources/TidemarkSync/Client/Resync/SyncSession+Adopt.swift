@@ -1,0 +1,73 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  private static let adoptedPerCommit = 256
+
+  /// Makes changes of our own of what came from the feed and is not in it any more, so that others
+  /// get it back: the peer was restored from a backup or made anew. A delete counts, too.
+  func adoptLost() throws {
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var lost: [(key: [UInt8], sequence: UInt64)] = []
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put || entry.head.kind == .delete else { continue }
+      let change = try LoggedChange(entry)
+      guard try isLost(change),
+        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence
+      else { continue }
+      lost.append((change.key, change.sequence))
+      if lost.count == Self.adoptedPerCommit {
+        try adopt(lost)
+        lost = []
+      }
+    }
+    try adopt(lost, isLast: true)
+  }
+
+  /// Whether an entry came from the feed, which has it no more.
+  private func isLost(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard change.attributes.origin != nil, change.attributes.entryClass == .owned,
+      position(of: change) == nil
+    else { return false }
+    let labels =
+      change.kind == .delete
+      ? try engine.change(at: change.previous)?.labels ?? [] : change.labels
+    // What is out of scope came from another peer.
+    return scope.contains(key: change.key, labels: labels)
+  }
+
+  private func adopt(
+    _ lost: [(key: [UInt8], sequence: UInt64)], isLast: Bool = false
+  ) throws {
+    try commit { operations, next, _ in
+      for (key, sequence) in lost {
+        guard let newest = try engine.newestChange(ofKey: key), newest.sequence == sequence,
+          let slot = try engine.slot(ofKey: key.rawSpan)
+        else { continue }
+        try adopt(newest, upon: slot, into: &operations)
+      }
+      if isLast { next.resync?.adopts = false }
+    }
+  }
+
+  /// Writes a version of a key once more, as a change of our own.
+  func adopt(
+    _ version: LoggedChange, upon slot: Slot, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    var attributes = version.attributes
+    attributes.origin = nil
+    attributes.base = nil
+    let condition = operations.addCondition(.entry(slot.sequence))
+    if version.kind == .delete {
+      try operations.add(
+        .delete, key: version.key.rawSpan, attributes: attributes, condition: condition,
+        isForced: true)
+    } else {
+      let content = try engine.content(of: version)
+      try operations.add(
+        .put, key: version.key.rawSpan, value: content.value.rawSpan,
+        labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
+        attributes: attributes, condition: condition)
+    }
+  }
+}

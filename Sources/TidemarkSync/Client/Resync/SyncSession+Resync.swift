@@ -1,0 +1,226 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// A comparison that is under way. It is not kept: after a crash it begins anew.
+struct Comparing {
+  var walk = DigestWalk()
+  /// What the feed is known to hold, summed up; the rows have the sequences of the keys' newest
+  /// versions.
+  var table: DigestTable
+  /// Keys of the last part that differ; their values are asked for next.
+  var differing: [DigestWalk.Difference] = []
+  /// Keys that the feed has lost, with what was known of them.
+  var purged: [[UInt8]] = []
+}
+
+extension SyncSession {
+  /// So many keys may go in one resynchronisation without a question, or a twentieth of all.
+  static let purgedUnasked = 100
+
+  /// What to call next to put things right; nil when all is done, or the user must decide.
+  func nextOfResync() throws -> Call? {
+    guard let resync = progress.resync, resync.purge != .undecided else { return nil }
+    if resync.adopts { try adoptLost() }
+    guard resync.compares else {
+      try finishResync(at: nil)
+      return nil
+    }
+    if comparing == nil { comparing = Comparing(table: try knownTable(path: [])) }
+    guard let now = comparing else { return nil }
+    if !now.differing.isEmpty {
+      let keys = now.differing.prefix(limits.changes).map(\.key)
+      return .values(ValuesRequest(replica: replica, keys: keys))
+    }
+    if let path = now.walk.next {
+      return .digest(DigestRequest(replica: replica, scope: scope, path: path))
+    }
+    guard try purge(now.purged) else { return nil }
+    try finishResync(at: now.walk.position)
+    // The hello tells that everything was compared, which renews the lease.
+    range = nil
+    return .hello(hello(hasResynced: true))
+  }
+
+  /// Takes the sums of a part.
+  func take(_ answer: DigestAnswer) throws {
+    guard var now = comparing, let path = now.walk.next else { return }
+    range = answer.range
+    if !now.table.answers(path) { now.table = try knownTable(path: path) }
+    now.differing = try now.walk.take(answer, now.table) { row in
+      try engine.change(at: row.offset)?.key
+    }
+    totals.comparisons += 1
+    comparing = now
+  }
+
+  /// Takes what the differing keys hold.
+  func reconcile(_ answer: ValuesAnswer) throws {
+    guard var now = comparing, !now.differing.isEmpty else { return }
+    guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
+    let count = min(answer.answered, min(now.differing.count, limits.changes))
+    let keys = now.differing.prefix(count).map(\.key)
+    let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
+    var gone: [[UInt8]] = []
+    try commit { operations, next, _ in
+      gone = []
+      for key in keys {
+        let remote = try found[key].map { try remoteState($0) }
+        if try reconcile(key, remote, into: &operations, &next) { gone.append(key) }
+      }
+    }
+    now.differing.removeFirst(count)
+    now.purged += gone
+    comparing = now
+    for key in keys { try noteWaiting(key) }
+    try resolveWaiting()
+  }
+
+  /// - Returns: whether the key is to go here.
+  private func reconcile(
+    _ key: [UInt8], _ remote: RemoteState?, into operations: inout OperationBatch,
+    _ next: inout PeerProgress
+  ) throws -> Bool {
+    let newest = try engine.newestChange(ofKey: key)
+    let known = try reflectedRemote(ofKey: key, newest: newest, in: next)
+    let isUnsettled = newest.map { isPending($0, in: next) } ?? false
+    guard let remote else {
+      guard known != nil else { return false }
+      guard isUnsettled else { return newest?.kind == .put }
+      try meet(key, lost(key), into: &operations, &next)
+      return false
+    }
+    if let known, known.position.offset >= remote.position.offset { return false }
+    let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
+    if isUnsettled, wasSeen {
+      // It was here before the change was made, only that the log does not say so any more.
+      try records.write(remote, ofKey: key, into: &operations)
+    } else {
+      try meet(key, remote, into: &operations, &next)
+    }
+    return false
+  }
+
+  /// A key that the feed does not know any more counts as deleted there.
+  private func lost(_ key: [UInt8]) -> RemoteState {
+    RemoteState(
+      FeedEntry(
+        position: comparing?.walk.position ?? .beginning, kind: .delete,
+        operation: OperationID(replica: .none, sequence: 0), key: key))
+  }
+
+  // MARK: Purging
+
+  /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
+  /// - Returns: false when the user must decide first.
+  private func purge(_ keys: [[UInt8]]) throws -> Bool {
+    switch progress.resync?.purge ?? .bounded {
+    case .undecided: return false
+    case .refused:
+      try inPieces(keys) { key, operations, next in
+        guard let newest = try engine.newestChange(ofKey: key), newest.kind == .put,
+          let slot = try engine.slot(ofKey: key.rawSpan), !isPending(newest, in: next)
+        else { return }
+        try records.write(lost(key), ofKey: key, into: &operations)
+        try adopt(newest, upon: slot, into: &operations)
+      }
+      return true
+    case .bounded:
+      guard keys.count <= max(Self.purgedUnasked, engine.liveKeys / 20) else {
+        try commit { _, next, _ in next.resync?.purge = .undecided }
+        return false
+      }
+    case .allowed: break
+    }
+    try inPieces(keys) { key, operations, next in
+      try meet(key, lost(key), into: &operations, &next)
+    }
+    return true
+  }
+
+  private func inPieces(
+    _ keys: [[UInt8]],
+    _ body: ([UInt8], inout OperationBatch, inout PeerProgress) throws -> Void
+  ) throws {
+    for start in stride(from: 0, to: keys.count, by: 256) {
+      try commit { operations, next, _ in
+        for key in keys[start..<min(start + 256, keys.count)] {
+          try body(key, &operations, &next)
+        }
+      }
+    }
+  }
+
+  /// The user's word on keys that the feed has lost in great number.
+  /// - Parameter isAllowed: whether they go here, too; else they go back into the feed.
+  func decidePurge(_ isAllowed: Bool) throws {
+    guard progress.resync?.purge == .undecided else { return }
+    try commit { _, next, _ in next.resync?.purge = isAllowed ? .allowed : .refused }
+  }
+
+  // MARK: Beginning and end
+
+  /// Compares everything before anything else goes on.
+  func beginResync(seenThrough: UInt64) throws {
+    comparing = nil
+    try commit { _, next, _ in
+      guard next.resync?.compares != true else { return }
+      var resync = next.resync ?? Resync()
+      resync.compares = true
+      resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
+      next.resync = resync
+    }
+  }
+
+  private func finishResync(at position: Position?) throws {
+    let keepsCursor = progress.resync?.keepsCursor ?? false
+    try commit { _, next, _ in
+      next.resync = nil
+      if let position, !keepsCursor { next.cursor = position }
+    }
+    comparing = nil
+    hasCompared = position != nil
+  }
+
+  /// What the feed is known to hold: the fingerprints of all keys of a part.
+  func knownTable(path: [UInt8]) throws -> DigestTable {
+    var table = DigestTable(path: path)
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put || entry.head.kind == .delete else { continue }
+      let hash = ContentFingerprint.keyHash(entry.key.rawSpan)
+      guard table.covers(hash: hash),
+        let newest = try engine.newestChange(ofKey: entry.key), newest.sequence == entry.sequence,
+        newest.attributes.entryClass == .owned,
+        let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: progress),
+        let fingerprint = try fingerprint(of: known, entry.key)
+      else { continue }
+      table.add(
+        DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: newest.sequence))
+    }
+    table.finish()
+    return table
+  }
+
+  /// - Returns: nil for what is deleted or out of scope.
+  private func fingerprint(
+    of known: KnownRemote, _ key: [UInt8]
+  ) throws(TidemarkError) -> ContentFingerprint? {
+    switch known {
+    case .version(let version, _):
+      guard version.kind == .put, scope.contains(key: key, labels: version.labels) else {
+        return nil
+      }
+      return try engine.withValue(of: version.sequence) { (value, _) in
+        ContentFingerprint(
+          key: key.rawSpan, value: value, labels: version.labels.map(\.bytes))
+      }
+    case .beside(let state):
+      guard !state.isDeleted, scope.contains(key: key, labels: state.content.labels) else {
+        return nil
+      }
+      return ContentFingerprint(
+        key: key.rawSpan, value: state.content.value.rawSpan,
+        labels: state.content.labels.map(\.bytes))
+    }
+  }
+}

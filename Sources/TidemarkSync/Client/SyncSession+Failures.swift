@@ -1,0 +1,42 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  /// So many failures on one batch are its own fault.
+  static let mostFailures = 8
+
+  /// A call has failed: the next one says hello again, and the mark in its answer says what became
+  /// of a batch that was under way.
+  ///
+  /// A batch on which the peer fails again and again is replaced by an empty one, and its changes
+  /// are sent again in halves; one that fails alone is parked.
+  func failed(_ error: PeerError) throws {
+    let hadRange = range != nil
+    disconnect()
+    switch error.kind {
+    case .unavailable, .busy, .unauthorized: break
+    case .cursorGone, .leaseExpired: try beginResync(seenThrough: progress.cursor.offset)
+    case .forbidden, .malformed, .failed:
+      guard hadRange, formed != nil, progress.resync == nil else { return }
+      failures += 1
+      lastFailure = error
+    }
+  }
+
+  /// Whether the batch under way is given up.
+  var isGivenUp: Bool { failures >= Self.mostFailures }
+
+  /// What becomes of the changes of a batch that the peer has failed on, once it has an empty one
+  /// in its place.
+  func giveUp(_ batch: FormedBatch, _ next: inout PeerProgress) {
+    guard isGivenUp else { return }
+    if batch.items.count == 1, let item = batch.items.first {
+      next.again.remove(item.sequence)
+      next.waiting[item.sequence] = .parked(
+        Rejection(code: "failed", message: lastFailure?.message ?? "the peer fails on it"))
+      next.batchLimit = 1
+    } else {
+      next.batchLimit = UInt64(max(1, batch.items.count / 2))
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Replicating with older copies")
+struct RestoringTests {
+  @Test("a server restored from an older copy gets back what it had lost")
+  func server() throws {
+    let world = try SyncWorld()
+    try world.put(0, "kept", "1")
+    try world.settle()
+    let backup = try world.backUpServer()
+    try world.put(0, "mine", "2")
+    try world.put(1, "theirs", "3")
+    try world.delete(1, "kept")
+    try world.settle()
+    let before = try world.serverState()
+    try world.restoreServer(backup)
+    #expect(try world.serverState() == ["kept": "1 "])
+    try world.put(0, "later", "4")
+    try world.settle()
+    #expect(try world.serverState() == before.merging(["later": "4 "]) { $1 })
+    try world.expectEqual()
+  }
+
+  @Test("a remote made anew gets everything, and takes nothing away")
+  func anew() throws {
+    let world = try SyncWorld()
+    for number in 0..<20 { try world.put(number % 2, "key \(number)", "\(number)") }
+    try world.settle()
+    let before = try world.serverState()
+    try world.restoreServer(nil)
+    try world.put(1, "later", "x")
+    try world.settle()
+    #expect(try world.serverState() == before.merging(["later": "x "]) { $1 })
+    try world.expectEqual()
+  }
+
+  @Test("a device restored from an older copy takes back what it had sent, and sends what is new")
+  func device() throws {
+    let world = try SyncWorld()
+    try world.put(0, "kept", "1")
+    try world.settle()
+    let backup = try world.backUp(0)
+    try world.put(0, "sent", "2")
+    try world.put(0, "kept", "changed")
+    try world.settle()
+    try world.restore(0, backup)
+    try world.put(0, "new", "3")
+    try world.settle()
+    #expect(
+      try world.serverState() == ["kept": "changed ", "sent": "2 ", "new": "3 "])
+    try world.expectEqual()
+  }
+
+  @Test("two copies of one store, both written to, lose nothing")
+  func clone() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "common", "0")
+    try world.settle()
+    try world.clone(try world.backUp(0))
+    for round in 0..<5 {
+      try world.put(0, "first \(round)", "a")
+      try world.put(1, "second \(round)", "b")
+      if round.isMultiple(of: 2) { try world.settle() }
+    }
+    try world.settle()
+    #expect(try world.serverState().count == 11)
+    #expect(world.devices[0].engine.replicaID != world.devices[1].engine.replicaID)
+    try world.expectEqual()
+  }
+
+  @Test(
+    "with restored servers and devices in a storm nothing is lost that was not undone",
+    arguments: 1...16 as ClosedRange<UInt64>)
+  func storm(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let world = try SyncWorld(seed: seed, devices: 3)
+    var copies: [(device: Int, disk: DiskSnapshot)] = []
+    var servers: [DiskSnapshot] = []
+    for step in 0..<250 {
+      let index = generator.int(below: 3)
+      switch generator.int(below: 40) {
+      case 0..<12: try world.put(index, "key \(generator.int(below: 12))", "\(index) \(step)")
+      case 12..<16: try world.delete(index, "key \(generator.int(below: 12))")
+      case 16: copies.append((index, try world.backUp(index)))
+      case 17: servers.append(try world.backUpServer())
+      case 18:
+        if let copy = generator.pick(copies) { try world.restore(copy.device, copy.disk) }
+      case 19: if let copy = generator.pick(servers) { try world.restoreServer(copy) }
+      case 20: try world.restart(index, losesPower: generator.chance(0.5))
+      default: try world.step(index, generator.pick(SyncWorld.Weather.allCases) ?? .fine)
+      }
+    }
+    try world.settle()
+    try world.expectEqual("seed \(seed)")
+  }
+}
