@@ -117,6 +117,9 @@ struct StoreRecovery {
     var updated = manifest
     updated.latestCommitTime = max(updated.latestCommitTime, latestCommitTime)
     updated.lastSequence = max(updated.lastSequence, lastSequence)
+    // An image of entries that a sync lied about must not be believed once their sequences are
+    // given out again.
+    updated.images.removeAll { $0.sequence > lastSequence }
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }

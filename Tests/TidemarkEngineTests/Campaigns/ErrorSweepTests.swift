@@ -44,4 +44,13 @@ struct ErrorSweepTests {
     #expect(report.injected[.syncRevertsPages] > 0)
     #expect(report.injected[.syncFailsLate] > 0)
   }
+
+  @Test("an image of entries that a sync lied about is not believed when their sequences come back")
+  func lyingSync() throws {
+    let script = try Script(parsing: "seed 25\nscan\nput t:t t:\nsnapshot\n")
+    let sweep = ErrorSweep(script)
+    let trace = try sweep.trace()
+    let report = try sweep.run(calls: 1...trace.count, of: trace)
+    #expect(report.injected[.syncFailsLate] > 0)
+  }
 }
