@@ -2,17 +2,17 @@ internal import TidemarkEngine
 
 /// A batch that has its number: written to the log before it is sent, so that what is sent again
 /// after a crash is the same.
-struct FormedBatch: Sendable, Hashable {
-  struct Item: Sendable, Hashable {
+package struct FormedBatch: Sendable, Hashable {
+  package struct Item: Sendable, Hashable {
     /// The entry in the log.
-    var sequence: UInt64
+    package var sequence: UInt64
     /// What it was made upon, as far as this peer knows.
-    var base: ChangeBase
+    package var base: ChangeBase
   }
 
-  var number: UInt64
-  var batchID: BatchID
-  var items: [Item]
+  package var number: UInt64
+  package var batchID: BatchID
+  package var items: [Item]
 
   /// Varint number, u64 id, varint count; per item a varint of the difference to the item before
   /// (zigzag, since coalescing changes the order) and the base: u8 kind, then what it needs.

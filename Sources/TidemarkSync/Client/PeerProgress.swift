@@ -1,13 +1,13 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// What a store knows of one peer. It is a record in the store's log, written in one batch with
 /// the entries that it speaks of.
 ///
 /// Own entries up to `frontier` are decided, but for those in `again`, in `waiting` and in the
 /// batch that is under way; those behind it are pending, but for those in `ahead`.
-struct PeerProgress: Sendable, Hashable {
+package struct PeerProgress: Sendable, Hashable {
   /// Why an entry is not sent although it is not decided.
-  enum Waiting: Sendable, Hashable {
+  package enum Waiting: Sendable, Hashable {
     /// Something else stands in the feed, at this position or behind it; the resolver needs it.
     case conflict(Position)
     /// The same, and the feed's policy has decided for it.
@@ -19,29 +19,29 @@ struct PeerProgress: Sendable, Hashable {
   }
 
   /// The feed that positions speak of; nil before the first hello.
-  var feed: ReplicaID?
+  package var feed: ReplicaID?
   /// Everything up to here was taken from the feed.
-  var cursor = Position.beginning
+  package var cursor = Position.beginning
   /// The feed's end when this was written: no position that is known lies behind it. A feed that
   /// does not list it any more was restored from a backup.
-  var furthest = Position.beginning
+  package var furthest = Position.beginning
   /// The last batch of which the verdicts are known.
-  var number: UInt64 = 0
-  var batchID = BatchID.none
+  package var number: UInt64 = 0
+  package var batchID = BatchID.none
   /// The batch that is under way; a formed one with another id was given up.
-  var underWay = BatchID.none
-  var frontier: UInt64 = 0
-  var ahead = SequenceSet()
-  var again = SequenceSet()
+  package var underWay = BatchID.none
+  package var frontier: UInt64 = 0
+  package var ahead = SequenceSet()
+  package var again = SequenceSet()
   /// Those in `again` that the feed has had before it was restored from a backup.
-  var lost = SequenceSet()
-  var waiting: [UInt64: Waiting] = [:]
+  package var lost = SequenceSet()
+  package var waiting: [UInt64: Waiting] = [:]
   /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
-  var batchLimit: UInt64 = 0
+  package var batchLimit: UInt64 = 0
   /// What has to be put right first; nil when nothing has.
-  var resync: Resync?
+  package var resync: Resync?
   /// Stands for the scope that the cursor speaks of.
-  var scope: UInt64 = 0
+  package var scope: UInt64 = 0
 
   init() {}
 

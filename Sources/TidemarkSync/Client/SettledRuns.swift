@@ -3,12 +3,12 @@ internal import TidemarkEngine
 /// Where own operations stand in the feed: runs of sequences whose positions follow each other.
 ///
 /// It is kept as records of up to 256 runs each, of which only those that changed are written.
-struct SettledRuns: Sendable {
-  struct Run: Sendable, Hashable {
-    var first: UInt64
-    var count: UInt64
-    var epoch: UInt64
-    var offset: UInt64
+package struct SettledRuns: Sendable {
+  package struct Run: Sendable, Hashable {
+    package var first: UInt64
+    package var count: UInt64
+    package var epoch: UInt64
+    package var offset: UInt64
 
     var last: UInt64 { first + count - 1 }
     var lastOffset: UInt64 { offset + count - 1 }
@@ -17,7 +17,7 @@ struct SettledRuns: Sendable {
   static let runsPerRecord = 256
 
   /// In the order of their sequences.
-  private(set) var runs: [Run] = []
+  package private(set) var runs: [Run] = []
   /// The first run that no record holds yet.
   private(set) var changedFrom = 0
 
@@ -33,7 +33,7 @@ struct SettledRuns: Sendable {
   }
 
   /// Where an operation stands in the feed; nil when it is not there.
-  func position(of sequence: UInt64) -> Position? {
+  package func position(of sequence: UInt64) -> Position? {
     let index = index(sequence)
     guard index < runs.count, runs[index].first <= sequence else { return nil }
     return Position(

@@ -10,7 +10,7 @@ extension SyncSession {
   ///
   /// A batch on which the peer fails again and again is replaced by an empty one, and its changes
   /// are sent again in halves; one that fails alone is parked.
-  func failed(_ error: PeerError) throws {
+  package func failed(_ error: PeerError) throws {
     let hadRange = range != nil
     disconnect()
     switch error.kind {

@@ -1,14 +1,14 @@
 internal import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// Replicates a store with one peer: says what to call next, and takes what the peer answers.
 ///
 /// It waits for nothing and knows no network, so that a program's replicator and a simulation
 /// run the same. Everything that must outlive the process is in the store's log, in the same
 /// batch as the entries it speaks of.
-final class SyncSession {
+package final class SyncSession {
   /// A call to be made.
-  enum Call: Sendable, Hashable {
+  package enum Call: Sendable, Hashable {
     case hello(HelloRequest)
     case push(PushRequest)
     case pull(PullRequest)
@@ -17,7 +17,7 @@ final class SyncSession {
   }
 
   /// What the peer has answered.
-  enum Answer: Sendable, Hashable {
+  package enum Answer: Sendable, Hashable {
     case hello(HelloAnswer)
     case push(PushAnswer)
     case pull(PullAnswer)
@@ -26,34 +26,34 @@ final class SyncSession {
   }
 
   /// What has been done so far.
-  struct Totals: Sendable, Hashable {
-    var pushed = 0
-    var applied = 0
-    var duplicates = 0
-    var conflicts = 0
-    var parked = 0
-    var pulled = 0
-    var batches = 0
-    var comparisons = 0
-    var resyncs = 0
+  package struct Totals: Sendable, Hashable {
+    package var pushed = 0
+    package var applied = 0
+    package var duplicates = 0
+    package var conflicts = 0
+    package var parked = 0
+    package var pulled = 0
+    package var batches = 0
+    package var comparisons = 0
+    package var resyncs = 0
   }
 
-  let engine: Engine
+  package let engine: Engine
   let name: [UInt8]
-  let scope: SyncScope
+  package let scope: SyncScope
   let resolver: ConflictResolver
   let records: PeerRecords
-  var progress: PeerProgress
-  var formed: FormedBatch? {
+  package internal(set) var progress: PeerProgress
+  package internal(set) var formed: FormedBatch? {
     didSet { sequencesInFlight = Set(formed?.items.map(\.sequence) ?? []) }
   }
   /// The changes of the batch under way.
   private(set) var sequencesInFlight: Set<UInt64> = []
-  var settled: SettledRuns
+  package internal(set) var settled: SettledRuns
   /// What the peer said last of its feed; nil before the hello of this session.
-  var range: FeedRange?
+  package internal(set) var range: FeedRange?
   var limits = SyncLimits()
-  var totals = Totals()
+  package internal(set) var totals = Totals()
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
   /// Keys that wait for their remote state; the sequence of the local change that does.
@@ -66,7 +66,7 @@ final class SyncSession {
   var failures = 0
   var lastFailure: PeerError?
 
-  init(
+  package init(
     _ engine: Engine, name: String, scope: SyncScope = .everything,
     resolver: ConflictResolver = .localWins
   ) throws(TidemarkError) {
@@ -86,12 +86,12 @@ final class SyncSession {
     }
   }
 
-  var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
+  package var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
 
   // MARK: What next
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
-  func next() throws -> Call? {
+  package func next() throws -> Call? {
     guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
     if progress.resync != nil {
       if let call = try nextOfResync() { return call }
@@ -108,7 +108,7 @@ final class SyncSession {
   }
 
   /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
-  var isAtRest: Bool {
+  package var isAtRest: Bool {
     guard let range, formed == nil, progress.resync == nil,
       progress.cursor.offset >= range.head
     else { return false }
@@ -116,7 +116,7 @@ final class SyncSession {
   }
 
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.
-  func pullRequest(waitMilliseconds: UInt32 = 0) -> PullRequest {
+  package func pullRequest(waitMilliseconds: UInt32 = 0) -> PullRequest {
     PullRequest(
       replica: replica, after: progress.cursor, scope: scope, limits: limits,
       waitMilliseconds: waitMilliseconds)
@@ -124,7 +124,7 @@ final class SyncSession {
 
   /// Takes an answer.
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
-  func receive(_ answer: Answer) throws {
+  package func receive(_ answer: Answer) throws {
     switch answer {
     case .hello(let hello): try greet(hello)
     case .push(let push):
@@ -146,7 +146,7 @@ final class SyncSession {
 
   /// The connection is gone, or the peer failed: the next call says hello again, and the mark in
   /// its answer says what became of a batch that was under way.
-  func disconnect() {
+  package func disconnect() {
     range = nil
     comparing = nil
   }

@@ -1,9 +1,9 @@
 internal import TidemarkEngine
 
 /// What has to be put right with a peer before anything else goes on; a part of its progress.
-struct Resync: Sendable, Hashable {
+package struct Resync: Sendable, Hashable {
   /// What becomes of keys that the feed has lost in great number.
-  enum Purge: UInt8, Sendable, Hashable {
+  package enum Purge: UInt8, Sendable, Hashable {
     /// Up to a bound they go here, too; above it the user decides.
     case bounded = 0
     /// The user must decide.
@@ -15,15 +15,15 @@ struct Resync: Sendable, Hashable {
   }
 
   /// Whether entries are to be sought first that came from the feed and stand in it no more.
-  var adopts = false
+  package var adopts = false
   /// Whether everything is to be compared by digest.
-  var compares = false
+  package var compares = false
   /// What stands in the feed up to here was taken from it before.
-  var seenThrough: UInt64 = 0
+  package var seenThrough: UInt64 = 0
   /// Whether the feed is read from where the cursor stands all the same, for own operations that
   /// it may have again.
-  var keepsCursor = false
-  var purge = Purge.bounded
+  package var keepsCursor = false
+  package var purge = Purge.bounded
 
   /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor), u8 purge, varint.
   func encode(into writer: inout ByteWriter) {

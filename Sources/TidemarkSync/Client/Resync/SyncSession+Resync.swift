@@ -152,7 +152,7 @@ extension SyncSession {
 
   /// The user's word on keys that the feed has lost in great number.
   /// - Parameter isAllowed: whether they go here, too; else they go back into the feed.
-  func decidePurge(_ isAllowed: Bool) throws {
+  package func decidePurge(_ isAllowed: Bool) throws {
     guard progress.resync?.purge == .undecided else { return }
     try commit { _, next, _ in next.resync?.purge = isAllowed ? .allowed : .refused }
   }

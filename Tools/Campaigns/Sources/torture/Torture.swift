@@ -16,7 +16,7 @@ struct Torture: AsyncParsableCommand {
   @Option(help: "The first seed.")
   var seed: UInt64 = 1
 
-  @Option(help: "How many seeds (kills for kill); without it and --minutes, ten; 33 for planted.")
+  @Option(help: "How many seeds (kills for kill); without it and --minutes, ten; 66 for planted.")
   var runs: Int?
 
   @Option(help: "Goes on to further seeds for this long.")
@@ -54,7 +54,7 @@ struct Torture: AsyncParsableCommand {
     switch campaign {
     case "planted":
       try await PlantedRun(
-        firstSeed: seed, seeds: runs ?? 33, workers: workers ?? Cores.count, bug: bug
+        firstSeed: seed, seeds: runs ?? 66, workers: workers ?? Cores.count, bug: bug
       ).run()
     case "kill-child": try KillChild(directory: directory, seed: seed).run()
     case "kill":
