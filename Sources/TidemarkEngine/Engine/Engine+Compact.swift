@@ -124,9 +124,12 @@ extension Engine {
   private func compactionFloor(
     _ options: CompactionOptions
   ) throws(TidemarkError) -> CompactionFloor {
-    let (retention, needed) = reading.withLock { read in
+    var (retention, needed) = reading.withLock { read in
       // A compaction flushes first; its forecast takes that as done.
       (read.manifest.retention, options.dryRun ? read.visible : neededFloor(read))
+    }
+    if options.dropHistory || retention != .everything {
+      needed = min(needed, try pinnedFloor())
     }
     if options.dropHistory { return CompactionFloor(sequence: needed, needed: needed) }
     var floor = CompactionFloor(

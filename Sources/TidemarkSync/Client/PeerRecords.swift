@@ -35,6 +35,10 @@ final class PeerRecords {
     do { return try SettledRuns(decoding: values) } catch { throw Self.unreadable(error) }
   }
 
+  func pin() throws(TidemarkError) -> RetentionPin? {
+    try read(.pin, pinKey) { (bytes) throws(FormatError) in try RetentionPin(decoding: bytes) }
+  }
+
   /// What the feed holds at a key whose value here is another, and the sequence of the record.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard let sequence = table.sequence(of: .remoteState, key: key),
@@ -70,6 +74,10 @@ final class PeerRecords {
     }
   }
 
+  func write(_ pin: RetentionPin, into batch: inout OperationBatch) throws(TidemarkError) {
+    try RecordTable.add(.pin, key: pinKey, value: pin.encoded, to: &batch)
+  }
+
   func write(_ formed: FormedBatch, into batch: inout OperationBatch) throws(TidemarkError) {
     try RecordTable.add(.peerFormed, key: peer, value: formed.encoded, to: &batch)
   }
@@ -85,6 +93,9 @@ final class PeerRecords {
     try table.note(batch, result)
     if table.isCheckpointDue { try table.writeCheckpoint() }
   }
+
+  /// Feeds have pins, too, and a store may be both.
+  private var pinKey: [UInt8] { Array("peer ".utf8) + peer }
 
   private func settledKey(_ index: UInt32) -> [UInt8] {
     var writer = ByteWriter()

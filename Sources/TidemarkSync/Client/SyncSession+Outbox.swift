@@ -28,9 +28,11 @@ extension SyncSession {
     forming.progress.underWay = batch.batchID
     try records.write(forming.progress, [], into: &operations)
     try records.write(batch, into: &operations)
+    let kept = try writePin(forming.progress, batch, into: &operations)
     let result = try engine.commit(operations, durability: .durable)
     progress = forming.progress
     formed = batch
+    pin = kept
     try records.note(operations, result)
     return batch
   }

@@ -64,6 +64,8 @@ package final class SyncSession {
   var hasCompared = false
   /// How often the peer has failed on the batch under way.
   var failures = 0
+  /// What is kept for the peer; the one that was written last.
+  var pin: RetentionPin?
   var lastFailure: PeerError?
 
   package init(
@@ -77,6 +79,7 @@ package final class SyncSession {
     records = try PeerRecords(engine, peer: self.name)
     progress = try records.progress() ?? PeerProgress()
     settled = try records.settled()
+    pin = try records.pin()
     if let batch = try records.formed(), batch.batchID == progress.underWay {
       formed = batch
       sequencesInFlight = Set(batch.items.map(\.sequence))
@@ -173,10 +176,12 @@ package final class SyncSession {
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)
+        let kept = try writePin(next, formed, into: &batch)
         let result = try engine.commit(batch, durability: .durable)
         // It is committed, whatever becomes of what follows.
         progress = next
         settled = runs
+        pin = kept
         try records.note(batch, result)
         return
       } catch {

@@ -1,5 +1,3 @@
-internal import TidemarkEngine
-
 /// Where the newest records of all names stood at one sequence: what a checkpoint record holds.
 ///
 /// ```

@@ -1,5 +1,3 @@
-package import TidemarkEngine
-
 /// Finds the newest record of every name in a log.
 ///
 /// Records stand in no index. The table is made at opening by walking the log backwards as far as

@@ -1,5 +1,3 @@
-internal import TidemarkEngine
-
 /// Goes through a log from its end until a checkpoint tells what stood before, and gathers the
 /// newest record of every name on the way.
 struct RecordWalk {

@@ -1,0 +1,35 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  /// A pin is written again when it is so old, so that it does not run out.
+  private static let millisecondsToRenew: UInt64 = 86_400_000
+
+  /// Keeps the history that the peer has yet to hear of: pending deletes, and what pending changes
+  /// were made upon.
+  /// - Returns: the pin, which counts once it is committed.
+  func writePin(
+    _ next: PeerProgress, _ formed: FormedBatch?, into operations: inout OperationBatch
+  ) throws(TidemarkError) -> RetentionPin {
+    let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
+    let first = try firstNeeded(next, formed)
+    if let pin, pin.first == first, now &- pin.renewed < Self.millisecondsToRenew { return pin }
+    let renewed = RetentionPin(first: first, renewed: now)
+    try records.write(renewed, into: &operations)
+    return renewed
+  }
+
+  private func firstNeeded(
+    _ next: PeerProgress, _ formed: FormedBatch?
+  ) throws(TidemarkError) -> UInt64 {
+    var first = next.frontier + 1
+    if let again = next.again.ranges.first { first = min(first, again.lowerBound) }
+    for item in formed?.items ?? [] { first = min(first, item.sequence) }
+    for (sequence, reason) in next.waiting where sequence < first {
+      // A put that is parked is its key's value, and stays without a pin.
+      let isDelete = try engine.change(at: sequence)?.kind == .delete
+      if isDelete || reason.position != nil { first = sequence }
+    }
+    return first
+  }
+}
