@@ -1,0 +1,51 @@
+internal import Tidemark
+internal import TidemarkSync
+
+/// What a token allows.
+struct Grant: Sendable, Hashable {
+  /// Which databases; nil for all.
+  var databases: Set<String>?
+  /// What of them.
+  var access: SyncAccess
+
+  static let everything = Grant(databases: nil, access: .everything)
+
+  /// What is allowed in a database.
+  /// - Returns: nil for nothing at all.
+  func access(to name: DatabaseName) -> SyncAccess? {
+    guard let databases else { return access }
+    return databases.contains(name.description) ? access : nil
+  }
+
+  /// A grant out of its parts as tokens have them.
+  /// - Parameters:
+  ///   - databases: names, among them perhaps `*` for all.
+  ///   - labels: nil where there is no restriction to labels.
+  ///   - prefixes: nil where there is no restriction to prefixes of keys.
+  init(
+    databases: [String], labels: [String]?, prefixes: [String]?, canPush: Bool
+  ) {
+    self.databases = databases.contains("*") ? nil : Set(databases)
+    var scope: SyncScope?
+    if labels != nil || prefixes != nil {
+      scope = SyncScope(
+        labels: (labels ?? []).map { Label(Array($0.utf8)) },
+        keyPrefixes: (prefixes ?? []).map { Array($0.utf8) })
+    }
+    access = SyncAccess(to: scope, canPush: canPush)
+  }
+
+  private init(databases: Set<String>?, access: SyncAccess) {
+    self.databases = databases
+    self.access = access
+  }
+}
+
+/// Who makes a request, and what it may do.
+struct Caller: Sendable {
+  /// Tells callers apart whose requests are counted; not for logs.
+  var id: String
+  var grant: Grant
+  /// For how long its token is valid still, if that has an end.
+  var validFor: Duration?
+}

@@ -1,0 +1,207 @@
+internal import HTTPTypes
+internal import Logging
+internal import Synchronization
+internal import Tidemark
+internal import TidemarkSync
+
+/// The open databases: each is opened when it is first asked for and kept open, the longest unused
+/// one is closed when there are too many.
+///
+/// All methods that say so block, and belong on a ``WorkPool``.
+final class DatabaseTable: Sendable {
+  /// A database that stays open while this exists.
+  final class Lease: Sendable {
+    let handler: SyncHandler
+    private let giveBack: @Sendable () -> Void
+
+    fileprivate init(_ handler: SyncHandler, _ giveBack: @escaping @Sendable () -> Void) {
+      self.handler = handler
+      self.giveBack = giveBack
+    }
+
+    deinit { giveBack() }
+  }
+
+  /// Held while the database is opened or closed.
+  private final class Gate: Sendable {
+    let handler = Mutex<SyncHandler?>(nil)
+  }
+
+  private struct Row {
+    let gate = Gate()
+    var uses = 0
+    var lastUse = ContinuousClock.now
+    var isOpen = false
+    var failure: (error: PeerError, until: ContinuousClock.Instant)?
+  }
+
+  private struct State {
+    var rows: [DatabaseName: Row] = [:]
+    var isClosed = false
+  }
+
+  private let directory: DataDirectory
+  private let creates: Bool
+  private let limits: ServerLimits
+  private let options: SyncHandler.Options
+  private let logger: Logger
+  private let state = Mutex(State())
+
+  init(
+    _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
+    options: SyncHandler.Options, logger: Logger
+  ) {
+    self.directory = directory
+    self.creates = creates
+    self.limits = limits
+    self.options = options
+    self.logger = logger
+  }
+
+  /// How many are open.
+  var openCount: Int { state.withLock { $0.rows.values.count { $0.isOpen } } }
+
+  /// The database of a name, opened if it is not; blocks.
+  /// - Parameter mayCreate: whether the caller may make it, where the server makes any.
+  func lease(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> Lease {
+    let (gate, failure) = try state.withLock { (state) throws(Problem) in
+      guard !state.isClosed else { throw Problem.shuttingDown }
+      var row = state.rows[name] ?? Row()
+      row.uses += 1
+      row.lastUse = .now
+      state.rows[name] = row
+      let failure = row.failure.flatMap { $0.until > .now ? $0.error : nil }
+      return (row.gate, failure)
+    }
+    var handler: SyncHandler?
+    defer { if handler == nil { endUse(of: name) } }
+    if let failure { throw Problem(failure) }
+    let opened = try gate.handler.withLock { (handler) throws(Problem) in
+      if let handler { return handler }
+      try makeRoom()
+      let opened = try open(name, mayCreate: mayCreate && creates)
+      handler = opened
+      state.withLock {
+        $0.rows[name]?.isOpen = true
+        $0.rows[name]?.failure = nil
+      }
+      return opened
+    }
+    handler = opened
+    return Lease(opened) { [self] in endUse(of: name) }
+  }
+
+  private func endUse(of name: DatabaseName) {
+    state.withLock { state in
+      state.rows[name]?.uses -= 1
+      state.rows[name]?.lastUse = .now
+      // What is not open needs a row only as long as its failure counts.
+      if let row = state.rows[name], row.uses == 0, !row.isOpen,
+        (row.failure?.until ?? .now) <= .now
+      {
+        state.rows[name] = nil
+      }
+    }
+  }
+
+  // MARK: Opening
+
+  private func open(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> SyncHandler {
+    if let handler = try open(name, .write) { return handler }
+    guard mayCreate else {
+      throw Problem(.notFound, .forbidden, "there is no database of this name")
+    }
+    guard directory.count() < limits.databases else {
+      throw Problem(PeerError(.forbidden, "the server makes no more databases"))
+    }
+    guard let handler = try open(name, .create) else { throw Problem.notFound }
+    logger.info("database made", metadata: ["database": "\(name)"])
+    return handler
+  }
+
+  /// - Returns: nil when there is none.
+  private func open(
+    _ name: DatabaseName, _ access: Store.Access
+  ) throws(Problem) -> SyncHandler? {
+    let configuration = Store.Configuration(
+      access: access, cacheBytes: limits.cacheBytes / max(1, limits.openDatabases))
+    do throws(TidemarkError) {
+      return try SyncHandler(
+        at: directory.store(of: name), configuration: configuration, options: options)
+    } catch {
+      if error.code == .storeMissing { return nil }
+      throw failed(name, error)
+    }
+  }
+
+  /// Takes note of a failure, so that not every call tries again.
+  private func failed(_ name: DatabaseName, _ error: TidemarkError) -> Problem {
+    let seconds = UInt32(clamping: limits.databaseRetry.components.seconds)
+    logger.error(
+      "database cannot be opened", metadata: ["database": "\(name)", "error": "\(error)"])
+    let answer = PeerError(
+      .unavailable, "the database cannot be opened; the server's log says why",
+      retryAfterSeconds: max(1, seconds))
+    state.withLock { $0.rows[name]?.failure = (answer, .now + limits.databaseRetry) }
+    return Problem(answer)
+  }
+
+  // MARK: Closing
+
+  /// Closes the longest unused databases until there is room for one more.
+  private func makeRoom() throws(Problem) {
+    while openCount >= limits.openDatabases {
+      let victim = state.withLock { state in
+        state.rows.filter { $0.value.isOpen && $0.value.uses == 0 }
+          .min { $0.value.lastUse < $1.value.lastUse }?.key
+      }
+      guard let victim else {
+        throw Problem(
+          PeerError(.unavailable, "too many databases are in use", retryAfterSeconds: 5))
+      }
+      close(victim)
+    }
+  }
+
+  /// Closes databases that nobody has used for long; blocks.
+  func closeIdle() {
+    let end = ContinuousClock.now - limits.databaseIdle
+    let idle = state.withLock { state in
+      state.rows.filter { $0.value.isOpen && $0.value.uses == 0 && $0.value.lastUse < end }.keys
+    }
+    for name in idle { close(name) }
+  }
+
+  /// Closes everything and opens nothing any more; blocks.
+  func closeAll() {
+    let names = state.withLock { state in
+      state.isClosed = true
+      return Array(state.rows.keys)
+    }
+    for name in names { close(name, evenInUse: true) }
+  }
+
+  private func close(_ name: DatabaseName, evenInUse: Bool = false) {
+    guard let gate = state.withLock({ $0.rows[name]?.gate }) else { return }
+    gate.handler.withLock { handler in
+      // Whoever wants it from now on waits at the gate, and opens it again.
+      let mayClose = state.withLock { state in
+        guard let row = state.rows[name], row.isOpen, evenInUse || row.uses == 0 else {
+          return false
+        }
+        state.rows[name]?.isOpen = false
+        return true
+      }
+      guard mayClose, let open = handler else { return }
+      handler = nil
+      do { try open.close() } catch {
+        logger.error(
+          "database not closed in order",
+          metadata: ["database": "\(name)", "error": "\(error)"])
+      }
+    }
+    state.withLock { state in
+      if let row = state.rows[name], row.uses == 0, !row.isOpen { state.rows[name] = nil }
+    }
+  }
+}

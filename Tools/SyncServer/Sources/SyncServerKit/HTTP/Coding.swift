@@ -1,0 +1,61 @@
+internal import HTTPTypes
+internal import TidemarkSync
+
+/// How a message is written in a body.
+enum Coding: Sendable, Hashable {
+  case frame
+  case json
+
+  var contentType: String {
+    switch self {
+    case .frame: WireFrame.contentType
+    case .json: "application/json"
+    }
+  }
+
+  /// How a request's body is written.
+  static func ofBody(_ fields: HTTPFields) throws(Problem) -> Coding {
+    if let encoding = fields[.contentEncoding], encoding.lowercased() != "identity" {
+      throw Problem(
+        .unsupportedMediaType, .malformed, "bodies are not to have a content encoding")
+    }
+    guard let type = fields[.contentType], let coding = Coding(mediaType: type[...]) else {
+      throw Problem(
+        .unsupportedMediaType, .malformed,
+        "the content type has to be \(WireFrame.contentType) or application/json")
+    }
+    return coding
+  }
+
+  /// How the answer is to be written: as the request says, or else like its body.
+  static func ofAnswer(_ fields: HTTPFields) -> Coding {
+    for type in (fields[.accept] ?? "").split(separator: ",") {
+      if let coding = Coding(mediaType: type) { return coding }
+    }
+    return fields[.contentType].flatMap { Coding(mediaType: $0[...]) } ?? .json
+  }
+
+  /// Of a media type, whatever its parameters are.
+  init?(mediaType: Substring) {
+    let name = mediaType.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
+    switch name {
+    case WireFrame.contentType: self = .frame
+    case "application/json": self = .json
+    default: return nil
+    }
+  }
+
+  func decode(_ body: [UInt8], _ coder: WireCoder) throws(PeerError) -> WireMessage {
+    switch self {
+    case .frame: try coder.decode(body)
+    case .json: try coder.decodeJSON(body)
+    }
+  }
+
+  func encode(_ message: WireMessage, _ coder: WireCoder) throws(PeerError) -> [UInt8] {
+    switch self {
+    case .frame: try coder.encode(message)
+    case .json: try coder.encodeJSON(message)
+    }
+  }
+}

@@ -1,0 +1,48 @@
+internal import HTTPTypes
+internal import TidemarkSync
+
+/// A request that gets an error for an answer.
+struct Problem: Error {
+  var status: HTTPResponse.Status
+  var error: PeerError
+  var headers = HTTPFields()
+
+  /// The error of a call, with the status that belongs to its kind.
+  init(_ error: PeerError) {
+    self.error = error
+    status = Self.status(of: error.kind)
+    if let seconds = error.retryAfterSeconds { headers[.retryAfter] = String(seconds) }
+    if error.kind == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+  }
+
+  init(_ status: HTTPResponse.Status, _ kind: PeerError.Kind, _ message: String) {
+    self.init(PeerError(kind, message))
+    self.status = status
+  }
+
+  /// Which status goes with which kind: `RunningTheServer.md`, section "Answers".
+  static func status(of kind: PeerError.Kind) -> HTTPResponse.Status {
+    switch kind {
+    case .malformed: .badRequest
+    case .unauthorized: .unauthorized
+    case .forbidden: .forbidden
+    case .leaseExpired: .conflict
+    case .cursorGone: .gone
+    case .busy: .tooManyRequests
+    case .failed: .internalServerError
+    case .unavailable: .serviceUnavailable
+    }
+  }
+
+  static let notFound = Problem(.notFound, .forbidden, "there is nothing at this address")
+  static let tooLarge = Problem(
+    .contentTooLarge, .malformed, "the body is longer than this server takes")
+  static let shuttingDown = Problem(PeerError(.unavailable, "the server is shutting down"))
+
+  static func methodNotAllowed(_ method: HTTPRequest.Method) -> Problem {
+    var problem = Problem(
+      .methodNotAllowed, .malformed, "this address takes \(method.rawValue) only")
+    problem.headers[.allow] = method.rawValue
+    return problem
+  }
+}

@@ -1,0 +1,35 @@
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// How many files and connections the process may have open.
+///
+/// SAFETY: the C calls get a structure of the caller's that lives as long as they run.
+public enum ProcessLimits {
+  /// More than any server here needs; systems may have no bound.
+  private static let most: rlim_t = 1 << 16
+
+  /// Raises the number to what the system allows.
+  /// - Returns: the number.
+  public static func raiseOpenFiles() -> Int {
+    var limit = rlimit()
+    guard unsafe getrlimit(files, &limit) == 0 else { return 1024 }
+    let wanted = min(limit.rlim_max, most)
+    if limit.rlim_cur < wanted {
+      var raised = limit
+      raised.rlim_cur = wanted
+      if unsafe setrlimit(files, &raised) == 0 { limit = raised }
+    }
+    return Int(min(limit.rlim_cur, most))
+  }
+
+  #if canImport(Glibc)
+    private static var files: __rlimit_resource_t { .init(RLIMIT_NOFILE.rawValue) }
+  #else
+    private static var files: Int32 { RLIMIT_NOFILE }
+  #endif
+}

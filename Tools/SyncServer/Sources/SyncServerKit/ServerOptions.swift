@@ -1,0 +1,67 @@
+/// How a server runs.
+public struct ServerOptions: Sendable {
+  /// Where it listens.
+  public var host = "127.0.0.1"
+  /// The port; 0 for any that is free.
+  public var port = 8080
+  /// The directory with a store for each database.
+  public var dataDirectory: String
+  /// Whether databases are made when they are first used.
+  public var createsDatabases = true
+
+  /// Whether everybody may do everything. nil: where there are no tokens and the address is a
+  /// loopback address.
+  public var isOpen: Bool?
+  /// The text of a file with tokens.
+  public var tokens = ""
+  /// What JSON Web Tokens are checked against.
+  public var webTokens = WebTokenSettings()
+  /// Whether `/metrics` can be read without a token.
+  public var hasOpenMetrics = false
+  /// Whether callers' addresses are taken from `X-Forwarded-For`, as a proxy in front sets it.
+  public var trustsProxy = false
+
+  /// What it allows its callers.
+  public var limits = ServerLimits()
+  /// How often an event stream says that it is still there.
+  public var heartbeat = Duration.seconds(15)
+  /// For how many seconds deletes are kept for a replica that does not call; nil for as long as
+  /// the store's retention has it.
+  public var leaseSeconds: UInt32? = 90 * 86_400
+  /// How long requests may go on when the server ends.
+  public var shutdownTimeout = Duration.seconds(30)
+  /// Whether requests that did not fail are logged, too.
+  public var logsRequests = false
+  /// Threads for connections.
+  public var eventLoops = 2
+
+  /// The files, as PEM, of the certificates and the key for HTTPS.
+  public var certificateFile: String?
+  public var keyFile: String?
+
+  /// The defaults, and a directory.
+  public init(dataDirectory: String) { self.dataDirectory = dataDirectory }
+
+  /// Whether an address can be reached from this machine only.
+  static func isLoopback(_ host: String) -> Bool {
+    host == "localhost" || host == "::1"
+      || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 46 || (48...57).contains($0) })
+  }
+
+  /// Who may do what.
+  func authenticator() async throws(SettingsError) -> Authenticator {
+    let tokens = try StaticTokens(tokens)
+    let webTokens = self.webTokens.isEmpty ? nil : try await WebTokens(self.webTokens)
+    let hasTokens = !tokens.isEmpty || webTokens != nil
+    let isOpen = self.isOpen ?? (!hasTokens && Self.isLoopback(host))
+    guard isOpen || hasTokens else {
+      throw SettingsError(
+        "without tokens everybody could read and write everything: give tokens, or a loopback "
+          + "address to listen at, or say that the server is to be open")
+    }
+    guard !isOpen || !hasTokens else {
+      throw SettingsError("a server with tokens cannot be open as well")
+    }
+    return Authenticator(isOpen: isOpen, tokens: tokens, webTokens: webTokens)
+  }
+}

@@ -1,0 +1,51 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import NIOCore
+internal import TidemarkSync
+
+/// What a request is answered with.
+struct Reply: Sendable {
+  var status = HTTPResponse.Status.ok
+  var contentType: String
+  var headers = HTTPFields()
+  var body: [UInt8]
+  /// How many changes it has judged.
+  var entries = 0
+  /// Set where it is an error.
+  var error: PeerError?
+
+  init(_ body: [UInt8], _ coding: Coding, entries: Int = 0) {
+    self.body = body
+    self.entries = entries
+    contentType = coding.contentType
+  }
+
+  init(text: String, contentType: String, status: HTTPResponse.Status = .ok) {
+    body = Array(text.utf8)
+    self.contentType = contentType
+    self.status = status
+  }
+
+  /// An error as the caller can read it.
+  init(_ problem: Problem, _ coding: Coding) {
+    let message = WireMessage.error(problem.error)
+    self.init((try? coding.encode(message, WireCoder())) ?? [], coding)
+    status = problem.status
+    headers = problem.headers
+    error = problem.error
+  }
+
+  /// Sends it.
+  /// - Parameter isHead: whether the body is only told of.
+  func send(_ writer: consuming ResponseWriter, isHead: Bool) async throws {
+    var headers = headers
+    headers[.contentType] = contentType
+    headers[.contentLength] = String(body.count)
+    headers[.cacheControl] = "no-store"
+    headers[.xContentTypeOptions] = "nosniff"
+    let head = HTTPResponse(status: status, headerFields: headers)
+    try await writer.write(
+      response: head,
+      body: isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+  }
+}

@@ -1,0 +1,156 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import TidemarkSync
+
+/// Answers the requests of all connections.
+final class SyncService: Sendable {
+  let limits: ServerLimits
+  let heartbeat: Duration
+  let connections: ConnectionTable
+  let databases: DatabaseTable
+  let pool: WorkPool
+  let waiters: Waiters
+  let metrics = Metrics()
+  /// Of the bytes of all bodies that are held.
+  let bodies: Budget
+  /// Reads requests.
+  let reader: WireCoder
+  /// Writes answers: what the log has must come through, whatever may be sent to it.
+  let writer = WireCoder(limit: WireFrame.largestLimit)
+
+  private let authenticator: Authenticator
+  private let rates: RateLimiter
+  private let hasOpenMetrics: Bool
+  private let trustsProxy: Bool
+  private let log: RequestLog
+
+  init(
+    _ options: ServerOptions, _ authenticator: Authenticator, _ databases: DatabaseTable,
+    logger: Logger
+  ) {
+    let limits = options.limits
+    self.limits = limits
+    self.authenticator = authenticator
+    self.databases = databases
+    heartbeat = options.heartbeat
+    hasOpenMetrics = options.hasOpenMetrics
+    trustsProxy = options.trustsProxy
+    connections = ConnectionTable(limits)
+    pool = WorkPool(
+      threads: limits.threads, perKey: limits.threadsPerDatabase, queued: limits.queuedCalls)
+    waiters = Waiters(most: limits.waiting, perCaller: limits.waitingPerCaller)
+    bodies = Budget(limits.allBodyBytes)
+    reader = WireCoder(limit: limits.bodyBytes)
+    rates = RateLimiter(
+      rate: limits.requestsPerSecond, burst: limits.requestsAtOnce,
+      callers: limits.countedCallers)
+    log = RequestLog(
+      logger, linesPerSecond: limits.logLinesPerSecond, logsAll: options.logsRequests)
+  }
+
+  private enum Outcome {
+    case reply(Reply)
+    case stream(EventStream)
+  }
+
+  /// Answers one request.
+  func respond(
+    to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel
+  ) async throws {
+    var entry = RequestLog.Entry(method: request.method.rawValue)
+    entry.address = address(of: request, on: channel)
+    let outcome: Outcome
+    do throws(Problem) {
+      let route = try Route(request.head)
+      entry.route = route.label
+      entry.database = route.database?.description
+      outcome = try await self.outcome(
+        of: route, request, writer, entry.address, ObjectIdentifier(channel))
+    } catch {
+      outcome = .reply(Reply(error, Coding.ofAnswer(request.headers)))
+    }
+    switch outcome {
+    case .stream(let stream):
+      entry.status = 200
+      log.began(entry)
+      try await send(stream, writer, on: ObjectIdentifier(channel))
+    case .reply(let reply):
+      let time = ContinuousClock.now - entry.start
+      metrics.finished(
+        entry.route, status: reply.status.code,
+        received: request.headers[.contentLength].flatMap { Int($0) } ?? 0,
+        sent: reply.body.count, entries: reply.entries, in: time)
+      entry.status = reply.status.code
+      log.finished(entry, reply.error, in: time)
+      try await reply.send(writer, isHead: request.method == .head)
+    }
+  }
+
+  private func outcome(
+    of route: Route, _ request: Request, _ writer: borrowing ResponseWriter, _ address: String,
+    _ connection: ConnectionTable.ID
+  ) async throws(Problem) -> Outcome {
+    if case .health = route {
+      guard !waiters.isEnding else { throw Problem.shuttingDown }
+      return .reply(Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json"))
+    }
+    if case .metrics = route, hasOpenMetrics { return .reply(metricsReply) }
+    let caller = try await caller(request, address)
+    guard !waiters.isEnding else { throw Problem.shuttingDown }
+    switch route {
+    case .health, .metrics:
+      guard caller.grant.databases == nil else {
+        throw Problem(PeerError(.forbidden, "metrics need a token for all databases"))
+      }
+      return .reply(metricsReply)
+    case .events(let name, let replica):
+      return .stream(try await stream(of: name, caller, replica: replica))
+    case .call(let call, let name):
+      return .reply(try await answer(call, name, request, writer, caller, connection))
+    }
+  }
+
+  private var metricsReply: Reply {
+    Reply(
+      text: metrics.text(openDatabases: databases.openCount, connections: connections.count),
+      contentType: "text/plain; version=0.0.4; charset=utf-8")
+  }
+
+  /// Who asks, unless it asks too often. Whoever fails to say who it is is counted by address.
+  private func caller(_ request: Request, _ address: String) async throws(Problem) -> Caller {
+    let caller: Caller
+    do throws(Problem) {
+      caller = try await authenticator.caller(request.headers, address: address)
+    } catch {
+      try count("at " + address)
+      throw error
+    }
+    try count(caller.id)
+    return caller
+  }
+
+  private func count(_ id: String) throws(Problem) {
+    guard let seconds = rates.count(id) else { return }
+    throw Problem(
+      PeerError(.busy, "more requests than this server takes", retryAfterSeconds: seconds))
+  }
+
+  /// Where a request comes from, as far as it can be believed.
+  private func address(of request: Request, on channel: any Channel) -> String {
+    if trustsProxy, let field = request.headers[.xForwardedFor],
+      let last = field.split(separator: ",").last
+    {
+      // Of a header field: it goes into logs.
+      let text = last.filter { $0.isHexDigit || $0 == "." || $0 == ":" }
+      if !text.isEmpty { return String(text.prefix(45)) }
+    }
+    return channel.remoteAddress?.ipAddress ?? "unknown"
+  }
+}
+
+extension HTTPField.Name {
+  static var xForwardedFor: Self { HTTPField.Name("X-Forwarded-For") ?? .forwarded }
+  private static var forwarded: Self { .from }
+}

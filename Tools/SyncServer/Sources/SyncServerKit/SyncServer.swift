@@ -1,0 +1,135 @@
+internal import HummingbirdCore
+public import Logging
+internal import NIOCore
+internal import NIOPosix
+public import ServiceLifecycle
+internal import TidemarkSync
+
+#if TLS
+  internal import HummingbirdTLS
+  internal import NIOSSL
+#endif
+
+/// Serves the databases in a directory over HTTP.
+///
+/// ```swift
+/// let server = try await SyncServer(ServerOptions(dataDirectory: "data"), logger: logger)
+/// try await server.run()
+/// ```
+/// As a service of a group it ends in order when the group does: it takes no more connections,
+/// answers those that wait, finishes what is in hand and closes all databases.
+public struct SyncServer: Service {
+  private let options: ServerOptions
+  private let logger: Logger
+  private let service: SyncService
+  private let onReady: @Sendable (Int) async -> Void
+
+  /// A server.
+  /// - Parameters:
+  ///   - options: how it runs.
+  ///   - logger: for requests and databases; others' loggers for what lies below.
+  ///   - onReady: called with the port when the server answers.
+  /// - Throws: when it cannot run so.
+  public init(
+    _ options: ServerOptions, logger: Logger,
+    onReady: @escaping @Sendable (Int) async -> Void = { _ in }
+  ) async throws(SettingsError) {
+    self.options = options
+    self.logger = logger
+    self.onReady = onReady
+    let databases = DatabaseTable(
+      try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
+      limits: options.limits,
+      options: SyncHandler.Options(leaseSeconds: options.leaseSeconds), logger: logger)
+    service = SyncService(
+      options, try await options.authenticator(), databases, logger: logger)
+  }
+
+  /// Runs until the task is cancelled or the group of services ends.
+  public func run() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.eventLoops))
+    let server = try server(on: group)
+    let upkeep = Task { await keepUp() }
+    let service = self.service
+    let timeout = options.shutdownTimeout
+    let outcome: Result<Void, any Error>
+    do {
+      try await withGracefulShutdownHandler {
+        try await server.run()
+      } onGracefulShutdown: {
+        service.waiters.endAll()
+        Task {
+          try? await Task.sleep(for: timeout)
+          service.connections.closeAll()
+        }
+      }
+      outcome = .success(())
+    } catch { outcome = .failure(error) }
+    upkeep.cancel()
+    service.waiters.endAll()
+    try? await service.pool.run("") { service.databases.closeAll() }
+    await service.pool.shutDown()
+    try? await group.shutdownGracefully()
+    try outcome.get()
+  }
+
+  private func server(on group: any EventLoopGroup) throws -> any Service {
+    let limits = options.limits
+    let service = self.service
+    var decoder = HTTP1Channel.Configuration.DecoderConfiguration()
+    decoder.maxHeaderFieldSize = limits.headerBytes
+    decoder.maxHeaderListSize = limits.headerBytes
+    decoder.maxHeaderFieldCount = limits.headerFields
+    let http = HTTP1Channel(
+      responder: { request, writer, channel in
+        try await service.respond(to: request, writer, on: channel)
+      },
+      configuration: HTTP1Channel.Configuration(
+        additionalChannelHandlers: [ConnectionHandler(service.connections)],
+        httpDecoderConfiguration: decoder))
+    guard options.certificateFile != nil || options.keyFile != nil else {
+      return makeServer(http, on: group)
+    }
+    #if TLS
+      return makeServer(try TLSChannel(http, tlsConfiguration: try tls()), on: group)
+    #else
+      throw SettingsError("this server was built without HTTPS (trait TLS)")
+    #endif
+  }
+
+  private func makeServer(_ http: some ServerChildChannel, on group: any EventLoopGroup)
+    -> any Service
+  {
+    // What lies below says in its own words what is of no use here.
+    var quiet = logger
+    quiet.logLevel = max(.warning, logger.logLevel)
+    let onReady = self.onReady
+    return GuardedChannel(http, service.connections).server(
+      configuration: ServerConfiguration(
+        address: .hostname(options.host, port: options.port), backlog: 1024),
+      onServerRunning: { await onReady($0.localAddress?.port ?? 0) }, eventLoopGroup: group,
+      logger: quiet)
+  }
+
+  #if TLS
+    private func tls() throws -> TLSConfiguration {
+      guard let certificate = options.certificateFile, let key = options.keyFile else {
+        throw SettingsError("HTTPS needs both a certificate and its key")
+      }
+      return TLSConfiguration.makeServerConfiguration(
+        certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
+        privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+    }
+  #endif
+
+  /// Closes what is too slow or not used, every second.
+  private func keepUp() async {
+    let service = self.service
+    var seconds = 0
+    while (try? await Task.sleep(for: .seconds(1))) != nil {
+      service.connections.closeOverdue()
+      seconds += 1
+      if seconds % 30 == 0 { try? await service.pool.run("") { service.databases.closeIdle() } }
+    }
+  }
+}

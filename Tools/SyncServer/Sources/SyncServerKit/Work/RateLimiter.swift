@@ -1,0 +1,51 @@
+internal import Synchronization
+
+/// Counts the requests of each caller: so many in a second, and some more that were saved up.
+final class RateLimiter: Sendable {
+  private struct Bucket {
+    var tokens: Double
+    var filled: ContinuousClock.Instant
+  }
+
+  private let rate: Double
+  private let most: Double
+  private let callers: Int
+  private let buckets = Mutex<[String: Bucket]>([:])
+
+  /// - Parameters:
+  ///   - rate: requests in a second; 0 for any number.
+  ///   - burst: how many may come at once.
+  ///   - callers: of how many note is kept.
+  init(rate: Double, burst: Double, callers: Int) {
+    self.rate = rate
+    most = max(burst, 1)
+    self.callers = max(callers, 1)
+  }
+
+  /// Counts a request of a caller.
+  /// - Returns: nil if it may go on, else for how many seconds to wait.
+  func count(_ caller: String, at now: ContinuousClock.Instant = .now) -> UInt32? {
+    guard rate > 0 else { return nil }
+    return buckets.withLock { buckets in
+      if buckets[caller] == nil, buckets.count >= callers { prune(&buckets, now) }
+      var bucket = buckets[caller] ?? Bucket(tokens: most, filled: now)
+      bucket.tokens = tokens(of: bucket, now)
+      bucket.filled = now
+      let isAllowed = bucket.tokens >= 1
+      if isAllowed { bucket.tokens -= 1 }
+      buckets[caller] = bucket
+      return isAllowed ? nil : UInt32(max(1, ((1 - bucket.tokens) / rate).rounded(.up)))
+    }
+  }
+
+  private func tokens(of bucket: Bucket, _ now: ContinuousClock.Instant) -> Double {
+    min(most, bucket.tokens + rate * ((now - bucket.filled) / .seconds(1)))
+  }
+
+  /// Forgets callers that have all their requests again; everybody, if those are too few to be
+  /// worth another search soon.
+  private func prune(_ buckets: inout [String: Bucket], _ now: ContinuousClock.Instant) {
+    buckets = buckets.filter { tokens(of: $0.value, now) < most }
+    if buckets.count > callers / 2 { buckets = [:] }
+  }
+}

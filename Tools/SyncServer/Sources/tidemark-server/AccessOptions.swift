@@ -1,0 +1,53 @@
+internal import ArgumentParser
+internal import SyncServerKit
+
+/// The options that say who may do what. Secrets come in files or the environment only: what is
+/// in a command line everybody on the machine can read.
+struct AccessOptions: ParsableArguments {
+  @Flag(help: "Everybody may do everything. (default on loopback addresses without tokens)")
+  var open = false
+  @Option(
+    help: ArgumentHelp(
+      "Lines TOKEN DATABASES|* [label=X,Y] [prefix=P] [read|write]; or TIDEMARK_TOKENS itself.",
+      valueName: "path"))
+  var tokenFile: String?
+  @Option(
+    name: .customLong("jwt-hs256-secret-file"),
+    help: ArgumentHelp(
+      "The secret of JSON Web Tokens by HS256; or TIDEMARK_JWT_HS256_SECRET itself.",
+      valueName: "path"))
+  var secretFile: String?
+  @Option(
+    name: .customLong("jwt-es256-key-file"),
+    help: ArgumentHelp("The public key, as PEM, of those by ES256.", valueName: "path"))
+  var keyFile: String?
+  @Option(name: .customLong("jwt-issuer"), help: "What their iss has to be.")
+  var issuer: String?
+  @Option(name: .customLong("jwt-audience"), help: "What their aud has to be or to hold.")
+  var audience: String?
+  @Flag(help: "Let /metrics be read without a token.")
+  var openMetrics = false
+  @Flag(help: "Take callers' addresses from X-Forwarded-For, which a proxy in front sets.")
+  var trustProxy = false
+
+  func apply(to options: inout ServerOptions) throws {
+    if try open || Setting.flag("OPEN") ?? false { options.isOpen = true }
+    if let path = tokenFile ?? Setting.text("TOKEN_FILE") {
+      options.tokens = try Setting.textFile(path)
+    } else {
+      options.tokens = Setting.text("TOKENS") ?? ""
+    }
+    if let path = secretFile ?? Setting.text("JWT_HS256_SECRET_FILE") {
+      options.webTokens.secret = try Setting.file(path)
+    } else if let secret = Setting.text("JWT_HS256_SECRET") {
+      options.webTokens.secret = Array(secret.utf8)
+    }
+    if let path = keyFile ?? Setting.text("JWT_ES256_KEY_FILE") {
+      options.webTokens.publicKey = try Setting.textFile(path)
+    }
+    options.webTokens.issuer = issuer ?? Setting.text("JWT_ISSUER")
+    options.webTokens.audience = audience ?? Setting.text("JWT_AUDIENCE")
+    options.hasOpenMetrics = try openMetrics || Setting.flag("OPEN_METRICS") ?? false
+    options.trustsProxy = try trustProxy || Setting.flag("TRUST_PROXY") ?? false
+  }
+}

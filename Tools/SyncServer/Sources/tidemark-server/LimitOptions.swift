@@ -1,0 +1,78 @@
+internal import ArgumentParser
+internal import SyncServerKit
+
+/// The options that bound what callers get.
+struct LimitOptions: ParsableArguments {
+  @Option(help: "Longest body of a request in bytes. (default: 8388608)")
+  var maxBody: Int?
+  @Option(help: "What all bodies in hand may have together, in bytes. (default: 268435456)")
+  var maxAllBodies: Int?
+  @Option(help: "Most connections. (default: 2048)")
+  var maxConnections: Int?
+  @Option(help: "Most connections from one address. (default: 1024)")
+  var maxConnectionsPerAddress: Int?
+  @Option(help: "Most waiting pulls and event streams together. (default: 1536)")
+  var maxWaiting: Int?
+  @Option(help: "Most waiting pulls and event streams of one caller. (default: 512)")
+  var maxWaitingPerCaller: Int?
+  @Option(help: "Requests of one caller in a second; 0 for any number. (default: 500)")
+  var rate: Double?
+  @Option(help: "How many requests a caller may make at once. (default: 1000)")
+  var burst: Double?
+  @Option(help: "Longest time that a pull waits, in seconds. (default: 30)")
+  var maxWait: Int?
+  @Option(help: "How long a new connection may take to make a request, in seconds. (default: 10)")
+  var headerTimeout: Int?
+  @Option(help: "How long a connection may stay without a request, in seconds. (default: 75)")
+  var idleTimeout: Int?
+  @Option(help: "How long a request's body may take, in seconds. (default: 60)")
+  var bodyTimeout: Int?
+  @Option(help: "Most databases that are open at a time. (default: 128)")
+  var maxOpenDatabases: Int?
+  @Option(help: "Most databases before no more are made. (default: 10000)")
+  var maxDatabases: Int?
+  @Option(help: "Seconds until a database that nobody uses is closed. (default: 600)")
+  var databaseIdle: Int?
+  @Option(help: "What all open databases may cache, in bytes. (default: 268435456)")
+  var cache: Int?
+  @Option(help: "Threads that wait for the disk. (default: 8)")
+  var threads: Int?
+
+  func apply(to options: inout ServerOptions) throws {
+    func number(_ option: Int?, _ name: String, atLeast least: Int = 1) throws -> Int? {
+      guard let value = try option ?? Setting.number(name) else { return nil }
+      guard (least...1 << 40).contains(value) else {
+        throw ValidationError("\(name.lowercased()) has to be \(least) or more")
+      }
+      return value
+    }
+    func seconds(_ option: Int?, _ name: String) throws -> Duration? {
+      try number(option, name).map { .seconds($0) }
+    }
+    func set<V>(_ path: WritableKeyPath<ServerLimits, V>, _ value: V?) {
+      if let value { options.limits[keyPath: path] = value }
+    }
+    set(\.bodyBytes, try number(maxBody, "MAX_BODY"))
+    set(\.allBodyBytes, try number(maxAllBodies, "MAX_ALL_BODIES"))
+    set(\.connections, try number(maxConnections, "MAX_CONNECTIONS"))
+    set(
+      \.connectionsPerAddress,
+      try number(maxConnectionsPerAddress, "MAX_CONNECTIONS_PER_ADDRESS"))
+    set(\.waiting, try number(maxWaiting, "MAX_WAITING", atLeast: 0))
+    set(\.waitingPerCaller, try number(maxWaitingPerCaller, "MAX_WAITING_PER_CALLER", atLeast: 0))
+    set(\.requestsPerSecond, try rate ?? Setting.number("RATE"))
+    set(\.requestsAtOnce, try burst ?? Setting.number("BURST"))
+    set(\.wait, try seconds(maxWait, "MAX_WAIT"))
+    set(\.headerTimeout, try seconds(headerTimeout, "HEADER_TIMEOUT"))
+    set(\.idleTimeout, try seconds(idleTimeout, "IDLE_TIMEOUT"))
+    set(\.bodyTimeout, try seconds(bodyTimeout, "BODY_TIMEOUT"))
+    set(\.openDatabases, try number(maxOpenDatabases, "MAX_OPEN_DATABASES"))
+    set(\.databases, try number(maxDatabases, "MAX_DATABASES", atLeast: 0))
+    set(\.databaseIdle, try seconds(databaseIdle, "DATABASE_IDLE"))
+    set(\.cacheBytes, try number(cache, "CACHE", atLeast: 0))
+    if let threads = try number(threads, "THREADS") {
+      options.limits.threads = min(threads, 256)
+      options.limits.threadsPerDatabase = max(1, min(threads, 256) / 2)
+    }
+  }
+}

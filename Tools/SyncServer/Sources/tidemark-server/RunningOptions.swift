@@ -1,0 +1,49 @@
+internal import ArgumentParser
+internal import Logging
+internal import SyncServerKit
+
+/// The options that say how the server behaves beside that.
+struct RunningOptions: ParsableArguments {
+  @Option(help: "Seconds between two heartbeats of an event stream. (default: 15)")
+  var heartbeat: Int?
+  @Option(help: "Days for which deletes are kept for a device that does not call. (default: 90)")
+  var leaseDays: Int?
+  @Option(help: "How long requests may go on when the server ends, in seconds. (default: 30)")
+  var shutdownTimeout: Int?
+  @Option(help: "Log from this level on: debug, info, notice, warning, error. (default: info)")
+  var logLevel: String?
+  @Flag(help: "Log every request, not only those that fail.")
+  var logRequests = false
+  @Option(help: ArgumentHelp("Certificates for HTTPS, as PEM.", valueName: "path"))
+  var tlsCert: String?
+  @Option(help: ArgumentHelp("Their key, as PEM.", valueName: "path"))
+  var tlsKey: String?
+
+  func apply(to options: inout ServerOptions) throws {
+    if let seconds = try heartbeat ?? Setting.number("HEARTBEAT"), seconds > 0 {
+      options.heartbeat = .seconds(seconds)
+    }
+    if let days = try leaseDays ?? Setting.number("LEASE_DAYS") {
+      guard (0...36_500).contains(days) else {
+        throw ValidationError("a lease has 0 to 36500 days")
+      }
+      options.leaseSeconds = days > 0 ? UInt32(days) * 86_400 : nil
+    }
+    if let seconds = try shutdownTimeout ?? Setting.number("SHUTDOWN_TIMEOUT"), seconds >= 0 {
+      options.shutdownTimeout = .seconds(seconds)
+    }
+    options.logsRequests = try logRequests || Setting.flag("LOG_REQUESTS") ?? false
+    options.certificateFile = tlsCert ?? Setting.text("TLS_CERT")
+    options.keyFile = tlsKey ?? Setting.text("TLS_KEY")
+  }
+
+  /// A logger that writes to standard error.
+  func logger() throws -> Logger {
+    LoggingSystem.bootstrap(StreamLogHandler.standardError)
+    var logger = Logger(label: "tidemark-server")
+    guard let level = Logger.Level(rawValue: logLevel ?? Setting.text("LOG_LEVEL") ?? "info")
+    else { throw ValidationError("there is no such level of logging") }
+    logger.logLevel = level
+    return logger
+  }
+}

@@ -1,0 +1,61 @@
+internal import ArgumentParser
+internal import SyncServerKit
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// Settings out of the environment, which count where no flag does.
+enum Setting {
+  /// The value of `TIDEMARK_NAME`.
+  static func text(_ name: String) -> String? {
+    guard let value = unsafe getenv("TIDEMARK_" + name) else { return nil }
+    let text = unsafe String(cString: value)
+    return text.isEmpty ? nil : text
+  }
+
+  static func number<N: LosslessStringConvertible>(_ name: String) throws -> N? {
+    guard let text = text(name) else { return nil }
+    guard let number = N(text) else {
+      throw ValidationError("TIDEMARK_\(name) is no number that is possible")
+    }
+    return number
+  }
+
+  static func flag(_ name: String) throws -> Bool? {
+    switch text(name) {
+    case nil: nil
+    case "1", "true", "yes": true
+    case "0", "false", "no": false
+    default: throw ValidationError("TIDEMARK_\(name) has to be 1 or 0")
+    }
+  }
+
+  /// All bytes of a file, without white space at its end; secrets are short.
+  static func file(_ path: String) throws -> [UInt8] {
+    guard let file = unsafe fopen(path, "r") else {
+      throw ValidationError("cannot read \(path): \(unsafe String(cString: strerror(errno)))")
+    }
+    defer { unsafe fclose(file) }
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 4096)
+    while bytes.count <= 4 << 20 {
+      let count = unsafe fread(&part, 1, part.count, file)
+      guard count > 0 else { break }
+      bytes.append(contentsOf: part[..<count])
+    }
+    while let last = bytes.last, last == 10 || last == 13 || last == 32 { bytes.removeLast() }
+    return bytes
+  }
+
+  static func textFile(_ path: String) throws -> String {
+    guard let text = String(validating: try file(path), as: UTF8.self) else {
+      throw ValidationError("\(path) is not UTF-8")
+    }
+    return text
+  }
+}

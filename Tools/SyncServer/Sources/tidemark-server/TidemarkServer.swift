@@ -1,0 +1,81 @@
+internal import ArgumentParser
+internal import Logging
+internal import ServiceLifecycle
+internal import SyncServerKit
+internal import UnixSignals
+
+@main
+struct TidemarkServer: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "tidemark-server",
+    abstract: "Serves databases that stores replicate with, over HTTP.",
+    discussion: """
+      A database is addressed as http://HOST:PORT/NAME and is made when it is first used. GET \
+      /health answers 200 when the server is ready, /metrics is for Prometheus. Every option can \
+      also be given in the environment, as TIDEMARK_ and its name: TIDEMARK_DATA for --data, \
+      TIDEMARK_TOKEN_FILE for --token-file.
+      """)
+
+  @Option(name: .customLong("data"), help: "The directory with a store for each database.")
+  var dataDirectory: String?
+  @Option(help: "Where to listen: a name or an address. (default: 127.0.0.1)")
+  var host: String?
+  @Option(help: "The port; 0 for any that is free. (default: 8080)")
+  var port: Int?
+  @Flag(name: .customLong("no-create"), help: "Make no databases; serve those that exist.")
+  var doesNotCreate = false
+  @OptionGroup(title: "Who may do what")
+  var access: AccessOptions
+  @OptionGroup(title: "Limits")
+  var limits: LimitOptions
+  @OptionGroup(title: "Running")
+  var running: RunningOptions
+
+  func run() async throws {
+    guard let data = dataDirectory ?? Setting.text("DATA") else {
+      throw ValidationError("say with --data where the databases are")
+    }
+    var options = ServerOptions(dataDirectory: data)
+    options.host = host ?? Setting.text("HOST") ?? options.host
+    options.port = try port ?? Setting.number("PORT") ?? options.port
+    guard (0...65_535).contains(options.port) else {
+      throw ValidationError("ports are 0 to 65535")
+    }
+    options.createsDatabases = try !(doesNotCreate || Setting.flag("NO_CREATE") ?? false)
+    try access.apply(to: &options)
+    try limits.apply(to: &options)
+    try running.apply(to: &options)
+    let logger = try running.logger()
+    Self.fit(&options.limits, logger)
+    try await serve(options, logger)
+  }
+
+  private func serve(_ options: ServerOptions, _ logger: Logger) async throws {
+    let server: SyncServer
+    do {
+      server = try await SyncServer(options, logger: logger) { port in
+        logger.notice(
+          "ready", metadata: ["address": "\(options.host):\(port)"])
+      }
+    } catch { throw ValidationError(error.description) }
+    var quiet = logger
+    quiet.logLevel = max(.warning, logger.logLevel)
+    let group = ServiceGroup(
+      services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
+    try await group.run()
+    logger.notice("ended")
+  }
+
+  /// Takes no more connections than the process may have.
+  private static func fit(_ limits: inout ServerLimits, _ logger: Logger) {
+    let files = ProcessLimits.raiseOpenFiles()
+    // Of each database a lock, a directory and some segments are open.
+    let room = max(16, files - 64 - 8 * limits.openDatabases)
+    guard room < limits.connections else { return }
+    logger.warning(
+      "fewer connections than asked for, since the process may have \(files) files only",
+      metadata: ["connections": "\(room)"])
+    limits.waiting = min(limits.waiting, room * 3 / 4)
+    limits.connections = room
+  }
+}

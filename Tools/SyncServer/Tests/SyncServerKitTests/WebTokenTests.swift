@@ -1,0 +1,111 @@
+#if JWT
+  import JWTKit
+  import SyncServerKit
+  import Testing
+  import TidemarkSync
+
+  #if canImport(Darwin)
+    import Foundation
+  #else
+    import FoundationEssentials
+  #endif
+
+  @Suite("JSON Web Tokens")
+  struct WebTokenTests {
+    private struct Claims: JWTPayload {
+      var exp: ExpirationClaim? = ExpirationClaim(value: Date(timeIntervalSinceNow: 60))
+      var nbf: NotBeforeClaim?
+      var aud: AudienceClaim? = "tidemark"
+      var databases: [String]? = ["notes"]
+      var labels: [String]?
+      var access: String?
+
+      func verify(using algorithm: some JWTAlgorithm) {}
+    }
+
+    private static let secret = Array("a secret of thirty-two bytes or so".utf8)
+    private let me = ReplicaID.test(1)
+
+    private func run(
+      _ body: (TestServer, JWTKeyCollection, JWTKeyCollection) async throws -> Void
+    ) async throws {
+      let key = ES256PrivateKey()
+      let settings = {
+        var settings = WebTokenSettings()
+        settings.secret = Self.secret
+        settings.publicKey = key.publicKey.pemRepresentation
+        settings.audience = "tidemark"
+        return settings
+      }()
+      let shared = await JWTKeyCollection().add(
+        hmac: HMACKey(from: Self.secret), digestAlgorithm: .sha256)
+      let paired = await JWTKeyCollection().add(ecdsa: key)
+      try await TestServer.run {
+        $0.webTokens = settings
+      } _: { server in
+        try await body(server, shared, paired)
+      }
+    }
+
+    private func status(_ server: TestServer, _ token: String, in name: String = "notes")
+      async throws -> Int
+    {
+      try await server.call(
+        .helloRequest(HelloRequest(replica: me)), in: name, token: token
+      ).status
+    }
+
+    @Test("tokens by both algorithms are taken, for their databases")
+    func valid() async throws {
+      try await run { server, shared, paired in
+        for keys in [shared, paired] {
+          let token = try await keys.sign(Claims())
+          #expect(try await status(server, token) == 200)
+          #expect(try await status(server, token, in: "other") == 403)
+        }
+        let reader = try await shared.sign(Claims(access: "read"))
+        let push = WireMessage.pushRequest(.puts(["a"], by: me))
+        #expect(try await server.call(push, token: reader).status == 403)
+      }
+    }
+
+    @Test("tokens that are over, not yet, not whole or not for this server are refused")
+    func invalid() async throws {
+      try await run { server, shared, _ in
+        let past = Date(timeIntervalSinceNow: -1)
+        let future = Date(timeIntervalSinceNow: 60)
+        let claims = [
+          Claims(exp: ExpirationClaim(value: past)), Claims(exp: nil), Claims(aud: "else"),
+          Claims(aud: nil), Claims(nbf: NotBeforeClaim(value: future)), Claims(databases: nil),
+          Claims(access: "all"),
+        ]
+        for claims in claims {
+          let token = try await shared.sign(claims)
+          #expect(try await status(server, token) == 401, "\(claims)")
+        }
+      }
+    }
+
+    @Test("what was signed otherwise is refused: by nothing, by another key, by another hash")
+    func forged() async throws {
+      try await run { server, shared, paired in
+        let other = await JWTKeyCollection().add(
+          hmac: HMACKey(from: "another secret that has the length"), digestAlgorithm: .sha256)
+        let longer = await JWTKeyCollection().add(
+          hmac: HMACKey(from: Self.secret), digestAlgorithm: .sha512)
+        let none = await JWTKeyCollection().addUnsecuredNone()
+        for keys in [other, longer, none] {
+          #expect(try await status(server, try await keys.sign(Claims())) == 401)
+        }
+        // Claims of one token with the signature of another.
+        let one = try await shared.sign(Claims()).split(separator: ".")
+        let two = try await shared.sign(Claims(databases: ["*"])).split(separator: ".")
+        #expect(try await status(server, "\(one[0]).\(two[1]).\(one[2])") == 401)
+        // A header that names an algorithm for which the other key would be taken.
+        let pair = try await paired.sign(Claims()).split(separator: ".")
+        #expect(try await status(server, "\(pair[0]).\(one[1]).\(one[2])") == 401)
+        #expect(try await status(server, "a.b.c") == 401)
+      }
+    }
+  }
+#endif
