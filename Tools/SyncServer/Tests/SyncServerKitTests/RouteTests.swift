@@ -56,28 +56,22 @@ struct RouteTests {
 
   @Test("two databases know nothing of each other, and both are there after a restart")
   func apart() async throws {
-    try await TestServer.run { server in
-      for name in ["one", "two"] {
-        _ = try await server.call(.helloRequest(HelloRequest(replica: me)), in: name)
-        let push = PushRequest.puts(["in \(name)"], by: me)
-        #expect(try await server.call(.pushRequest(push), in: name).status == 200)
+    try await TestServer.inDirectory { directory in
+      try await TestServer.run(in: directory) { server in
+        for name in ["one", "two"] {
+          _ = try await server.call(.helloRequest(HelloRequest(replica: me)), in: name)
+          let push = PushRequest.puts(["in \(name)"], by: me)
+          #expect(try await server.call(.pushRequest(push), in: name).status == 200)
+        }
       }
-      let pull = PullRequest(replica: .test(2), after: .beginning)
-      for name in ["one", "two"] {
-        guard
-          case .pullAnswer(let page) = try await server.call(.pullRequest(pull), in: name).answer
-        else { throw Unexpected() }
-        #expect(page.entries.map(\.key) == [Array("in \(name)".utf8)])
+      try await TestServer.run(in: directory) { server in
+        let pull = WireMessage.pullRequest(PullRequest(replica: .test(2), after: .beginning))
+        for name in ["one", "two"] {
+          guard case .pullAnswer(let page) = try await server.call(pull, in: name).answer
+          else { throw Unexpected() }
+          #expect(page.entries.map(\.key) == [Array("in \(name)".utf8)])
+        }
       }
-      await server.shutDown()
-      try await eventually {
-        try? await server.request("GET", "/health")
-      } is: {
-        $0 == nil
-      }
-      let store = try await Store.open(at: server.directory + "/one.tidemark")
-      #expect(try store.text(forKey: "in one") == "value of in one")
-      try await store.close()
     }
   }
 

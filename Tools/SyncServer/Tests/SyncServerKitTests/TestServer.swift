@@ -18,13 +18,26 @@ struct TestServer: Sendable {
   let directory: String
   private let group: ServiceGroup
 
-  /// Runs `body` with a server, and ends that in order.
+  /// Runs `body` with a server in an empty directory, and ends that in order.
   static func run(
     _ change: (inout ServerOptions) -> Void = { _ in },
     _ body: (TestServer) async throws -> Void
   ) async throws {
-    let directory = try Self.makeDirectory()
-    defer { Self.removeDirectory(directory) }
+    try await inDirectory { try await run(in: $0, change, body) }
+  }
+
+  /// Runs `body` with an empty directory, which is gone afterwards.
+  static func inDirectory(_ body: (String) async throws -> Void) async throws {
+    let directory = try makeDirectory()
+    defer { removeDirectory(directory) }
+    try await body(directory)
+  }
+
+  /// Runs `body` with a server in a directory.
+  static func run(
+    in directory: String, _ change: (inout ServerOptions) -> Void = { _ in },
+    _ body: (TestServer) async throws -> Void
+  ) async throws {
     var options = ServerOptions(dataDirectory: directory)
     options.port = 0
     change(&options)
@@ -92,7 +105,16 @@ struct TestServer: Sendable {
   }
 
   private static func removeDirectory(_ path: String) {
-    nftw(path, { path, _, _, _ in remove(path!) }, 16, FTW_DEPTH | FTW_PHYS)
+    if let directory = opendir(path) {
+      while let entry = readdir(directory) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != ".", name != ".." { removeDirectory(path + "/" + name) }
+      }
+      closedir(directory)
+    }
+    _ = remove(path)
   }
 }
 

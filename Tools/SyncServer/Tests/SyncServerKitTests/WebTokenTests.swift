@@ -23,7 +23,7 @@
       func verify(using algorithm: some JWTAlgorithm) {}
     }
 
-    private static let secret = Array("a secret of thirty-two bytes or so".utf8)
+    private static let secret = Array(String(repeating: "a secret ", count: 8).utf8)
     private let me = ReplicaID.test(1)
 
     private func run(
