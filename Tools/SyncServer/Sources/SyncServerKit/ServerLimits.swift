@@ -2,8 +2,10 @@
 public struct ServerLimits: Sendable {
   /// Longest body of a request, and most raw bytes of a frame in one.
   public var bodyBytes = 8 << 20
-  /// What all bodies that are held at one time may have together.
+  /// What all bodies that are in hand may take of memory together, and all answers that have not
+  /// been read yet.
   public var allBodyBytes = 256 << 20
+  public var allAnswerBytes = 256 << 20
   /// Most bytes of all header fields of a request.
   public var headerBytes = 16 << 10
   /// Most header fields of a request.

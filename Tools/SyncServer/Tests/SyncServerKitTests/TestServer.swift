@@ -100,7 +100,7 @@ struct TestServer: Sendable {
 
   private static func makeDirectory() throws -> String {
     var template = Array("/tmp/tidemark-server-test.XXXXXX".utf8CString)
-    let path = template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress!) }
+    let path = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) } }
     return String(cString: try #require(path))
   }
 
@@ -138,7 +138,9 @@ extension PushRequest {
 extension ReplicaID {
   /// One that is all the same bytes.
   static func test(_ byte: UInt8) -> ReplicaID {
-    ReplicaID([UInt8](repeating: byte, count: ReplicaID.byteCount))!
+    let bytes = [UInt8](repeating: byte, count: ReplicaID.byteCount)
+    guard let replica = ReplicaID(bytes) else { preconditionFailure() }
+    return replica
   }
 }
 

@@ -13,6 +13,15 @@ enum Coding: Sendable, Hashable {
     }
   }
 
+  /// About how many times its length a body takes of memory until it is a message: the tree of a
+  /// JSON text has 24 bytes for each value, which may be two bytes of the text.
+  var memoryFactor: Int {
+    switch self {
+    case .frame: 3
+    case .json: 16
+    }
+  }
+
   /// How a request's body is written.
   static func ofBody(_ fields: HTTPFields) throws(Problem) -> Coding {
     if let encoding = fields[.contentEncoding], encoding.lowercased() != "identity" {

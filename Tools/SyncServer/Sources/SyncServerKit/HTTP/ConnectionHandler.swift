@@ -10,10 +10,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundOut = HTTPResponsePart
 
   private let table: ConnectionTable
-  /// Whether the request has come whole.
+  /// Whether the last request has come whole.
   private var isWhole = true
-  /// Whether the answer has left before that.
-  private var isAnswered = false
+  /// Requests that have no answer yet; more than one where the caller does not wait for answers.
+  private var pending = 0
 
   init(_ table: ConnectionTable) { self.table = table }
 
@@ -22,12 +22,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     switch unwrapInboundIn(data) {
     case .head:
       isWhole = false
-      isAnswered = false
-      table.set(.reading, id)
+      pending += 1
+      if pending == 1 { table.set(.reading, id) }
     case .body: break
     case .end:
       isWhole = true
-      table.set(isAnswered ? .idle : .working, id)
+      if pending <= 1 { table.set(pending == 0 ? .idle : .working, id) }
     }
     context.fireChannelRead(data)
   }
@@ -42,14 +42,19 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
       context.write(data, promise: promise)
     case .body: context.write(data, promise: promise)
     case .end:
+      pending -= 1
       let written = promise ?? context.eventLoop.makePromise()
       let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-      written.futureResult.whenSuccess {
-        let handler = handler.value
-        handler.isAnswered = true
-        handler.table.set(handler.isWhole ? .idle : .lingering, id)
-      }
+      written.futureResult.whenSuccess { handler.value.answered(id) }
       context.write(data, promise: written)
+    }
+  }
+
+  private func answered(_ id: ConnectionTable.ID) {
+    if pending > 0 {
+      table.answered(id, now: isWhole ? .working : .reading)
+    } else {
+      table.answered(id, now: isWhole ? .idle : .lingering)
     }
   }
 

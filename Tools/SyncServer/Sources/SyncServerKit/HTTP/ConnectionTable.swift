@@ -22,6 +22,9 @@ final class ConnectionTable: Sendable {
     case answering
     /// The answer is there before the request was.
     case lingering
+
+    /// Whether nothing is lost if the connection ends.
+    fileprivate var isIdle: Bool { self == .new || self == .idle || self == .lingering }
   }
 
   private struct Row {
@@ -32,11 +35,14 @@ final class ConnectionTable: Sendable {
     /// Told when the other end hangs up.
     var hangUp: (@Sendable () -> Void)?
     var hasHungUp = false
+    /// Bytes of its answer that have not left yet.
+    var held = 0
   }
 
   private struct State {
     var rows: [ID: Row] = [:]
     var byAddress: [String: Int] = [:]
+    var held = 0
   }
 
   private let limits: ServerLimits
@@ -66,30 +72,27 @@ final class ConnectionTable: Sendable {
     victim?.close(promise: nil)
     guard isTaken else { return false }
     channel.closeFuture.whenComplete { [self] _ in
-      state.withLock { Self.remove(ObjectIdentifier(channel), from: &$0) }
+      state.withLock { remove(ObjectIdentifier(channel), from: &$0) }
     }
     return true
   }
 
-  /// The connection that has done without a request for longest: those that never made one first.
+  /// The connection that has done without a request for longest: those that never made one, or
+  /// have had their answer before they did, first.
   private func takeIdle(_ state: inout State, where fits: (Row) -> Bool) -> (any Channel)? {
-    var best: (id: ID, row: Row)?
-    for (id, row) in state.rows where fits(row) {
-      switch (row.phase, best?.row.phase) {
-      case (.new, .idle): best = (id, row)
-      case (.new, _) where best == nil || row.since < best!.row.since: best = (id, row)
-      case (.idle, nil): best = (id, row)
-      case (.idle, .idle) where row.since < best!.row.since: best = (id, row)
-      default: continue
-      }
+    let idle = state.rows.filter { $0.value.phase.isIdle && fits($0.value) }
+    let oldest = idle.min { a, b in
+      let (kept, other) = (a.value.phase == .idle, b.value.phase == .idle)
+      return kept == other ? a.value.since < b.value.since : other
     }
-    guard let best else { return nil }
-    Self.remove(best.id, from: &state)
-    return best.row.channel
+    guard let oldest else { return nil }
+    remove(oldest.key, from: &state)
+    return oldest.value.channel
   }
 
-  private static func remove(_ id: ID, from state: inout State) {
+  private func remove(_ id: ID, from state: inout State) {
     guard let row = state.rows.removeValue(forKey: id) else { return }
+    state.held -= row.held
     let left = state.byAddress[row.address, default: 1] - 1
     state.byAddress[row.address] = left > 0 ? left : nil
   }
@@ -103,6 +106,27 @@ final class ConnectionTable: Sendable {
   }
 
   func phase(_ id: ID) -> Phase? { state.withLock { $0.rows[id]?.phase } }
+
+  /// Takes note of an answer that waits to be read.
+  /// - Returns: false when too much waits already.
+  func hold(_ bytes: Int, _ id: ID) -> Bool {
+    state.withLock { state in
+      guard bytes <= limits.allAnswerBytes - state.held else { return false }
+      guard state.rows[id] != nil else { return true }
+      state.rows[id]?.held += bytes
+      state.held += bytes
+      return true
+    }
+  }
+
+  /// An answer has left.
+  func answered(_ id: ID, now phase: Phase) {
+    set(phase, id)
+    state.withLock { state in
+      state.held -= state.rows[id]?.held ?? 0
+      state.rows[id]?.held = 0
+    }
+  }
 
   /// Calls `body` when the other end hangs up, also if it already has; nil ends that.
   func onHangUp(_ id: ID, _ body: (@Sendable () -> Void)?) {

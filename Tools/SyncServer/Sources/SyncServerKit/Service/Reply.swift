@@ -9,6 +9,8 @@ struct Reply: Sendable {
   var contentType: String
   var headers = HTTPFields()
   var body: [UInt8]
+  /// Bytes of the body that it answers.
+  var received = 0
   /// How many changes it has judged.
   var entries = 0
   /// Set where it is an error.

@@ -4,17 +4,19 @@ internal import NIOCore
 internal import TidemarkSync
 
 extension SyncService {
-  /// A body that counts against what may be held, until it is let go.
+  /// A body that counts against what may be in hand, until it is let go.
   private final class Body: Sendable {
     let bytes: [UInt8]
+    private let cost: Int
     private let budget: Budget
 
-    init(_ bytes: [UInt8], _ budget: Budget) {
+    init(_ bytes: [UInt8], cost: Int, _ budget: Budget) {
       self.bytes = bytes
+      self.cost = cost
       self.budget = budget
     }
 
-    deinit { budget.giveBack(bytes.count) }
+    deinit { budget.giveBack(cost) }
   }
 
   private enum CallOutcome: Sendable {
@@ -33,13 +35,21 @@ extension SyncService {
     }
     let coding = try Coding.ofBody(request.headers)
     let answerCoding = Coding.ofAnswer(request.headers)
-    let outcome = try await perform(
-      call, name, try await collect(request, writer), coding, answerCoding, access)
-    switch outcome {
-    case .reply(let reply): return reply
-    case .nothing(let pull, let lease):
-      return try await wait(pull, name, lease, answerCoding, access, caller, connection)
+    // What a body holds of memory is given back before anything waits.
+    func perform() async throws(Problem) -> (CallOutcome, received: Int) {
+      let body = try await collect(request, coding, writer)
+      let outcome = try await self.perform(call, name, body, coding, answerCoding, access)
+      return (outcome, body.bytes.count)
     }
+    let (outcome, received) = try await perform()
+    var reply: Reply
+    switch outcome {
+    case .reply(let made): reply = made
+    case .nothing(let pull, let lease):
+      reply = try await wait(pull, name, lease, answerCoding, access, caller, connection)
+    }
+    reply.received = received
+    return reply
   }
 
   private func perform(
@@ -131,7 +141,7 @@ extension SyncService {
 
   /// Reads the body of a request.
   private func collect(
-    _ request: Request, _ writer: borrowing ResponseWriter
+    _ request: Request, _ coding: Coding, _ writer: borrowing ResponseWriter
   ) async throws(Problem) -> Body {
     let stated = request.headers[.contentLength].flatMap { Int($0) }
     guard stated != nil || request.headers[.transferEncoding] != nil else {
@@ -148,11 +158,12 @@ extension SyncService {
     do {
       for try await part in request.body {
         guard bytes.count + part.readableBytes <= limits.bodyBytes else { throw Problem.tooLarge }
-        guard bodies.take(part.readableBytes) else {
+        let cost = part.readableBytes * coding.memoryFactor
+        guard bodies.take(cost) else {
           throw Problem(
             PeerError(.busy, "the server has too many requests in hand", retryAfterSeconds: 1))
         }
-        taken += part.readableBytes
+        taken += cost
         bytes.append(contentsOf: part.readableBytesView)
       }
     } catch let problem as Problem {
@@ -163,8 +174,9 @@ extension SyncService {
     guard stated == nil || stated == bytes.count else {
       throw Problem(PeerError(.malformed, "the body ends too early"))
     }
+    let cost = taken
     taken = 0
-    return Body(bytes, bodies)
+    return Body(bytes, cost: cost, bodies)
   }
 }
 

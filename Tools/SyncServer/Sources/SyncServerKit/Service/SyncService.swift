@@ -61,27 +61,34 @@ final class SyncService: Sendable {
   ) async throws {
     var entry = RequestLog.Entry(method: request.method.rawValue)
     entry.address = address(of: request, on: channel)
+    let connection = ObjectIdentifier(channel)
     let outcome: Outcome
     do throws(Problem) {
       let route = try Route(request.head)
       entry.route = route.label
       entry.database = route.database?.description
-      outcome = try await self.outcome(
-        of: route, request, writer, entry.address, ObjectIdentifier(channel))
+      let made = try await self.outcome(of: route, request, writer, entry.address, connection)
+      if case .reply(let reply) = made, !connections.hold(reply.body.count, connection) {
+        throw Problem(
+          PeerError(.busy, "too many answers wait to be read", retryAfterSeconds: 1))
+      }
+      outcome = made
     } catch {
       outcome = .reply(Reply(error, Coding.ofAnswer(request.headers)))
     }
     switch outcome {
     case .stream(let stream):
+      metrics.finished(
+        entry.route, status: 200, received: 0, sent: 0, entries: 0,
+        in: ContinuousClock.now - entry.start)
       entry.status = 200
       log.began(entry)
-      try await send(stream, writer, on: ObjectIdentifier(channel))
+      try await send(stream, writer, on: connection)
     case .reply(let reply):
       let time = ContinuousClock.now - entry.start
       metrics.finished(
         entry.route, status: reply.status.code,
-        received: request.headers[.contentLength].flatMap { Int($0) } ?? 0,
-        sent: reply.body.count, entries: reply.entries, in: time)
+        received: reply.received, sent: reply.body.count, entries: reply.entries, in: time)
       entry.status = reply.status.code
       log.finished(entry, reply.error, in: time)
       try await reply.send(writer, isHead: request.method == .head)
