@@ -131,6 +131,9 @@ extension SyncService {
       for await _ in waiter.wakes {
         if let reply = try await look() { return reply }
       }
+    } else if !waiters.isEnding {
+      // Answered with nothing, the caller would ask again at once.
+      throw Problem(PeerError(.busy, "too many calls wait already", retryAfterSeconds: 5))
     }
     return try await pool.run(name.description) { [self] () throws(Problem) in
       try encode(.pullAnswer(try pull(request, lease, access)), coding)
