@@ -57,6 +57,10 @@ struct Judge {
     entries = []
     rulings = []
     before = []
+    states.reserveCapacity(request.changes.count)
+    entries.reserveCapacity(request.changes.count)
+    rulings.reserveCapacity(request.changes.count)
+    before.reserveCapacity(request.changes.count)
     failed = []
     var firsts: [UInt64: Int] = [:]
     for (index, change) in request.changes.enumerated() where change.atomicGroup != 0 {
