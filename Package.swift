@@ -34,17 +34,23 @@ let package = Package(
   products: [
     .library(name: "Tidemark", targets: ["Tidemark"]),
     .library(name: "TidemarkSync", targets: ["TidemarkSync"]),
+    .library(name: "TidemarkHTTP", targets: ["TidemarkHTTP"]),
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
+    .library(name: "TidemarkSyncTestKit", targets: ["TidemarkSyncTestKit"]),
     .executable(name: "logtool", targets: ["logtool"]),
   ],
   traits: [
     .trait(
       name: "Encryption",
-      description: "Encryption at rest, by swift-crypto; without it no key can be given.")
+      description: "Encryption at rest, by swift-crypto; without it no key can be given."),
+    .trait(
+      name: "AsyncHTTPClient",
+      description: "Replication over HTTP by async-http-client, beside URLSession."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
     .systemLibrary(
@@ -65,7 +71,20 @@ let package = Package(
       name: "TidemarkSync", dependencies: ["Tidemark", "TidemarkEngine"],
       swiftSettings: strict),
     .target(
+      name: "TidemarkHTTP",
+      dependencies: [
+        "Tidemark", "TidemarkEngine", "TidemarkSync",
+        .product(
+          name: "AsyncHTTPClient", package: "async-http-client",
+          condition: .when(traits: ["AsyncHTTPClient"])),
+      ],
+      swiftSettings: strict),
+    .target(
       name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync"],
+      swiftSettings: strict),
+    .target(
+      name: "TidemarkSyncTestKit",
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkTestKit"],
       swiftSettings: strict),
     .target(
       name: "LogtoolKit",
@@ -85,7 +104,16 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkSyncTests",
-      dependencies: ["TidemarkSync", "Tidemark", "TidemarkEngine", "TidemarkTestKit"],
+      dependencies: [
+        "TidemarkSync", "Tidemark", "TidemarkEngine", "TidemarkTestKit", "TidemarkSyncTestKit",
+      ],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "TidemarkHTTPTests",
+      dependencies: [
+        "TidemarkHTTP", "TidemarkSync", "TidemarkSyncTestKit", "Tidemark", "TidemarkEngine",
+        "TidemarkTestKit",
+      ],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit", "TidemarkEngine"],

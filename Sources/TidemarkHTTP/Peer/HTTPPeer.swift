@@ -1,0 +1,194 @@
+internal import TidemarkEngine
+public import TidemarkSync
+
+/// A sync server as the remote end of a store.
+///
+/// ```swift
+/// let peer = try HTTPPeer("https://sync.example.org/notes") { wasRefused in
+///   "Bearer \(try await session.token(isRenewed: wasRefused))"
+/// }
+/// ```
+/// Messages travel as frames (`WireProtocol`), their answers are read up to a bound, and nothing
+/// is cached. Redirects are followed only within the same server, so that the authorization never
+/// goes elsewhere. What is no answer of a sync server, such as the login page of a hotel, counts
+/// as `unavailable`: nothing is given up for it.
+public final class HTTPPeer: Peer {
+  /// Gives the value of the header `Authorization`, such as `Bearer` and a token; nil for none.
+  ///
+  /// It is asked before every request, so it should keep what it has found. With `true` it is told
+  /// that what it gave before was refused; a call asks so once.
+  public typealias Authorization = @Sendable (_ wasRefused: Bool) async throws -> String?
+
+  /// What a peer is told beside its address.
+  public struct Options: Sendable, Hashable {
+    /// How long a call may take; a pull that waits may wait beside that.
+    public var timeout: Duration
+    /// For how long the stream of pokes may be silent before it counts as broken. The server's
+    /// heartbeat is to come more often.
+    public var silence: Duration
+    /// Most bytes of a message: the largest value that can come must fit in.
+    public var largestMessage: Int
+    /// How messages are stored.
+    public var codec: WireCodec
+
+    /// Options.
+    public init(
+      timeout: Duration = .seconds(60), silence: Duration = .seconds(90),
+      largestMessage: Int = WireFrame.largestLimit, codec: WireCodec = .zstd
+    ) {
+      self.timeout = timeout
+      self.silence = silence
+      self.largestMessage = min(max(largestMessage, 1 << 16), WireFrame.largestLimit)
+      self.codec = codec
+    }
+  }
+
+  let address: HTTPAddress
+  let transport: any HTTPTransport
+  let options: Options
+  private let authorization: Authorization?
+  private let limits = Lock(SyncLimits())
+
+  /// The peer at an address.
+  /// - Parameters:
+  ///   - url: the database: `https://HOST/NAME`. With `http` everything can be read on the way,
+  ///     the authorization among it.
+  ///   - transport: carries the requests; closed with the peer.
+  ///   - options: how long and how much.
+  ///   - authorization: gives the value of the header `Authorization`.
+  /// - Throws: `PeerError` of kind `failed` when the address makes no sense.
+  public init(
+    _ url: String, transport: any HTTPTransport = URLSessionTransport(),
+    options: Options = Options(), authorization: Authorization? = nil
+  ) throws(PeerError) {
+    guard var address = HTTPAddress(url), !address.path.contains("?") else {
+      throw PeerError(.failed, "a sync server has an address such as https://HOST/NAME")
+    }
+    while address.path.hasSuffix("/") { address.path.removeLast() }
+    guard !address.path.isEmpty else {
+      throw PeerError(.failed, "the address \(address) lacks the name of a database")
+    }
+    self.address = address
+    self.transport = transport
+    self.options = options
+    self.authorization = authorization
+  }
+
+  /// What the protocol has; the limits are those of the last hello.
+  public var capabilities: PeerCapabilities {
+    PeerCapabilities(limits: limits.withLock { $0 })
+  }
+
+  public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
+    guard case .helloAnswer(let answer) = try await call("hello", .helloRequest(request)) else {
+      throw Self.wrongAnswer
+    }
+    limits.withLock { $0 = answer.limits }
+    return answer
+  }
+
+  public func push(_ request: PushRequest) async throws -> PushAnswer {
+    guard case .pushAnswer(let answer) = try await call("push", .pushRequest(request)) else {
+      throw Self.wrongAnswer
+    }
+    return answer
+  }
+
+  /// Reads the feed after a position, 256 KiB at a time; where there is nothing, the server waits
+  /// for it as long as asked.
+  public func pull(_ request: PullRequest) async throws -> PullAnswer {
+    var page = request
+    page.limits.bytes = min(page.limits.bytes, SyncLimits().bytes)
+    let answer = try await call(
+      "pull", .pullRequest(page), wait: .milliseconds(Int64(request.waitMilliseconds)))
+    guard case .pullAnswer(let answer) = answer else { throw Self.wrongAnswer }
+    return answer
+  }
+
+  public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
+    guard case .valuesAnswer(let answer) = try await call("values", .valuesRequest(request)) else {
+      throw Self.wrongAnswer
+    }
+    return answer
+  }
+
+  public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
+    guard case .digestAnswer(let answer) = try await call("digest", .digestRequest(request)) else {
+      throw Self.wrongAnswer
+    }
+    return answer
+  }
+
+  /// Closes the transport; calls that are under way fail.
+  public func close() async { await transport.close() }
+
+  private static var wrongAnswer: PeerError {
+    PeerError(.malformed, "the server has answered another question")
+  }
+
+  // MARK: Requests
+
+  /// Sends a message and reads the answer.
+  private func call(
+    _ route: String, _ message: WireMessage, wait: Duration = .zero
+  ) async throws -> WireMessage {
+    let coder = WireCoder(limit: options.largestMessage, codec: options.codec)
+    let body = try coder.encode(message)
+    let headers = ["Content-Type": WireFrame.contentType, "Accept": WireFrame.contentType]
+    return try await withDeadline(options.timeout + wait) { [self] in
+      let answer = try await authorized { value in
+        var headers = headers
+        headers["Authorization"] = value
+        return try await send("POST", route, headers, body)
+      }
+      return try ServerAnswer.message(in: answer, coder)
+    }
+  }
+
+  private func send(
+    _ method: String, _ route: String, _ headers: [String: String], _ body: [UInt8]
+  ) async throws -> HTTPTransportAnswer {
+    var target = address
+    target.path += "/v1/\(route)"
+    for _ in 0..<ServerAnswer.mostRedirects {
+      let answer = try await transport.answer(
+        to: HTTPTransportRequest(
+          method: method, url: target.description,
+          headers: headers.merging(ServerAnswer.commonHeaders) { $1 }, body: body),
+        limit: options.largestMessage + WireFrame.headerBytes)
+      guard let next = ServerAnswer.redirect(answer, from: target) else { return answer }
+      target = next
+    }
+    throw PeerError(.unavailable, "the server redirects again and again")
+  }
+
+  /// Sends a request with the authorization, and once more with a new one if it is refused.
+  private func authorized(
+    _ request: (String?) async throws -> HTTPTransportAnswer
+  ) async throws -> HTTPTransportAnswer {
+    let first = try await authorizationValue(wasRefused: false)
+    let answer = try await request(first)
+    guard answer.status == 401, authorization != nil else { return answer }
+    let second = try await authorizationValue(wasRefused: true)
+    // The same again would be refused again.
+    guard second != first, second != nil else { return answer }
+    return try await request(second)
+  }
+
+  func authorizationValue(wasRefused: Bool) async throws -> String? {
+    guard let authorization else { return nil }
+    let value: String?
+    do { value = try await authorization(wasRefused) } catch let error as PeerError {
+      throw error
+    } catch is CancellationError {
+      throw CancellationError()
+    } catch {
+      throw PeerError(.unauthorized, "no authorization could be had: \(error)")
+    }
+    guard let value else { return nil }
+    guard HTTPHeaders.isValue(value) else {
+      throw PeerError(.unauthorized, "the authorization has characters that no header may have")
+    }
+    return value
+  }
+}

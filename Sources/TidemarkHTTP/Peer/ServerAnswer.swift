@@ -1,0 +1,85 @@
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// What an answer of a server means; the one place where status codes are told apart.
+enum ServerAnswer {
+  /// How often a request follows a redirect.
+  static let mostRedirects = 4
+
+  /// What all requests say.
+  static let commonHeaders = [
+    "Accept-Encoding": "identity", "Cache-Control": "no-store", "User-Agent": "tidemark",
+  ]
+
+  /// The message of an answer.
+  /// - Throws: the `PeerError` that the server sent, or the one that its status means.
+  static func message(
+    in answer: HTTPTransportAnswer, _ coder: WireCoder,
+    now: Int64 = SystemClock().now().seconds
+  ) throws(PeerError) -> WireMessage {
+    let isFrame =
+      answer.headers["content-type"].flatMap(HTTPHeaders.mediaType) == WireFrame.contentType
+    guard answer.status == 200, isFrame else {
+      let said = isFrame ? try? coder.decode(answer.body) : nil
+      throw error(answer, said, now: now)
+    }
+    guard isIdentity(answer) else {
+      throw PeerError(.unavailable, "something on the way has changed the server's answer")
+    }
+    let message = try coder.decode(answer.body)
+    if case .error(let said) = message { throw said }
+    return message
+  }
+
+  /// What an answer means that is not the one hoped for.
+  static func error(
+    _ answer: HTTPTransportAnswer, _ said: WireMessage? = nil,
+    now: Int64 = SystemClock().now().seconds
+  ) -> PeerError {
+    let retryAfter = answer.headers["retry-after"].flatMap {
+      HTTPHeaders.retryAfter($0, now: now)
+    }
+    if case .error(var error)? = said {
+      error.retryAfterSeconds = error.retryAfterSeconds ?? retryAfter
+      return error
+    }
+    let kind = kind(ofStatus: answer.status)
+    var text = "the server answers with status \(answer.status)"
+    if let location = answer.headers["location"], (300..<400).contains(answer.status) {
+      text += ", which leads to \(location.prefix(200))"
+    } else if answer.status == 200 {
+      text = "the answer is not that of a sync server; is there a login page on the way?"
+    }
+    return PeerError(kind, text, retryAfterSeconds: retryAfter)
+  }
+
+  /// What a status means when the server says no more. An answer that is none of a sync server's
+  /// may come from anything on the way, so it is never permanent.
+  static func kind(ofStatus status: Int) -> PeerError.Kind {
+    switch status {
+    case 400, 413, 415: .malformed
+    case 401: .unauthorized
+    case 403: .forbidden
+    case 409: .leaseExpired
+    case 410: .cursorGone
+    case 429: .busy
+    case 408, 502, 503, 504, 511: .unavailable
+    case 200..<400: .unavailable
+    default: .failed
+    }
+  }
+
+  /// Where a request goes on, if the same server says so and the method may stay.
+  static func redirect(
+    _ answer: HTTPTransportAnswer, from address: HTTPAddress
+  ) -> HTTPAddress? {
+    guard answer.status == 307 || answer.status == 308, let location = answer.headers["location"]
+    else { return nil }
+    return address.redirected(to: location)
+  }
+
+  private static func isIdentity(_ answer: HTTPTransportAnswer) -> Bool {
+    guard let coding = answer.headers["content-encoding"] else { return true }
+    return coding.isEmpty || coding.lowercased() == "identity"
+  }
+}

@@ -1,0 +1,67 @@
+#if AsyncHTTPClient
+  internal import AsyncHTTPClient
+  internal import NIOCore
+  internal import NIOHTTP1
+  internal import TidemarkSync
+
+  /// Carries requests with async-http-client: for servers and tools, where `URLSession` is slower.
+  /// It is there when the package's trait `AsyncHTTPClient` is on.
+  public final class AsyncHTTPClientTransport: HTTPTransport {
+    private let client: HTTPClient
+
+    /// A transport with a client of its own, on the shared threads of NIO.
+    /// - Parameter connections: most connections to a server at a time.
+    public init(connections: Int = 4) {
+      var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+      configuration.decompression = .disabled
+      configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(1, connections)
+      client = HTTPClient(
+        eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    deinit {
+      // A client that was not shut down must not be let go of; again is an error nobody hears.
+      let client = client
+      Task { try? await client.shutdown() }
+    }
+
+    public func answer(
+      to request: HTTPTransportRequest, limit: Int
+    ) async throws -> HTTPTransportAnswer {
+      let collector = AnswerCollector(limit: limit)
+      try await stream(
+        request, head: { try collector.take(head: $0) }, body: { try collector.take($0) })
+      return try collector.answer()
+    }
+
+    public func stream(
+      _ request: HTTPTransportRequest,
+      head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
+      body: @escaping @Sendable ([UInt8]) throws -> Void
+    ) async throws {
+      var message = HTTPClientRequest(url: request.url)
+      message.method = HTTPMethod(rawValue: request.method)
+      for (name, value) in request.headers { message.headers.add(name: name, value: value) }
+      if request.method != "GET" { message.body = .bytes(request.body) }
+      do {
+        let response = try await client.execute(message, deadline: .distantFuture)
+        var answer = HTTPTransportAnswer(status: Int(response.status.code))
+        for (name, value) in response.headers {
+          let name = name.lowercased()
+          answer.headers[name] = answer.headers[name].map { "\($0), \(value)" } ?? value
+        }
+        try head(answer)
+        for try await buffer in response.body { try body(Array(buffer.readableBytesView)) }
+        try Task.checkCancellation()
+      } catch let error as PeerError {
+        throw error
+      } catch {
+        try Task.checkCancellation()
+        throw PeerError(.unavailable, "\(error)")
+      }
+    }
+
+    /// Ends the client; calls that are under way fail.
+    public func close() async { try? await client.shutdown() }
+  }
+#endif

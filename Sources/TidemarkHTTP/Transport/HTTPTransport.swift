@@ -1,0 +1,85 @@
+package import TidemarkSync
+
+/// Carries requests of HTTP to a server and answers back: what ``HTTPPeer`` needs of a library.
+///
+/// A transport follows no redirects, keeps no cookies and no cache, and adds no credentials. Its
+/// calls throw `PeerError` of kind `unavailable` when no whole answer came, whatever the reason,
+/// and `CancellationError` soon after their task was cancelled. Deadlines are the caller's: it
+/// cancels.
+public protocol HTTPTransport: Sendable {
+  /// Sends a request and waits for the whole answer.
+  /// - Parameters:
+  ///   - request: what to send.
+  ///   - limit: most bytes of the answer's body. What has more is given up as soon as that is
+  ///     known, by its `Content-Length` or when the bytes come, with `PeerError` of kind
+  ///     `malformed`.
+  func answer(to request: HTTPTransportRequest, limit: Int) async throws -> HTTPTransportAnswer
+
+  /// Sends a request and hands the answer on as it comes, however long that takes; returns when
+  /// the answer ends.
+  /// - Parameters:
+  ///   - request: what to send.
+  ///   - head: is called first, with an answer without body. When it throws, that is what the
+  ///     call throws, and nothing more is read.
+  ///   - body: is called with each piece, one after the other. Likewise.
+  func stream(
+    _ request: HTTPTransportRequest,
+    head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
+    body: @escaping @Sendable ([UInt8]) throws -> Void
+  ) async throws
+
+  /// Lets go of connections. Calls that are under way fail.
+  func close() async
+}
+
+/// A request for an ``HTTPTransport``.
+public struct HTTPTransportRequest: Sendable, Hashable {
+  /// Such as `POST`.
+  public var method: String
+  /// The absolute address: `http` or `https`.
+  public var url: String
+  /// Names and values.
+  public var headers: [String: String]
+  /// Sent with its length; for `GET` none is sent.
+  public var body: [UInt8]
+
+  /// A request.
+  public init(
+    method: String = "GET", url: String, headers: [String: String] = [:], body: [UInt8] = []
+  ) {
+    self.method = method
+    self.url = url
+    self.headers = headers
+    self.body = body
+  }
+}
+
+/// What a server has answered.
+public struct HTTPTransportAnswer: Sendable, Hashable {
+  /// Such as 200.
+  public var status: Int
+  /// The values by the names in lower case; several of one name are joined with commas.
+  public var headers: [String: String]
+  /// The whole body.
+  public var body: [UInt8]
+
+  /// An answer.
+  public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+
+  /// Refuses an answer that says of itself that it is too long.
+  package func checkLength(limit: Int) throws(PeerError) {
+    guard let text = headers["content-length"] else { return }
+    guard let length = HTTPHeaders.contentLength(text) else {
+      throw PeerError(.unavailable, "the answer's length makes no sense")
+    }
+    guard length <= limit else { throw Self.tooLong(limit) }
+  }
+
+  static func tooLong(_ limit: Int) -> PeerError {
+    PeerError(.malformed, "the server's answer has more than the \(limit) bytes allowed")
+  }
+}

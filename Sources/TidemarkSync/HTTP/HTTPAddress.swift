@@ -1,0 +1,86 @@
+/// An address of HTTP, as a person writes it or as a redirect gives it.
+package struct HTTPAddress: Sendable, Hashable, CustomStringConvertible {
+  /// Longest address that is looked at.
+  package static let longest = 2_048
+
+  /// `http` or `https`.
+  package var scheme: String
+  /// The host in lower case, with the port unless it is the scheme's own.
+  package var authority: String
+  /// Empty, or beginning with `/`; a query is part of it.
+  package var path: String
+
+  /// Reads an absolute address.
+  /// - Returns: nil for another scheme, for an address with a user or a password, and for anything
+  ///   that is no address. What follows `#` is left out.
+  package init?(_ text: String) {
+    let bytes = Array(text.utf8)
+    guard bytes.count <= Self.longest, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
+      !bytes.contains(where: { "\"<>\\^`{|}".utf8.contains($0) })
+    else { return nil }
+    let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
+    let scheme = String(
+      decoding: bytes[..<colon].map(HTTPHeaders.lowercased), as: UTF8.self)
+    guard scheme == "http" || scheme == "https",
+      bytes[colon...].starts(with: Array("://".utf8))
+    else { return nil }
+    var rest = bytes[(colon + 3)...]
+    rest = rest.prefix { $0 != UInt8(ascii: "#") }
+    let end = rest.firstIndex { "/?".utf8.contains($0) } ?? rest.endIndex
+    guard let authority = Self.authority(rest[..<end], scheme) else { return nil }
+    self.scheme = scheme
+    self.authority = authority
+    path = String(decoding: rest[end...], as: UTF8.self)
+    if path.hasPrefix("?") { path = "/" + path }
+  }
+
+  private static func authority(_ text: ArraySlice<UInt8>, _ scheme: String) -> String? {
+    guard !text.contains(UInt8(ascii: "@")) else { return nil }
+    let bracket = text.lastIndex(of: UInt8(ascii: "]"))
+    let colon = text[(bracket ?? text.startIndex)...].firstIndex(of: UInt8(ascii: ":"))
+    let host = text[..<(colon ?? text.endIndex)]
+    guard host.count >= 1, (bracket != nil) == (host.first == UInt8(ascii: "[")) else {
+      return nil
+    }
+    if let bracket {
+      guard bracket == host.endIndex - 1,
+        host.dropFirst().dropLast().allSatisfy({ isHexDigit($0) || ":.".utf8.contains($0) })
+      else { return nil }
+    } else {
+      guard host.allSatisfy({ isNameByte($0) }) else { return nil }
+    }
+    let name = String(decoding: host.map(HTTPHeaders.lowercased), as: UTF8.self)
+    guard let colon else { return name }
+    let digits = text[(colon + 1)...]
+    if digits.isEmpty { return name }
+    guard digits.count <= 5, let port = Int(String(decoding: digits, as: UTF8.self)),
+      digits.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }),
+      (1...65_535).contains(port)
+    else { return nil }
+    return port == (scheme == "https" ? 443 : 80) ? name : "\(name):\(port)"
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool { Hex.value(byte | 0x20) != nil }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    let lower = HTTPHeaders.lowercased(byte)
+    return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z")
+      || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") || "-._~%".utf8.contains(byte)
+  }
+
+  /// The address as text.
+  package var description: String { "\(scheme)://\(authority)\(path)" }
+
+  /// Where a redirect leads, if it stays with the same server.
+  /// - Parameter location: the header `Location`: an absolute address or a path.
+  /// - Returns: nil when it leads elsewhere, or makes no sense.
+  package func redirected(to location: String) -> HTTPAddress? {
+    if location.hasPrefix("/"), !location.hasPrefix("//") {
+      return HTTPAddress("\(scheme)://\(authority)\(location)")
+    }
+    guard let address = HTTPAddress(location), address.scheme == scheme,
+      address.authority == authority
+    else { return nil }
+    return address
+  }
+}

@@ -1,0 +1,107 @@
+public import TidemarkSync
+
+/// Checks that a peer does what replication builds upon: for whoever writes one.
+///
+/// ```swift
+/// @Test(arguments: PeerConformance.checks)
+/// func conforms(check: PeerConformance.Check) async throws {
+///   try await check.run(upon: try await myPeerWithAnEmptyFeed())
+/// }
+/// ```
+/// Each check begins with a peer whose feed is empty and that accepts everything, and closes it.
+/// What a peer says that it cannot do, by its capabilities, is not asked of it.
+public struct PeerConformance: Sendable {
+  /// One thing that a peer has to do.
+  public struct Check: Sendable, CustomStringConvertible {
+    /// What, as a sentence.
+    public let description: String
+    let needs: Set<Need>
+    let body: @Sendable (Bench) async throws -> Void
+
+    init(
+      _ description: String, needs: Set<Need> = [],
+      _ body: @escaping @Sendable (Bench) async throws -> Void
+    ) {
+      self.description = description
+      self.needs = needs
+      self.body = body
+    }
+
+    /// Whether the peer says that it can do this at all.
+    public func applies(to capabilities: PeerCapabilities) -> Bool {
+      needs.allSatisfy { need in
+        switch need {
+        case .numbers: capabilities.isNumbered
+        case .digest: capabilities.hasDigest
+        case .waiting: capabilities.canWait
+        }
+      }
+    }
+
+    /// Checks, unless the peer's capabilities rule it out.
+    /// - Parameters:
+    ///   - peer: its feed is empty; it is closed afterwards.
+    ///   - patience: how long the check may take.
+    /// - Throws: ``Failure``.
+    public func run(upon peer: any Peer, patience: Duration = .seconds(60)) async throws {
+      guard applies(to: peer.capabilities) else { return await peer.close() }
+      do {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          defer { group.cancelAll() }
+          group.addTask { try await body(Bench(peer)) }
+          group.addTask {
+            try await Task.sleep(for: patience)
+            throw Broken("it has not ended after \(patience)")
+          }
+          try await group.next()
+        }
+      } catch {
+        await peer.close()
+        throw Failure(check: description, reason: "\(error)")
+      }
+      await peer.close()
+    }
+  }
+
+  /// What a check needs a peer to be able to do.
+  enum Need: Sendable { case numbers, digest, waiting }
+
+  /// What a peer did otherwise.
+  public struct Failure: Error, Sendable, CustomStringConvertible {
+    /// The check.
+    public let check: String
+    /// What happened.
+    public let reason: String
+
+    public var description: String { "\(check): \(reason)" }
+  }
+
+  /// All of them.
+  public static let checks: [Check] =
+    batchChecks + verdictChecks + pullChecks + scopeChecks + readChecks + lifeChecks
+
+  /// Runs all checks and says of every one that fails.
+  /// - Parameter makePeer: gives a peer whose feed is empty, for each check another one.
+  /// - Throws: ``Failure`` with everything that failed, or what `makePeer` throws.
+  public static func run(makePeer: () async throws -> any Peer) async throws {
+    var failures: [Failure] = []
+    for check in checks {
+      let peer = try await makePeer()
+      do { try await check.run(upon: peer) } catch let failure as Failure {
+        failures.append(failure)
+      }
+    }
+    guard let first = failures.first else { return }
+    throw Failure(
+      check: failures.count == 1 ? first.check : "\(failures.count) of \(checks.count) checks",
+      reason: failures.count == 1
+        ? first.reason : failures.map { "\n- \($0)" }.joined())
+  }
+}
+
+/// Why a check fails.
+struct Broken: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import TidemarkEngine
+import TidemarkSync
+
+@testable import TidemarkHTTP
+
+/// Serves a handler by the routes of the protocol, in frames.
+struct SyncRoutes: Sendable {
+  let handler: SyncHandler
+  /// Accepted in the header `Authorization`; nil for anything.
+  var authorization: String?
+  private let coder = WireCoder(limit: WireFrame.largestLimit)
+
+  init(_ handler: SyncHandler, authorization: String? = nil) {
+    self.handler = handler
+    self.authorization = authorization
+  }
+
+  func serve(_ request: SocketServer.Request, _ connection: Connection) -> Bool {
+    if let authorization, request.headers["authorization"] != authorization {
+      return answer(connection, .error(PeerError(.unauthorized, "no")))
+    }
+    if request.path.hasSuffix("/v1/events") { return events(connection) }
+    do {
+      return answer(connection, try call(request.path, try coder.decode(request.body)))
+    } catch let error as PeerError {
+      return answer(connection, .error(error))
+    } catch { return false }
+  }
+
+  private func answer(_ connection: Connection, _ message: WireMessage) -> Bool {
+    var status = 200
+    if case .error(let error) = message { status = Self.status(error.kind) }
+    return (try? coder.encode(message)).map { connection.answer(status, $0) } ?? false
+  }
+
+  private static func status(_ kind: PeerError.Kind) -> Int {
+    switch kind {
+    case .unavailable: 503
+    case .busy: 429
+    case .unauthorized: 401
+    case .forbidden: 403
+    case .cursorGone: 410
+    case .leaseExpired: 409
+    case .malformed: 400
+    case .failed: 500
+    }
+  }
+
+  private func call(_ path: String, _ message: WireMessage) throws -> WireMessage {
+    let route = path.split(separator: "/").last
+    switch (route, message) {
+    case ("hello", .helloRequest(let request)): return .helloAnswer(try handler.hello(request))
+    case ("push", .pushRequest(let request)): return .pushAnswer(try handler.push(request))
+    case ("values", .valuesRequest(let request)): return .valuesAnswer(try handler.values(request))
+    case ("digest", .digestRequest(let request)): return .digestAnswer(try handler.digest(request))
+    case ("pull", .pullRequest(let request)): return .pullAnswer(try pull(request))
+    default: throw PeerError(.malformed, "no such call")
+    }
+  }
+
+  private func pull(_ request: PullRequest) throws -> PullAnswer {
+    let deadline = ContinuousClock.now + .milliseconds(Int64(request.waitMilliseconds))
+    while true {
+      let answer = try handler.pull(request)
+      guard answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
+        ContinuousClock.now < deadline
+      else { return answer }
+      // Short looks, so that the wait ends without a thread of its own.
+      usleep(2000)
+    }
+  }
+
+  private func events(_ connection: Connection) -> Bool {
+    connection.send(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+        + "Connection: close\r\n\r\n: here\n\n")
+    let news = Lock(0)
+    let token = handler.observe { news.withLock { $0 += 1 } }
+    defer { handler.stopObserving(token) }
+    var seen = 0
+    while true {
+      let now = news.withLock { $0 }
+      // A comment is the heartbeat, and tells when the client has gone.
+      guard connection.send(now > seen ? "event: poke\ndata: \(now)\n\n" : ":\n\n") else {
+        return false
+      }
+      seen = now
+      usleep(5000)
+    }
+  }
+}

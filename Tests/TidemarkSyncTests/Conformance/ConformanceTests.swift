@@ -1,0 +1,31 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkSync
+import TidemarkSyncTestKit
+import TidemarkTestKit
+
+@Suite("The conformance suite")
+struct ConformanceTests {
+  @Test("a peer in memory conforms", arguments: PeerConformance.checks)
+  func memory(check: PeerConformance.Check) async throws {
+    try await check.run(upon: try MemoryPeer())
+  }
+
+  @Test("a store in a directory conforms", arguments: PeerConformance.checks)
+  func directory(check: PeerConformance.Check) async throws {
+    let directory = try TemporaryDirectory()
+    try await check.run(upon: try await StorePeer(at: directory.path + "/peer"))
+  }
+
+  @Test("a peer behind a network that only delays and doubles conforms where that is no matter")
+  func flaky() async throws {
+    let peer = FlakyPeer(
+      try MemoryPeer(), seed: 5,
+      weather: FlakyPeer.Weather(doubled: 0.5, delayed: 0.5, longestDelay: .milliseconds(1)))
+    let check = try #require(
+      PeerConformance.checks.first { $0.description.hasPrefix("a batch that is sent again") })
+    try await check.run(upon: peer)
+    #expect(peer.counts.doubled > 0 && peer.counts.delayed > 0)
+  }
+}
