@@ -35,6 +35,17 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     rows.withLock { $0.removeValue(forKey: id) }?.continuation.resume(with: result)
   }
 
+  /// Lets everybody go on, since the session is closed.
+  func endAll() {
+    let left = rows.withLock { rows in
+      defer { rows = [:] }
+      return rows
+    }
+    for row in left.values { row.continuation.resume(throwing: Self.closed) }
+  }
+
+  static let closed = PeerError(.unavailable, "the connection was closed")
+
   private func hand(_ task: URLSessionTask, _ part: (Receiver) throws -> Void) -> Bool {
     guard let row = rows.withLock({ $0[task.taskIdentifier] }) else { return false }
     do {
@@ -62,8 +73,8 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   }
 
   func urlSession(
-    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-    newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    _ session: URLSession, task: URLSessionTask,
+    willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
     // The redirect itself is the answer.
     completionHandler(nil)
@@ -74,16 +85,6 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   ) {
     guard let error else { return end(task.taskIdentifier, .success(())) }
     end(task.taskIdentifier, .failure(PeerError(.unavailable, error.localizedDescription)))
-  }
-
-  func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-    let left = rows.withLock { rows in
-      defer { rows = [:] }
-      return rows
-    }
-    for row in left.values {
-      row.continuation.resume(throwing: PeerError(.unavailable, "the connection was closed"))
-    }
   }
 
   private static func head(_ response: URLResponse) throws(PeerError) -> HTTPTransportAnswer {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import TidemarkEngine
 internal import TidemarkSync
 
 #if canImport(FoundationNetworking)
@@ -10,18 +11,38 @@ internal import TidemarkSync
 /// Connections are kept and used again. Streams have a session of their own each, so that they
 /// take no connection from the calls.
 public final class URLSessionTransport: HTTPTransport {
-  private let session: URLSession
-  private let reception = SessionReception()
+  /// A session with what it receives.
+  private struct Line: Sendable {
+    let session: URLSession
+    let reception: SessionReception
+
+    init(connections: Int) {
+      reception = SessionReception()
+      session = URLSession(
+        configuration: URLSessionTransport.configuration(connections: connections),
+        delegate: reception, delegateQueue: nil)
+    }
+
+    func close() {
+      reception.endAll()
+      session.invalidateAndCancel()
+    }
+  }
+
+  private struct State {
+    var isOpen = true
+    var streams: [Int: Line] = [:]
+    var nextStream = 0
+  }
+
+  private let calls: Line
+  private let state = Lock(State())
 
   /// A transport with a session of its own.
   /// - Parameter connections: most connections to a server at a time.
-  public init(connections: Int = 4) {
-    session = URLSession(
-      configuration: Self.configuration(connections: max(1, connections)), delegate: reception,
-      delegateQueue: nil)
-  }
+  public init(connections: Int = 4) { calls = Line(connections: max(1, connections)) }
 
-  deinit { session.invalidateAndCancel() }
+  deinit { closeAll() }
 
   /// No cache, no cookies, no credentials, and no timeouts: the callers have their own.
   private static func configuration(connections: Int) -> URLSessionConfiguration {
@@ -46,7 +67,7 @@ public final class URLSessionTransport: HTTPTransport {
   ) async throws -> HTTPTransportAnswer {
     let collector = AnswerCollector(limit: limit)
     try await run(
-      request, session, reception,
+      request, calls,
       SessionReception.Receiver(
         head: { try collector.take(head: $0) }, body: { try collector.take($0) }))
     return try collector.answer()
@@ -57,35 +78,34 @@ public final class URLSessionTransport: HTTPTransport {
     head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
     body: @escaping @Sendable ([UInt8]) throws -> Void
   ) async throws {
-    let reception = SessionReception()
-    let session = URLSession(
-      configuration: Self.configuration(connections: 1), delegate: reception, delegateQueue: nil)
-    defer { session.invalidateAndCancel() }
-    try await run(
-      request, session, reception, SessionReception.Receiver(head: head, body: body))
+    let line = Line(connections: 1)
+    let number = state.withLock { state in
+      state.nextStream += 1
+      state.streams[state.nextStream] = line
+      return state.nextStream
+    }
+    defer {
+      if state.withLock({ $0.streams.removeValue(forKey: number) }) != nil { line.close() }
+    }
+    try await run(request, line, SessionReception.Receiver(head: head, body: body))
   }
 
   private func run(
-    _ request: HTTPTransportRequest, _ session: URLSession, _ reception: SessionReception,
-    _ receiver: SessionReception.Receiver
+    _ request: HTTPTransportRequest, _ line: Line, _ receiver: SessionReception.Receiver
   ) async throws {
-    guard let url = URL(string: request.url) else {
-      throw PeerError(.failed, "the address \(request.url) cannot be used")
-    }
-    var message = URLRequest(
-      url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: Self.longest)
-    message.httpMethod = request.method
-    message.httpShouldHandleCookies = false
-    for (name, value) in request.headers { message.setValue(value, forHTTPHeaderField: name) }
-    if request.method != "GET" { message.httpBody = Data(request.body) }
-    let task = session.dataTask(with: message)
-    let id = task.taskIdentifier
+    let message = try Self.message(request)
+    // A session that was closed must not be asked any more.
+    guard let task = state.withLock({ $0.isOpen ? line.session.dataTask(with: message) : nil })
+    else { throw SessionReception.closed }
+    let (id, reception) = (task.taskIdentifier, line.reception)
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         reception.expect(id, receiver, continuation)
         if Task.isCancelled {
           reception.end(id, .failure(CancellationError()))
           task.cancel()
+        } else if !state.withLock({ $0.isOpen }) {
+          reception.end(id, .failure(SessionReception.closed))
         } else {
           task.resume()
         }
@@ -97,6 +117,30 @@ public final class URLSessionTransport: HTTPTransport {
     }
   }
 
-  /// Ends the session; calls that are under way fail.
-  public func close() async { session.invalidateAndCancel() }
+  private static func message(_ request: HTTPTransportRequest) throws(PeerError) -> URLRequest {
+    guard let url = URL(string: request.url) else {
+      throw PeerError(.failed, "the address \(request.url) cannot be used")
+    }
+    var message = URLRequest(
+      url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: longest)
+    message.httpMethod = request.method
+    message.httpShouldHandleCookies = false
+    for (name, value) in request.headers { message.setValue(value, forHTTPHeaderField: name) }
+    if request.method != "GET" { message.httpBody = Data(request.body) }
+    return message
+  }
+
+  /// Ends the sessions; calls that are under way fail.
+  public func close() async { closeAll() }
+
+  private func closeAll() {
+    let streams = state.withLock { (state: inout State) -> [Line]? in
+      guard state.isOpen else { return nil }
+      state.isOpen = false
+      defer { state.streams = [:] }
+      return Array(state.streams.values)
+    }
+    guard let streams else { return }
+    for line in streams + [calls] { line.close() }
+  }
 }

@@ -25,6 +25,8 @@ package struct PeerProgress: Sendable, Hashable {
   /// The feed's end when this was written: no position that is known lies behind it. A feed that
   /// does not list it any more was restored from a backup.
   package var furthest = Position.beginning
+  /// What the peer wants to have kept with it.
+  package var resumption: [UInt8] = []
   /// The last batch of which the verdicts are known.
   package var number: UInt64 = 0
   package var batchID = BatchID.none
@@ -72,6 +74,7 @@ package struct PeerProgress: Sendable, Hashable {
     writer.u64(scope)
     writer.u8(resync == nil ? 0 : 1)
     resync?.encode(into: &writer)
+    writer.blob(resumption)
     return writer.bytes
   }
 
@@ -98,6 +101,7 @@ package struct PeerProgress: Sendable, Hashable {
     batchLimit = try reader.varint()
     scope = try reader.u64()
     if try reader.u8() != 0 { resync = try Resync(from: &reader) }
+    resumption = try reader.blob()
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

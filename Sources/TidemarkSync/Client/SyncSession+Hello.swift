@@ -65,6 +65,7 @@ extension SyncSession {
     do {
       try commit { _, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
+        next.resumption = []
         next.number = answer.mark.number
         next.batchID = answer.mark.batchID
         next.underWay = .none

@@ -19,6 +19,7 @@ extension SyncSession {
     ) { $1 }
     try commit { operations, next, runs in
       next.cursor = page.cursor
+      next.resumption = page.resumption
       for (index, entry) in page.entries.enumerated() {
         switch entry.kind {
         case .own: confirm(entry, &next, &runs)

@@ -156,7 +156,8 @@ package final class SyncSession {
 
   func hello(hasResynced: Bool) -> HelloRequest {
     HelloRequest(
-      replica: replica, cursor: progress.cursor, scope: scope, hasResynced: hasResynced)
+      replica: replica, cursor: progress.cursor, scope: scope, hasResynced: hasResynced,
+      resumption: progress.resumption)
   }
 
   // MARK: Committing

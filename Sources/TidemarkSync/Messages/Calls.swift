@@ -8,12 +8,16 @@ public struct HelloRequest: Sendable, Hashable {
   public var scope: SyncScope
   /// Whether it has just compared everything by digest, which renews an expired lease.
   public var hasResynced: Bool
+  /// What the last page that was taken gave to go on with (``PullAnswer/resumption``). It does not
+  /// travel.
+  public var resumption: [UInt8]
 
   /// A hello.
   public init(
     replica: ReplicaID, cursor: Position = .beginning, scope: SyncScope = .everything,
-    hasResynced: Bool = false
+    hasResynced: Bool = false, resumption: [UInt8] = []
   ) {
+    self.resumption = resumption
     self.replica = replica
     self.cursor = cursor
     self.scope = scope
@@ -142,9 +146,16 @@ public struct PullAnswer: Sendable, Hashable {
   public var range: FeedRange
   /// How far the caller's batches have come.
   public var mark: ReplicaMark
+  /// For peers in the same process whose remote end has cursors of its own kind: kept with the
+  /// cursor, and given back with the next hello. It does not travel.
+  public var resumption: [UInt8]
 
   /// A page.
-  public init(entries: [FeedEntry], cursor: Position, range: FeedRange, mark: ReplicaMark) {
+  public init(
+    entries: [FeedEntry], cursor: Position, range: FeedRange, mark: ReplicaMark,
+    resumption: [UInt8] = []
+  ) {
+    self.resumption = resumption
     self.entries = entries
     self.cursor = cursor
     self.range = range

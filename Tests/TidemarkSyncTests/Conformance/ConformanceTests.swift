@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import Tidemark
 import TidemarkEngine
@@ -14,8 +15,10 @@ struct ConformanceTests {
 
   @Test("a store in a directory conforms", arguments: PeerConformance.checks)
   func directory(check: PeerConformance.Check) async throws {
-    let directory = try TemporaryDirectory()
-    try await check.run(upon: try await StorePeer(at: directory.path + "/peer"))
+    let directory = FileManager.default.temporaryDirectory
+      .appendingPathComponent("tidemark-conformance-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: directory) }
+    try await check.run(upon: try await StorePeer(at: directory.path))
   }
 
   @Test("a peer behind a network that only delays and doubles conforms where that is no matter")

@@ -1,0 +1,168 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension RequestPeer {
+  /// Asks for what has changed behind a cursor; where there is nothing, again and again for as long
+  /// as asked.
+  public func pull(_ request: PullRequest) async throws -> PullAnswer {
+    let deadline = ContinuousClock.now + .milliseconds(Int64(request.waitMilliseconds))
+    while true {
+      let answer = try await page(request)
+      let left = deadline - .now
+      guard answer.entries.isEmpty, answer.cursor.offset >= answer.range.head, left > .zero else {
+        return answer
+      }
+      try await Task.sleep(for: min(left, options.pollInterval))
+    }
+  }
+
+  private func page(_ request: PullRequest) async throws -> PullAnswer {
+    let after = request.after.offset
+    let (token, isKnown) = try state.withLock { (memory: inout RequestMemory) throws in
+      try memory.checkOpen()
+      guard after <= memory.head else {
+        throw PeerError(.cursorGone, "the cursor was not given out")
+      }
+      return (memory.token(at: after), memory.hasWindow(for: request))
+    }
+    if let fetch, !isKnown {
+      let page = try await ask { try await fetch(token) }
+      state.withLock { $0.take(page, for: request, places) }
+    }
+    return state.withLock { $0.answer(request, places) }
+  }
+
+  /// Says what keys hold: what a conflict has told, or what the back end says when asked.
+  public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
+    let keys = Array(request.keys.prefix(options.changesPerBatch))
+    var found = try state.withLock { (memory: inout RequestMemory) throws in
+      try memory.checkOpen()
+      return memory.current
+    }
+    if read == nil, keys.contains(where: { found[$0] == nil }) {
+      for (key, state) in try await everything(of: Set(keys)) { found[key] = state }
+    }
+    var entries: [FeedEntry] = []
+    for key in keys {
+      var state = found[key]
+      if state == nil, let read { state = try await ask { try await read(key) } }
+      entries.append(self.entry(key, state ?? .absent))
+    }
+    return state.withLock { memory in
+      for key in keys { memory.note(nil, heldBy: key) }
+      return ValuesAnswer(
+        entries: entries, answered: keys.count, range: places.range(head: memory.head))
+    }
+  }
+
+  private func entry(_ key: [UInt8], _ held: RequestState) -> FeedEntry {
+    let offset = state.withLock { $0.nextOffset() }
+    return places.entry(
+      key, held, at: Position(epoch: places.conflictEpoch, offset: offset),
+      OperationID(replica: places.feed, sequence: offset))
+  }
+
+  /// What keys hold, from all that the back end ever had.
+  private func everything(of keys: Set<[UInt8]>) async throws -> [[UInt8]: RequestState] {
+    guard let fetch else { return [:] }
+    var found: [[UInt8]: RequestState] = [:]
+    var token: String?
+    while true {
+      let page = try await ask { [token] in try await fetch(token) }
+      for change in page.changes where keys.contains(change.key) {
+        found[change.key] = change.state
+      }
+      guard page.hasMore else { return found }
+      guard page.token != token else {
+        throw PeerError(.malformed, "the back end has more, and always the same")
+      }
+      token = page.token
+    }
+  }
+}
+
+extension RequestPlaces {
+  func entry(
+    _ key: [UInt8], _ held: RequestState, at position: Position, _ operation: OperationID
+  ) -> FeedEntry {
+    switch held {
+    case .absent: FeedEntry(position: position, kind: .delete, operation: operation, key: key)
+    case .value(let content):
+      FeedEntry(
+        position: position, kind: .put, operation: operation, key: key,
+        content: SyncContent(
+          value: content.value, labels: content.labelSet.map { Label($0) }, hash: content.hash,
+          maxAgeSeconds: content.maxAgeSeconds))
+    }
+  }
+}
+
+extension RequestMemory {
+  /// Whether there are entries to hand on behind a cursor.
+  func hasWindow(for request: PullRequest) -> Bool {
+    guard let window, window.replica == request.replica, window.scope == request.scope else {
+      return false
+    }
+    return window.start <= request.after.offset && request.after.offset < window.end
+  }
+
+  /// Takes what the back end gave, and gives it positions.
+  mutating func take(
+    _ page: RequestPage, for request: PullRequest, _ places: RequestPlaces
+  ) {
+    var entries: [FeedEntry] = []
+    for change in page.changes {
+      let offset = nextOffset()
+      let position = places.position(offset)
+      if let own = own(change, of: request.replica) {
+        entries.append(FeedEntry(position: position, kind: .own, operation: own, key: []))
+        continue
+      }
+      let operation =
+        change.idempotencyKey.flatMap { OperationID(idempotencyKey: $0) }
+        ?? OperationID(replica: places.feed, sequence: offset)
+      let entry = places.entry(change.key, change.state, at: position, operation)
+      guard
+        entry.kind == .delete
+          || request.scope.contains(key: entry.key, labels: entry.content.labels)
+      else { continue }
+      entries.append(entry)
+    }
+    // Where there is more, the cursor goes on even if nothing of this page is for the reader.
+    let end = page.hasMore && head <= request.after.offset ? nextOffset() : head
+    note(page.token, at: end)
+    window = Window(
+      replica: request.replica, scope: request.scope, start: request.after.offset,
+      entries: entries, end: end)
+    // There is more: the head is told to be further.
+    if page.hasMore { head = end + 1 }
+  }
+
+  /// The part of the entries that a pull asks for.
+  mutating func answer(_ request: PullRequest, _ places: RequestPlaces) -> PullAnswer {
+    let after = request.after.offset
+    var entries: [FeedEntry] = []
+    var cursor = max(head, after)
+    if let window, hasWindow(for: request) {
+      cursor = window.end
+      var bytes = 0
+      for entry in window.entries where entry.position.offset > after {
+        let size = entry.key.count + entry.content.value.count
+        if let last = entries.last,
+          entries.count >= request.limits.changes || bytes + size > request.limits.bytes
+        {
+          cursor = last.position.offset
+          break
+        }
+        bytes += size
+        entries.append(entry)
+      }
+      if cursor == window.end { self.window = nil }
+    }
+    return PullAnswer(
+      entries: entries, cursor: places.position(cursor),
+      range: places.range(head: max(head, cursor)),
+      mark: marks[request.replica] ?? ReplicaMark(),
+      resumption: Array((token(at: cursor) ?? "").utf8))
+  }
+}

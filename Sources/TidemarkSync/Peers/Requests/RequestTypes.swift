@@ -1,0 +1,95 @@
+public import Tidemark
+
+/// One change as ``RequestPeer`` hands it to the program's back end.
+public struct RequestChange: Sendable, Hashable {
+  /// For the header `Idempotency-Key`: the operation id, replica and sequence with a dot between
+  /// them. The same change has the same key whenever it is sent; only one that is sent again
+  /// because it won a conflict gets another, with `-` and a number behind the id.
+  public var idempotencyKey: String
+  /// Who wrote it, and its sequence there.
+  public var operation: OperationID
+  /// What it does.
+  public var kind: ChangeKind
+  /// To which key.
+  public var key: [UInt8]
+  /// What the key gets; nothing for a delete.
+  public var content: SyncContent
+  /// When it was committed, hybrid logical clock.
+  public var commitTime: UInt64
+  /// The writer's own time.
+  public var time: Timestamp?
+}
+
+/// What the back end made of a change.
+public enum RequestOutcome: Sendable, Hashable {
+  /// It is taken, now or when it came before.
+  case applied
+  /// The back end held the same already.
+  case duplicate
+  /// The back end holds something else; the store's resolver decides. Without a state the peer
+  /// asks for it.
+  case conflict(RequestState?)
+  /// It will never be taken, for the reason given: the change is parked.
+  case rejected(Rejection)
+  /// Not now. The others go on; it is tried again after that many seconds, by default 30.
+  case retryLater(afterSeconds: UInt32? = nil)
+}
+
+/// What a key holds at the back end.
+public enum RequestState: Sendable, Hashable {
+  /// This.
+  case value(SyncContent)
+  /// Nothing, or nothing any more.
+  case absent
+}
+
+/// Changes that the back end has, since a token.
+public struct RequestPage: Sendable, Hashable {
+  /// One of them.
+  public struct Change: Sendable, Hashable {
+    /// The key.
+    public var key: [UInt8]
+    /// What it holds now.
+    public var state: RequestState
+    /// The idempotency key with which the back end got it, if it keeps that: so a store knows its
+    /// own changes. To be left out when the back end has made something else of the change.
+    public var idempotencyKey: String?
+
+    /// A change.
+    public init(key: [UInt8], state: RequestState, idempotencyKey: String? = nil) {
+      self.key = key
+      self.state = state
+      self.idempotencyKey = idempotencyKey
+    }
+  }
+
+  /// In the order in which they are to be taken.
+  public var changes: [Change]
+  /// What to ask with the next time: anything that the back end understands.
+  public var token: String
+  /// Whether there are more already.
+  public var hasMore: Bool
+
+  /// A page.
+  public init(changes: [Change], token: String, hasMore: Bool = false) {
+    self.changes = changes
+    self.token = token
+    self.hasMore = hasMore
+  }
+}
+
+extension OperationID {
+  /// The text of an idempotency key.
+  var idempotencyKey: String { "\(replica).\(sequence)" }
+
+  /// The operation of an idempotency key.
+  /// - Returns: nil for keys that are somebody else's.
+  init?(idempotencyKey text: String) {
+    guard text.utf8.count <= 128 else { return nil }
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, let replica = ReplicaID(String(parts[0])) else { return nil }
+    let digits = parts[1].prefix { $0 != "-" }
+    guard let sequence = UInt64(digits), sequence > 0, digits.first != "+" else { return nil }
+    self.init(replica: replica, sequence: sequence)
+  }
+}
