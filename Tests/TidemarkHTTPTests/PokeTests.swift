@@ -71,7 +71,8 @@ struct PokeTests {
       }
       return false
     }
-    #expect(result.pokes == 1 && sent.withLock { $0 } < 1 << 30)
+    #expect(result.pokes == 1)
+    if transport.isBounded { #expect(sent.withLock { $0 } < 1 << 24) }
   }
 
   @Test("a refused authorization is asked for again", arguments: Transports.all)

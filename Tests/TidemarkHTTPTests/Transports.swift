@@ -9,6 +9,15 @@ enum Transports: String, Sendable, CaseIterable {
 
   static var all: [Transports] { allCases }
 
+  /// Whether it reads no further than it is asked to, and stands whatever comes.
+  var isBounded: Bool {
+    #if os(Linux)
+      self != .urlSession
+    #else
+      true
+    #endif
+  }
+
   func make() -> any HTTPTransport {
     switch self {
     case .urlSession: URLSessionTransport()

@@ -58,14 +58,21 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     }
   }
 
+  private func take(_ response: URLResponse, of task: URLSessionTask) -> Bool {
+    hand(task) { receiver in
+      let head = try Self.head(response)
+      // What comes before the answer is none.
+      if head.status >= 200 { try receiver.head(head) }
+    }
+  }
+
   // MARK: URLSessionDataDelegate
 
   func urlSession(
     _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
     completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
   ) {
-    let isWanted = hand(dataTask) { try $0.head(try Self.head(response)) }
-    completionHandler(isWanted ? .allow : .cancel)
+    completionHandler(take(response, of: dataTask) ? .allow : .cancel)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -76,7 +83,8 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     _ session: URLSession, task: URLSessionTask,
     willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    // The redirect itself is the answer.
+    // The redirect itself is the answer, which not every platform hands on.
+    _ = take(response, of: task)
     completionHandler(nil)
   }
 

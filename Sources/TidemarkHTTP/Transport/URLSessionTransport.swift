@@ -10,6 +10,12 @@ internal import TidemarkSync
 ///
 /// Connections are kept and used again. Streams have a session of their own each, so that they
 /// take no connection from the calls.
+///
+/// On Linux its library has two weaknesses that matter where servers are not trusted. It ends the
+/// process when a connection breaks after the first line of an answer and before the end of its
+/// headers (swift-corelibs-foundation #5285, in Swift up to 6.3). And an answer in chunks that
+/// never ends, sent at full speed, is only stopped after some hundred megabytes. Neither is so with
+/// `AsyncHTTPClientTransport`.
 public final class URLSessionTransport: HTTPTransport {
   /// A session with what it receives.
   private struct Line: Sendable {

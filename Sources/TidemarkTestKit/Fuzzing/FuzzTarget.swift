@@ -32,6 +32,8 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
   case wire
   /// A message of the replication protocol as JSON; likewise.
   case wirejson
+  /// Values of HTTP headers, addresses with redirects, and server-sent events.
+  case httpheaders
 
   /// Feeds an input to the decoder.
   /// - Parameter input: any bytes.
@@ -49,6 +51,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case .store: try StoreFuzz.run(input)
     case .wire: try WireFuzz.run(input)
     case .wirejson: try WireFuzz.runJSON(input)
+    case .httpheaders: try HTTPHeadersFuzz.run(input)
     }
   }
 
@@ -65,6 +68,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case .store: StoreFuzz.seeds()
     case .wire: WireFuzz.seeds()
     case .wirejson: WireFuzz.jsonSeeds()
+    case .httpheaders: HTTPHeadersFuzz.seeds()
     }
   }
 }

@@ -1,0 +1,87 @@
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// Reads headers, dates, addresses and server-sent events. The lower options say what the bytes are.
+enum HTTPHeadersFuzz {
+  private static let mostSeconds: Int64 = 253_402_300_800
+
+  static func run(_ input: FuzzInput) throws(FuzzFinding) {
+    switch input.options & 3 {
+    case 0: try runValue(String(decoding: input.body, as: UTF8.self))
+    case 1: try runAddress(String(decoding: input.body, as: UTF8.self))
+    default: try runEvents(input.body, piece: 1 + Int(input.options >> 2 & 15))
+    }
+  }
+
+  private static func runValue(_ text: String) throws(FuzzFinding) {
+    if let length = HTTPHeaders.contentLength(text), length < 0 {
+      throw FuzzFinding("a length is negative")
+    }
+    if let type = HTTPHeaders.mediaType(text), HTTPHeaders.mediaType(type) != type {
+      throw FuzzFinding("a media type changes when it is read again")
+    }
+    if let date = HTTPDate.seconds(text), !(-62_167_219_200...mostSeconds).contains(date) {
+      throw FuzzFinding("a date lies outside the years that can be written")
+    }
+    for now in [Int64.min, -1, 0, 1_800_000_000, .max] {
+      if let seconds = HTTPHeaders.retryAfter(text, now: now),
+        seconds > HTTPHeaders.retryAfterSeconds
+      {
+        throw FuzzFinding("Retry-After asks for too much")
+      }
+    }
+    if HTTPHeaders.isValue(text), text.utf8.contains(where: { $0 == 0x0a || $0 == 0x0d }) {
+      throw FuzzFinding("a header's value ends its line")
+    }
+  }
+
+  /// The first line is the address, the second one a redirect.
+  private static func runAddress(_ text: String) throws(FuzzFinding) {
+    let lines = text.utf8.split(separator: 0x0a, maxSplits: 1).map { String(Substring($0)) }
+    guard let first = lines.first, let address = HTTPAddress(first) else { return }
+    guard HTTPAddress(address.description) == address else {
+      throw FuzzFinding("an address changes when it is read again")
+    }
+    guard lines.count == 2, let next = address.redirected(to: lines[1]) else { return }
+    guard next.scheme == address.scheme, next.authority == address.authority,
+      HTTPAddress(next.description) == next
+    else { throw FuzzFinding("a redirect leads elsewhere") }
+  }
+
+  private static func runEvents(_ bytes: [UInt8], piece: Int) throws(FuzzFinding) {
+    guard events(bytes, piece: piece) == events(bytes, piece: max(1, bytes.count)) else {
+      throw FuzzFinding("events depend on how the bytes come")
+    }
+  }
+
+  private static func events(_ bytes: [UInt8], piece: Int) -> [ServerEventParser.Event] {
+    var parser = ServerEventParser(limit: 256)
+    var events: [ServerEventParser.Event] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      do throws(PeerError) { try parser.feed(rest.prefix(piece)) { events.append($0) } } catch {
+        return events
+      }
+      rest = rest.dropFirst(piece)
+    }
+    return events
+  }
+
+  static func seeds() -> [[UInt8]] {
+    let values = [
+      "120", "262144, 262144", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+      "Sun Nov  6 08:49:37 1994", "Application/Vnd.Tidemark.Sync; version=1",
+      "text/event-stream;charset=utf-8", "Bearer abc.def",
+    ]
+    let addresses = [
+      "https://sync.example.org:8443/notes/v1/push\n/moved/v1/push",
+      "http://[::1]:80/a?b#c\nhttp://[::1]/d", "http://127.0.0.1\n//elsewhere/x",
+    ]
+    let streams = [
+      ": heartbeat\n\nevent: poke\ndata: {}\n\n", "\u{feff}data: 1\r\ndata: 2\r\nid: 7\r\n\r\n",
+      "event:poke\rretry: 5\rdata\r\r",
+    ]
+    return values.map { [0] + Array($0.utf8) } + addresses.map { [1] + Array($0.utf8) }
+      + streams.map { [0x0a] + Array($0.utf8) }
+  }
+}

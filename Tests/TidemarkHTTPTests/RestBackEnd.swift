@@ -1,0 +1,97 @@
+import Foundation
+import Tidemark
+import TidemarkHTTP
+import TidemarkSync
+
+/// How a program speaks with its own REST back end, `Tools/Examples/rest/server.py`.
+struct RestBackEnd: Sendable {
+  struct Item: Codable {
+    var value_base64: Data
+    var labels: [String]
+  }
+
+  struct Refusal: Codable {
+    var code: String
+    var message: String
+  }
+
+  struct Page: Codable {
+    struct Change: Codable {
+      var key: String
+      var item: Item?
+      var id: String?
+    }
+
+    var changes: [Change]
+    var token: String
+    var more: Bool
+  }
+
+  let url: String
+  let transport: any HTTPTransport
+
+  /// The peer for a store.
+  func peer() -> RequestPeer {
+    RequestPeer(named: "rest example", send: send, fetch: fetch, read: read)
+  }
+
+  private func send(_ change: RequestChange) async throws -> RequestOutcome {
+    var request = HTTPTransportRequest(
+      method: change.kind == .put ? "PUT" : "DELETE", url: "\(url)/items/\(Self.text(change.key))",
+      headers: ["Idempotency-Key": change.idempotencyKey, "Content-Type": "application/json"])
+    if change.kind == .put {
+      let item = Item(
+        value_base64: Data(change.content.value), labels: change.content.labels.map(\.text))
+      request.body = try Array(JSONEncoder().encode(item))
+    }
+    let answer = try await transport.answer(to: request, limit: 1 << 20)
+    switch answer.status {
+    case 200..<300: return .applied
+    case 409: return .conflict(try Self.state(JSONDecoder().decode(Item.self, from: Data(answer.body))))
+    case 400, 422:
+      let refusal = try JSONDecoder().decode(Refusal.self, from: Data(answer.body))
+      return .rejected(Rejection(code: refusal.code, message: refusal.message))
+    case 429: return .retryLater(afterSeconds: UInt32(answer.headers["retry-after"] ?? ""))
+    // Nothing else is known to be permanent.
+    default: throw PeerError(.unavailable, "status \(answer.status)")
+    }
+  }
+
+  private func fetch(_ token: String?) async throws -> RequestPage {
+    let request = HTTPTransportRequest(url: "\(url)/changes?since=\(token ?? "0")")
+    let answer = try await transport.answer(to: request, limit: 64 << 20)
+    guard answer.status == 200 else { throw PeerError(.unavailable, "status \(answer.status)") }
+    let page = try JSONDecoder().decode(Page.self, from: Data(answer.body))
+    return RequestPage(
+      changes: page.changes.compactMap { change in
+        Self.bytes(change.key).map {
+          RequestPage.Change(
+            key: $0, state: change.item.map(Self.state) ?? .absent, idempotencyKey: change.id)
+        }
+      }, token: page.token, hasMore: page.more)
+  }
+
+  private func read(_ key: [UInt8]) async throws -> RequestState {
+    let request = HTTPTransportRequest(url: "\(url)/items/\(Self.text(key))")
+    let answer = try await transport.answer(to: request, limit: 1 << 20)
+    if answer.status == 404 { return .absent }
+    guard answer.status == 200 else { throw PeerError(.unavailable, "status \(answer.status)") }
+    return Self.state(try JSONDecoder().decode(Item.self, from: Data(answer.body)))
+  }
+
+  private static func state(_ item: Item) -> RequestState {
+    .value(SyncContent(value: Array(item.value_base64), labels: item.labels.map { Label($0) }))
+  }
+
+  /// A key in an address: base64url without padding.
+  private static func text(_ key: [UInt8]) -> String {
+    Data(key).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+      .replacing("=", with: "")
+  }
+
+  private static func bytes(_ text: String) -> [UInt8]? {
+    let plain = text.replacing("-", with: "+").replacing("_", with: "/")
+    let padding = String(repeating: "=", count: (4 - plain.count % 4) % 4)
+    return Data(base64Encoded: plain + padding).map { Array($0) }
+  }
+}

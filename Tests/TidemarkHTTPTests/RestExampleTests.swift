@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+/// The example of a plain REST back end, a script of Python's standard library.
+@Suite("The example of a REST back end")
+struct RestExampleTests {
+  /// The script as a process that can be killed.
+  private final class Script {
+    let process = Process()
+    let url: String
+
+    init(_ file: URL) throws {
+      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("Tools/Examples/rest/server.py")
+      let pipe = Pipe()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = ["python3", script.path, file.path]
+      process.standardOutput = pipe
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      var line = ""
+      while let byte = try pipe.fileHandleForReading.read(upToCount: 1)?.first, byte != 0x0a {
+        line.append(Character(UnicodeScalar(byte)))
+      }
+      url = "http://127.0.0.1:\(line)"
+    }
+
+    /// Ends it as a crash does.
+    func stop() {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+  }
+
+  private func settle(_ session: SyncSession, _ peer: RequestPeer) async throws {
+    session.disconnect()
+    for _ in 0..<1000 {
+      guard let call = try session.next() else { return }
+      switch call {
+      case .hello(let request): try session.receive(.hello(try await peer.hello(request)))
+      case .push(let request): try session.receive(.push(try await peer.push(request)))
+      case .pull(let request): try session.receive(.pull(try await peer.pull(request)))
+      case .values(let request): try session.receive(.values(try await peer.values(request)))
+      }
+    }
+    Issue.record("no end of calls")
+  }
+
+  private func engine(_ seed: UInt64) throws -> Engine {
+    try Engine.open(
+      "/store", configuration: .campaign,
+      environment: EngineEnvironment(
+        fileSystem: SimulatedFileSystem(seed: seed), clock: ManualClock(),
+        random: SeededRandom(seed: seed)))
+  }
+
+  private func put(_ engine: Engine, _ key: [UInt8], _ value: [UInt8]) throws {
+    var batch = OperationBatch()
+    try batch.add(
+      .put, key: key.rawSpan, value: value.rawSpan, labelSet: batch.addLabelSet([[0x6c]]))
+    try engine.commit(batch)
+  }
+
+  private func value(_ engine: Engine, _ key: [UInt8]) throws -> [UInt8]? {
+    try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      [UInt8](copying: value)
+    }
+  }
+
+  @Test("two stores meet there, also after it was killed", arguments: Transports.all)
+  func roundTrip(transport: Transports) async throws {
+    let file = FileManager.default.temporaryDirectory
+      .appendingPathComponent("tidemark-rest-\(UUID()).jsonl")
+    defer { try? FileManager.default.removeItem(at: file) }
+    var script = try Script(file)
+    let (a, b) = (try engine(1), try engine(2))
+    let (sa, sb) = (try SyncSession(a, name: "rest"), try SyncSession(b, name: "rest"))
+    let back = RestBackEnd(url: script.url, transport: transport.make())
+    let (pa, pb) = (back.peer(), back.peer())
+    for number in UInt8(0)..<150 { try put(a, [0xff, number], [number, 0, 0xfe]) }
+    try put(a, [1], [UInt8](repeating: 1, count: 80_000))
+    try await settle(sa, pa)
+    try await settle(sb, pb)
+    #expect(try value(b, [0xff, 149]) == [149, 0, 0xfe] && value(b, [0xff, 0]) == [0, 0, 0xfe])
+    #expect(sa.totals.parked == 1 && sa.totals.applied == 150)
+    #expect(try value(b, [1]) == nil)
+    await pb.close()
+
+    script.stop()
+    try put(a, [0xff, 7], [42])
+    await #expect(throws: PeerError.self) { try await settle(sa, pa) }
+    script = try Script(file)
+    defer { script.stop() }
+    let again = RestBackEnd(url: script.url, transport: transport.make())
+    // As after a restart of both programs: new peers that remember nothing.
+    try await settle(sa, again.peer())
+    try await settle(sb, again.peer())
+    #expect(try value(b, [0xff, 7]) == [42])
+    #expect(sb.totals.pulled == 151)
+  }
+}

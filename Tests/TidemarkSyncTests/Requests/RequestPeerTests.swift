@@ -1,0 +1,273 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkSyncTestKit
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("A back end that takes one request for each change")
+struct RequestPeerTests {
+  @Test("changes go there, those of others come, and at rest nothing is asked")
+  func bothWays() async throws {
+    let back = BackEnd()
+    let device = try RestDevice(back)
+    for number in 0..<10 { try device.put("k\(number)", "1") }
+    for number in 0..<5 { back.put("web\(number)", "2") }
+    try await device.settle()
+    try device.delete("k3")
+    try device.put("k4", "2")
+    try await device.settle()
+    #expect(back.value("k0") == "1" && back.value("k3") == nil && back.value("k4") == "2")
+    #expect(try device.get("web4") == "2")
+    let sent = back.state.withLock { $0.requests }
+    #expect(sent.count == 12 && Set(sent).count == 12)
+    // Its own changes come back and are known.
+    #expect(device.session.totals.pulled == 5)
+    #expect(device.session.isAtRest)
+    #expect(try device.session.next() == nil)
+  }
+
+  @Test("what was under way when the program died is sent again with the same keys")
+  func crash() async throws {
+    let back = BackEnd()
+    let device = try RestDevice(back, canFetch: false)
+    for number in 0..<10 { try device.put("k\(number)", "1") }
+    // Batches of four: the second one arrives, and nobody hears the answer.
+    while back.state.withLock({ $0.requests.count }) < 4 { _ = try await device.step() }
+    while back.state.withLock({ $0.requests.count }) < 8 {
+      _ = try await device.step(losesAnswer: back.state.withLock { $0.requests.count } == 4)
+    }
+    let before = back.state.withLock { $0.requests }
+    try device.restart()
+    try await device.settle()
+    let after = back.state.withLock { $0.requests }
+    #expect(Array(after[8..<12]) == Array(before[4..<8]))
+    #expect(after.count == 14 && Set(after).count == 10)
+    #expect(back.state.withLock { $0.log.count } == 10, "a change counts twice")
+    #expect(device.session.isAtRest)
+  }
+
+  @Test("whenever the program dies, every change arrives and counts once", arguments: 1...12 as ClosedRange<UInt64>)
+  func anyCrash(seed: UInt64) async throws {
+    var generator = SeededGenerator(seed: seed)
+    let back = BackEnd()
+    let device = try RestDevice(back, seed: seed)
+    var expected: [String: String] = [:]
+    for round in 0..<60 {
+      let key = "k\(generator.int(below: 12))"
+      expected[key] = "\(round)"
+      try device.put(key, "\(round)")
+      for _ in 0..<generator.int(below: 6) {
+        _ = try await device.step(losesAnswer: generator.chance(0.2))
+      }
+      if generator.chance(0.15) { try device.restart() }
+      if generator.chance(0.1) {
+        back.state.withLock { $0.trouble = { _ in throw PeerError(.unavailable, "off") } }
+        _ = try await device.step()
+        back.state.withLock { $0.trouble = nil }
+      }
+    }
+    try await device.settle()
+    for (key, value) in expected {
+      #expect(back.value(key) == value, "seed \(seed), \(key)")
+      #expect(try device.get(key) == value, "seed \(seed), \(key)")
+    }
+    let taken = back.state.withLock { $0.log.map(\.idempotencyKey) }
+    #expect(Set(taken).count == taken.count, "seed \(seed)")
+    #expect(device.session.isAtRest, "seed \(seed)")
+  }
+
+  @Test("after a restart fetching goes on from the token, not from the beginning")
+  func token() async throws {
+    let back = BackEnd()
+    let device = try RestDevice(back)
+    for number in 0..<7 { back.put("web\(number)", "1") }
+    try await device.settle()
+    back.state.withLock { $0.fetches = [] }
+    try device.restart()
+    back.put("new", "1")
+    try await device.settle()
+    #expect(back.state.withLock { $0.fetches.first } == "7")
+    #expect(try device.get("new") == "1")
+    #expect(device.session.totals.pulled == 1)
+  }
+
+  @Test("a conflict is resolved, and the winner is sent under a key of its own", arguments: [false, true])
+  func conflict(restarts: Bool) async throws {
+    let back = BackEnd()
+    back.put("k", "theirs")
+    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    let device = try RestDevice(back)
+    try device.put("k", "mine")
+    if restarts {
+      // Until the conflict is known and what stands there is not.
+      while device.session.totals.conflicts == 0 { _ = try await device.step() }
+      try device.restart()
+    }
+    try await device.settle()
+    #expect(back.value("k") == "mine")
+    let keys = back.state.withLock { $0.requests }
+    #expect(Set(keys).count == keys.count && keys.contains { $0.contains("-") })
+  }
+
+  @Test("when theirs wins, it is what the store holds then")
+  func remoteWins() async throws {
+    let back = BackEnd()
+    let device = try RestDevice(back, resolver: .remoteWins)
+    try await device.settle()
+    try device.put("k", "mine")
+    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    // Not in the log: only the answer to the change tells of it.
+    back.state.withLock { $0.items[Array("k".utf8)] = .value(SyncContent(value: [0x32])) }
+    try await device.settle()
+    #expect(try device.get("k") == "2")
+    #expect(back.value("k") == "2" && device.session.isAtRest)
+  }
+
+  @Test("without a way to read, a conflict is parked")
+  func parkedConflict() async throws {
+    let back = BackEnd()
+    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    let device = try RestDevice(back, canFetch: false)
+    try device.put("k", "mine")
+    try device.put("l", "mine")
+    try await device.settle()
+    #expect(device.session.totals.parked == 1 && back.value("l") == "mine")
+  }
+
+  @Test("a rejected change is parked, and the others go on")
+  func rejected() async throws {
+    let back = BackEnd()
+    back.state.withLock {
+      $0.trouble = { change in
+        change.key == Array("bad".utf8)
+          ? .rejected(Rejection(code: "invalid", message: "no")) : nil
+      }
+    }
+    let device = try RestDevice(back)
+    for key in ["a", "bad", "b"] { try device.put(key, "1") }
+    try await device.settle()
+    #expect(device.session.totals.parked == 1 && back.value("a") == "1" && back.value("b") == "1")
+    try device.put("bad", "2")
+    back.state.withLock { $0.trouble = nil }
+    try await device.settle()
+    #expect(back.value("bad") == "2")
+  }
+
+  @Test("a change that is to come later lets others pass, and comes later")
+  func later() async throws {
+    let back = BackEnd()
+    back.state.withLock {
+      $0.trouble = { $0.key == Array("slow".utf8) ? .retryLater(afterSeconds: 1) : nil }
+    }
+    let device = try RestDevice(back)
+    for key in ["a", "slow", "b"] { try device.put(key, "1") }
+    for _ in 0..<40 { _ = try await device.step() }
+    #expect(back.value("a") == "1" && back.value("b") == "1" && back.value("slow") == nil)
+    let asked = back.state.withLock { $0.requests.count }
+    // What is written later passes, too; the slow one rests.
+    try device.put("c", "1")
+    for _ in 0..<40 { _ = try await device.step() }
+    #expect(back.value("c") == "1")
+    #expect(back.state.withLock { $0.requests.count } == asked + 1)
+    back.state.withLock { $0.trouble = nil }
+    try await Task.sleep(for: .milliseconds(1100))
+    for _ in 0..<20 { _ = try await device.step() }
+    #expect(back.value("slow") == "1")
+  }
+
+  @Test("when all are to come later, the peer asks for patience")
+  func patience() async throws {
+    let peer = RequestPeer(named: "x") { _ in .retryLater(afterSeconds: 20) }
+    var device = Device(1)
+    _ = try await peer.hello(HelloRequest(replica: device.id))
+    device.number = 1
+    let batch = device.batch([device.put("k", "1"), device.put("l", "1")])
+    let error = await #expect(throws: PeerError.self) { try await peer.push(batch) }
+    #expect(error?.kind == .busy && (19...20).contains(error?.retryAfterSeconds ?? 0))
+    // The store comes again, perhaps with others.
+    #expect(try await peer.push(batch).mark.verdicts == [.aborted, .aborted])
+  }
+
+  @Test("a batch that failed half-way goes on where it stopped")
+  func resume() async throws {
+    let sent = Lock<[UInt64]>([])
+    let peer = RequestPeer(named: "x") { change in
+      let count = sent.withLock { sent in
+        sent.append(change.operation.sequence)
+        return sent.count
+      }
+      if count == 3 { throw PeerError(.unavailable, "off") }
+      return .applied
+    }
+    var device = Device(1)
+    _ = try await peer.hello(HelloRequest(replica: device.id))
+    device.number = 1
+    let batch = device.batch((0..<5).map { device.put("k\($0)", "1") })
+    await #expect(throws: PeerError.self) { try await peer.push(batch) }
+    let mark = try await peer.push(batch).mark
+    #expect(sent.withLock { $0 } == [1, 2, 3, 3, 4, 5])
+    #expect(mark.verdicts.map(\.name) == Array(repeating: "applied", count: 5))
+    #expect(try await peer.push(batch).mark == mark)
+  }
+
+  @Test("several changes at a time are bounded, and cancelling ends them")
+  func parallel() async throws {
+    let running = Lock((now: 0, most: 0))
+    let peer = RequestPeer(named: "x", options: RequestPeer.Options(parallel: 3)) { change in
+      running.withLock {
+        $0.now += 1
+        $0.most = max($0.most, $0.now)
+      }
+      defer { running.withLock { $0.now -= 1 } }
+      try await Task.sleep(for: change.key == [0x7a] ? .seconds(600) : .milliseconds(5))
+      return .applied
+    }
+    var device = Device(1)
+    _ = try await peer.hello(HelloRequest(replica: device.id))
+    device.number = 1
+    let batch = device.batch((0..<10).map { device.put("k\($0)", "1") })
+    _ = try await peer.push(batch)
+    #expect(running.withLock { $0.most } == 3)
+    device.number = 2
+    let endless = device.batch([device.put("z", "1")])
+    let task = Task { try await peer.push(endless) }
+    while running.withLock({ $0.now }) == 0 { await Task.yield() }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+
+  @Test("own changes that come back without their key are known while the program runs")
+  func echo() async throws {
+    let back = BackEnd()
+    back.state.withLock { $0.tellsKeys = false }
+    let device = try RestDevice(back)
+    try device.put("k", "1")
+    try await device.settle()
+    #expect(device.session.totals.pulled == 0)
+    back.put("k", "2")
+    back.put("k", "1")
+    try await device.settle()
+    #expect(try device.get("k") == "1" && device.session.totals.pulled > 0)
+  }
+
+  @Test("it conforms where no numbers are needed", arguments: PeerConformance.checks)
+  func conforms(check: PeerConformance.Check) async throws {
+    let back = BackEnd()
+    try await check.run(
+      upon: RequestPeer(named: "x", send: { try back.send($0) }, fetch: { back.fetch($0) }))
+  }
+
+  @Test("idempotency keys are read as they are written, and others are not")
+  func keys() {
+    let operation = OperationID(replica: Device(7).id, sequence: 12)
+    #expect(OperationID(idempotencyKey: operation.idempotencyKey) == operation)
+    #expect(OperationID(idempotencyKey: operation.idempotencyKey + "-99") == operation)
+    for text in ["", ".", "a.1", "\(operation.replica)", "\(operation.replica).0",
+      "\(operation.replica).+1", "\(operation.replica).1.2", String(repeating: "a", count: 10_000)]
+    {
+      #expect(OperationID(idempotencyKey: text) == nil, "\(text.prefix(40))")
+    }
+  }
+}

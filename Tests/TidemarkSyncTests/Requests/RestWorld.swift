@@ -1,0 +1,159 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+/// A back end in memory that keeps idempotency keys, as it should.
+final class BackEnd: Sendable {
+  struct State {
+    /// Every change that was taken, in order; the token is its count.
+    var log: [(key: [UInt8], state: RequestState, idempotencyKey: String)] = []
+    var items: [[UInt8]: RequestState] = [:]
+    var answers: [String: RequestOutcome] = [:]
+    /// All requests, also those that were answered as before.
+    var requests: [String] = []
+    var fetches: [String?] = []
+    /// Says what to answer instead of looking.
+    var trouble: (@Sendable (RequestChange) throws -> RequestOutcome?)?
+    /// Keys for which a change is a conflict unless it was sent again for that.
+    var contested: Set<[UInt8]> = []
+    var tellsKeys = true
+  }
+
+  let state = Lock(State())
+
+  func send(_ change: RequestChange) throws -> RequestOutcome {
+    try state.withLock { (state: inout State) throws in
+      state.requests.append(change.idempotencyKey)
+      if let answer = try state.trouble?(change) { return answer }
+      if let answer = state.answers[change.idempotencyKey] { return answer }
+      let outcome: RequestOutcome
+      if state.contested.contains(change.key), !change.idempotencyKey.contains("-") {
+        outcome = .conflict(state.items[change.key])
+      } else {
+        let held: RequestState = change.kind == .put ? .value(change.content) : .absent
+        state.items[change.key] = held
+        state.log.append((change.key, held, change.idempotencyKey))
+        outcome = .applied
+      }
+      state.answers[change.idempotencyKey] = outcome
+      return outcome
+    }
+  }
+
+  func fetch(_ token: String?) -> RequestPage {
+    state.withLock { state in
+      state.fetches.append(token)
+      let start = token.flatMap { Int($0) } ?? 0
+      let end = min(start + 3, state.log.count)
+      return RequestPage(
+        changes: state.log[start..<end].map {
+          RequestPage.Change(
+            key: $0.key, state: $0.state, idempotencyKey: state.tellsKeys ? $0.idempotencyKey : nil)
+        }, token: String(end), hasMore: end < state.log.count)
+    }
+  }
+
+  /// Somebody else's change.
+  func put(_ key: String, _ value: String) {
+    state.withLock { state in
+      let held = RequestState.value(SyncContent(value: Array(value.utf8)))
+      state.items[Array(key.utf8)] = held
+      state.log.append((Array(key.utf8), held, "web-\(state.log.count)"))
+    }
+  }
+
+  func value(_ key: String) -> String? {
+    guard case .value(let content)? = state.withLock({ $0.items[Array(key.utf8)] }) else {
+      return nil
+    }
+    return String(decoding: content.value, as: UTF8.self)
+  }
+}
+
+/// A store that replicates with a back end, and that can be killed.
+final class RestDevice {
+  let back: BackEnd
+  private let disk: SimulatedFileSystem
+  private let resolver: ConflictResolver
+  private let canFetch: Bool
+  private var openings: UInt64 = 0
+  private(set) var engine: Engine
+  private(set) var session: SyncSession
+  private(set) var peer: RequestPeer
+
+  init(
+    _ back: BackEnd, seed: UInt64 = 1, resolver: ConflictResolver = .localWins,
+    canFetch: Bool = true
+  ) throws {
+    self.back = back
+    self.resolver = resolver
+    self.canFetch = canFetch
+    disk = SimulatedFileSystem(seed: seed)
+    (engine, session, peer) = try Self.open(disk, seed << 20, back, resolver, canFetch)
+  }
+
+  private static func open(
+    _ disk: SimulatedFileSystem, _ seed: UInt64, _ back: BackEnd, _ resolver: ConflictResolver,
+    _ canFetch: Bool
+  ) throws -> (Engine, SyncSession, RequestPeer) {
+    let engine = try Engine.open(
+      "/store", configuration: .campaign,
+      environment: EngineEnvironment(
+        fileSystem: disk, clock: ManualClock(), random: SeededRandom(seed: seed)))
+    let fetch: RequestPeer.Fetch = { back.fetch($0) }
+    let peer = RequestPeer(
+      named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
+      send: { try back.send($0) }, fetch: canFetch ? fetch : nil)
+    return (engine, try SyncSession(engine, name: "rest", resolver: resolver), peer)
+  }
+
+  /// The process dies and another one begins.
+  func restart() throws {
+    disk.kill()
+    disk.restart(keeping: .keepAll)
+    openings += 1
+    (engine, session, peer) = try Self.open(disk, 77 << 20 + openings, back, resolver, canFetch)
+  }
+
+  func put(_ key: String, _ value: String) throws {
+    var batch = OperationBatch()
+    try batch.add(.put, key: Array(key.utf8).rawSpan, value: Array(value.utf8).rawSpan)
+    try engine.commit(batch, durability: .durable)
+  }
+
+  func delete(_ key: String) throws {
+    var batch = OperationBatch()
+    try batch.add(.delete, key: Array(key.utf8).rawSpan)
+    try engine.commit(batch, durability: .durable)
+  }
+
+  func get(_ key: String) throws -> String? { try SyncWorld.get(engine, key) }
+
+  /// Makes one call.
+  /// - Parameter losesAnswer: whether the answer is lost.
+  /// - Returns: false when there was nothing to do.
+  func step(losesAnswer: Bool = false) async throws -> Bool {
+    guard let call = try session.next() else { return false }
+    do {
+      let answer: SyncSession.Answer
+      switch call {
+      case .hello(let request): answer = .hello(try await peer.hello(request))
+      case .push(let request): answer = .push(try await peer.push(request))
+      case .pull(let request): answer = .pull(try await peer.pull(request))
+      case .values(let request): answer = .values(try await peer.values(request))
+      }
+      if losesAnswer { session.disconnect() } else { try session.receive(answer) }
+    } catch is PeerError { session.disconnect() }
+    return true
+  }
+
+  /// Works until there is nothing to do.
+  func settle() async throws {
+    session.disconnect()
+    for _ in 0..<500 { guard try await step() else { return } }
+    Issue.record("no end of calls")
+  }
+}
