@@ -7,7 +7,8 @@ import TidemarkTestKit
 @testable import TidemarkHTTP
 
 /// How fast batches go over sockets: `TIDEMARK_BENCH=1 swift test -c release --filter HTTPBench`.
-@Suite("Speed over sockets", .enabled(if: ProcessInfo.processInfo.environment["TIDEMARK_BENCH"] == "1"))
+@Suite(
+  "Speed over sockets", .enabled(if: ProcessInfo.processInfo.environment["TIDEMARK_BENCH"] == "1"))
 struct HTTPBench {
   @Test("batches of 4,000 entries there and back", arguments: Transports.all)
   func speed(transport: Transports) async throws {

@@ -238,7 +238,8 @@ struct HostileServerTests {
     }
     #expect(injected.error?.kind == .unauthorized && injected.requests.isEmpty)
     struct Missing: Error {}
-    let failed = try await hello(transport, authorization: { _ in throw Missing() }) { _, _ in false }
+    let failed = try await hello(transport, authorization: { _ in throw Missing() }) { _, _ in false
+    }
     #expect(failed.error?.kind == .unauthorized && failed.requests.isEmpty)
   }
 
@@ -286,12 +287,16 @@ struct HostileServerTests {
 
   @Test("addresses that make no sense are refused at once")
   func addresses() {
-    for url in ["", "notes", "ftp://a/b", "http://a", "http://a/", "http://a/b?c", "http://u:p@a/b"] {
+    for url in [
+      "", "notes", "ftp://a/b", "http://a", "http://a/", "http://a/b?c", "http://u:p@a/b",
+    ] {
       #expect(throws: PeerError.self, "\(url)") { try HTTPPeer(url) }
     }
   }
 }
 
 extension ReplicaID {
-  init(text: String) { self = ReplicaID(text) ?? ReplicaID(text: String(repeating: "0", count: 32)) }
+  init(text: String) {
+    self = ReplicaID(text) ?? ReplicaID(text: String(repeating: "0", count: 32))
+  }
 }

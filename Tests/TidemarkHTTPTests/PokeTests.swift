@@ -24,7 +24,9 @@ struct PokeTests {
     return (count, server.requests)
   }
 
-  @Test("the connection pokes once, then every event; its end is the stream's", arguments: Transports.all)
+  @Test(
+    "the connection pokes once, then every event; its end is the stream's",
+    arguments: Transports.all)
   func events(transport: Transports) async throws {
     let result = try await count(transport) { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
@@ -66,7 +68,9 @@ struct PokeTests {
     let sent = Lock(0)
     let result = try await count(transport) { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ")
-      while connection.send([UInt8](repeating: 0x61, count: 65_536)), sent.withLock({ $0 }) < 1 << 30 {
+      while connection.send([UInt8](repeating: 0x61, count: 65_536)),
+        sent.withLock({ $0 }) < 1 << 30
+      {
         sent.withLock { $0 += 65_536 }
       }
       return false

@@ -47,7 +47,8 @@ struct RestBackEnd: Sendable {
     let answer = try await transport.answer(to: request, limit: 1 << 20)
     switch answer.status {
     case 200..<300: return .applied
-    case 409: return .conflict(try Self.state(JSONDecoder().decode(Item.self, from: Data(answer.body))))
+    case 409:
+      return .conflict(try Self.state(JSONDecoder().decode(Item.self, from: Data(answer.body))))
     case 400, 422:
       let refusal = try JSONDecoder().decode(Refusal.self, from: Data(answer.body))
       return .rejected(Rejection(code: refusal.code, message: refusal.message))

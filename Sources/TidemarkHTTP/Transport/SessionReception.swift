@@ -81,7 +81,8 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
 
   func urlSession(
     _ session: URLSession, task: URLSessionTask,
-    willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
+    completionHandler: @escaping (URLRequest?) -> Void
   ) {
     // The redirect itself is the answer, which not every platform hands on.
     _ = take(response, of: task)

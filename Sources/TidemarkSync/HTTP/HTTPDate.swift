@@ -24,7 +24,8 @@ package enum HTTPDate {
     return seconds(year: words[4], month: words[1], day: words[2], time: words[3])
   }
 
-  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun"].map { Array($0.utf8) }
+  private static let months =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun"].map { Array($0.utf8) }
     + ["Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].map { Array($0.utf8) }
 
   private static func seconds(

@@ -56,7 +56,8 @@ extension PeerConformance {
         try bench.expect(answer.mark, is: first.mark, "the mark behind a hole")
       }
       try bench.expect(
-        try await bench.value("later", a.replica), is: nil, "what a batch behind a hole has written")
+        try await bench.value("later", a.replica), is: nil, "what a batch behind a hole has written"
+      )
       for batch in [missing, later] {
         let answer = try await bench.peer.push(batch)
         try bench.expect(answer.mark.number, is: batch.number, "the mark when the hole is filled")
@@ -78,7 +79,8 @@ extension PeerConformance {
       let hello = try await bench.peer.hello(HelloRequest(replica: a.replica))
       try bench.expect(hello.mark.number, is: 3, "the mark of one of two replicas")
     },
-    Check("a batch with too many changes is refused, and the next one is taken", needs: [.numbers]) {
+    Check("a batch with too many changes is refused, and the next one is taken", needs: [.numbers])
+    {
       bench in
       var a = try await bench.writer(1)
       let limit = try await bench.peer.hello(HelloRequest(replica: a.replica)).limits.changes

@@ -66,7 +66,8 @@ struct HTTPHeadersTests {
     arguments: [
       "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 31 Feb 1994 08:49:37 GMT",
       "Mon, 29 Feb 2100 00:00:00 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
-      "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 0 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Nov 1994 8:49:37 GMT",
+      "Sun, 0 Nov 1994 08:49:37 GMT",
       "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 19940 08:49:37 GMT", ",,,,,", "- - - - -",
     ])
   func noDates(text: String) { #expect(HTTPDate.seconds(text) == nil) }
@@ -99,7 +100,8 @@ struct HTTPAddressTests {
       "", "notes", "ftp://a/b", "http:/a", "http://", "http:///a", "http://user:pass@a/b",
       "http://a@b/", "http://a:0/", "http://a:65536/", "http://a:+80/", "http://a:8x/",
       "http://[::1/", "http://[::g]/", "http://a]/", "http://a b/", "http://a/b\r\nX: y",
-      "http://\u{e9}/", "http://[::1]x/", "http://a:80:80/", "http://" + .init(repeating: "a", count: 5000),
+      "http://\u{e9}/", "http://[::1]x/", "http://a:80:80/",
+      "http://" + .init(repeating: "a", count: 5000),
     ])
   func refused(text: String) { #expect(HTTPAddress(text) == nil) }
 

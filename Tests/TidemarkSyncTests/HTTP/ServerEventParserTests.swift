@@ -9,7 +9,8 @@ struct ServerEventParserTests {
     var events: [[String]] = []
     for piece in pieces {
       try parser.feed(piece) { event in
-        events.append([event.name, event.data, event.id].map { String(decoding: $0, as: UTF8.self) })
+        events.append(
+          [event.name, event.data, event.id].map { String(decoding: $0, as: UTF8.self) })
       }
     }
     return events
@@ -23,7 +24,8 @@ struct ServerEventParserTests {
         "event: none", "", "retry: 5", "unknown: x", "data: 3", "", "data: unfinished",
       ].joined(separator: end)
       let found = try events([Array(text.utf8)])
-      #expect(found == [["poke", "1\n2", "7"], ["", "", "7"], ["", "3", "7"]], "\(end.debugDescription)")
+      #expect(
+        found == [["poke", "1\n2", "7"], ["", "", "7"], ["", "3", "7"]], "\(end.debugDescription)")
     }
   }
 

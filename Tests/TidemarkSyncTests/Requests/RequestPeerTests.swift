@@ -48,7 +48,9 @@ struct RequestPeerTests {
     #expect(device.session.isAtRest)
   }
 
-  @Test("whenever the program dies, every change arrives and counts once", arguments: 1...12 as ClosedRange<UInt64>)
+  @Test(
+    "whenever the program dies, every change arrives and counts once",
+    arguments: 1...12 as ClosedRange<UInt64>)
   func anyCrash(seed: UInt64) async throws {
     var generator = SeededGenerator(seed: seed)
     let back = BackEnd()
@@ -93,7 +95,9 @@ struct RequestPeerTests {
     #expect(device.session.totals.pulled == 1)
   }
 
-  @Test("a conflict is resolved, and the winner is sent under a key of its own", arguments: [false, true])
+  @Test(
+    "a conflict is resolved, and the winner is sent under a key of its own",
+    arguments: [false, true])
   func conflict(restarts: Bool) async throws {
     let back = BackEnd()
     back.put("k", "theirs")
@@ -264,9 +268,10 @@ struct RequestPeerTests {
     let operation = OperationID(replica: Device(7).id, sequence: 12)
     #expect(OperationID(idempotencyKey: operation.idempotencyKey) == operation)
     #expect(OperationID(idempotencyKey: operation.idempotencyKey + "-99") == operation)
-    for text in ["", ".", "a.1", "\(operation.replica)", "\(operation.replica).0",
-      "\(operation.replica).+1", "\(operation.replica).1.2", String(repeating: "a", count: 10_000)]
-    {
+    for text in [
+      "", ".", "a.1", "\(operation.replica)", "\(operation.replica).0",
+      "\(operation.replica).+1", "\(operation.replica).1.2", String(repeating: "a", count: 10_000),
+    ] {
       #expect(OperationID(idempotencyKey: text) == nil, "\(text.prefix(40))")
     }
   }

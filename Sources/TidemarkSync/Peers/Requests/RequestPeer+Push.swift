@@ -21,7 +21,8 @@ extension RequestPeer {
       return .open(memory.open(request))
     }
     switch start {
-    case .answered(let mark, let head): return PushAnswer(mark: mark, range: places.range(head: head))
+    case .answered(let mark, let head):
+      return PushAnswer(mark: mark, range: places.range(head: head))
     case .open(let indices):
       defer { state.withLock { _ = $0.pushing.remove(request.replica) } }
       try await sendAll(request, indices)
