@@ -16,6 +16,8 @@ extension RecordType {
   package static let peerSettled = RecordType(rawValue: 34)
   /// What a feed holds at a key whose value here is another; the key is that key.
   package static let remoteState = RecordType(rawValue: 35)
+  /// What is known of a peer besides its progress; the key is the peer's name.
+  package static let peerStatus = RecordType(rawValue: 36)
   /// A change that lost by policy; the key is the key that it was for.
   package static let loser = RecordType(rawValue: 256)
 }

@@ -20,7 +20,7 @@ internal import TidemarkEngine
 public final class Store: Sendable {
   package let engine: Engine
   /// Whether work that blocks may go to threads of the store's own.
-  let usesThreads: Bool
+  package let usesThreads: Bool
   /// Nil where callers do all the work themselves, or nothing can be written.
   let commits: CommitThread?
   let background: BackgroundThread?

@@ -5,7 +5,8 @@ internal import TidemarkEngine
 final class PeerRecords {
   private let engine: Engine
   private let peer: [UInt8]
-  private var table: RecordTable
+  var name: [UInt8] { peer }
+  private(set) var table: RecordTable
 
   init(_ engine: Engine, peer: [UInt8]) throws(TidemarkError) {
     self.engine = engine

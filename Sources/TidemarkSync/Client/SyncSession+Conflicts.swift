@@ -101,7 +101,7 @@ extension SyncSession {
     try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
   }
 
-  private func carryOut(
+  func carryOut(
     _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
     _ remote: RemoteState, _ slot: Slot?, into operations: inout OperationBatch,
     _ next: inout PeerProgress

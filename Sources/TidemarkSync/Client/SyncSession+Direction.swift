@@ -1,0 +1,86 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Which way entries go.
+public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
+  /// Both ways.
+  case both
+  /// Own entries are sent. What others have appended is not taken, but for what conflicts with
+  /// them.
+  case push
+  /// What others have appended is taken. Nothing is sent, but for a batch that was under way.
+  case pull
+
+  /// Whether own entries are sent.
+  public var pushes: Bool { self != .pull }
+  /// Whether what others have appended is taken.
+  public var pulls: Bool { self != .push }
+}
+
+extension SyncSession {
+  /// The next call of those that go one way; see ``next()``.
+  func next(_ direction: SyncDirection) throws(TidemarkError) -> Call? {
+    // What is under way is finished whichever way it goes: its outcome may count already.
+    guard direction != .both, let range, formed == nil else { return try next() }
+    if direction.pulls, progress.cursor.offset < range.head { return .pull(pullRequest()) }
+    let keys = try keysToFetch()
+    if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
+    guard direction.pushes, let batch = try formBatch() else { return nil }
+    return .push(try request(for: batch))
+  }
+}
+
+extension SyncSession.Call {
+  /// Makes the call.
+  func perform(at peer: any Peer) async throws -> SyncSession.Answer {
+    switch self {
+    case .hello(let request): .hello(try await peer.hello(request))
+    case .push(let request): .push(try await peer.push(request))
+    case .pull(let request): .pull(try await peer.pull(request))
+    case .values(let request): .values(try await peer.values(request))
+    }
+  }
+
+  /// What tells the call from another one, without its content.
+  enum Identity: Hashable {
+    case hello
+    case push(UInt64, BatchID)
+    case pull(Position)
+    case values([[UInt8]])
+  }
+
+  var identity: Identity {
+    switch self {
+    case .hello: .hello
+    case .push(let request): .push(request.number, request.batchID)
+    case .pull(let request): .pull(request.after)
+    case .values(let request): .values(request.keys)
+    }
+  }
+}
+
+extension SyncSession.Totals {
+  static func + (a: Self, b: Self) -> Self {
+    var sum = a
+    sum.pushed += b.pushed
+    sum.applied += b.applied
+    sum.duplicates += b.duplicates
+    sum.conflicts += b.conflicts
+    sum.parked += b.parked
+    sum.pulled += b.pulled
+    sum.batches += b.batches
+    return sum
+  }
+
+  static func - (a: Self, b: Self) -> Self {
+    var rest = a
+    rest.pushed -= b.pushed
+    rest.applied -= b.applied
+    rest.duplicates -= b.duplicates
+    rest.conflicts -= b.conflicts
+    rest.parked -= b.parked
+    rest.pulled -= b.pulled
+    rest.batches -= b.batches
+    return rest
+  }
+}

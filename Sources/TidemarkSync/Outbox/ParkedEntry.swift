@@ -1,0 +1,107 @@
+public import Tidemark
+internal import TidemarkEngine
+
+/// An entry that the peer has refused.
+public struct ParkedEntry: Sendable, Hashable {
+  /// The key.
+  public var key: Key
+  /// The entry's place in the log: what ``Replicator/retry(_:)`` and ``Replicator/discard(_:)``
+  /// take.
+  public var sequence: UInt64
+  /// What it did.
+  public var kind: ChangeKind
+  /// When it was committed.
+  public var commitTime: Timestamp
+  /// The peer's words.
+  public var rejection: Rejection
+}
+
+extension HostState {
+  mutating func parked() throws(TidemarkError) -> [ParkedEntry] {
+    var result: [ParkedEntry] = []
+    for (change, state) in try session().waitingForUser() {
+      guard case .parked(let rejection) = state else { continue }
+      result.append(
+        ParkedEntry(
+          key: Key(change.key), sequence: change.sequence,
+          kind: change.kind == .put ? .put : .delete,
+          commitTime: HybridTime(change.commitTime).timestamp, rejection: rejection))
+    }
+    return result
+  }
+
+  mutating func discard(_ sequence: UInt64) throws -> [Key] {
+    let table = try pending()
+    return try session().discard(sequence, table).map { Key($0.key) }
+  }
+
+  mutating func conflicts() throws(TidemarkError) -> [Conflict] {
+    let session = try session()
+    var result: [Conflict] = []
+    for (change, state) in try session.waitingForUser() where state == .needsDecision {
+      result.append(try session.conflict(change))
+    }
+    return result
+  }
+}
+
+extension Replicator {
+  /// A receipt for an own entry, which tells what becomes of it at the peer.
+  public func receipt(forSequence sequence: UInt64) -> SyncReceipt { SyncReceipt(sequence, host) }
+
+  /// Receipts for all entries of a write.
+  public func receipts(for write: Receipt) -> [SyncReceipt] {
+    write.sequences.map { SyncReceipt($0, host) }
+  }
+
+  /// How much is not synced with this peer.
+  public var pending: PendingSummary {
+    get async throws { try await host.perform { try $0.pendingSummary() } }
+  }
+
+  /// The entries that the peer has refused, in the order of their sequences.
+  ///
+  /// Others go on without them. A new put or delete of the key takes the place of a refused entry.
+  public func parked() async throws -> [ParkedEntry] {
+    try await host.perform { try $0.parked() }
+  }
+
+  /// Sends a refused entry once more, as a new entry with the same content.
+  /// - Returns: the sequence of the new entry.
+  /// - Throws: `invalidArgument` when the entry is not parked any more.
+  @discardableResult
+  public func retry(_ sequence: UInt64) async throws -> UInt64 {
+    defer { host.changed.raise() }
+    return try await host.perform { try $0.session().retry(sequence) }
+  }
+
+  /// Gives a refused entry up: its key gets back what the peer has there. Where the log does not
+  /// say what that is, this happens when the peer has been asked.
+  /// - Returns: the keys of pending entries that were to come after it.
+  /// - Throws: `invalidArgument` when the entry is not parked any more.
+  @discardableResult
+  public func discard(_ sequence: UInt64) async throws -> [Key] {
+    defer {
+      host.changed.raise()
+      news.raise()
+    }
+    return try await host.perform { try $0.discard(sequence) }
+  }
+
+  /// The keys on which the resolver leaves the decision to the user, with both sides.
+  public func conflicts() async throws -> [Conflict] {
+    try await host.perform { try $0.conflicts() }
+  }
+
+  /// Decides on a key that ``conflicts()`` has told of. A new put or delete of the key decides,
+  /// too: for the local side.
+  /// - Throws: `invalidArgument` when there is nothing to decide any more.
+  public func decide(_ key: some BytesConvertible, _ resolution: Resolution) async throws {
+    let bytes = key.withBytes { [UInt8](copying: $0) }
+    defer {
+      host.changed.raise()
+      news.raise()
+    }
+    try await host.perform { try $0.session().decide(bytes, resolution) }
+  }
+}

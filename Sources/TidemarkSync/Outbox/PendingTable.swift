@@ -1,0 +1,262 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// The own entries that a peer has not decided yet and that are the newest of their keys.
+///
+/// It is derived from the log and the peer's progress, and brought up to date when it is asked:
+/// every entry is looked at once. 16 bytes an entry, and no work for writers.
+struct PendingTable: Sendable {
+  struct Row: Sendable {
+    var sequence: UInt64
+    var bytes: UInt32
+    var labelSet: UInt32
+
+    static let dead = UInt32.max
+    var isLive: Bool { bytes != Self.dead }
+  }
+
+  /// In the order of their sequences; those that are decided stay, dead, until they are many.
+  private(set) var rows: [Row] = []
+  private var live = 0
+  /// Bytes of what is live.
+  private(set) var bytes = 0
+  /// How many live rows have a label set, by its number.
+  private(set) var perLabelSet: [UInt32: Int] = [:]
+  /// All rows before this one are dead.
+  private var first = 0
+  private var through: UInt64
+  private var labelSets = LabelSets()
+  /// Touches of pending entries: what comes after a touch names it as the version before.
+  private var touched: [UInt64: UInt64] = [:]
+  /// What the explicit sets were when they were looked at last.
+  private var seen: (again: SequenceSet, waiting: Set<UInt64>, formed: UInt64)?
+
+  /// - Parameter frontier: the peer's; all before it that is pending is in explicit sets.
+  init(after frontier: UInt64) { through = frontier }
+
+  var liveRows: some Sequence<Row> { rows[first...].lazy.filter(\.isLive) }
+  var count: Int { live }
+
+  func labels(ofSet number: UInt32) -> [Label] { labelSets[number] }
+
+  /// The row of an entry; nil when it is not pending.
+  func row(_ sequence: UInt64) -> Row? {
+    let place = index(after: sequence)
+    guard place > 0, rows[place - 1].sequence == sequence, rows[place - 1].isLive else {
+      return nil
+    }
+    return rows[place - 1]
+  }
+
+  /// The first row behind a sequence.
+  func index(after sequence: UInt64) -> Int {
+    var low = 0
+    var high = rows.count
+    while low < high {
+      let middle = (low + high) / 2
+      if rows[middle].sequence <= sequence { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  // MARK: Bringing it up to date
+
+  mutating func refresh(_ session: SyncSession) throws(TidemarkError) {
+    try addExplicit(session)
+    do throws(TidemarkError) { try readOn(session) } catch {
+      // A segment that is sealed while it is read says that it is closed, too.
+      guard error.code == .closed, !session.engine.isClosed else { throw error }
+      try readOn(session)
+    }
+    removeDecided(session)
+    if rows.count > 64, rows.count > 2 * live {
+      rows.removeAll { !$0.isLive }
+      first = 0
+    }
+    while first < rows.count, !rows[first].isLive { first += 1 }
+  }
+
+  private mutating func readOn(_ session: SyncSession) throws(TidemarkError) {
+    let head = session.engine.lastSequence
+    guard through < head else { return }
+    var cursor = LogCursor(
+      session.engine, from: through + 1, through: head, includesRecords: true)
+    while let entry = try cursor.next() {
+      try take(entry, session)
+      through = entry.sequence
+    }
+    through = head
+  }
+
+  private mutating func take(_ entry: LogEntry, _ session: SyncSession) throws(TidemarkError) {
+    switch entry.head.kind {
+    case .record:
+      // A remote state beside a key may make sendable what was not worth sending.
+      guard try entry.attributes().recordType == RecordType.remoteState.rawValue,
+        let newest = try session.engine.newestChange(ofKey: entry.key),
+        newest.sequence <= through, newest.kind == .delete
+      else { return }
+      try consider(newest, session)
+    case .touch:
+      let value = entry.head.valueSequence
+      if isLive(value) { touched[entry.sequence] = value }
+    default:
+      kill(touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous)
+      let change = try LoggedChange(entry)
+      guard change.isOwn, try session.isWorthSending(change) else { return }
+      append(Self.row(change, entry.head.valueLength, &labelSets))
+    }
+  }
+
+  private mutating func append(_ row: Row) {
+    rows.append(row)
+    count(row)
+  }
+
+  private mutating func count(_ row: Row) {
+    live += 1
+    bytes += Int(row.bytes)
+    perLabelSet[row.labelSet, default: 0] += 1
+  }
+
+  /// Adds an entry out of order, unless it is there.
+  private mutating func consider(
+    _ change: LoggedChange, _ session: SyncSession
+  ) throws(TidemarkError) {
+    guard !isLive(change.sequence), session.isPending(change, in: session.progress),
+      try session.isWorthSending(change)
+    else { return }
+    let length = try session.engine.entry(at: change.sequence).head.valueLength
+    let row = Self.row(change, length, &labelSets)
+    let place = index(after: change.sequence)
+    if place > 0, rows[place - 1].sequence == change.sequence {
+      rows[place - 1] = row
+    } else {
+      rows.insert(row, at: place)
+    }
+    first = 0
+    count(row)
+  }
+
+  private static func row(
+    _ change: LoggedChange, _ length: Int, _ labelSets: inout LabelSets
+  ) -> Row {
+    Row(
+      sequence: change.sequence,
+      bytes: UInt32(clamping: min(change.key.count + length, Int(Row.dead) - 1)),
+      labelSet: labelSets.index(of: change.labels))
+  }
+
+  /// Entries that were looked at and have come back: a batch that failed, a peer that was
+  /// restored, what waits for somebody.
+  private mutating func addExplicit(_ session: SyncSession) throws(TidemarkError) {
+    let progress = session.progress
+    let now = (
+      again: progress.again, waiting: Set(progress.waiting.keys),
+      formed: session.formed?.number ?? 0
+    )
+    if let seen, seen == now { return }
+    let old = seen
+    seen = now
+    var sequences = Set(now.waiting)
+    for item in session.formed?.items ?? [] { sequences.insert(item.sequence) }
+    for sequence in now.again.sequences where old?.again.contains(sequence) != true {
+      sequences.insert(sequence)
+    }
+    // What lies ahead is met when the log is read.
+    let missing = sequences.filter { $0 <= through && !isLive($0) }.sorted()
+    var found: [Row] = []
+    for sequence in missing {
+      guard let change = try session.engine.change(at: sequence),
+        let newest = try session.engine.newestChange(ofKey: change.key),
+        newest.sequence == sequence, try session.isWorthSending(change)
+      else { continue }
+      let entry = try session.engine.entry(at: sequence)
+      found.append(Self.row(change, entry.head.valueLength, &labelSets))
+      if let slot = try session.engine.slot(ofKey: change.key.rawSpan), slot.sequence != sequence {
+        touched[slot.sequence] = sequence
+      }
+    }
+    merge(found)
+  }
+
+  private mutating func merge(_ found: [Row]) {
+    guard !found.isEmpty else { return }
+    let new = Set(found.map(\.sequence))
+    rows.removeAll { !$0.isLive || new.contains($0.sequence) }
+    rows.append(contentsOf: found)
+    rows.sort { $0.sequence < $1.sequence }
+    first = 0
+    for row in found { count(row) }
+  }
+
+  private mutating func removeDecided(_ session: SyncSession) {
+    let progress = session.progress
+    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
+    func isExplicit(_ sequence: UInt64) -> Bool {
+      progress.waiting[sequence] != nil || inFlight.contains(sequence)
+        || progress.again.contains(sequence)
+    }
+    for index in first..<max(first, index(after: progress.frontier))
+    where rows[index].isLive && !isExplicit(rows[index].sequence) {
+      killRow(index)
+    }
+    for run in progress.ahead.ranges {
+      var place = index(after: run.lowerBound - 1)
+      while place < rows.count, rows[place].sequence <= run.upperBound {
+        if rows[place].isLive, !isExplicit(rows[place].sequence) { killRow(place) }
+        place += 1
+      }
+    }
+  }
+
+  private func isLive(_ sequence: UInt64) -> Bool { row(sequence) != nil }
+
+  private mutating func kill(_ sequence: UInt64) {
+    let place = index(after: sequence)
+    if place > 0, rows[place - 1].sequence == sequence, rows[place - 1].isLive {
+      killRow(place - 1)
+    }
+  }
+
+  private mutating func killRow(_ index: Int) {
+    live -= 1
+    bytes -= Int(rows[index].bytes)
+    perLabelSet[rows[index].labelSet, default: 1] -= 1
+    rows[index].bytes = Row.dead
+  }
+}
+
+/// Label sets by number.
+struct LabelSets: Sendable {
+  private var sets: [[Label]] = [[]]
+  private var numbers: [[Label]: UInt32] = [[]: 0]
+
+  subscript(_ index: UInt32) -> [Label] { sets[Int(index)] }
+
+  mutating func index(of labels: [Label]) -> UInt32 {
+    if let known = numbers[labels] { return known }
+    let index = UInt32(clamping: sets.count)
+    sets.append(labels)
+    numbers[labels] = index
+    return index
+  }
+}
+
+extension SyncSession {
+  /// Whether an own entry is within the scope and the peer could have any use for it: a key that
+  /// was put and deleted before anybody heard of it sends nothing.
+  func isWorthSending(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard change.kind == .delete else {
+      return scope.contains(key: change.key, labels: change.labels)
+    }
+    if try base(of: change) != .absent { return true }
+    guard let formed else { return false }
+    var previous = change.previous
+    while previous > 0, let version = try engine.change(at: previous) {
+      if formed.items.contains(where: { $0.sequence == previous }) { return true }
+      previous = version.previous
+    }
+    return false
+  }
+}

@@ -1,0 +1,126 @@
+public import Tidemark
+internal import TidemarkEngine
+
+/// What a store knows of a peer.
+public struct PeerInfo: Sendable, Hashable {
+  /// What the store knows it by.
+  public var name: String
+  /// Where it is, as far as its replicator has said.
+  public var target: String
+  /// What the store and the peer have in common.
+  public var scope: SyncScope
+  /// Everything up to here was taken from its feed.
+  public var cursor: Position
+  /// How many entries of its feed were not taken yet when it answered last.
+  public var entriesToTake: UInt64
+  /// What it lacks.
+  public var pending: PendingSummary
+  /// When it answered last; nil for never, or not written down.
+  public var lastSuccess: Timestamp?
+  /// Until when it keeps deletes for this store; nil where that is unknown.
+  public var leaseEnds: Timestamp?
+  /// What failed last; nil when something has worked since.
+  public var lastError: String?
+  /// When that was.
+  public var lastErrorTime: Timestamp?
+  /// Whether a replicator of this process has it.
+  public var isLive: Bool
+}
+
+extension Store {
+  /// The peers that the store has replicated with, by name.
+  public func peers() async throws -> [PeerInfo] {
+    try await onSyncThread { (store) throws(TidemarkError) in try store.peers() }
+  }
+
+  /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
+  /// conflict with it. All data stays. If it is replicated with again, everything is compared as
+  /// at the first time.
+  /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
+  public func forget(peer name: String) async throws {
+    try await onSyncThread { (store) throws(TidemarkError) in try store.forget(peer: name) }
+  }
+}
+
+extension Store.Blocking {
+  /// The peers that the store has replicated with; see ``Tidemark/Store/peers()``.
+  public func peers() throws(TidemarkError) -> [PeerInfo] {
+    var result: [PeerInfo] = []
+    for name in try peerNames() {
+      let host = try SyncHost.of(store, name: name)
+      let isLive = host.isTaken
+      result.append(
+        try host.performHere { (state: inout HostState) throws(TidemarkError) in
+          try state.info(isLive: isLive)
+        })
+    }
+    return result
+  }
+
+  /// The names of all peers, in byte order.
+  func peerNames() throws(TidemarkError) -> [String] {
+    let table = try RecordTable(store.engine)
+    var names = Set(table.keys(of: .peerProgress))
+    names.formUnion(table.keys(of: .peerStatus))
+    return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
+  }
+
+  /// Forgets a peer; see ``Tidemark/Store/forget(peer:)``.
+  public func forget(peer name: String) throws(TidemarkError) {
+    let names = try peerNames()
+    guard names.contains(name) else {
+      throw TidemarkError(.invalidArgument, "the store knows no peer named \(name)")
+    }
+    let host = try SyncHost.of(store, name: name)
+    guard !host.isTaken else {
+      throw TidemarkError(
+        .invalidArgument, "a replicator named \(name) is there; let go of it first")
+    }
+    try host.performHere { (state: inout HostState) throws(TidemarkError) in
+      try state.forget(isLast: names.count == 1)
+    }
+  }
+}
+
+extension HostState {
+  fileprivate mutating func info(isLive: Bool) throws(TidemarkError) -> PeerInfo {
+    let session = try session()
+    let pending = try pendingSummary()
+    func time(_ milliseconds: UInt64) -> Timestamp? {
+      milliseconds == 0 ? nil : Timestamp(milliseconds: Int64(clamping: milliseconds))
+    }
+    let cursor = session.progress.cursor
+    return PeerInfo(
+      name: name, target: status.target, scope: session.scope, cursor: cursor,
+      entriesToTake: status.head - min(status.head, cursor.offset), pending: pending,
+      lastSuccess: time(status.lastSuccess), leaseEnds: time(status.leaseEnds),
+      lastError: status.error.isEmpty ? nil : status.error, lastErrorTime: time(status.errorTime),
+      isLive: isLive)
+  }
+
+  /// Takes the peer's records out of the log.
+  /// - Parameter isLast: no other peer is left that could know of remote states.
+  fileprivate mutating func forget(isLast: Bool) throws(TidemarkError) {
+    let session = try session()
+    let table = session.records.table
+    let peer = session.records.name
+    var batch = OperationBatch()
+    for type in [RecordType.peerProgress, .peerFormed, .peerStatus]
+    where table.sequence(of: type, key: peer) != nil {
+      try RecordTable.add(type, key: peer, value: [], to: &batch)
+    }
+    for key in table.keys(of: .peerSettled)
+    where key.count == peer.count + 4 && key.suffix(peer.count).elementsEqual(peer) {
+      try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
+    }
+    if isLast {
+      for key in table.keys(of: .remoteState) {
+        try RecordTable.add(.remoteState, key: key, value: [], to: &batch)
+      }
+    }
+    try engine.commit(batch, durability: .durable)
+    status = PeerStatus()
+    recorded = nil
+    reopen()
+  }
+}

@@ -1,0 +1,115 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What a store knows of a peer besides its progress, for people: a record in the log, written
+/// now and then. Nothing depends on it but what is shown, and the scope that counts where no
+/// replicator gives one.
+///
+/// ```
+/// u8      version, 1
+/// text    where the peer is, as far as somebody has said
+/// varint  count of labels, blobs; varint count of key prefixes, blobs
+/// varint  the feed's last offset
+/// varint  when the peer answered last, milliseconds since 1970; 0 for never
+/// varint  when the lease ends, milliseconds since 1970; 0 for unknown
+/// varint  when the last error came, 0 for none since the last answer; text
+/// ```
+struct PeerStatus: Sendable, Hashable {
+  private static let version: UInt8 = 1
+
+  var target = ""
+  var scope = SyncScope.everything
+  var head: UInt64 = 0
+  var lastSuccess: UInt64 = 0
+  var leaseEnds: UInt64 = 0
+  var errorTime: UInt64 = 0
+  var error = ""
+
+  init() {}
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.text(target)
+    writer.varint(UInt64(scope.labels.count))
+    for label in scope.labels { writer.blob(label.bytes) }
+    writer.varint(UInt64(scope.keyPrefixes.count))
+    for prefix in scope.keyPrefixes { writer.blob(prefix) }
+    writer.varint(head)
+    writer.varint(lastSuccess)
+    writer.varint(leaseEnds)
+    writer.varint(errorTime)
+    writer.text(error)
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == Self.version else {
+      throw FormatError("written by a later version", isNewer: true)
+    }
+    target = try reader.text()
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      scope.labels.append(Label(try reader.blob()))
+    }
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      scope.keyPrefixes.append(try reader.blob())
+    }
+    head = try reader.varint()
+    lastSuccess = try reader.varint()
+    leaseEnds = try reader.varint()
+    errorTime = try reader.varint()
+    error = try reader.text()
+  }
+
+  /// Whether more than times differs, so that it is worth a record.
+  func differs(from other: PeerStatus?) -> Bool {
+    guard let other else { return true }
+    return target != other.target || scope != other.scope || error != other.error
+  }
+}
+
+extension PeerRecords {
+  /// What was written down of the peer; nil when there is nothing, or nothing that can be read.
+  func status() throws(TidemarkError) -> PeerStatus? {
+    guard let value = try table.value(of: .peerStatus, key: name) else { return nil }
+    return try? PeerStatus(decoding: value.rawSpan)
+  }
+}
+
+extension HostState {
+  /// A record is written at most so often when only times have changed, in milliseconds.
+  private static let recordInterval: UInt64 = 60_000
+
+  /// Takes note of an answer.
+  mutating func noteAnswer(_ answer: SyncSession.Answer, _ session: SyncSession) {
+    let now = engine.environment.clock.now().sinceEpoch
+    status.lastSuccess = now
+    status.error = ""
+    status.errorTime = 0
+    if let head = session.range?.head { status.head = head }
+    if case .hello(let hello) = answer {
+      status.leaseEnds =
+        hello.isLeaseExpired ? 1 : hello.leaseSeconds.map { now + UInt64($0) * 1000 } ?? 0
+    }
+  }
+
+  /// Takes note of a failure.
+  mutating func noteFailure(_ message: String) {
+    status.error = message
+    status.errorTime = engine.environment.clock.now().sinceEpoch
+  }
+
+  /// Writes down what is known of the peer, unless that was done just now.
+  mutating func recordStatus() throws(TidemarkError) {
+    let session = try session()
+    status.scope = session.scope
+    let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
+    guard status.differs(from: recorded) || age >= Self.recordInterval else { return }
+    var batch = OperationBatch()
+    try RecordTable.add(.peerStatus, key: Array(name.utf8), value: status.encoded, to: &batch)
+    let result = try engine.commit(batch, durability: .buffered)
+    recorded = status
+    try session.records.note(batch, result)
+  }
+}

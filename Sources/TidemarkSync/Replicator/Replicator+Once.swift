@@ -1,0 +1,124 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension Replicator {
+  /// Replicates until everything that was pending at the call is settled or parked, and what
+  /// stood in the feed is taken.
+  ///
+  /// For background tasks and command lines; where the replicator runs already, that one does it,
+  /// without waiting any longer. What is written meanwhile may go along or stay.
+  /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
+  ///   ends and the report says what is left. Without one the first failure ends it.
+  /// - Throws: without a deadline, ``PeerError``; in any case `TidemarkError` when the own store
+  ///   fails, and `CancellationError`.
+  public func syncOnce(deadline: ContinuousClock.Instant? = nil) async throws -> SyncReport {
+    let goal = Goal(sequence: store.lastSequence)
+    let before = try await host.perform { $0.totals }
+    var last: (any Error)?
+    do {
+      try await within(deadline) { [self] in
+        if state.withLock({ $0.driver == .run }) {
+          try await joinRun(retries: deadline != nil)
+        } else {
+          try await drive(.once) { replicator in
+            try await replicator.once(goal, retries: deadline != nil)
+          }
+        }
+      }
+    } catch let error as DeadlinePassed {
+      last = error
+    }
+    let isComplete = last == nil
+    let (totals, pending) = try await host.perform { state in
+      (state.totals, try state.pendingSummary())
+    }
+    var report = SyncReport(totals - before)
+    report.pending = pending
+    report.isComplete = isComplete
+    if !isComplete { report.lastError = status.lastError }
+    change { $0.pending = pending }
+    return report
+  }
+
+  /// What a call of ``syncOnce(deadline:)`` wants to have done.
+  private struct Goal: Sendable {
+    /// Everything that was written up to here.
+    var sequence: UInt64
+  }
+
+  private struct DeadlinePassed: Error {}
+
+  private func once(_ goal: Goal, retries: Bool) async throws {
+    var backoff = newBackoff()
+    let direction = configuration.direction
+    while true {
+      let seen = news.count
+      do {
+        return try await round(fresh: true) { state in
+          try state.session().isSettled(through: goal.sequence, direction)
+        }
+      } catch {
+        try Task.checkCancellation()
+        guard retries else {
+          await note(error)
+          throw error
+        }
+        try await recover(from: error, seen, &backoff)
+      }
+    }
+  }
+
+  /// Lets the replicator that runs do a round at once, and waits for its end.
+  private func joinRun(retries: Bool) async throws {
+    let first = state.withLock { $0.roundsBegun + 1 }
+    poke()
+    while true {
+      let seen = rounds.count
+      let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
+      if let round, round.number >= first {
+        guard let error = round.error else { return }
+        if !retries { throw error }
+      }
+      guard driver == .run else {
+        throw TidemarkError(.invalidArgument, "the replicator was stopped meanwhile")
+      }
+      await rounds.wait(beyond: seen)
+      try Task.checkCancellation()
+    }
+  }
+
+  /// Runs `body`, no longer than until a deadline.
+  private func within(
+    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Void
+  ) async throws {
+    guard let deadline else { return try await body() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask(operation: body)
+      group.addTask {
+        try await Task.sleep(until: deadline, clock: .continuous)
+        throw DeadlinePassed()
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+}
+
+extension SyncSession {
+  /// Whether everything up to a sequence is settled, parked or left to the user, and all of the
+  /// feed was taken; what others go on writing does not count.
+  func isSettled(through sequence: UInt64, _ direction: SyncDirection) -> Bool {
+    guard let range, formed == nil else { return false }
+    if direction.pulls, progress.cursor.offset < range.head { return false }
+    guard waitingKeys.isEmpty || !progress.waiting.values.contains(where: { $0.state == .conflict })
+    else { return false }
+    guard direction.pushes else { return true }
+    // What a resolver has made in answer to a conflict goes along.
+    return progress.frontier >= max(sequence, resolvedThrough)
+      && progress.again.first.map { $0 > sequence } ?? true
+  }
+
+  /// The last entry that is worth waiting for besides those that were asked for; when conflicts
+  /// were resolved, their results are.
+  private var resolvedThrough: UInt64 { totals.conflicts > 0 ? engine.lastSequence : 0 }
+}

@@ -1,0 +1,217 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension Replicator {
+  /// Replicates until the task is cancelled or the store is closed.
+  /// - Throws: `CancellationError` when the task is cancelled; `TidemarkError` when the own store
+  ///   fails in a way that no waiting mends, `closed` among them; `invalidArgument` when the
+  ///   replicator runs already.
+  public func run() async throws {
+    try await drive(.run) { replicator in
+      var backoff = replicator.newBackoff()
+      var isFresh = true
+      while true {
+        try Task.checkCancellation()
+        let seen = replicator.news.count
+        do {
+          try await replicator.round(fresh: isFresh)
+          backoff.reset()
+          isFresh = try await replicator.idle(seen)
+        } catch {
+          try await replicator.recover(from: error, seen, &backoff)
+          isFresh = true
+        }
+      }
+    }
+  }
+
+  /// Replicates in a task of its own until ``stop()``; does nothing when it does so already.
+  ///
+  /// The task keeps the replicator, and so the store. What ends it shows in ``status``.
+  public func start() {
+    state.withLock { state in
+      guard state.task == nil else { return }
+      state.task = Task {
+        do { try await run() } catch is CancellationError {
+        } catch { change { $0.lastError = failure(error) } }
+        self.state.withLock { $0.task = nil }
+      }
+    }
+    poke()
+  }
+
+  /// Ends what ``start()`` began; returns once it has ended. A call that is under way is
+  /// cancelled; what became of it shows when the replicator is started again.
+  public func stop() async {
+    guard let task = state.withLock({ $0.task }) else { return }
+    task.cancel()
+    await task.value
+  }
+
+  // MARK: One driver at a time
+
+  /// Makes the calls for as long as `body` runs.
+  func drive(
+    _ driver: State.Driver, _ body: (Replicator) async throws -> Void
+  ) async throws {
+    while true {
+      let seen = rounds.count
+      let other = state.withLock { state in
+        defer { if state.driver == .nobody { state.driver = driver } }
+        return state.driver
+      }
+      if other == .nobody { break }
+      guard other == .once else {
+        throw TidemarkError(.invalidArgument, "the replicator runs already")
+      }
+      await rounds.wait(beyond: seen)
+      try Task.checkCancellation()
+    }
+    let token = store.engine.observe { [news] in news.raise() }
+    defer {
+      store.engine.stopObserving(token)
+      state.withLock { $0.driver = .nobody }
+      change { $0.phase = .stopped }
+      rounds.raise()
+      host.changed.raise()
+    }
+    do {
+      try await body(self)
+    } catch {
+      await endSession()
+      throw error
+    }
+    await endSession()
+  }
+
+  private func endSession() async {
+    _ = try? await host.perform { state in
+      // The next driver says hello anew.
+      try state.session().disconnect()
+      try state.recordStatus()
+    }
+  }
+
+  func newBackoff() -> Backoff {
+    Backoff(first: configuration.firstRetry, longest: configuration.longestRetry)
+  }
+
+  // MARK: Rounds
+
+  /// Makes calls until there is nothing to do.
+  /// - Parameters:
+  ///   - isFresh: whether the peer is asked how far it is, whatever is known of it.
+  ///   - answer: one that has come already.
+  ///   - isDone: asked after every call whether to end earlier.
+  func round(
+    fresh isFresh: Bool, _ answer: SyncSession.Answer? = nil,
+    until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
+  ) async throws {
+    let number = state.withLock { state in
+      state.roundsBegun += 1
+      return state.roundsBegun
+    }
+    do {
+      try await calls(fresh: isFresh, answer, until: isDone)
+    } catch {
+      end(number, error)
+      throw error
+    }
+    let time = store.engine.environment.clock.now()
+    change {
+      $0.lastError = nil
+      $0.lastSuccess = time
+    }
+    end(number, nil)
+  }
+
+  private func end(_ number: UInt64, _ error: (any Error)?) {
+    state.withLock { $0.lastRound = Round(number: number, error: error) }
+    rounds.raise()
+  }
+
+  private func calls(
+    fresh isFresh: Bool, _ first: SyncSession.Answer?,
+    until isDone: @Sendable @escaping (inout HostState) throws -> Bool
+  ) async throws {
+    let direction = configuration.direction
+    if isFresh {
+      try await host.perform { state in
+        state.repeats.reset()
+        try state.session().disconnect()
+      }
+    }
+    var answer = first
+    while true {
+      try Task.checkCancellation()
+      let received = answer
+      let call = try await host.perform { state in
+        try state.advance(received, direction, until: isDone)
+      }
+      if received != nil { host.changed.raise() }
+      guard let call else { return }
+      change { $0.phase = call.phase }
+      await countPending(always: false)
+      do { answer = try await call.perform(at: peer) } catch {
+        try await give(up: call, error)
+      }
+    }
+  }
+
+  /// Tells the session that a call has failed.
+  private func give(up call: SyncSession.Call, _ error: any Error) async throws -> Never {
+    let failure = PeerError(anything: error)
+    try await host.perform { state in
+      let session = try state.session()
+      // A call that was cancelled says nothing of the peer.
+      if error is CancellationError { session.disconnect() } else { session.failed(failure) }
+    }
+    try Task.checkCancellation()
+    throw failure
+  }
+}
+
+extension HostState {
+  /// Takes an answer and says what comes next.
+  fileprivate mutating func advance(
+    _ answer: SyncSession.Answer?, _ direction: SyncDirection,
+    until isDone: (inout HostState) throws -> Bool
+  ) throws -> SyncSession.Call? {
+    let session = try session()
+    if let answer {
+      do { try session.receive(answer) } catch let error as PeerError {
+        session.failed(error)
+        throw error
+      }
+      noteAnswer(answer, session)
+      if try isDone(&self) { return nil }
+    }
+    guard let call = try session.next(direction) else {
+      repeats.reset()
+      return nil
+    }
+    do throws(PeerError) { try repeats.note(call) } catch {
+      session.failed(error)
+      throw error
+    }
+    return call
+  }
+}
+
+extension SyncSession.Call {
+  /// What a replicator does that makes the call.
+  fileprivate var phase: SyncStatus.Phase {
+    switch self {
+    case .hello: .connecting
+    case .push: .pushing
+    case .pull, .values: .pulling
+    }
+  }
+}
+
+extension PeerError {
+  /// Whatever a peer threw. What is unknown may pass, so that nobody gives anything up for it.
+  init(anything error: any Error) {
+    self = error as? PeerError ?? PeerError(.unavailable, "\(error)")
+  }
+}

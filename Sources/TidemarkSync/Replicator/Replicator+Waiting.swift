@@ -1,0 +1,207 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension Replicator {
+  // MARK: Nothing to do
+
+  /// Waits for news, here or there.
+  /// - Returns: whether the peer is to be asked anew how far it is.
+  func idle(_ seen: UInt64) async throws -> Bool {
+    // Something came meanwhile, if only from this replicator's own commits.
+    guard news.count == seen else { return false }
+    try await host.perform { state in try state.recordStatus() }
+    await countPending(always: true)
+    change { $0.phase = .idle }
+    let poked = pokes.count
+    guard configuration.direction.pulls else {
+      await news.wait(beyond: seen)
+      try Task.checkCancellation()
+      return pokes.count != poked
+    }
+    guard peer.capabilities.canWait, configuration.longPollMilliseconds > 0 else {
+      // Whichever is first: something written here, a poke, or the time.
+      let isOver = try await sleep(configuration.pollInterval, unless: news, beyond: seen)
+      return isOver || pokes.count != poked
+    }
+    guard let answer = try await longPoll(seen) else { return pokes.count != poked }
+    try await round(fresh: false, .pull(answer))
+    return false
+  }
+
+  /// Asks the peer to answer when there is something, and waits for that, for local writes or for
+  /// a poke. Whatever comes here does not wait for the peer: its call is cancelled.
+  /// - Returns: nil when something came here first.
+  private func longPoll(_ seen: UInt64) async throws -> PullAnswer? {
+    let wait = configuration.longPollMilliseconds
+    let request = try await host.perform { state in
+      try state.session().pullRequest(waitMilliseconds: wait)
+    }
+    let result = Lock<Result<PullAnswer, any Error>?>(nil)
+    let call = Task { [peer, news] in
+      let outcome: Result<PullAnswer, any Error>
+      do { outcome = .success(try await peer.pull(request)) } catch { outcome = .failure(error) }
+      result.withLock { $0 = outcome }
+      news.raise()
+    }
+    defer { call.cancel() }
+    await news.wait(beyond: seen)
+    try Task.checkCancellation()
+    guard let outcome = result.withLock({ $0 }) else { return nil }
+    do { return try outcome.get() } catch {
+      let failure = PeerError(anything: error)
+      try await host.perform { state in try state.session().failed(failure) }
+      throw failure
+    }
+  }
+
+  // MARK: After a failure
+
+  /// Waits until it is worth trying again.
+  /// - Throws: what cannot be mended by trying again.
+  func recover(
+    from error: any Error, _ seen: UInt64, _ backoff: inout Backoff
+  ) async throws {
+    try Task.checkCancellation()
+    let poked = pokes.count
+    await note(error)
+    switch error {
+    case let error as PeerError where error.kind == .unauthorized || error.kind == .forbidden:
+      await countPending(always: true)
+      change { $0.phase = .paused(error.kind == .forbidden ? .forbidden : .unauthorized) }
+      await pokes.wait(beyond: poked)
+      try Task.checkCancellation()
+    case let error as TidemarkError where error.code == .suspended:
+      try await waitForResume()
+    case let error as TidemarkError where !error.mayPass: throw error
+    default:
+      let wait = backoff.next(
+        store.engine.environment.random,
+        retryAfterSeconds: (error as? PeerError)?.retryAfterSeconds)
+      try await pause(wait, seen: seen, poked: poked)
+    }
+  }
+
+  /// Takes note of a failure, in the status and now and then in the log.
+  func note(_ error: any Error) async {
+    let noted = failure(error)
+    change { $0.lastError = noted }
+    let isOwn = error is TidemarkError
+    _ = try? await host.perform { state in
+      if isOwn {
+        // What the session has in memory may not be what the log says.
+        state.reopen()
+      } else {
+        state.noteFailure(noted.message)
+        try state.recordStatus()
+      }
+    }
+    host.changed.raise()
+  }
+
+  func failure(_ error: any Error) -> SyncStatus.Failure {
+    let message: String
+    switch error {
+    case let error as PeerError: message = error.message
+    case let error as TidemarkError: message = error.message
+    default: message = "\(error)"
+    }
+    return SyncStatus.Failure(
+      message: message, kind: (error as? PeerError)?.kind,
+      time: store.engine.environment.clock.now())
+  }
+
+  private func pause(_ wait: Backoff.Wait, seen: UInt64, poked: UInt64) async throws {
+    await countPending(always: true)
+    let now = store.engine.environment.clock.now()
+    let end = Timestamp(
+      milliseconds: now.milliseconds + wait.total.components.seconds * 1000
+        + wait.total.components.attoseconds / 1_000_000_000_000_000)
+    change { $0.phase = .waiting(until: end) }
+    try await sleep(for: wait.firm)
+    if wait.quiet > wait.firm,
+      try await !sleep(wait.quiet - wait.firm, unless: pokes, beyond: poked)
+    {
+      return
+    }
+    if wait.total > wait.quiet {
+      _ = try await sleep(wait.total - wait.quiet, unless: news, beyond: seen)
+    }
+  }
+
+  private func waitForResume() async throws {
+    change { $0.phase = .paused(.storeSuspended) }
+    while store.isSuspended {
+      let seen = news.count
+      guard store.isSuspended, !store.engine.isClosed else { return }
+      await news.wait(beyond: seen)
+      try Task.checkCancellation()
+    }
+  }
+
+  // MARK: Time
+
+  /// Sleeps, counting what is pending every second as long as somebody looks at it.
+  private func sleep(for duration: Duration) async throws {
+    _ = try await sleep(duration, unless: nil, beyond: 0)
+  }
+
+  /// Sleeps until a signal is raised more often than that.
+  /// - Returns: whether the time was over first.
+  func sleep(
+    _ duration: Duration, unless signal: SyncSignal?, beyond count: UInt64
+  ) async throws -> Bool {
+    let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask { [configuration] in
+        try await configuration.sleep(duration)
+        return true
+      }
+      if let signal {
+        group.addTask {
+          await signal.wait(beyond: count)
+          return false
+        }
+      }
+      group.addTask { try await self.keepCounting() }
+      defer { group.cancelAll() }
+      return try await group.next() ?? true
+    }
+    try Task.checkCancellation()
+    return isOver
+  }
+
+  /// Counts what is pending every second in which something was written, while somebody looks.
+  private func keepCounting() async throws -> Bool {
+    while true {
+      let seen = news.count
+      try await Task.sleep(for: .seconds(1))
+      if hasObservers, news.count != seen { await countPending(always: true) }
+    }
+  }
+
+  /// Brings the pending entries of the status up to date.
+  /// - Parameter always: also when that was done just now.
+  func countPending(always: Bool) async {
+    let now = store.engine.environment.clock.monotonicNanoseconds()
+    let isDue = state.withLock { state in
+      guard always || !state.observers.isEmpty && now &- state.counted >= 1_000_000_000 else {
+        return false
+      }
+      state.counted = now
+      return true
+    }
+    guard isDue, let pending = try? await host.perform({ try $0.pendingSummary() }) else { return }
+    change { $0.pending = pending }
+  }
+}
+
+extension TidemarkError {
+  /// Whether trying again later may help.
+  var mayPass: Bool {
+    switch code {
+    case .closed, .poisoned, .readOnly, .permissionDenied, .damaged, .formatTooNew, .historyGone,
+      .historyDiverged, .invalidArgument, .possiblyStale, .unknownOutcome:
+      false
+    default: true
+    }
+  }
+}

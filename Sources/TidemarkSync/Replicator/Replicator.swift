@@ -1,0 +1,179 @@
+public import Tidemark
+internal import TidemarkEngine
+
+/// Replicates a store with one peer: sends what is not synced, and takes what others have written.
+///
+/// ```swift
+/// let replicator = try store.replicator(named: "home", peer: peer)
+/// replicator.start()
+/// for await status in replicator.statuses() { show(status.pending.entries) }
+/// ```
+/// What it knows of the peer is in the store's log under the replicator's name: it goes on where
+/// it was after the process has ended, however that happened. It never makes writers wait; its own
+/// work goes to a thread of its own.
+///
+/// Failures of the peer are never final. After one the replicator waits, a random time that grows
+/// up to five minutes, or what the peer has asked for, and tries again; writes and ``poke()`` make
+/// it try earlier.
+public final class Replicator: Sendable {
+  /// How a replicator works.
+  public struct Configuration: Sendable {
+    /// Which way entries go.
+    public var direction: SyncDirection
+    /// How long a peer that can wait is asked to wait for something new, in milliseconds.
+    public var longPollMilliseconds: UInt32
+    /// How often a peer that cannot wait is asked.
+    public var pollInterval: Duration
+    /// Ceiling of the time to wait after the first failure; it doubles with every further one.
+    public var firstRetry: Duration
+    /// Ceiling of the time to wait after many failures.
+    public var longestRetry: Duration
+    /// Where the peer is, for `logtool peers`; nothing depends on it.
+    public var target: String
+    /// How time passes.
+    package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+
+    /// How a replicator works.
+    public init(
+      direction: SyncDirection = .both, longPollMilliseconds: UInt32 = 25_000,
+      pollInterval: Duration = .seconds(60), firstRetry: Duration = .seconds(1),
+      longestRetry: Duration = .seconds(300), target: String = ""
+    ) {
+      self.direction = direction
+      self.longPollMilliseconds = longPollMilliseconds
+      self.pollInterval = pollInterval
+      self.firstRetry = firstRetry
+      self.longestRetry = longestRetry
+      self.target = target
+    }
+  }
+
+  /// What the store knows the peer by.
+  public let name: String
+  /// The store.
+  public let store: Store
+  let peer: any Peer
+  let configuration: Configuration
+  let host: SyncHost
+  let state = Lock(State())
+  /// Raised by writes, pokes and whatever else ends the waiting.
+  let news = SyncSignal()
+  /// Raised by ``poke()``.
+  let pokes = SyncSignal()
+  /// Raised at the end of every round.
+  let rounds = SyncSignal()
+
+  struct State {
+    /// Whoever makes the calls now.
+    enum Driver { case nobody, run, once }
+
+    var driver = Driver.nobody
+    var task: Task<Void, Never>?
+    var status = SyncStatus()
+    var observers: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
+    var nextObserver = 0
+    /// When the pending entries of the status were counted, monotonic nanoseconds.
+    var counted: UInt64 = 0
+    var roundsBegun: UInt64 = 0
+    var lastRound: Round?
+  }
+
+  /// A round that has ended.
+  struct Round {
+    var number: UInt64
+    var error: (any Error)?
+  }
+
+  init(
+    _ store: Store, name: String, peer: any Peer, scope: SyncScope, resolver: ConflictResolver,
+    configuration: Configuration
+  ) throws(TidemarkError) {
+    guard !name.isEmpty, name.utf8.count <= Self.nameBytes else {
+      throw TidemarkError(
+        .invalidArgument, "a replicator's name has 1 to \(Self.nameBytes) bytes of UTF-8")
+    }
+    guard store.engine.configuration.access != .readOnly else {
+      throw TidemarkError(.readOnly, "a replicator writes down how far it is; open for writing")
+    }
+    self.store = store
+    self.name = name
+    self.peer = peer
+    self.configuration = configuration
+    host = try SyncHost.of(store, name: name)
+    try host.take(scope, resolver)
+  }
+
+  deinit {
+    for observer in state.withLock({ Array($0.observers.values) }) { observer.finish() }
+    host.release()
+  }
+
+  private static let nameBytes = 1024
+
+  /// Goes on at once with what the replicator would do later: after the network has come back,
+  /// after somebody has signed in, when a push notification has arrived.
+  ///
+  /// It ends a pause, and the waiting after a failure, though not what the peer has asked for.
+  public func poke() {
+    pokes.raise()
+    news.raise()
+  }
+
+  // MARK: Status
+
+  /// What the replicator is doing.
+  public var status: SyncStatus { state.withLock { $0.status } }
+
+  /// What the replicator is doing, now and after every change. Who is slow misses what lies
+  /// between, never the last.
+  public func statuses() -> AsyncStream<SyncStatus> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))
+    let (id, now) = state.withLock { state in
+      state.nextObserver += 1
+      state.observers[state.nextObserver] = continuation
+      return (state.nextObserver, state.status)
+    }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { $0.observers[id] = nil }
+    }
+    continuation.yield(now)
+    return stream
+  }
+
+  private static let bufferedStatuses = 16
+
+  var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
+
+  /// Changes the status and tells everybody.
+  func change(_ body: (inout SyncStatus) -> Void) {
+    state.withLock { state in
+      let before = state.status
+      body(&state.status)
+      guard state.status != before else { return }
+      // Under the lock, so that all hear the same order; a stream takes it without waiting.
+      for observer in state.observers.values { observer.yield(state.status) }
+    }
+  }
+}
+
+extension Store {
+  /// A replicator of the store with a peer; it does nothing until it is told to.
+  /// - Parameters:
+  ///   - name: what the store knows the peer by: what was sent and taken is remembered under it.
+  ///     At one time there is one replicator of a name.
+  ///   - peer: the remote end.
+  ///   - scope: which entries are sent and taken.
+  ///   - resolver: decides where both sides have written.
+  ///   - configuration: how it works.
+  /// - Throws: `invalidArgument` for a name that is in use, or none; `readOnly`.
+  public func replicator(
+    named name: String, peer: any Peer, scope: SyncScope = .everything,
+    resolver: ConflictResolver = .localWins,
+    configuration: Replicator.Configuration = Replicator.Configuration()
+  ) throws(TidemarkError) -> Replicator {
+    try Replicator(
+      self, name: name, peer: peer, scope: scope, resolver: resolver,
+      configuration: configuration)
+  }
+}

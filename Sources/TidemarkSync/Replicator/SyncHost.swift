@@ -1,0 +1,181 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// The session of one peer name in one store, for all who need it: a replicator, and whoever asks
+/// what is pending. It works on a thread of its own, one thing at a time.
+final class SyncHost: Sendable {
+  let engine: Engine
+  let name: String
+  /// Raised after everything that changes what is known of the peer.
+  let changed = SyncSignal()
+  private let state: Lock<HostState>
+  /// Nil where there are to be no threads.
+  private let thread: JobThread?
+  private let claim = Lock(false)
+
+  private init(_ engine: Engine, name: String, usesThreads: Bool) throws(TidemarkError) {
+    self.engine = engine
+    self.name = name
+    state = Lock(HostState(engine, name: name))
+    thread = usesThreads ? try JobThread(name: "tidemark-sync") : nil
+  }
+
+  // MARK: One for each name
+
+  private struct Name: Hashable {
+    var engine: ObjectIdentifier
+    var name: String
+  }
+
+  private struct Reference {
+    weak var host: SyncHost?
+  }
+
+  private static let hosts = Lock<[Name: Reference]>([:])
+
+  /// The host of a name, which lives as long as somebody has it.
+  static func of(_ store: Store, name: String) throws(TidemarkError) -> SyncHost {
+    try hosts.withLock { (hosts: inout [Name: Reference]) throws(TidemarkError) in
+      // A host keeps its engine, so that an identifier is not given to another one meanwhile.
+      let key = Name(engine: ObjectIdentifier(store.engine), name: name)
+      if let host = hosts[key]?.host { return host }
+      hosts = hosts.filter { $0.value.host != nil }
+      let host = try SyncHost(store.engine, name: name, usesThreads: store.usesThreads)
+      hosts[key] = Reference(host: host)
+      return host
+    }
+  }
+
+  /// Takes the host for a replicator.
+  /// - Throws: `invalidArgument` when another one has it.
+  func take(_ scope: SyncScope, _ resolver: ConflictResolver) throws(TidemarkError) {
+    let isFree = claim.withLock { isTaken in
+      defer { isTaken = true }
+      return !isTaken
+    }
+    guard isFree else {
+      throw TidemarkError(
+        .invalidArgument,
+        "the store has a replicator named \(name) already; give this one another name, or let go "
+          + "of the other")
+    }
+    state.withLock { $0.configure(scope, resolver) }
+  }
+
+  /// The replicator is gone.
+  func release() {
+    claim.withLock { $0 = false }
+    state.withLock { $0.configure(nil, .localWins) }
+  }
+
+  var isTaken: Bool { claim.withLock { $0 } }
+
+  // MARK: Working
+
+  /// Does something with the session, on the host's thread.
+  func perform<R: Sendable>(
+    _ body: @escaping @Sendable (inout HostState) throws -> R
+  ) async throws -> R {
+    guard let thread else { return try performHere(body) }
+    return try await withCheckedThrowingContinuation { continuation in
+      thread.add { [state] in
+        continuation.resume(with: Result { try state.withLock { try body(&$0) } })
+      }
+    }
+  }
+
+  /// Does something with the session on the calling thread, which waits.
+  func performHere<R, E: Error>(
+    _ body: (inout HostState) throws(E) -> R
+  ) throws(E) -> R {
+    try state.withLock(body)
+  }
+}
+
+/// What a host guards.
+struct HostState {
+  let engine: Engine
+  let name: String
+  /// Nil where no replicator has said it: then the one that was written down counts.
+  private var scope: SyncScope?
+  private var resolver = ConflictResolver.localWins
+  private var opened: SyncSession?
+  private var earlier = SyncSession.Totals()
+  private var table: PendingTable?
+  /// What is known of the peer, and when it was written down.
+  var status = PeerStatus()
+  var recorded: PeerStatus?
+  /// Repeated calls, which tell a peer that does not go on.
+  var repeats = CallRepeats()
+
+  init(_ engine: Engine, name: String) {
+    self.engine = engine
+    self.name = name
+  }
+
+  mutating func configure(_ scope: SyncScope?, _ resolver: ConflictResolver) {
+    self.scope = scope
+    self.resolver = resolver
+    reopen()
+  }
+
+  /// What has been done since the host was made.
+  var totals: SyncSession.Totals { earlier + (opened?.totals ?? SyncSession.Totals()) }
+
+  /// The session, read from the log if it is not there.
+  mutating func session() throws(TidemarkError) -> SyncSession {
+    if let opened { return opened }
+    var session = try SyncSession(
+      engine, name: name, scope: scope ?? .everything, resolver: resolver)
+    if let known = try session.records.status() {
+      status = known
+      recorded = known
+      if scope == nil, !known.scope.isEverything {
+        session = try SyncSession(engine, name: name, scope: known.scope, resolver: resolver)
+      }
+    }
+    opened = session
+    return session
+  }
+
+  /// Lets go of the session, whose state may not be what the log says: the next one reads it.
+  mutating func reopen() {
+    earlier = totals
+    opened = nil
+    table = nil
+  }
+
+  /// What is pending now; takes up what was written since it was asked last.
+  mutating func pending() throws(TidemarkError) -> PendingTable {
+    let session = try session()
+    var now = table ?? PendingTable(after: session.progress.frontier)
+    // While it is changed nobody else has it, so that nothing is copied.
+    table = nil
+    try now.refresh(session)
+    table = now
+    return now
+  }
+}
+
+/// Counts calls that are made again and again without getting anywhere.
+struct CallRepeats {
+  private static let most = 3
+  private var last: SyncSession.Call.Identity?
+  private var count = 0
+
+  /// Takes note of a call.
+  /// - Throws: ``PeerError`` when it has been made too often.
+  mutating func note(_ call: SyncSession.Call) throws(PeerError) {
+    let identity = call.identity
+    count = identity == last ? count + 1 : 1
+    last = identity
+    guard count > Self.most else { return }
+    reset()
+    throw PeerError(.failed, "the peer gives the same answer again and again")
+  }
+
+  mutating func reset() {
+    last = nil
+    count = 0
+  }
+}

@@ -1,0 +1,74 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What became of one own entry at a peer.
+public enum SyncOutcome: Sendable, Hashable {
+  /// It counts: it, or the same by somebody else, stands in the peer's feed there.
+  case synced(Position)
+  /// Another entry of its key has taken its place before it was sent, or has won over it.
+  case superseded(by: UInt64)
+  /// The peer will not have it.
+  case parked(Rejection)
+  /// Both sides wrote, and the user is to decide.
+  case needsDecision
+  /// There was nothing to send: it is out of the scope, or not the program's own, or a delete of
+  /// what the peer never had; or compaction has dropped it since.
+  case notSent
+}
+
+/// Waits for what becomes of one own entry at a peer.
+public struct SyncReceipt: Sendable {
+  /// The entry's place in the log.
+  public let sequence: UInt64
+  private let host: SyncHost
+
+  init(_ sequence: UInt64, _ host: SyncHost) {
+    self.sequence = sequence
+    self.host = host
+  }
+
+  /// What became of the entry; nil as long as nobody knows.
+  public var current: SyncOutcome? {
+    get async throws {
+      let sequence = sequence
+      return try await host.perform { (state) throws in try state.outcome(of: sequence) }
+    }
+  }
+
+  /// Waits until it is known what became of the entry. Cancelling ends the waiting only.
+  /// - Throws: `CancellationError`; what reading the log throws.
+  public func outcome() async throws -> SyncOutcome {
+    while true {
+      let seen = host.changed.count
+      if let outcome = try await current { return outcome }
+      try Task.checkCancellation()
+      await host.changed.wait(beyond: seen)
+      try Task.checkCancellation()
+    }
+  }
+}
+
+extension HostState {
+  /// What became of an own entry; nil as long as nobody knows.
+  mutating func outcome(of sequence: UInt64) throws(TidemarkError) -> SyncOutcome? {
+    let session = try session()
+    let progress = session.progress
+    if let position = session.settled.position(of: sequence) { return .synced(position) }
+    if session.formed?.items.contains(where: { $0.sequence == sequence }) == true { return nil }
+    guard let change = try engine.change(at: sequence) else { return .notSent }
+    guard let newest = try engine.newestChange(ofKey: change.key), newest.sequence == sequence
+    else {
+      return .superseded(by: try engine.slot(ofKey: change.key.rawSpan)?.sequence ?? sequence)
+    }
+    switch progress.waiting[sequence] {
+    case .parked(let rejection): return .parked(rejection)
+    case .needsDecision: return .needsDecision
+    case .conflict, .lost: return nil
+    case nil: break
+    }
+    guard change.isOwn, session.isPending(change, in: progress),
+      try session.isWorthSending(change)
+    else { return .notSent }
+    return nil
+  }
+}

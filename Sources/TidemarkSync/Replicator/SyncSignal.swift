@@ -1,0 +1,48 @@
+internal import TidemarkEngine
+
+/// Wakes tasks that wait for something to happen. It counts, so that what happens while nobody
+/// waits is not lost.
+final class SyncSignal: Sendable {
+  private struct State {
+    var count: UInt64 = 0
+    var nextID = 0
+    var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+  }
+
+  private let state = Lock(State())
+
+  /// How often it was raised.
+  var count: UInt64 { state.withLock { $0.count } }
+
+  /// Wakes all who wait. Cheap when nobody does: writers call it.
+  func raise() {
+    let waiters = state.withLock { state -> [Int: CheckedContinuation<Void, Never>] in
+      state.count += 1
+      guard !state.waiters.isEmpty else { return [:] }
+      defer { state.waiters = [:] }
+      return state.waiters
+    }
+    for waiter in waiters.values { waiter.resume() }
+  }
+
+  /// Waits until it was raised more often than that, or the task is cancelled.
+  func wait(beyond count: UInt64) async {
+    let id = state.withLock { state in
+      state.nextID += 1
+      return state.nextID
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isDue = state.withLock { state in
+          // Cancelling before this leaves its trace in the task.
+          if state.count > count || Task.isCancelled { return true }
+          state.waiters[id] = continuation
+          return false
+        }
+        if isDue { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    }
+  }
+}

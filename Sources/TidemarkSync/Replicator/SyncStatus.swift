@@ -1,0 +1,89 @@
+public import TidemarkEngine
+
+/// What a replicator is doing, and how far it is.
+public struct SyncStatus: Sendable, Hashable {
+  /// What it is doing.
+  public enum Phase: Sendable, Hashable {
+    /// It has not been started, or it was stopped.
+    case stopped
+    /// It says hello.
+    case connecting
+    /// It sends.
+    case pushing
+    /// It takes.
+    case pulling
+    /// Everything is done: it waits for writes, here or there.
+    case idle
+    /// Something failed: it tries again then, or earlier when there is news.
+    case waiting(until: Timestamp)
+    /// It goes on when somebody has done something about the reason.
+    case paused(PauseReason)
+  }
+
+  /// Why a replicator does not go on by itself.
+  public enum PauseReason: Sendable, Hashable {
+    /// The peer does not take the authorization, also not a new one; ``Replicator/poke()`` tries
+    /// again.
+    case unauthorized
+    /// The authorization does not reach so far; ``Replicator/poke()`` tries again.
+    case forbidden
+    /// The store is suspended; resuming it goes on.
+    case storeSuspended
+  }
+
+  /// Something that failed.
+  public struct Failure: Sendable, Hashable {
+    /// What happened, for people.
+    public var message: String
+    /// What kind of failure of the peer it is; nil when the own store failed.
+    public var kind: PeerError.Kind?
+    /// When.
+    public var time: Timestamp
+  }
+
+  /// What the replicator is doing.
+  public var phase = Phase.stopped
+  /// How much is not synced: as it was when the phase last changed, or a second ago at most while
+  /// somebody looks at ``Replicator/statuses()``.
+  public var pending = PendingSummary()
+  /// What failed last; nil when something has worked since.
+  public var lastError: Failure?
+  /// When the peer answered last; nil for not yet.
+  public var lastSuccess: Timestamp?
+
+  init() {}
+}
+
+/// What one round of replication has done.
+public struct SyncReport: Sendable, Hashable {
+  /// Entries that were sent and on which the peer has decided.
+  public var pushed = 0
+  /// Of these, entries that count.
+  public var applied = 0
+  /// Of these, entries that the peer had already.
+  public var duplicates = 0
+  /// Of these, entries on whose keys others had written.
+  public var conflicts = 0
+  /// Of these, entries that the peer refused.
+  public var parked = 0
+  /// Entries of others that were taken.
+  public var pulled = 0
+  /// Batches that were sent.
+  public var batches = 0
+  /// What is not synced now.
+  public var pending = PendingSummary()
+  /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
+  public var isComplete = false
+  /// Why not, if it is not.
+  public var lastError: SyncStatus.Failure?
+
+  init(_ totals: SyncSession.Totals) {
+    pushed = totals.pushed
+    applied = totals.applied
+    duplicates = totals.duplicates
+    conflicts = totals.conflicts
+    parked = totals.parked
+    pulled = totals.pulled
+    batches = totals.batches
+  }
+}
