@@ -53,8 +53,9 @@ extension Replicator {
     let direction = configuration.direction
     while true {
       let seen = news.count
+      let pokes = pokes.count
       do {
-        return try await round(fresh: true) { state in
+        return try await round(fresh: true, pokes: pokes) { state in
           try state.session().isSettled(through: goal.sequence, direction)
         }
       } catch {
@@ -63,19 +64,19 @@ extension Replicator {
           await note(error)
           throw error
         }
-        try await recover(from: error, seen, &backoff)
+        try await recover(from: error, seen, pokes: pokes, &backoff)
       }
     }
   }
 
   /// Lets the replicator that runs do a round at once, and waits for its end.
   private func joinRun(retries: Bool) async throws {
-    let first = state.withLock { $0.roundsBegun + 1 }
     poke()
+    let wanted = pokes.count
     while true {
       let seen = rounds.count
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
-      if let round, round.number >= first {
+      if let round, round.pokes >= wanted {
         guard let error = round.error else { return }
         if !retries { throw error }
       }

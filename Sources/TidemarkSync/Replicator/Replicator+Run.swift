@@ -10,15 +10,19 @@ extension Replicator {
     try await drive(.run) { replicator in
       var backoff = replicator.newBackoff()
       var isFresh = true
+      var poked: UInt64 = 0
       while true {
         try Task.checkCancellation()
         let seen = replicator.news.count
+        let pokes = replicator.pokes.count
         do {
-          try await replicator.round(fresh: isFresh)
+          // Whoever pokes knows more than what the peer said last.
+          try await replicator.round(fresh: isFresh || pokes != poked, pokes: pokes)
+          (isFresh, poked) = (false, pokes)
           backoff.reset()
-          isFresh = try await replicator.idle(seen)
+          isFresh = try await replicator.idle(seen, pokes: pokes)
         } catch {
-          try await replicator.recover(from: error, seen, &backoff)
+          try await replicator.recover(from: error, seen, pokes: pokes, &backoff)
           isFresh = true
         }
       }
@@ -101,20 +105,17 @@ extension Replicator {
   /// Makes calls until there is nothing to do.
   /// - Parameters:
   ///   - isFresh: whether the peer is asked how far it is, whatever is known of it.
+  ///   - pokes: how many pokes the round answers.
   ///   - answer: one that has come already.
   ///   - isDone: asked after every call whether to end earlier.
   func round(
-    fresh isFresh: Bool, _ answer: SyncSession.Answer? = nil,
+    fresh isFresh: Bool, pokes: UInt64, _ answer: SyncSession.Answer? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws {
-    let number = state.withLock { state in
-      state.roundsBegun += 1
-      return state.roundsBegun
-    }
     do {
       try await calls(fresh: isFresh, answer, until: isDone)
     } catch {
-      end(number, error)
+      end(pokes, error)
       throw error
     }
     let time = store.engine.environment.clock.now()
@@ -122,11 +123,11 @@ extension Replicator {
       $0.lastError = nil
       $0.lastSuccess = time
     }
-    end(number, nil)
+    end(pokes, nil)
   }
 
-  private func end(_ number: UInt64, _ error: (any Error)?) {
-    state.withLock { $0.lastRound = Round(number: number, error: error) }
+  private func end(_ pokes: UInt64, _ error: (any Error)?) {
+    state.withLock { $0.lastRound = Round(pokes: pokes, error: error) }
     rounds.raise()
   }
 
@@ -177,6 +178,9 @@ extension HostState {
     _ answer: SyncSession.Answer?, _ direction: SyncDirection,
     until isDone: (inout HostState) throws -> Bool
   ) throws -> SyncSession.Call? {
+    // Where nothing is to be read or written nothing else would notice.
+    if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if engine.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
     let session = try session()
     if let answer {
       do { try session.receive(answer) } catch let error as PeerError {

@@ -6,13 +6,12 @@ extension Replicator {
 
   /// Waits for news, here or there.
   /// - Returns: whether the peer is to be asked anew how far it is.
-  func idle(_ seen: UInt64) async throws -> Bool {
+  func idle(_ seen: UInt64, pokes poked: UInt64) async throws -> Bool {
     // Something came meanwhile, if only from this replicator's own commits.
     guard news.count == seen else { return false }
     try await host.perform { state in try state.recordStatus() }
     await countPending(always: true)
     change { $0.phase = .idle }
-    let poked = pokes.count
     guard configuration.direction.pulls else {
       await news.wait(beyond: seen)
       try Task.checkCancellation()
@@ -24,7 +23,7 @@ extension Replicator {
       return isOver || pokes.count != poked
     }
     guard let answer = try await longPoll(seen) else { return pokes.count != poked }
-    try await round(fresh: false, .pull(answer))
+    try await round(fresh: false, pokes: poked, .pull(answer))
     return false
   }
 
@@ -59,10 +58,9 @@ extension Replicator {
   /// Waits until it is worth trying again.
   /// - Throws: what cannot be mended by trying again.
   func recover(
-    from error: any Error, _ seen: UInt64, _ backoff: inout Backoff
+    from error: any Error, _ seen: UInt64, pokes poked: UInt64, _ backoff: inout Backoff
   ) async throws {
     try Task.checkCancellation()
-    let poked = pokes.count
     await note(error)
     switch error {
     case let error as PeerError where error.kind == .unauthorized || error.kind == .forbidden:

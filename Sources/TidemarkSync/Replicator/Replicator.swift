@@ -74,13 +74,13 @@ public final class Replicator: Sendable {
     var nextObserver = 0
     /// When the pending entries of the status were counted, monotonic nanoseconds.
     var counted: UInt64 = 0
-    var roundsBegun: UInt64 = 0
     var lastRound: Round?
   }
 
   /// A round that has ended.
   struct Round {
-    var number: UInt64
+    /// How many pokes there had been when it began.
+    var pokes: UInt64
     var error: (any Error)?
   }
 

@@ -1,0 +1,303 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("A replicator", .timeLimit(.minutes(2)))
+struct ReplicatorTests {
+  @Test("one round sends everything and takes everything, a second one sends nothing")
+  func once() async throws {
+    let peer = try SwitchedPeer()
+    let (a, b) = (try memoryStore(), try memoryStore())
+    for number in 0..<100 { try await a.put("key \(number)", "value", labels: ["l"]) }
+    try await b.put("other", "one")
+    let first = try a.replicator(named: "home", peer: peer)
+    #expect(try await first.pending.entries == 100)
+    let report = try await first.syncOnce()
+    #expect(report.pushed == 100 && report.applied == 100 && report.isComplete)
+    #expect(report.pending.isEmpty && report.batches == 1)
+    #expect(try await first.syncOnce().pushed == 0)
+    let second = try b.replicator(named: "home", peer: peer)
+    let taken = try await second.syncOnce()
+    #expect(taken.pulled == 100 && taken.pushed == 1)
+    #expect(try b.text("key 7") == "value")
+    // What came from the peer is not pending.
+    #expect(try await b.pending(for: "home").isEmpty)
+    #expect(try await second.syncOnce().pushed == 0)
+    #expect(try peer.repeats() == 0)
+  }
+
+  @Test("a name is used once at a time")
+  func names() throws {
+    let store = try memoryStore()
+    let peer = try SwitchedPeer()
+    var one: Replicator? = try store.replicator(named: "home", peer: peer)
+    #expect(throws: TidemarkError.self) { try store.replicator(named: "home", peer: peer) }
+    _ = try store.replicator(named: "office", peer: peer)
+    #expect(one?.name == "home")
+    one = nil
+    _ = try store.replicator(named: "home", peer: peer)
+    #expect(throws: TidemarkError.self) { try store.replicator(named: "", peer: peer) }
+  }
+
+  @Test("while the server is off writes go on and are counted; then they go by themselves")
+  func serverOff() async throws {
+    let peer = try SwitchedPeer()
+    peer.isOn = false
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    replicator.start()
+    for number in 0..<500 {
+      try await store.put("key \(number % 50)", "\(number)")
+      if number % 100 == 99 { #expect(try await store.pending(for: "home").entries == 50) }
+    }
+    await replicator.wait { if case .waiting = $0.phase { true } else { false } }
+    #expect(replicator.status.lastError?.kind == .unavailable)
+    #expect(replicator.status.pending.entries == 50)
+    peer.isOn = true
+    await replicator.wait { $0.phase == .idle && $0.pending.isEmpty }
+    #expect(try peer.text("key 49") == "499")
+    #expect(replicator.status.lastError == nil)
+    try await store.delete("key 49")
+    await replicator.wait { $0.phase != .idle }
+    await replicator.wait { $0.phase == .idle && $0.pending.isEmpty }
+    #expect(try peer.text("key 49") == nil)
+    await replicator.stop()
+    #expect(replicator.status.phase == .stopped)
+  }
+
+  @Test("a failed round is tried again without anybody writing, whatever kind of failure it is")
+  func retries() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    try await store.put("key", "value")
+    peer.set {
+      $0.failures = [
+        PeerError(.unavailable, "x"), PeerError(.busy, "x"), PeerError(.failed, "x"),
+        PeerError(.malformed, "x"), PeerError(.unavailable, "y"),
+      ]
+    }
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    replicator.start()
+    let outcome = try await replicator.receipt(forSequence: 1).outcome()
+    #expect(outcome == .synced(try #require(position(outcome))))
+    await replicator.stop()
+    #expect(try peer.text("key") == "value")
+  }
+
+  private func position(_ outcome: SyncOutcome) -> Position? {
+    if case .synced(let position) = outcome { return position }
+    return nil
+  }
+
+  @Test("an authorization that is refused pauses until somebody pokes")
+  func unauthorized() async throws {
+    let peer = try SwitchedPeer()
+    peer.set { $0.failures = [PeerError(.unauthorized, "who?"), PeerError(.forbidden, "no")] }
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    replicator.start()
+    await replicator.wait { $0.phase == .paused(.unauthorized) }
+    #expect(replicator.status.lastError?.message == "who?")
+    try await store.put("key", "value")
+    let calls = peer.state.withLock { $0.calls }
+    try await Task.sleep(for: .milliseconds(30))
+    #expect(peer.state.withLock { $0.calls } == calls)
+    #expect(replicator.status.phase == .paused(.unauthorized))
+    replicator.poke()
+    await replicator.wait { $0.phase == .paused(.forbidden) }
+    replicator.poke()
+    await replicator.wait { $0.phase == .idle && $0.pending.isEmpty }
+    await replicator.stop()
+    #expect(try peer.text("key") == "value")
+  }
+
+  @Test("a local write does not wait for the end of a long poll")
+  func longPoll() async throws {
+    let peer = try SwitchedPeer()
+    let (a, b) = (try memoryStore(), try memoryStore())
+    var configuration = Replicator.Configuration.quick
+    configuration.longPollMilliseconds = 600_000
+    let first = try a.replicator(named: "home", peer: peer, configuration: configuration)
+    let second = try b.replicator(named: "home", peer: peer, configuration: configuration)
+    first.start()
+    second.start()
+    try await peer.wait { $0.waiting == 2 }
+    let written = try await a.put("key", "value")
+    let receipt = try #require(first.receipts(for: written).first)
+    _ = try await receipt.outcome()
+    // And what one sends wakes the other, which waits at the server.
+    for try await change in b.changes(since: .beginning) {
+      if change.entry?.key == "key" { break }
+    }
+    #expect(try b.text("key") == "value")
+    await first.stop()
+    await second.stop()
+  }
+
+  @Test(
+    "an edit made while its predecessor is under way arrives, and the receipts say what happened")
+  func editInFlight() async throws {
+    let peer = try SwitchedPeer()
+    peer.set { $0.holdsPushes = true }
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    try await store.put("key", "one")
+    replicator.start()
+    try await peer.wait { $0.pushes.count == 1 }
+    #expect(try await store.pending(for: "home").inFlight == 1)
+    try await store.put("key", "two")
+    #expect(try await store.pending(for: "home").entries == 1)
+    #expect(try await replicator.receipt(forSequence: 1).current == nil)
+    let sequence = store.lastSequence
+    peer.set { $0.holdsPushes = false }
+    guard case .synced = try await replicator.receipt(forSequence: 1).outcome(),
+      case .synced = try await replicator.receipt(forSequence: sequence).outcome()
+    else { return #expect(Bool(false), "not synced") }
+    #expect(try peer.text("key") == "two")
+    await replicator.stop()
+    #expect(try await store.pending(for: "home").isEmpty)
+  }
+
+  @Test("a receipt that is cancelled stops the waiting only")
+  func cancelledReceipt() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer)
+    try await store.put("key", "one")
+    try await store.put("key", "two")
+    let receipt = replicator.receipt(forSequence: 2)
+    let task = Task { try await receipt.outcome() }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(try await replicator.receipt(forSequence: 1).outcome() == .superseded(by: 2))
+    _ = try await replicator.syncOnce()
+    guard case .synced = try await receipt.outcome() else {
+      return #expect(Bool(false), "not synced")
+    }
+  }
+
+  @Test("stopping ends a call that is under way, and the next start finds out what became of it")
+  func stopInFlight() async throws {
+    let peer = try SwitchedPeer()
+    peer.set { $0.losesAnswers = true }
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    try await store.put("key", "one")
+    replicator.start()
+    try await peer.wait { $0.pushes.count >= 1 }
+    await replicator.stop()
+    #expect(replicator.status.phase == .stopped)
+    peer.set { $0.losesAnswers = false }
+    replicator.start()
+    _ = try await replicator.receipt(forSequence: 1).outcome()
+    await replicator.stop()
+    #expect(try peer.repeats() == 0)
+    #expect(try peer.text("key") == "one")
+  }
+
+  @Test("cancelling the task that runs it ends the replicator, which can run again")
+  func cancel() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    let task = Task { try await replicator.run() }
+    await replicator.wait { $0.phase == .idle }
+    await #expect(throws: TidemarkError.self) { try await replicator.run() }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(replicator.status.phase == .stopped)
+    try await store.put("key", "value")
+    #expect(try await replicator.syncOnce().pushed == 1)
+  }
+
+  @Test("one round beside a replicator that runs is done by that one")
+  func onceBesideRun() async throws {
+    let peer = try SwitchedPeer()
+    let (a, b) = (try memoryStore(), try memoryStore())
+    let first = try a.replicator(named: "home", peer: peer, configuration: .quick)
+    first.start()
+    try await b.put("key", "value")
+    _ = try await b.replicator(named: "home", peer: peer).syncOnce()
+    _ = try await first.syncOnce()
+    #expect(try a.text("key") == "value")
+    peer.isOn = false
+    await #expect(throws: PeerError.self) { _ = try await first.syncOnce() }
+    await first.stop()
+  }
+
+  @Test("a round with a deadline ends at it and says what is left and why")
+  func deadline() async throws {
+    let peer = try SwitchedPeer()
+    peer.isOn = false
+    let store = try memoryStore()
+    try await store.put("key", "value")
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    let report = try await replicator.syncOnce(deadline: .now + .seconds(1))
+    #expect(!report.isComplete && report.pending.entries == 1)
+    #expect(report.lastError?.message == "switched off")
+    await #expect(throws: PeerError.self) { _ = try await replicator.syncOnce() }
+  }
+
+  @Test("closing the store ends the replicator")
+  func closed() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    let task = Task { try await replicator.run() }
+    await replicator.wait { $0.phase == .idle }
+    try await store.close()
+    let error = await #expect(throws: TidemarkError.self) { try await task.value }
+    #expect(error?.code == .closed)
+  }
+
+  @Test("a suspended store pauses the replicator, resuming it goes on")
+  func suspended() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    replicator.start()
+    await replicator.wait { $0.phase == .idle }
+    try await store.suspend()
+    await replicator.wait { $0.phase == .paused(.storeSuspended) }
+    try await store.resume()
+    try await store.put("key", "value")
+    _ = try await replicator.receipt(forSequence: store.lastSequence).outcome()
+    await replicator.wait { $0.phase == .idle && $0.pending.isEmpty }
+    await replicator.stop()
+    #expect(try peer.text("key") == "value")
+  }
+
+  @Test("a peer that goes round in circles is left alone for a while")
+  func circles() async throws {
+    let peer = StuckPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer)
+    await #expect(throws: PeerError.self) { _ = try await replicator.syncOnce() }
+  }
+}
+
+/// Says that there is more, and never gives it.
+private struct StuckPeer: Peer {
+  var capabilities: PeerCapabilities { PeerCapabilities() }
+  private let range = FeedRange(epochs: [FeedEpoch(epoch: 1, firstOffset: 1)], head: 5)
+
+  func hello(_ request: HelloRequest) async throws -> HelloAnswer {
+    HelloAnswer(feed: Device(7).id, range: range, mark: ReplicaMark(), time: 0)
+  }
+  func push(_ request: PushRequest) async throws -> PushAnswer {
+    PushAnswer(mark: ReplicaMark(), range: range)
+  }
+  func pull(_ request: PullRequest) async throws -> PullAnswer {
+    PullAnswer(entries: [], cursor: request.after, range: range, mark: ReplicaMark())
+  }
+  func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
+    throw PeerError(.failed, "no")
+  }
+  func digest(_ request: DigestRequest) async throws -> DigestAnswer {
+    throw PeerError(.failed, "no")
+  }
+  func close() async {}
+}
