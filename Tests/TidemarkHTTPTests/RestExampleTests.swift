@@ -42,12 +42,7 @@ struct RestExampleTests {
     session.disconnect()
     for _ in 0..<1000 {
       guard let call = try session.next() else { return }
-      switch call {
-      case .hello(let request): try session.receive(.hello(try await peer.hello(request)))
-      case .push(let request): try session.receive(.push(try await peer.push(request)))
-      case .pull(let request): try session.receive(.pull(try await peer.pull(request)))
-      case .values(let request): try session.receive(.values(try await peer.values(request)))
-      }
+      try session.receive(try await call.perform(at: peer))
     }
     Issue.record("no end of calls")
   }

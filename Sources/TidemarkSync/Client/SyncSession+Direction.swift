@@ -19,9 +19,12 @@ public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
 
 extension SyncSession {
   /// The next call of those that go one way; see ``next()``.
-  func next(_ direction: SyncDirection) throws(TidemarkError) -> Call? {
-    // What is under way is finished whichever way it goes: its outcome may count already.
-    guard direction != .both, let range, formed == nil else { return try next() }
+  func next(_ direction: SyncDirection) throws -> Call? {
+    // What is under way is finished whichever way it goes: its outcome may count already. So is
+    // a comparison, without which neither way is open.
+    guard direction != .both, let range, formed == nil, progress.resync == nil else {
+      return try next()
+    }
     if direction.pulls, progress.cursor.offset < range.head { return .pull(pullRequest()) }
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
@@ -38,6 +41,7 @@ extension SyncSession.Call {
     case .push(let request): .push(try await peer.push(request))
     case .pull(let request): .pull(try await peer.pull(request))
     case .values(let request): .values(try await peer.values(request))
+    case .digest(let request): .digest(try await peer.digest(request))
     }
   }
 
@@ -47,6 +51,7 @@ extension SyncSession.Call {
     case push(UInt64, BatchID)
     case pull(Position)
     case values([[UInt8]])
+    case digest([UInt8])
   }
 
   var identity: Identity {
@@ -55,6 +60,7 @@ extension SyncSession.Call {
     case .push(let request): .push(request.number, request.batchID)
     case .pull(let request): .pull(request.after)
     case .values(let request): .values(request.keys)
+    case .digest(let request): .digest(request.path)
     }
   }
 }
@@ -69,6 +75,8 @@ extension SyncSession.Totals {
     sum.parked += b.parked
     sum.pulled += b.pulled
     sum.batches += b.batches
+    sum.comparisons += b.comparisons
+    sum.resyncs += b.resyncs
     return sum
   }
 
@@ -81,6 +89,8 @@ extension SyncSession.Totals {
     rest.parked -= b.parked
     rest.pulled -= b.pulled
     rest.batches -= b.batches
+    rest.comparisons -= b.comparisons
+    rest.resyncs -= b.resyncs
     return rest
   }
 }

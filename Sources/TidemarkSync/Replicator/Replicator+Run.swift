@@ -165,7 +165,11 @@ extension Replicator {
     try await host.perform { state in
       let session = try state.session()
       // A call that was cancelled says nothing of the peer.
-      if error is CancellationError { session.disconnect() } else { session.failed(failure) }
+      if error is CancellationError {
+        session.disconnect()
+      } else {
+        try session.failed(failure)
+      }
     }
     try Task.checkCancellation()
     throw failure
@@ -184,7 +188,7 @@ extension HostState {
     let session = try session()
     if let answer {
       do { try session.receive(answer) } catch let error as PeerError {
-        session.failed(error)
+        try session.failed(error)
         throw error
       }
       noteAnswer(answer, session)
@@ -195,7 +199,7 @@ extension HostState {
       return nil
     }
     do throws(PeerError) { try repeats.note(call) } catch {
-      session.failed(error)
+      try session.failed(error)
       throw error
     }
     return call
@@ -208,7 +212,7 @@ extension SyncSession.Call {
     switch self {
     case .hello: .connecting
     case .push: .pushing
-    case .pull, .values: .pulling
+    case .pull, .values, .digest: .pulling
     }
   }
 }

@@ -1,7 +1,7 @@
 import Testing
-import TidemarkEngine
 import TidemarkTestKit
 
+@testable import TidemarkEngine
 @testable import TidemarkSync
 
 @Suite("Records and where they stand")

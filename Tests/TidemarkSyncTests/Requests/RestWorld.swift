@@ -138,13 +138,7 @@ final class RestDevice {
   func step(losesAnswer: Bool = false) async throws -> Bool {
     guard let call = try session.next() else { return false }
     do {
-      let answer: SyncSession.Answer
-      switch call {
-      case .hello(let request): answer = .hello(try await peer.hello(request))
-      case .push(let request): answer = .push(try await peer.push(request))
-      case .pull(let request): answer = .pull(try await peer.pull(request))
-      case .values(let request): answer = .values(try await peer.values(request))
-      }
+      let answer = try await call.perform(at: peer)
       if losesAnswer { session.disconnect() } else { try session.receive(answer) }
     } catch is PeerError { session.disconnect() }
     return true
