@@ -2,7 +2,7 @@ import SyncServerKit
 import Testing
 import TidemarkSync
 
-@Suite("Hostile requests")
+@Suite("Hostile requests", .timeLimit(.minutes(1)))
 struct HostileTests {
   private let frame = [("Content-Type", WireFrame.contentType)]
   private let json = [("Content-Type", "application/json")]
