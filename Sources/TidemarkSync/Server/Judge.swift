@@ -8,7 +8,9 @@ internal import TidemarkEngine
 struct Judge {
   /// What the batch itself has made of a key, or what the feed holds.
   private enum KeyState {
-    case feed(FeedState?)
+    case absent
+    /// Out of line, so that tables of states are small.
+    indirect case feed(FeedState)
     /// By one of the batch's entries.
     case planned(entry: Int)
   }
@@ -120,10 +122,11 @@ struct Judge {
       }
     }
     if change.atomicGroup != 0, failed.contains(change.atomicGroup) {
-      return try applies(change, upon: held) ? .aborted : try contest(index, held, plans: false)
+      return try applies(change, upon: held)
+        ? .aborted : try contest(index, state, held, plans: false)
     }
     if try applies(change, upon: held) { return plan(index, upon: state) }
-    return try contest(index, held, plans: true)
+    return try contest(index, state, held, plans: true)
   }
 
   /// What counts of a key's state.
@@ -137,8 +140,8 @@ struct Judge {
 
   private func described(_ state: KeyState) -> Held? {
     switch state {
-    case .feed(nil): return nil
-    case .feed(let state?):
+    case .absent: return nil
+    case .feed(let state):
       return Held(
         place: .at(state.position), isDeleted: state.isDeleted, operation: state.operation,
         commitTime: state.commitTime, labels: state.labels)
@@ -152,11 +155,11 @@ struct Judge {
     }
   }
 
-  private mutating func state(of key: [UInt8]) throws(TidemarkError) -> KeyState {
+  /// What a key holds. A change is judged and put down by one such look: the store's own program
+  /// may write in between.
+  private func state(of key: [UInt8]) throws(TidemarkError) -> KeyState {
     if let known = states[key] { return known }
-    let state = KeyState.feed(try feed.state(of: key))
-    states[key] = state
-    return state
+    return try feed.state(of: key).map { KeyState.feed($0) } ?? .absent
   }
 
   /// Whether a put gives a key what it holds.
@@ -166,8 +169,8 @@ struct Judge {
     let value = request.changes[index].content.value
     guard held.labels == labelSets[index] else { return false }
     switch state {
-    case .feed(nil): return false
-    case .feed(let state?):
+    case .absent: return false
+    case .feed(let state):
       guard state.valueLength == value.count else { return false }
       return try feed.value(at: state.position.offset) == value
     case .planned(let entry):
@@ -197,7 +200,7 @@ struct Judge {
 
   /// What becomes of a change that does not apply by itself.
   private mutating func contest(
-    _ index: Int, _ held: Held?, plans: Bool
+    _ index: Int, _ state: KeyState, _ held: Held?, plans: Bool
   ) throws(TidemarkError) -> Ruling {
     let change = request.changes[index]
     // Nothing is known of what was deleted so long ago that its delete is gone, not even when.
@@ -215,7 +218,7 @@ struct Judge {
         }
         return .lost(held.place)
       }
-      return plans ? plan(index, upon: try state(of: change.key)) : .aborted
+      return plans ? plan(index, upon: state) : .aborted
     }
   }
 
@@ -223,8 +226,8 @@ struct Judge {
   private mutating func plan(_ index: Int, upon state: KeyState) -> Ruling {
     let revision: JudgedBatch.Revision? =
       switch state {
-      case .feed(let state?): state.isDeleted ? .absent : .present(state.revision)
-      case .feed(nil): .absent
+      case .feed(let state): state.isDeleted ? .absent : .present(state.revision)
+      case .absent: .absent
       case .planned: nil
       }
     before[index].state = state
