@@ -35,7 +35,7 @@ extension PeerConformance {
       try bench.expect(last.kind, is: .delete, "the last entry")
       try bench.expect(last.key, is: delete.key, "its key")
     },
-    Check("pages hold what fits, lose nothing and come to an end") { bench in
+    Check("pages hold what fits, lose nothing and come to an end", needs: [.numbers]) { bench in
       var a = try await bench.writer(1)
       for part in 0..<3 {
         try await bench.push(&a, all: (0..<20).map { a.put("k\(part) \($0)", "a value") })
