@@ -6,7 +6,8 @@ import TidemarkTestKit
 
 @testable import TidemarkHTTP
 
-/// How fast batches go over sockets: `TIDEMARK_BENCH=1 swift test -c release --filter HTTPBench`.
+/// How fast batches go over sockets, or to the server of `TIDEMARK_SYNC_URL`:
+/// `TIDEMARK_BENCH=1 swift test -c release -Xswiftc -enable-testing --filter HTTPBench`.
 @Suite(
   "Speed over sockets", .enabled(if: ProcessInfo.processInfo.environment["TIDEMARK_BENCH"] == "1"))
 struct HTTPBench {
@@ -19,7 +20,9 @@ struct HTTPBench {
     let routes = SyncRoutes(handler)
     let server = try SocketServer(routes.serve)
     defer { server.stop() }
-    let peer = try HTTPPeer("\(server.url)/notes", transport: transport.make())
+    let running = ProcessInfo.processInfo.environment["TIDEMARK_SYNC_URL"]
+    let url = running.map { "\($0)/bench-\(UUID().uuidString.lowercased())" }
+    let peer = try HTTPPeer(url ?? "\(server.url)/notes", transport: transport.make())
     let replica = ReplicaID(text: "00112233445566778899aabbccddeeff")
     _ = try await peer.hello(HelloRequest(replica: replica))
     let (batches, size) = (UInt64(50), UInt64(4000))

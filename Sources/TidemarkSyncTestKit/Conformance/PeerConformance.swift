@@ -43,7 +43,7 @@ public struct PeerConformance: Sendable {
     ///   - peer: its feed is empty; it is closed afterwards.
     ///   - patience: how long the check may take.
     /// - Throws: ``Failure``.
-    public func run(upon peer: any Peer, patience: Duration = .seconds(60)) async throws {
+    public func run(upon peer: any Peer, patience: Duration = .seconds(120)) async throws {
       guard applies(to: peer.capabilities) else { return await peer.close() }
       do {
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -55,8 +55,9 @@ struct RequestMemory: Sendable {
     return head
   }
 
-  /// Goes on behind a caller's cursor.
-  mutating func begin(_ request: HelloRequest) throws(PeerError) {
+  /// Goes on behind a caller's cursor. Where there may be something new there, the head is told to
+  /// be further, so that the caller asks.
+  mutating func begin(_ request: HelloRequest, canFetch: Bool) throws(PeerError) {
     try checkOpen()
     let cursor = request.cursor.offset
     if !hasBegun || cursor > head {
@@ -68,6 +69,8 @@ struct RequestMemory: Sendable {
       if let token = String(validating: request.resumption, as: UTF8.self), !token.isEmpty {
         tokens = [(cursor, token)]
       }
+    } else if canFetch, cursor == head {
+      head += 1
     }
   }
 

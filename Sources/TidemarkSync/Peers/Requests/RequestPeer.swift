@@ -84,7 +84,7 @@ public final class RequestPeer: Peer {
   /// Makes the caller's cursor the beginning of what this peer goes on from.
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
     try state.withLock { (memory: inout RequestMemory) throws in
-      try memory.begin(request)
+      try memory.begin(request, canFetch: fetch != nil)
       return HelloAnswer(
         feed: places.feed, range: places.range(head: memory.head),
         mark: memory.marks[request.replica] ?? ReplicaMark(),
