@@ -20,14 +20,14 @@ struct HTTPConformanceTests {
   }
 
   /// Such as `TIDEMARK_SYNC_URL=http://127.0.0.1:8080`, in which databases can be made.
-  private static let running = ProcessInfo.processInfo.environment["TIDEMARK_SYNC_URL"]
+  private static let serverURL = ProcessInfo.processInfo.environment["TIDEMARK_SYNC_URL"]
 
   @Test(
-    "a server that runs somewhere conforms", .enabled(if: running != nil),
+    "a server that runs somewhere conforms", .enabled(if: serverURL != nil),
     arguments: PeerConformance.checks, Transports.all)
   func running(check: PeerConformance.Check, transport: Transports) async throws {
     let name = "conformance-\(UUID().uuidString.lowercased())"
-    let url = try #require(Self.running) + "/\(name)"
+    let url = try #require(Self.serverURL) + "/\(name)"
     try await check.run(upon: try HTTPPeer(url, transport: transport.make()))
   }
 }
