@@ -1,3 +1,4 @@
+internal import TidemarkEngine
 public import TidemarkSync
 
 /// Checks that a peer does what replication builds upon: for whoever writes one.
@@ -45,21 +46,40 @@ public struct PeerConformance: Sendable {
     /// - Throws: ``Failure``.
     public func run(upon peer: any Peer, patience: Duration = .seconds(120)) async throws {
       guard applies(to: peer.capabilities) else { return await peer.close() }
-      do {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-          defer { group.cancelAll() }
-          group.addTask { try await body(Bench(peer)) }
-          group.addTask {
-            try await Task.sleep(for: patience)
-            throw Broken("it has not ended after \(patience)")
-          }
-          try await group.next()
-        }
-      } catch {
+      do { try await attempt(upon: peer, patience) } catch {
         await peer.close()
         throw Failure(check: description, reason: "\(error)")
       }
       await peer.close()
+    }
+
+    /// A peer that hangs may not hear that it is cancelled, so nobody waits for that.
+    private func attempt(upon peer: any Peer, _ patience: Duration) async throws {
+      let work = Task { [body] in try await body(Bench(peer)) }
+      defer { work.cancel() }
+      try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation {
+          (waiter: CheckedContinuation<Void, any Error>) in
+          let waiting = Lock<CheckedContinuation<Void, any Error>?>(waiter)
+          @Sendable func end(_ result: Result<Void, any Error>) {
+            let waiter = waiting.withLock { waiting in
+              defer { waiting = nil }
+              return waiting
+            }
+            waiter?.resume(with: result)
+          }
+          let alarm = Task {
+            guard (try? await Task.sleep(for: patience)) != nil else { return }
+            end(.failure(Broken("it has not ended after \(patience)")))
+          }
+          Task {
+            end(await work.result)
+            alarm.cancel()
+          }
+        }
+      } onCancel: {
+        work.cancel()
+      }
     }
   }
 
