@@ -1,7 +1,8 @@
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// Reads headers, dates, addresses and server-sent events. The lower options say what the bytes are.
+/// Reads headers, dates, addresses and server-sent events. Two bits of the options say what the
+/// bytes are.
 enum HTTPHeadersFuzz {
   private static let mostSeconds: Int64 = 253_402_300_800
 

@@ -50,8 +50,8 @@ struct RequestMemory: Sendable {
     guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
   }
 
-  mutating func nextOffset() -> UInt64 {
-    head += 1
+  mutating func nextOffset(isConflict: Bool = false) -> UInt64 {
+    head += RequestPlaces.isConflict(head + 1) == isConflict ? 1 : 2
     return head
   }
 

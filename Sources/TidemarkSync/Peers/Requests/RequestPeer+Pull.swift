@@ -56,9 +56,10 @@ extension RequestPeer {
   }
 
   private func entry(_ key: [UInt8], _ held: RequestState) -> FeedEntry {
-    let offset = state.withLock { $0.nextOffset() }
+    // Behind every conflict so far, and within what the caller knows of.
+    let offset = state.withLock { $0.head / 2 * 2 }
     return places.entry(
-      key, held, at: Position(epoch: places.conflictEpoch, offset: offset),
+      key, held, at: places.position(offset),
       OperationID(replica: places.feed, sequence: offset))
   }
 

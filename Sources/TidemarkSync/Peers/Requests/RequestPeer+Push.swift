@@ -105,7 +105,7 @@ extension RequestMemory {
     case .conflict(let state):
       if state != nil || canRead {
         note(state, heldBy: change.key)
-        verdict = .conflict(Position(epoch: places.conflictEpoch, offset: nextOffset()))
+        verdict = .conflict(places.position(nextOffset(isConflict: true)))
       } else {
         verdict = .rejected(
           Rejection(code: "conflict", message: "the back end holds something else"))

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
-/// The program's own back end as the remote end: one request for each change, such as a `PUT` of a
-/// REST interface, and one for what others have changed.
+/// The program's own back end as the remote end: one request for each change, such as a `PUT` of
+/// a REST interface, and one for what others have changed.
 ///
 /// ```swift
 /// let peer = RequestPeer(named: "https://api.example.org/notes") { change in

@@ -1,7 +1,7 @@
 internal import TidemarkEngine
 
-/// The positions of a back end that has none: made up from its name, so that they are the same after
-/// a restart.
+/// The positions of a back end that has none: made up from its name, so that they are the same
+/// after a restart.
 struct RequestPlaces: Sendable {
   /// How far a peer that knows nothing begins behind a cursor: it gives out fewer positions in its
   /// life before the cursor is written down again, so it never gives one out twice.
@@ -22,9 +22,9 @@ struct RequestPlaces: Sendable {
     epoch = words[2] | 1
   }
 
-  /// Of what stands at the back end in the place of a change: a change that is based upon it was
-  /// sent before and is sent anew.
-  var conflictEpoch: UInt64 { epoch ^ 1 << 63 }
+  /// Whether an offset is of what stands at the back end in the place of a change, as all even
+  /// ones are: a change that is based upon it was sent before and is sent anew.
+  static func isConflict(_ offset: UInt64) -> Bool { offset % 2 == 0 }
 
   func position(_ offset: UInt64) -> Position {
     offset == 0 ? .beginning : Position(epoch: epoch, offset: offset)
@@ -39,7 +39,9 @@ struct RequestPlaces: Sendable {
     let operation = OperationID(replica: replica, sequence: change.sequence)
     var key = operation.idempotencyKey
     // A back end answers a key that it knows as before: that of a conflict would stay one.
-    if case .position(let base) = change.base, base.epoch == conflictEpoch {
+    if case .position(let base) = change.base, base.offset > 0,
+      Self.isConflict(base.offset)
+    {
       key += "-\(base.offset)"
     }
     return RequestChange(
