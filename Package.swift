@@ -89,7 +89,7 @@ let package = Package(
     .target(
       name: "LogtoolKit",
       dependencies: [
-        "Tidemark", "TidemarkEngine",
+        "Tidemark", "TidemarkEngine", "TidemarkSync",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -121,7 +121,7 @@ let package = Package(
     .testTarget(
       name: "RepositoryTests", exclude: ["unsafe-files.txt"], swiftSettings: relaxed),
     .testTarget(
-      name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkTestKit"],
+      name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkSync", "TidemarkTestKit"],
       swiftSettings: relaxed),
   ],
   swiftLanguageModes: [.v6]

@@ -11,12 +11,13 @@ struct Logtool: ParsableCommand {
         logtool scan notes.tidemark --prefix note/ --label inbox
         logtool at notes.tidemark 2026-09-01 note/1
         logtool verify notes.tidemark
+        logtool replay notes.tidemark --to https://sync.example.org/notes
 
-      Only commands that say so change a store; import alone creates one that is missing.
+      Only commands that say so change a store; import and pull alone create one that is missing.
 
       Exit status: 0 done, 1 not found or failed, 2 findings, 64 usage, 65 damaged,
-      66 no store, 74 input or output, 75 locked, 76 format too new,
-      77 no permission, 130 interrupted.
+      66 no store, 69 peer unavailable, 74 input or output, 75 locked,
+      76 format too new, 77 no permission, 130 interrupted.
       """,
     version: ToolVersion.text,
     groupedSubcommands: [
@@ -33,8 +34,12 @@ struct Logtool: ParsableCommand {
         ]),
       CommandGroup(
         name: "Writing",
+        subcommands: [ImportCommand.self, PutCommand.self, DeleteCommand.self]),
+      CommandGroup(
+        name: "Replication",
         subcommands: [
-          ImportCommand.self, PutCommand.self, DeleteCommand.self, ReplayCommand.self,
+          ReplayCommand.self, PullCommand.self, PendingCommand.self, ParkedCommand.self,
+          PeersCommand.self,
         ]),
       CommandGroup(
         name: "Care",

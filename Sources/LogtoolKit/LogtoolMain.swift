@@ -1,12 +1,24 @@
 internal import ArgumentParser
 internal import TidemarkEngine
+public import TidemarkSync
 
 /// The tool as a whole: arguments in, exit status out.
 public enum LogtoolMain {
+  /// Opens the peer at a URL.
+  /// - Parameters:
+  ///   - url: `http` or `https`.
+  ///   - token: what the peer is to take for authorization, if there is any.
+  public typealias PeerOpener =
+    @Sendable (_ url: String, _ token: String?) async throws -> any Peer
+
   /// Runs the tool for this process and ends it.
-  public static func main() -> Never {
+  /// - Parameter openPeer: opens peers at URLs. Nil for the tool that starts fast: it leaves
+  ///   commands that need one to the executable `logtool-http` beside it.
+  public static func main(openPeer: PeerOpener? = nil) -> Never {
     SystemCalls.installHandlers()
-    SystemCalls.exit(run(Array(SystemCalls.arguments().dropFirst()), console: .system()))
+    let console = Console.system()
+    console.openPeer = openPeer
+    SystemCalls.exit(run(Array(SystemCalls.arguments().dropFirst()), console: console))
   }
 
   /// Runs the tool.
@@ -43,6 +55,9 @@ public enum LogtoolMain {
     var command = try Logtool.parseAsRoot(arguments)
     guard let tool = command as? any ToolCommand else { return try command.run() }
     console.settings = tool.global.settings
+    if let remote = (tool as? any RemoteCommand)?.remote, remote.isURL, console.openPeer == nil {
+      try console.runHelper(arguments)
+    }
     try tool.run(console)
   }
 
@@ -54,6 +69,9 @@ public enum LogtoolMain {
       return error.status.rawValue
     case let error as TidemarkError:
       console.fail(error.description)
+      return ExitStatus(error).rawValue
+    case let error as PeerError:
+      console.fail("the peer: \(error.message)")
       return ExitStatus(error).rawValue
     default: return reportUsage(error, console)
     }

@@ -22,7 +22,7 @@ struct ConsoleTests {
     for command in [
       "import", "export", "put", "get", "delete", "scan", "labels", "history", "at", "diff",
       "tail", "stat", "verify", "doctor", "snapshot", "compact", "replay", "rebuild", "repair",
-      "backup", "explain",
+      "backup", "explain", "pull", "pending", "parked", "peers",
     ] {
       #expect(root.output.contains("\n  \(command) "), "\(command)")
       let help = bench.run("help", command).output

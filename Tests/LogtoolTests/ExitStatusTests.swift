@@ -26,6 +26,7 @@ struct ExitStatusTests {
       ["labels", "M"], ["history", "M", "k"], ["at", "M", "1"], ["diff", "M", "1", "2"],
       ["tail", "M"], ["stat", "M"], ["verify", "M"], ["doctor", "M"], ["compact", "M"],
       ["snapshot", "M"], ["export", "M"], ["explain", "M", "k"], ["replay", "M", "--to", "T"],
+      ["pending", "M"], ["parked", "M"], ["peers", "M"], ["pull", "T", "--from", "M"],
     ] {
       let run = bench.run(arguments)
       #expect(run.status == 66, "\(arguments)")

@@ -11,7 +11,7 @@ struct PathTests {
     for arguments in [
       ["import", ""], ["stat", ""], ["put", "", "k", "v"], ["verify", ""],
       ["repair", "", "--into", "T"], ["repair", "S", "--into", ""], ["backup", "S", ""],
-      ["replay", "S", "--to", ""],
+      ["replay", "S", "--to", ""], ["pull", "", "--from", "S"], ["diff", "S", ""],
     ] {
       let run = bench.run(arguments)
       #expect(run.status == 64, "\(arguments): \(run.talk)")

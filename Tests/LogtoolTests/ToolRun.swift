@@ -62,7 +62,8 @@ struct Bench {
   @discardableResult
   func run(
     _ arguments: [String], input: [UInt8] = [],
-    interrupted: @escaping @Sendable () -> Bool = { false }
+    interrupted: @escaping @Sendable () -> Bool = { false },
+    configure: (Console) -> Void = { _ in }
   ) -> ToolRun {
     let output = MemorySink(isTerminal: isTerminal)
     let talk = MemorySink(isTerminal: isTerminal)
@@ -73,6 +74,7 @@ struct Bench {
       storeEnvironment: Store.Environment(
         fileSystem: disk, clock: clock, random: random),
       isInterrupted: interrupted, stopGracefully: {})
+    configure(console)
     let status = LogtoolMain.run(arguments, console: console)
     return ToolRun(status: status, bytes: output.bytes, talk: talk.text)
   }

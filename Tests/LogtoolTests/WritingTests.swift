@@ -156,7 +156,8 @@ struct WritingTests {
       ["history", "S", "note/1"], ["at", "S", "1"], ["diff", "S", "1", "2"], ["tail", "S"],
       ["explain", "S", "note/1"], ["stat", "S"], ["verify", "S"], ["doctor", "S"],
       ["compact", "S", "--dry-run"], ["delete", "S", "note/1", "--dry-run"],
-      ["replay", "S", "--to", "T", "--dry-run"],
+      ["replay", "S", "--to", "T", "--dry-run"], ["pending", "S"], ["pending", "S", "--list"],
+      ["parked", "S"], ["peers", "S"],
     ] {
       bench.run(arguments)
       #expect(try state() == before, "\(arguments)")

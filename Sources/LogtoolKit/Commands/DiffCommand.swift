@@ -2,35 +2,57 @@ internal import ArgumentParser
 internal import TidemarkEngine
 
 /// Compares two states.
-struct DiffCommand: ToolCommand {
+struct DiffCommand: RemoteCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "List the keys that differ between two sequences.",
+    abstract: "List the keys that differ between two states, or from those of a peer.",
     discussion: """
       Examples:
         logtool diff S 1000 2000
         logtool diff S 1000 2000 --prefix note/ --output jsonl
+        logtool diff S T
+        logtool diff S https://sync.example.org/notes --json
 
       A line begins with + (added), - (removed) or ~ (changed), and for a change ends with what
       changed: value, labels, hash. Exit status 2 when there are differences.
+
+      With one argument, the URL or directory of a peer, sums are compared, and only parts whose
+      sums differ are looked into: - is only here, + only there. What is not synced yet counts as
+      different; what is of class cache does not count.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
+  @OptionGroup var options: RemoteOptions
 
   @Argument(help: "The store's directory.")
   var store: String
 
-  @Argument(help: "The state to come from: \(Moment.form).")
-  var from: Moment
+  @Argument(help: "The state to come from: \(Moment.form); or a URL or a store's directory.")
+  var from: String
 
   @Argument(help: "The state to come to.")
-  var to: Moment
+  var to: Moment?
 
   @Option(help: "Keys that begin with this.")
   var prefix = ""
 
+  var remote: RemoteTarget? { to == nil ? RemoteTarget(argument: from) : nil }
+
+  func validate() throws {
+    if to != nil, Moment(argument: from) == nil {
+      throw ValidationError("'\(from)' is not \(Moment.form)")
+    }
+    if to == nil, !prefix.isEmpty {
+      throw ValidationError("--prefix is for two states of one store")
+    }
+  }
+
   func run(_ console: Console) throws {
+    guard let to, let from = Moment(argument: from) else {
+      return try RemoteDifference(console: console, keys: keys.style)
+        .tell(store, RemoteTarget(argument: from), options)
+    }
     let query = ScanQuery(prefix: try keys.bytes(prefix, "prefix"))
     let counts = try StoreAccess(store, console).read { engine in
       var printer = try DifferencePrinter(console, keys.style)

@@ -20,19 +20,28 @@ struct StoreAccess {
   }
 
   private func open(_ access: Store.Access, newKey: Encryption? = nil) throws -> Store {
-    // A command reads most things once, so the cache is small.
-    var configuration = Store.Configuration(
-      access: access, cacheBytes: 1 << 20, encryption: try encryption(),
-      environment: console.storeEnvironment)
+    var configuration = try configuration(access)
     configuration.engine.newKey = newKey
     return try Store.openBlocking(at: path, configuration: configuration)
   }
 
+  /// How the store is opened. A command reads most things once, so the cache is small.
+  func configuration(_ access: Store.Access) throws(ToolError) -> Store.Configuration {
+    Store.Configuration(
+      access: access, cacheBytes: 1 << 20, encryption: try encryption(),
+      environment: console.storeEnvironment)
+  }
+
   /// Calls `body` with the store, open for reading: no lock is taken and nothing is written.
   func read<R>(_ body: (Engine) throws -> R) throws -> R {
+    try readStore { try body($0.engine) }
+  }
+
+  /// Like ``read(_:)``, with the store as programs have it.
+  func readStore<R>(_ body: (Store) throws -> R) throws -> R {
     let store = try open(.readOnly)
     defer { try? store.blocking.close() }
-    return try body(store.engine)
+    return try body(store)
   }
 
   /// Calls `body` with the store, open for writing, and closes it cleanly whatever happens.
@@ -42,9 +51,16 @@ struct StoreAccess {
   func write<R>(
     creates: Bool = false, newKey: Encryption? = nil, _ body: (Engine) throws -> R
   ) throws -> R {
+    try writeStore(creates: creates, newKey: newKey) { try body($0.engine) }
+  }
+
+  /// Like ``write(creates:newKey:_:)``, with the store as programs have it.
+  func writeStore<R>(
+    creates: Bool = false, newKey: Encryption? = nil, _ body: (Store) throws -> R
+  ) throws -> R {
     let store = try open(creates ? .create : .write, newKey: newKey)
     let result: R
-    do { result = try body(store.engine) } catch {
+    do { result = try body(store) } catch {
       // The first error is the one that matters.
       try? store.blocking.close()
       throw error

@@ -35,6 +35,26 @@ final class DescriptorSink: ByteSink {
   }
 }
 
+/// A file that is written anew, and closed when nobody has it any more.
+final class OutputFile {
+  private let descriptor: Int32
+  private let sink: DescriptorSink
+
+  /// - Throws: why the file cannot be written.
+  init(_ path: String) throws(ToolError) {
+    do throws(SystemCalls.Failure) {
+      descriptor = try SystemCalls.create(path)
+    } catch {
+      throw ToolError(.inputOutput, "cannot write to \(path): \(error.reason)")
+    }
+    sink = DescriptorSink(descriptor, name: path)
+  }
+
+  deinit { SystemCalls.close(descriptor) }
+
+  func write(_ bytes: RawSpan) throws(ToolError) { try sink.write(bytes) }
+}
+
 /// Memory, for tests.
 package final class MemorySink: ByteSink {
   package private(set) var bytes: [UInt8] = []

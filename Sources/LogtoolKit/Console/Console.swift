@@ -19,6 +19,10 @@ package final class Console {
   let isInterrupted: @Sendable () -> Bool
   /// Called by commands that look at ``isInterrupted``.
   let stopGracefully: @Sendable () -> Void
+  /// Opens peers at URLs; nil where another executable does it.
+  package var openPeer: LogtoolMain.PeerOpener?
+  /// Replaces the process by the tool that can speak to URLs; returns only to throw.
+  package var runHelper: ([String]) throws -> Void = { try HelperTool.run($0) }
   /// Set from the command's options before it runs.
   var settings = ConsoleSettings()
 

@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkSync
 
 /// How the tool ends; the numbers follow `sysexits.h` where that has one.
 package enum ExitStatus: Int32, Sendable {
@@ -11,6 +12,8 @@ package enum ExitStatus: Int32, Sendable {
   case damaged = 65
   /// No such store, or not a store.
   case noStore = 66
+  /// The peer cannot be reached now.
+  case unavailable = 69
   /// Input or output failed; the disk is full.
   case inputOutput = 74
   /// Another process writes to the store.
@@ -33,6 +36,18 @@ package enum ExitStatus: Int32, Sendable {
       // Nothing is wrong with the data: whoever asks is not the one who may read it.
       case .permissionDenied, .keyMissing, .wrongKey: .noPermission
       default: .failed
+      }
+  }
+}
+
+extension ExitStatus {
+  /// The status that a failure of a peer ends the tool with.
+  init(_ error: PeerError) {
+    self =
+      switch error.kind {
+      case .unavailable, .busy: .unavailable
+      case .unauthorized, .forbidden: .noPermission
+      case .cursorGone, .leaseExpired, .malformed, .failed: .failed
       }
   }
 }

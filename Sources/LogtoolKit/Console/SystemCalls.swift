@@ -74,6 +74,16 @@ enum SystemCalls {
     }
   }
 
+  /// Opens a file for writing, empty, and makes it when there is none; for its owner only, since
+  /// what is exported may be anybody's notes.
+  static func create(_ path: String) throws(Failure) -> Int32 {
+    while true {
+      let descriptor = systemCreate(path)
+      if descriptor >= 0 { return descriptor }
+      if errno != EINTR { throw Failure(number: errno) }
+    }
+  }
+
   static func close(_ descriptor: Int32) { systemClose(descriptor) }
 
   /// What is open at a descriptor: its length if it is a regular file, and whether it is a
@@ -111,6 +121,43 @@ enum SystemCalls {
   static func environment(_ name: String) -> String? {
     guard let text = unsafe getenv(name) else { return nil }
     return unsafe String(cString: text)
+  }
+
+  /// The path of the running executable; nil when the system does not say.
+  static func executablePath() -> String? {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    #if canImport(Darwin)
+      var size = UInt32(buffer.count)
+      let result = unsafe buffer.withUnsafeMutableBytes { bytes in
+        unsafe _NSGetExecutablePath(
+          bytes.baseAddress?.assumingMemoryBound(to: CChar.self), &size)
+      }
+      guard result == 0, let end = buffer.firstIndex(of: 0) else { return nil }
+    #else
+      let end = unsafe buffer.withUnsafeMutableBytes { bytes in
+        unsafe readlink(
+          "/proc/self/exe", bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+      }
+      guard end > 0, end < buffer.count else { return nil }
+    #endif
+    return String(validating: buffer[..<end], as: UTF8.self)
+  }
+
+  /// The directory that relative paths begin at; nil when the system does not say.
+  static func workingDirectory() -> String? {
+    guard let text = unsafe getcwd(nil, 0) else { return nil }
+    defer { unsafe free(text) }
+    return unsafe String(validatingCString: text)
+  }
+
+  /// Replaces the process by another program, which keeps its streams and variables.
+  static func execute(_ path: String, _ arguments: [String]) throws(Failure) {
+    var pointers: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
+    unsafe pointers.append(nil)
+    _ = unsafe execv(path, &pointers)
+    let number = errno
+    for index in unsafe pointers.indices { unsafe free(pointers[index]) }
+    throw Failure(number: number)
   }
 
   /// Sleeps, unless a signal comes.
@@ -158,6 +205,17 @@ enum SystemCalls {
       unsafe Musl.open(path, O_RDONLY | O_CLOEXEC)
     #else
       unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    #endif
+  }
+
+  private static func systemCreate(_ path: String) -> Int32 {
+    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC
+    #if canImport(Darwin)
+      return unsafe Darwin.open(path, flags, 0o600)
+    #elseif canImport(Musl)
+      return unsafe Musl.open(path, flags, 0o600)
+    #else
+      return unsafe Glibc.open(path, flags, 0o600)
     #endif
   }
 

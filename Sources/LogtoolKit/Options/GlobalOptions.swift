@@ -8,6 +8,9 @@ struct GlobalOptions: ParsableArguments {
   @Option(help: "How results are printed: text, json or jsonl (one JSON value a line).")
   var output = OutputFormat.text
 
+  @Flag(name: .customLong("json"), help: "Short for --output json.")
+  var isJSON = false
+
   @Option(
     name: [.customLong("color"), .customLong("colour")], help: "Colours: auto, always, never.")
   var colour = ColourChoice.auto
@@ -28,7 +31,8 @@ struct GlobalOptions: ParsableArguments {
 
   var settings: ConsoleSettings {
     ConsoleSettings(
-      format: output, colour: colour, isQuiet: quiet, wantsProgress: !hidesProgress,
+      format: isJSON ? .json : output, colour: colour, isQuiet: quiet,
+      wantsProgress: !hidesProgress,
       keyFiles: keyFiles)
   }
 }

@@ -146,8 +146,12 @@ extension Replicator {
     while true {
       try Task.checkCancellation()
       let received = answer
-      let call = try await host.perform { state in
-        try state.advance(received, direction, until: isDone)
+      let (call, totals) = try await host.perform { state in
+        (try state.advance(received, direction, until: isDone), state.totals)
+      }
+      change {
+        $0.pushed = totals.pushed
+        $0.pulled = totals.pulled
       }
       if received != nil { host.changed.raise() }
       guard let call else { return }

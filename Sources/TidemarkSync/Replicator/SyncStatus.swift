@@ -46,6 +46,10 @@ public struct SyncStatus: Sendable, Hashable {
   /// How much is not synced: as it was when the phase last changed, or a second ago at most while
   /// somebody looks at ``Replicator/statuses()``.
   public var pending = PendingSummary()
+  /// How many entries were sent and decided since the replicator was made.
+  public var pushed = 0
+  /// How many entries of others were taken since.
+  public var pulled = 0
   /// What failed last; nil when something has worked since.
   public var lastError: Failure?
   /// When the peer answered last; nil for not yet.

@@ -1,0 +1,94 @@
+internal import ArgumentParser
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// A command that may speak to a peer at a URL.
+protocol RemoteCommand: ToolCommand {
+  var remote: RemoteTarget? { get }
+}
+
+/// Where a peer is: a URL, or the directory of another store.
+struct RemoteTarget: ExpressibleByArgument, Hashable {
+  let text: String
+
+  init(argument: String) { text = argument }
+
+  var isURL: Bool {
+    let lower = text.prefix(8).lowercased()
+    return lower.hasPrefix("http://") || lower.hasPrefix("https://")
+  }
+
+  /// What a store knows the peer by, if nothing else was said: the URL without what ends it, or
+  /// the directory's path from the root.
+  func name() throws(ToolError) -> String {
+    if isURL { return String(text.trimmingSuffix { $0 == "/" }) }
+    guard !text.hasPrefix("/") else { return Self.normalized(text) }
+    guard let directory = SystemCalls.workingDirectory() else {
+      throw ToolError(.failed, "the working directory has no path; give --name, or a full path")
+    }
+    return Self.normalized(directory + "/" + text)
+  }
+
+  /// A path without `.`, `..` and slashes that say nothing.
+  private static func normalized(_ path: String) -> String {
+    var parts: [Substring] = []
+    for part in path.split(separator: "/") where part != "." {
+      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    return "/" + parts.joined(separator: "/")
+  }
+}
+
+extension String {
+  fileprivate func trimmingSuffix(_ isUnwanted: (Character) -> Bool) -> Substring {
+    var rest = self[...]
+    while let last = rest.last, isUnwanted(last) { rest.removeLast() }
+    return rest
+  }
+}
+
+/// Options of commands that speak to a peer.
+struct RemoteOptions: ParsableArguments {
+  @Option(
+    name: .customLong("to-key-file"),
+    help: ArgumentHelp(
+      "The key of the peer's directory, or the word none; else it has that of the store.",
+      valueName: "file"))
+  var keyFile: String?
+
+  @Option(
+    name: .customLong("token-file"),
+    help: ArgumentHelp(
+      "A file with the token that a URL takes; without it TIDEMARK_TOKEN counts.",
+      valueName: "file"))
+  var tokenFile: String?
+
+  /// Opens the peer.
+  /// - Parameter access: what to do about a directory where no store is.
+  func open(
+    _ target: RemoteTarget, _ access: Store.Access, _ console: Console
+  ) throws -> any Peer {
+    if target.isURL {
+      guard let open = console.openPeer else {
+        throw ToolError(.failed, "this executable does not speak to URLs")
+      }
+      let token = try token(console)
+      let url = target.text
+      return try Waiting.run(console) { try await open(url, token) }
+    }
+    let store = StoreAccess(
+      target.text, console, keyFiles: keyFile.map { $0 == "none" ? [] : [$0] })
+    return try StorePeer(
+      Store.openBlocking(at: target.text, configuration: store.configuration(access)))
+  }
+
+  private static let longestToken = 64 << 10
+
+  private func token(_ console: Console) throws(ToolError) -> String? {
+    guard let tokenFile else { return console.environment("TIDEMARK_TOKEN") }
+    let bytes = try InputStream.open(tokenFile).readAll(atMost: Self.longestToken)
+    let text = String(decoding: bytes, as: UTF8.self)
+    return String(text.filter { !$0.isWhitespace })
+  }
+}
