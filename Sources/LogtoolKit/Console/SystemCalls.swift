@@ -134,9 +134,10 @@ enum SystemCalls {
       }
       guard result == 0, let end = buffer.firstIndex(of: 0) else { return nil }
     #else
-      let end = unsafe buffer.withUnsafeMutableBytes { bytes in
-        unsafe readlink(
-          "/proc/self/exe", bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+      let end = unsafe buffer.withUnsafeMutableBytes { bytes -> Int in
+        guard let base = bytes.baseAddress else { return 0 }
+        return unsafe readlink(
+          "/proc/self/exe", base.assumingMemoryBound(to: CChar.self), bytes.count)
       }
       guard end > 0, end < buffer.count else { return nil }
     #endif
