@@ -22,10 +22,21 @@ extension Replicator {
       let isOver = try await sleep(configuration.pollInterval, unless: news, beyond: seen)
       return isOver || pokes.count != poked
     }
+    let clock = store.engine.environment.clock
+    let start = clock.monotonicNanoseconds()
     guard let answer = try await longPoll(seen) else { return pokes.count != poked }
+    if answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
+      clock.monotonicNanoseconds() &- start < Self.shortestPollNanoseconds
+    {
+      // A peer that does not wait although it says so must not be asked without end.
+      let pause = min(.seconds(1), configuration.pollInterval)
+      _ = try await sleep(pause, unless: news, beyond: news.count)
+    }
     try await round(fresh: false, pokes: poked, .pull(answer))
     return false
   }
+
+  private static let shortestPollNanoseconds: UInt64 = 500_000_000
 
   /// Asks the peer to answer when there is something, and waits for that, for local writes or for
   /// a poke. Whatever comes here does not wait for the peer: its call is cancelled.

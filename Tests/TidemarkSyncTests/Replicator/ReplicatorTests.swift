@@ -301,3 +301,26 @@ private struct StuckPeer: Peer {
   }
   func close() async {}
 }
+
+@Suite("Waiting after failures")
+struct BackoffTests {
+  @Test(
+    "waits grow to their ceiling, at random, and are never longer than that or than was asked for",
+    arguments: 1...20 as ClosedRange<UInt64>)
+  func growth(seed: UInt64) {
+    let random = SeededRandom(seed: seed)
+    var backoff = Backoff(first: .seconds(1), longest: .seconds(300))
+    for failure in 0..<40 {
+      let ceiling = min(Duration.seconds(300), .seconds(1 << min(failure, 20)))
+      let wait = backoff.next(random, retryAfterSeconds: nil)
+      #expect(wait.firm <= wait.quiet && wait.quiet <= wait.total, "seed \(seed)")
+      #expect(wait.total <= ceiling, "seed \(seed)")
+      // A program that writes all the time tries no more often than this.
+      #expect(wait.quiet >= ceiling / 8, "seed \(seed)")
+    }
+    #expect(backoff.next(random, retryAfterSeconds: 900).firm == .seconds(900), "seed \(seed)")
+    #expect(backoff.next(random, retryAfterSeconds: .max).firm == .seconds(3600), "seed \(seed)")
+    backoff.reset()
+    #expect(backoff.next(random, retryAfterSeconds: nil).total <= .seconds(1), "seed \(seed)")
+  }
+}
