@@ -1,3 +1,4 @@
+import LogtoolKit
 import Testing
 import Tidemark
 import TidemarkEngine
