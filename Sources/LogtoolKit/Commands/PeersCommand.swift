@@ -110,8 +110,8 @@ struct PeersCommand: ToolCommand {
     let name = HumanText.escaped(Array(peer.name.utf8), keepingBackslashes: true)
     var lines = [name, "  to send: " + PendingCommand.text(peer.pending)]
     lines.append(
-      "  to take: \(HumanText.count(peer.entriesToTake, "entry", "entries")) as of the last answer, "
-        + "the cursor is at \(peer.cursor.offset)")
+      "  to take: \(HumanText.count(peer.entriesToTake, "entry", "entries")) "
+        + "as of the last answer, the cursor is at \(peer.cursor.offset)")
     lines.append("  last answer: " + (peer.lastSuccess?.text ?? "never"))
     if let end = peer.leaseEnds {
       lines.append("  lease: " + (end < now ? "has run out" : "until \(end.text)"))
