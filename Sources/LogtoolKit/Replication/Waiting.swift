@@ -10,16 +10,17 @@ enum Waiting {
   static func run<R: Sendable>(
     _ console: Console, tick: () -> Void = {}, _ body: @escaping @Sendable () async throws -> R
   ) throws -> R {
-    let result = Monitor<Result<R, any Error>?>(nil)
-    let task = Task {
+    let result = Lock<Result<R, any Error>?>(nil)
+    let executor = CallerExecutor()
+    let task = Task(executorPreference: executor) {
       let outcome: Result<R, any Error>
       do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
       result.withLock { $0 = outcome }
-      result.broadcast()
     }
     var isStopped = false
     while true {
-      if let outcome = result.wait(timeoutNanoseconds: tickNanoseconds, for: { $0 }) {
+      executor.work(nanoseconds: tickNanoseconds)
+      if let outcome = result.withLock({ $0 }) {
         if isStopped, case .failure = outcome { throw ToolError.silent(.interrupted) }
         return try outcome.get()
       }
