@@ -75,9 +75,10 @@ struct RestExampleTests {
     defer { try? FileManager.default.removeItem(at: file) }
     var script = try Script(file)
     let (a, b) = (try engine(1), try engine(2))
-    let (sa, sb) = (try SyncSession(a, name: "rest"), try SyncSession(b, name: "rest"))
     let back = RestBackEnd(url: script.url, transport: transport.make())
     let (pa, pb) = (back.peer(), back.peer())
+    let sa = try SyncSession(a, name: "rest", capabilities: pa.capabilities)
+    let sb = try SyncSession(b, name: "rest", capabilities: pb.capabilities)
     for number in UInt8(0)..<150 { try put(a, [0xff, number], [number, 0, 0xfe]) }
     try put(a, [1], [UInt8](repeating: 1, count: 80_000))
     try await settle(sa, pa)

@@ -86,12 +86,16 @@ extension SyncSession {
     let there = remote.isDeleted ? nil : remote.content
     var resolution = Resolution.remote
     if !isLost, local != there {
-      if remote.rounds >= Self.mostRounds {
+      let base = try baseContent(of: newest)
+      if let there, there == base {
+        // Nobody has changed anything there since.
+        resolution = .local
+      } else if remote.rounds >= Self.mostRounds {
         resolution = .ask
       } else {
         resolution = resolver.resolve(
           Conflict(
-            key: key, base: try baseContent(of: newest), local: local, remote: there,
+            key: key, base: base, local: local, remote: there,
             localTime: newest.commitTime, remoteTime: remote.commitTime))
       }
     }

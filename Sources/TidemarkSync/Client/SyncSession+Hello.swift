@@ -80,7 +80,8 @@ extension SyncSession {
           next.again.insert(sequence)
         }
         next.resync = Resync(
-          adopts: true, compares: true, seenThrough: common, keepsCursor: true)
+          adopts: true, compares: capabilities.hasDigest, seenThrough: common,
+          keepsCursor: true)
       }
     } catch {
       formed = batch

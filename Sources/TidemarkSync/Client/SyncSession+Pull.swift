@@ -51,7 +51,7 @@ extension SyncSession {
 
   /// Whether an entry bears our name, and neither counts as settled nor is under way.
   private func isForeign(_ entry: FeedEntry) -> Bool {
-    guard entry.kind == .own else { return false }
+    guard capabilities.isNumbered, entry.kind == .own else { return false }
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)

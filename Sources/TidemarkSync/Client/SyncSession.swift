@@ -41,6 +41,8 @@ package final class SyncSession {
   package let engine: Engine
   let name: [UInt8]
   package let scope: SyncScope
+  /// What the peer can do.
+  let capabilities: PeerCapabilities
   let resolver: ConflictResolver
   let records: PeerRecords
   package internal(set) var progress: PeerProgress
@@ -70,8 +72,10 @@ package final class SyncSession {
 
   package init(
     _ engine: Engine, name: String, scope: SyncScope = .everything,
-    resolver: ConflictResolver = .localWins
+    resolver: ConflictResolver = .localWins,
+    capabilities: PeerCapabilities = PeerCapabilities()
   ) throws(TidemarkError) {
+    self.capabilities = capabilities
     self.engine = engine
     self.name = Array(name.utf8)
     self.scope = scope

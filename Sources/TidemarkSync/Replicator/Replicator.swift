@@ -100,7 +100,7 @@ public final class Replicator: Sendable {
     self.peer = peer
     self.configuration = configuration
     host = try SyncHost.of(store, name: name)
-    try host.take(scope, resolver)
+    try host.take(scope, resolver, peer.capabilities)
   }
 
   deinit {

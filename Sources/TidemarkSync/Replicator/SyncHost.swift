@@ -48,7 +48,9 @@ final class SyncHost: Sendable {
 
   /// Takes the host for a replicator.
   /// - Throws: `invalidArgument` when another one has it.
-  func take(_ scope: SyncScope, _ resolver: ConflictResolver) throws(TidemarkError) {
+  func take(
+    _ scope: SyncScope, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities
+  ) throws(TidemarkError) {
     let isFree = claim.withLock { isTaken in
       defer { isTaken = true }
       return !isTaken
@@ -59,13 +61,13 @@ final class SyncHost: Sendable {
         "the store has a replicator named \(name) already; give this one another name, or let go "
           + "of the other")
     }
-    state.withLock { $0.configure(scope, resolver) }
+    state.withLock { $0.configure(scope, resolver, capabilities) }
   }
 
   /// The replicator is gone.
   func release() {
     claim.withLock { $0 = false }
-    state.withLock { $0.configure(nil, .localWins) }
+    state.withLock { $0.configure(nil, .localWins, PeerCapabilities()) }
   }
 
   var isTaken: Bool { claim.withLock { $0 } }
@@ -99,6 +101,7 @@ struct HostState {
   /// Nil where no replicator has said it: then the one that was written down counts.
   private var scope: SyncScope?
   private var resolver = ConflictResolver.localWins
+  private var capabilities = PeerCapabilities()
   private var opened: SyncSession?
   private var earlier = SyncSession.Totals()
   private var table: PendingTable?
@@ -113,8 +116,11 @@ struct HostState {
     self.name = name
   }
 
-  mutating func configure(_ scope: SyncScope?, _ resolver: ConflictResolver) {
+  mutating func configure(
+    _ scope: SyncScope?, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities
+  ) {
     self.scope = scope
+    self.capabilities = capabilities
     self.resolver = resolver
     reopen()
   }
@@ -126,12 +132,14 @@ struct HostState {
   mutating func session() throws(TidemarkError) -> SyncSession {
     if let opened { return opened }
     var session = try SyncSession(
-      engine, name: name, scope: scope ?? .everything, resolver: resolver)
+      engine, name: name, scope: scope ?? .everything, resolver: resolver,
+      capabilities: capabilities)
     if let known = try session.records.status() {
       status = known
       recorded = known
       if scope == nil, !known.scope.isEverything {
-        session = try SyncSession(engine, name: name, scope: known.scope, resolver: resolver)
+        session = try SyncSession(
+          engine, name: name, scope: known.scope, resolver: resolver, capabilities: capabilities)
       }
     }
     opened = session

@@ -107,7 +107,11 @@ final class RestDevice {
     let peer = RequestPeer(
       named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
       send: { try back.send($0) }, fetch: canFetch ? fetch : nil)
-    return (engine, try SyncSession(engine, name: "rest", resolver: resolver), peer)
+    return (
+      engine,
+      try SyncSession(
+        engine, name: "rest", resolver: resolver, capabilities: peer.capabilities), peer
+    )
   }
 
   /// The process dies and another one begins.

@@ -163,6 +163,12 @@ extension SyncSession {
   func beginResync(seenThrough: UInt64) throws {
     comparing = nil
     try commit { _, next, _ in
+      guard capabilities.hasDigest else {
+        // Nothing can be compared: everything is fetched again.
+        next.cursor = .beginning
+        next.resumption = []
+        return
+      }
       guard next.resync?.compares != true else { return }
       var resync = next.resync ?? Resync()
       resync.compares = true

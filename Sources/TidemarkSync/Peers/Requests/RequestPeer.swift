@@ -14,8 +14,8 @@ internal import TidemarkEngine
 /// under way when a program died, or when an answer was lost, is sent again with the same
 /// idempotency key, and the back end must answer it as before instead of doing it again. The peer
 /// keeps nothing on disk: what was answered is in the store's log, and after a restart the store
-/// sends the batch again of which it has no answers. Sums cannot be compared, so a back end that was
-/// restored from a backup is not noticed.
+/// sends the batch again of which it has no answers. Sums cannot be compared, so a back end that
+/// was restored from a backup is not noticed.
 ///
 /// Failures that the closures throw count as passing: ``PeerError`` as what it says, anything else
 /// as `unavailable`. What will never pass is to be returned, as ``RequestOutcome/rejected(_:)``.
