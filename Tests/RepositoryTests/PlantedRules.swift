@@ -1,11 +1,12 @@
 /// Bugs that are planted for the campaigns must not be in an ordinary build.
 enum PlantedRules {
+  private static let names: Set = ["PlantedBug", "PlantedSyncBug"]
   private static let condition = ["#if", "TIDEMARK_PLANTED"]
 
   /// The lines that name them outside of the condition that leaves them out.
   static func uses(_ files: [SourceFile]) -> [String] {
     files.flatMap { file -> [String] in
-      let named = Set(file.tokens.filter { $0.text == "PlantedBug" }.map(\.line))
+      let named = Set(file.tokens.filter { names.contains($0.text) }.map(\.line))
       guard !named.isEmpty else { return [] }
       var result: [String] = []
       /// Whether each open block is one of those.

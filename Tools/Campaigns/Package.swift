@@ -19,6 +19,7 @@ let package = Package(
       dependencies: [
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkTestKit", package: "tidemark"),
+        .product(name: "TidemarkSyncTestKit", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: [

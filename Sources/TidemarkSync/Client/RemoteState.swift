@@ -9,6 +9,8 @@ struct RemoteState: Sendable, Hashable {
   var operation: OperationID
   var content: SyncContent
   var commitTime: UInt64
+  /// The writer's own time.
+  var time: Timestamp?
   /// How often the resolver has run on the key without an end.
   var rounds: Int
 
@@ -18,6 +20,7 @@ struct RemoteState: Sendable, Hashable {
     operation = entry.operation
     content = entry.content
     commitTime = entry.commitTime
+    time = entry.time
     self.rounds = rounds
   }
 
@@ -29,6 +32,11 @@ struct RemoteState: Sendable, Hashable {
     writer.varint(operation.sequence)
     writer.varint(commitTime)
     writer.varint(UInt64(rounds))
+    writer.u8(time == nil ? 0 : 1)
+    if let time {
+      writer.u64(UInt64(bitPattern: time.seconds))
+      writer.u32(time.nanoseconds)
+    }
     writer.varint(UInt64(content.labels.count))
     for label in content.labels { writer.blob(label.bytes) }
     writer.u8(content.hash == nil ? 0 : 1)
@@ -47,6 +55,10 @@ struct RemoteState: Sendable, Hashable {
     operation = OperationID(replica: replica, sequence: try reader.varint())
     commitTime = try reader.varint()
     rounds = try reader.varint(atMost: 1 << 20)
+    if try reader.u8() != 0 {
+      let seconds = Int64(bitPattern: try reader.u64())
+      time = Timestamp(seconds: seconds, nanoseconds: min(try reader.u32(), 999_999_999))
+    }
     content = SyncContent()
     for _ in 0..<(try reader.varint(atMost: Limits.labelsPerEntry)) {
       content.labels.append(Label(try reader.blob()))

@@ -8,14 +8,19 @@ extension SyncSession {
   /// Keys whose remote state is needed and does not come with the feed any more.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    for (key, sequence) in waitingKeys {
+    for (key, sequence) in inOrder(waitingKeys) {
       guard let position = progress.waiting[sequence]?.position,
         try !hasRemote(key, from: position)
       else { continue }
       keys.append(key)
       if keys.count == limits.changes { break }
     }
-    return keys.sorted { $0.lexicographicallyPrecedes($1) }
+    return keys
+  }
+
+  /// By key, so that the same happens in every run.
+  private func inOrder(_ keys: [[UInt8]: UInt64]) -> [(key: [UInt8], value: UInt64)] {
+    keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 
   private func hasRemote(
@@ -27,19 +32,41 @@ extension SyncSession {
 
   /// Runs the resolver on keys whose remote state is there.
   func resolveWaiting() throws {
-    for (key, sequence) in waitingKeys {
+    for (key, sequence) in inOrder(waitingKeys) {
       guard let reason = progress.waiting[sequence], let position = reason.position,
         let found = try beside(ofKey: key),
         found.state.position.offset >= position.offset
       else { continue }
+      let newest = try engine.newestChange(ofKey: key)?.sequence
       try commit { operations, next, _ in
-        // The change is pending until the resolver has decided.
-        try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
-        if next.waiting[sequence] == reason { next.waiting[sequence] = nil }
+        #if TIDEMARK_PLANTED
+          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting[sequence] = nil }
+        #endif
+        // A policy has decided on this change; one made since is judged by itself.
+        if !reason.isLost || newest == sequence || isLostForAll {
+          try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
+        }
+        if next.waiting[sequence]?.position != nil { next.waiting[sequence] = nil }
       }
       if progress.waiting[sequence] == nil { waitingKeys[key] = nil }
       try noteWaiting(key)
     }
+  }
+
+  private var isOlderKept: Bool {
+    #if TIDEMARK_PLANTED
+      PlantedSyncBug.isOn(.olderWaitsForEver)
+    #else
+      false
+    #endif
+  }
+
+  private var isLostForAll: Bool {
+    #if TIDEMARK_PLANTED
+      PlantedSyncBug.isOn(.lossDropsLaterEdit)
+    #else
+      false
+    #endif
   }
 
   /// Takes what keys hold there.
@@ -78,7 +105,12 @@ extension SyncSession {
       try add(remote, ofKey: key, upon: slot, into: &operations)
       return
     }
-    if try isInFlight(key) {
+    #if TIDEMARK_PLANTED
+      let waits = try !PlantedSyncBug.isOn(.resolvedInFlight) && isInFlight(key)
+    #else
+      let waits = try isInFlight(key)
+    #endif
+    if waits {
       try records.write(remote, ofKey: key, into: &operations)
       return
     }
@@ -113,6 +145,8 @@ extension SyncSession {
   ) throws {
     let key = newest.key
     let sequence = newest.sequence
+    // What waited on an older change of the key does not any more.
+    if let older = waitingKeys[key], older != sequence, !isOlderKept { next.waiting[older] = nil }
     var beside = remote
     beside.rounds += 1
     switch resolution {
@@ -130,13 +164,32 @@ extension SyncSession {
     case .both(let other):
       decide(sequence, &next)
       try add(remote, ofKey: key, upon: slot, into: &operations)
-      if let local { try put(local, key: other, upon: nil, into: &operations) }
+      if let local {
+        try put(local, key: try freeKey(other, beside: key), upon: nil, into: &operations)
+      }
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
       next.again.remove(sequence)
       next.waiting[sequence] = .needsDecision
       if sequence > next.frontier { next.ahead.insert(sequence) }
     }
+  }
+
+  /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
+  /// commit, is written over.
+  private func freeKey(
+    _ wanted: [UInt8], beside key: [UInt8]
+  ) throws(TidemarkError) -> [UInt8] {
+    let suffix =
+      wanted.starts(with: key) && wanted.count > key.count
+      ? Array(wanted.dropFirst(key.count)) : [UInt8(ascii: "'")]
+    var free = wanted
+    while free.count + suffix.count <= Limits.keyBytes {
+      let isTaken = try engine.slot(ofKey: free.rawSpan).map { !$0.isDeleted } ?? false
+      guard isTaken || keysArriving.contains(free) else { break }
+      free += suffix
+    }
+    return free
   }
 
   /// An entry is not pending any more.
@@ -156,6 +209,7 @@ extension SyncSession {
       replica: remote.operation.replica.bytes, sequence: remote.operation.sequence)
     attributes.base = .position(
       epoch: remote.position.epoch, offset: remote.position.offset)
+    attributes.time = remote.time
     let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
     if remote.isDeleted {
       try operations.add(

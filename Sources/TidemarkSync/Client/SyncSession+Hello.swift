@@ -26,11 +26,11 @@ extension SyncSession {
     }
     try settle(answer.mark)
     try compareMarks(answer.mark)
+    guard range != nil else { return }
     if answer.isLeaseExpired {
       try beginResync(seenThrough: progress.cursor.offset)
-    } else if progress.scope != Self.fingerprint(of: scope) {
-      try changeScope()
     }
+    if progress.scope != Self.fingerprint(of: scope) { try changeScope() }
     if hasCompared, progress.resync == nil { totals.resyncs += 1 }
   }
 
@@ -42,8 +42,14 @@ extension SyncSession {
     try commit { _, next, runs in
       next = PeerProgress()
       next.feed = answer.feed
-      next.number = answer.mark.number
-      next.batchID = answer.mark.batchID
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.markOfAnotherTaken) {
+          next.number = answer.mark.number
+          next.batchID = answer.mark.batchID
+        }
+      #endif
+      // A feed that has batches under our name already makes us draw another: whoever sent them,
+      // this store does not know of it.
       next.scope = Self.fingerprint(of: scope)
       // What came from the old remote is ours to bring now.
       if hadPeer { next.resync = Resync(adopts: true) }
@@ -59,17 +65,24 @@ extension SyncSession {
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.furthest)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    let batch = formed
-    formed = nil
+    // What the backup holds of the batch under way its mark says; else all of it is sent again.
+    let batch = isTaken(by: answer.mark) ? nil : formed
+    let taken = isTaken(by: answer.mark) ? formed : nil
+    formed = taken
     comparing = nil
     do {
       try commit { _, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
-        next.number = answer.mark.number
-        next.batchID = answer.mark.batchID
-        next.underWay = .none
+        if taken == nil {
+          next.number = answer.mark.number
+          next.batchID = answer.mark.batchID
+          next.underWay = .none
+        }
         for sequence in runs.removeLost(answer.range.contains) {
+          #if TIDEMARK_PLANTED
+            if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
+          #endif
           next.again.insert(sequence)
           next.lost.insert(sequence)
         }
@@ -84,10 +97,19 @@ extension SyncSession {
           keepsCursor: true)
       }
     } catch {
-      formed = batch
+      formed = taken ?? batch
       throw error
     }
     waitingKeys = waitingKeys.filter { progress.waiting[$0.value] != nil }
+  }
+
+  /// Whether a mark tells of the batch under way.
+  private func isTaken(by mark: ReplicaMark) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.takenBatchSentAgain) { return false }
+    #endif
+    guard let formed, formed.number == mark.number else { return false }
+    return mark.batchID == formed.batchID || mark.batchID == Self.emptyID(formed.batchID)
   }
 
   /// Another scope than the one that the cursor speaks of: what it has in addition lies before the
@@ -95,7 +117,30 @@ extension SyncSession {
   private func changeScope() throws {
     let isFirst = progress.cursor == .beginning
     if !isFirst { try beginResync(seenThrough: 0) }
-    try commit { _, next, _ in next.scope = Self.fingerprint(of: scope) }
+    let passed = try passedOver()
+    try commit { _, next, _ in
+      next.scope = Self.fingerprint(of: scope)
+      for sequence in passed { next.again.insert(sequence) }
+    }
+  }
+
+  /// Own changes that nobody has heard of since they lay outside of the scope, and do no more.
+  private func passedOver() throws(TidemarkError) -> [UInt64] {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
+    #endif
+    var passed: [UInt64] = []
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put else { continue }
+      let change = try LoggedChange(entry)
+      guard change.isOwn, scope.contains(key: change.key, labels: change.labels),
+        !isPending(change, in: progress), position(of: change) == nil,
+        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence
+      else { continue }
+      passed.append(change.sequence)
+    }
+    return passed
   }
 
   /// Stands for a scope; 0 for everything.
@@ -114,6 +159,14 @@ extension SyncSession {
   /// A peer that counts our batches differently than we do.
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.cloneNotNoticed) {
+        return try commit { _, next, _ in
+          next.number = mark.number
+          next.batchID = mark.batchID
+        }
+      }
+    #endif
     if mark.number < progress.number {
       // It has forgotten batches whose entries it kept, or whose loss was found out above.
       let batch = formed
@@ -141,8 +194,12 @@ extension SyncSession {
       next.number = 0
       next.batchID = .none
       next.underWay = .none
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.batchLostByRename) { return }
+      #endif
       for item in batch?.items ?? [] { next.again.insert(item.sequence) }
     }
-    throw PeerError(.busy, "this store was copied or restored; it has a new replica id now")
+    // The next call is a hello under the new name.
+    disconnect()
   }
 }

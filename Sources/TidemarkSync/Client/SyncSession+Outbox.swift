@@ -24,6 +24,13 @@ extension SyncSession {
     let batch = FormedBatch(
       number: progress.number + 1, batchID: BatchID(engine.environment.random.next() | 1),
       items: forming.items)
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.formedNotKept) {
+        progress = forming.progress
+        formed = batch
+        return batch
+      }
+    #endif
     var operations = OperationBatch()
     forming.progress.underWay = batch.batchID
     try records.write(forming.progress, [], into: &operations)
@@ -138,14 +145,15 @@ private struct Forming {
       guard waiting != sequence else { return }
       progress.waiting[waiting] = nil
       switch reason {
-      case .conflict, .lost:
+      case .conflict:
         // The resolver runs on the newest local value.
         progress.waiting[sequence] = reason
         session.waitingKeys[change.key] = sequence
         if sequence > progress.frontier { progress.ahead.insert(sequence) }
         return
-      // A new change is the user's decision, and supersedes what was parked.
-      case .parked, .needsDecision: session.waitingKeys[change.key] = nil
+      // A new change is the user's decision, and supersedes what was parked. One that was made
+      // after what lost is judged by itself.
+      case .lost, .parked, .needsDecision: session.waitingKeys[change.key] = nil
       }
     }
     let base = try session.base(of: newest)

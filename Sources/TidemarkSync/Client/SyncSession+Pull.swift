@@ -10,13 +10,20 @@ extension SyncSession {
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
     if page.entries.contains(where: isForeign) {
       // Written under our name, and not by us: this store is a copy of another.
-      try rename()
+      return try rename()
     }
     // Of several entries of a key in one page only the last is the key's state.
     let last = Dictionary(
       page.entries.indices.filter { page.entries[$0].kind != .own }
         .map { (page.entries[$0].key, $0) }
     ) { $1 }
+    keysArriving = Set(last.keys)
+    defer { keysArriving = [] }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.cursorBeforeData) {
+        try commit { _, next, _ in next.cursor = page.cursor }
+      }
+    #endif
     try commit { operations, next, runs in
       next.cursor = page.cursor
       next.resumption = page.resumption

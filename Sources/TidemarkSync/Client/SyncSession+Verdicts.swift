@@ -28,6 +28,15 @@ extension SyncSession {
       // Halves that pass grow again.
       next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
       for (item, verdict) in zip(batch.items, verdicts) {
+        #if TIDEMARK_PLANTED
+          if PlantedSyncBug.isOn(.ackDropsLaterEdit),
+            let key = try engine.change(at: item.sequence)?.key,
+            let newest = try engine.newestChange(ofKey: key), newest.sequence > next.frontier
+          {
+            next.ahead.insert(newest.sequence)
+          }
+          if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
+        #endif
         switch verdict {
         case .applied(let position):
           runs.add(item.sequence, at: position)
@@ -111,6 +120,6 @@ extension RemoteState {
       FeedEntry(
         position: position, kind: change.kind == .put ? .put : .delete,
         operation: OperationID(replica: replica, sequence: change.sequence), key: change.key,
-        content: content, commitTime: change.commitTime))
+        content: content, commitTime: change.commitTime, time: change.attributes.time))
   }
 }

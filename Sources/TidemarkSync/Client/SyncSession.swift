@@ -58,6 +58,8 @@ package final class SyncSession {
   package internal(set) var totals = Totals()
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
+  /// Keys whose remote states are entered in one commit.
+  var keysArriving: Set<[UInt8]> = []
   /// Keys that wait for their remote state; the sequence of the local change that does.
   var waitingKeys: [[UInt8]: UInt64] = [:]
   /// The comparison that is under way.
@@ -135,6 +137,7 @@ package final class SyncSession {
     switch answer {
     case .hello(let hello): try greet(hello)
     case .push(let push):
+      try checkIsSame(push.range)
       range = push.range
       try settle(push.mark)
       if formed != nil {
@@ -142,12 +145,27 @@ package final class SyncSession {
         disconnect()
       }
     case .pull(let page):
+      try checkIsSame(page.range)
       try settle(page.mark)
       range = page.range
       try apply(page)
     case .values(let values):
+      try checkIsSame(values.range)
       if progress.resync == nil { try take(values) } else { try reconcile(values) }
-    case .digest(let digest): try take(digest)
+    case .digest(let digest):
+      try checkIsSame(digest.range)
+      try take(digest)
+    }
+  }
+
+  /// The feed may have been restored from a backup between two calls: what it says counts only
+  /// once a hello has found out what it has lost.
+  private func checkIsSame(_ range: FeedRange) throws(PeerError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.restoreNotNoticed) { return }
+    #endif
+    guard range.contains(progress.furthest), range.contains(progress.cursor) else {
+      throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
     }
   }
 

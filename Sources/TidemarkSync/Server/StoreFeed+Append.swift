@@ -50,6 +50,12 @@ extension StoreFeed {
   package func append(_ judged: JudgedBatch) throws(TidemarkError) -> Position {
     var batch = OperationBatch()
     for entry in judged.entries { try add(entry, of: judged.request, to: &batch) }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.markApart) {
+        try commit(batch)
+        batch = OperationBatch()
+      }
+    #endif
     let mark = MarkRecord.encode(
       number: judged.request.number, batchID: judged.request.batchID, rulings: judged.rulings,
       entries: judged.entries.count)

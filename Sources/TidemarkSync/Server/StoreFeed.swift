@@ -51,12 +51,20 @@ package final class StoreFeed: Feed {
     return range(bounds)
   }
 
-  private func range(_ bounds: LogBounds) -> FeedRange {
+  private func range(_ known: LogBounds) -> FeedRange {
+    #if TIDEMARK_PLANTED
+      var bounds = known
+    #else
+      let bounds = known
+    #endif
     var epochs = bounds.epochs.map { FeedEpoch(epoch: $0.epoch, firstOffset: $0.firstSequence) }
     // The oldest epochs may have gone from the list; their offsets need a place in it still.
     if let first = epochs.first, first.firstOffset > 1 {
       epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
     }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.deletesNotKept) { bounds.droppedThrough = 0 }
+    #endif
     return FeedRange(
       epochs: epochs, head: min(bounds.durable, bounds.visible),
       truncatedThrough: bounds.droppedThrough)
@@ -76,6 +84,9 @@ package final class StoreFeed: Feed {
 
   package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
     guard let offset else { return pin.withLock { $0 = nil } }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.deletesNotKept) { return }
+    #endif
     // A view keeps everything behind it, deletes among them. Of what has gone already nothing
     // can be kept.
     var view: EngineView?

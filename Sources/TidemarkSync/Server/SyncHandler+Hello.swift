@@ -37,7 +37,10 @@ extension SyncHandler {
       let known = state.leases[request.replica]
       // Whoever has been here and has no lease was forgotten.
       let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
-      let isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
+      var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
+      #endif
       // Deletes that were dropped since it compared have to be compared, too.
       let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
       guard isAlive || hasAll else { return nil }
@@ -49,6 +52,9 @@ extension SyncHandler {
       if request.cursor == .beginning || hasAll {
         lease.clearedThrough = range.truncatedThrough
       }
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
+      #endif
       if needsWriting(lease, after: known, period: period) {
         try feed.append(.feedLease, key: request.replica.bytes, value: lease.encoded)
       } else {

@@ -59,7 +59,13 @@ extension SyncHandler {
     _ request: PushRequest, _ access: SyncAccess, _ state: State
   ) throws {
     let mark = try mark(of: request.replica)
-    guard request.number - 1 == mark.number else { return }
+    #if TIDEMARK_PLANTED
+      let isItsTurn =
+        PlantedSyncBug.isOn(.markNotChecked) || request.number - 1 == mark.number
+    #else
+      let isItsTurn = request.number - 1 == mark.number
+    #endif
+    guard isItsTurn else { return }
     if let seconds = options.leaseSeconds, seconds > 0 {
       guard let lease = state.leases[request.replica], lease.expires > feed.now.sinceEpoch else {
         throw PeerError(

@@ -36,7 +36,7 @@ struct RequestPeerTests {
     // Batches of four: the second one arrives, and nobody hears the answer.
     while back.state.withLock({ $0.requests.count }) < 4 { _ = try await device.step() }
     while back.state.withLock({ $0.requests.count }) < 8 {
-      _ = try await device.step(losesAnswer: back.state.withLock { $0.requests.count } == 4)
+      _ = try await device.step(toPush: back.state.withLock { $0.requests.count } == 4)
     }
     let before = back.state.withLock { $0.requests }
     try device.restart()

@@ -137,10 +137,14 @@ final class RestDevice {
   func get(_ key: String) throws -> String? { try SyncWorld.get(engine, key) }
 
   /// Makes one call.
-  /// - Parameter losesAnswer: whether the answer is lost.
+  /// - Parameters:
+  ///   - losesAnswer: whether the answer is lost.
+  ///   - toPush: whether it is lost if the call is a push.
   /// - Returns: false when there was nothing to do.
-  func step(losesAnswer: Bool = false) async throws -> Bool {
+  func step(losesAnswer: Bool = false, toPush: Bool = false) async throws -> Bool {
     guard let call = try session.next() else { return false }
+    var losesAnswer = losesAnswer
+    if case .push = call { losesAnswer = losesAnswer || toPush }
     do {
       let answer = try await call.perform(at: peer)
       if losesAnswer { session.disconnect() } else { try session.receive(answer) }

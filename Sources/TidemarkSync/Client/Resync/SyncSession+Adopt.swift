@@ -29,6 +29,9 @@ extension SyncSession {
     guard change.attributes.origin != nil, change.attributes.entryClass == .owned,
       position(of: change) == nil
     else { return false }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.lostNotAdopted) { return false }
+    #endif
     let labels =
       change.kind == .delete
       ? try engine.change(at: change.previous)?.labels ?? [] : change.labels

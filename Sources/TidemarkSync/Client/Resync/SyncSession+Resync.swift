@@ -61,6 +61,8 @@ extension SyncSession {
     let keys = now.differing.prefix(count).map(\.key)
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
+    keysArriving = Set(keys)
+    defer { keysArriving = [] }
     try commit { operations, next, _ in
       gone = []
       for key in keys {

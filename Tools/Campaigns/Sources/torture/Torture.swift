@@ -10,7 +10,8 @@ struct Torture: AsyncParsableCommand {
       fails, which is also written to a file for --replay. Exit status 1 means that one was found.
       """)
 
-  @Argument(help: "One of crash, recover, errors, bits, model, soak, kill, planted.")
+  @Argument(
+    help: "One of crash, recover, errors, bits, model, soak, kill, sync, planted, planted-sync.")
   var campaign: String
 
   @Option(help: "The first seed.")
@@ -44,7 +45,7 @@ struct Torture: AsyncParsableCommand {
     guard (1...256).contains(workers ?? 1), (1...1_000_000_000).contains(runs ?? 1) else {
       throw ValidationError("--workers takes 1 to 256, --runs at least 1")
     }
-    let others = ["kill", "kill-child", "planted"]
+    let others = ["kill", "kill-child", "planted", "sync", "planted-sync"]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
     }
@@ -55,6 +56,15 @@ struct Torture: AsyncParsableCommand {
     case "planted":
       try await PlantedRun(
         firstSeed: seed, seeds: runs ?? 66, workers: workers ?? Cores.count, bug: bug
+      ).run()
+    case "sync":
+      try await SyncRun(
+        firstSeed: seed, runs: runs ?? (minutes == nil ? 100 : nil), minutes: minutes,
+        workers: workers ?? Cores.count, bug: bug, directory: directory, showsTrace: trace
+      ).run(replay: replay)
+    case "planted-sync":
+      try await SyncPlantedRun(
+        firstSeed: seed, seeds: runs ?? 400, workers: workers ?? Cores.count, bug: bug
       ).run()
     case "kill-child": try KillChild(directory: directory, seed: seed).run()
     case "kill":

@@ -1,0 +1,61 @@
+#if TIDEMARK_PLANTED
+  internal import TidemarkEngine
+
+  /// Mistakes of replication that can be switched on, one at a time, to see that the simulator
+  /// notices them.
+  ///
+  /// Only a build with `TIDEMARK_PLANTED=1` knows any of this.
+  package enum PlantedSyncBug: String, Sendable, CaseIterable {
+    /// The server takes a batch whose number it has had.
+    case markNotChecked
+    /// The server appends a batch and its mark in two commits.
+    case markApart
+    /// A server judges changes without a look at what they were made upon.
+    case baseIgnored
+    /// The verdict on a change counts for an edit of its key that was made meanwhile.
+    case ackDropsLaterEdit
+    /// The cursor is kept before what it stands for.
+    case cursorBeforeData
+    /// A batch is sent without being written down.
+    case formedNotKept
+    /// A store whose mark at the peer is not its own goes on as if it was.
+    case cloneNotNoticed
+    /// Leases that ran out are renewed, and nothing is said of deletes that are gone.
+    case leaseIgnored
+    /// Deletes are not kept for those who have not seen them, who are not told so either.
+    case deletesNotKept
+    /// The resolver runs for a change that is under way.
+    case resolvedInFlight
+    /// A new name makes the batch under way forgotten.
+    case batchLostByRename
+    /// What a restored server has lost is not sent again.
+    case lostNotSentAgain
+    /// What came from others and a restored server has lost is not brought back.
+    case lostNotAdopted
+    /// A change that the server refuses counts as done.
+    case refusedForgotten
+
+    /// A batch that a restored server still has is sent again.
+    case takenBatchSentAgain
+    /// What lay outside of the scope is not sent when the scope is widened.
+    case outsideForgotten
+    /// A server that was restored between two calls is taken for the same.
+    case restoreNotNoticed
+    /// The resolver is not asked about a change on which the server told of a conflict.
+    case conflictForgotten
+    /// A change that was made after one that lost is lost with it.
+    case lossDropsLaterEdit
+    /// A change that waits goes on waiting when another has taken its place.
+    case olderWaitsForEver
+    /// A store that meets a feed for the first time takes what it has under its name for its own.
+    case markOfAnotherTaken
+
+    private static let planted = Lock<PlantedSyncBug?>(nil)
+
+    /// Takes a bug into the module, or all of them out again.
+    package static func plant(_ bug: PlantedSyncBug?) { planted.withLock { $0 = bug } }
+
+    /// Whether replication is to make this mistake.
+    package static func isOn(_ bug: PlantedSyncBug) -> Bool { planted.withLock { $0 == bug } }
+  }
+#endif

@@ -1,0 +1,27 @@
+internal import TidemarkSync
+
+/// Mistakes that are planted into replication to see that simulations notice them.
+@_spi(Campaigns) public enum SyncPlantedTrial {
+  /// The names of all there are; none in a build without `TIDEMARK_PLANTED=1`.
+  public static var all: [String] {
+    #if TIDEMARK_PLANTED
+      PlantedSyncBug.allCases.map(\.rawValue)
+    #else
+      []
+    #endif
+  }
+
+  /// Plants one in all stores of this process, or takes it out again.
+  /// - Parameter name: the mistake; nil for none.
+  /// - Returns: false when there is no such mistake.
+  @discardableResult
+  public static func plant(_ name: String?) -> Bool {
+    #if TIDEMARK_PLANTED
+      let bug = name.flatMap(PlantedSyncBug.init(rawValue:))
+      PlantedSyncBug.plant(bug)
+      return bug != nil || name == nil
+    #else
+      return name == nil
+    #endif
+  }
+}

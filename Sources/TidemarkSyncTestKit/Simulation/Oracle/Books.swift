@@ -1,0 +1,162 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// What a key holds, told apart from everything else by a hash; deleted and absent are one.
+struct Content: Sendable, Hashable {
+  let hash: UInt64
+
+  static let deleted = Content(hash: 0)
+
+  private init(hash: UInt64) { self.hash = hash }
+
+  init(_ value: [UInt8], _ labels: [[UInt8]]) {
+    var bytes = value
+    for label in labels.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+      bytes += [0xff, 0] + label
+    }
+    hash = XXH64.hash(bytes.rawSpan, seed: 77) | 1
+  }
+
+  init(_ content: SyncContent?) {
+    self = content.map { Content($0.value, $0.labels.map(\.bytes)) } ?? .deleted
+  }
+
+  init(_ change: PushedChange) {
+    self = change.kind == .delete ? .deleted : Content(change.content)
+  }
+}
+
+/// A write whose fate is told: a put by what it gave its key, a delete by its sequence.
+struct Fate: Sendable, Hashable {
+  var key: [UInt8]
+  var content: Content
+  var sequence: UInt64
+
+  init(_ key: [UInt8], _ content: Content, _ sequence: UInt64) {
+    self.key = key
+    self.content = content
+    self.sequence = content == .deleted ? sequence : 0
+  }
+}
+
+/// The newest entry of a key in a log.
+struct Seen: Sendable, Hashable {
+  var sequence: UInt64
+  var content: Content
+  var labels: [[UInt8]]
+  /// Whether the store wrote it itself.
+  var isOwn: Bool
+  var isEvicted = false
+  /// Whether the store knew, when it wrote this, of a value that the key had in the feed.
+  var knewRemote = false
+
+  init(_ entry: ObservedEntry) {
+    sequence = entry.sequence
+    content = entry.content
+    labels = entry.labels
+    isOwn = entry.origin == nil && entry.kind != .evict
+    isEvicted = entry.kind == .evict
+  }
+
+  init(sequence: UInt64, content: Content, labels: [[UInt8]]) {
+    self.sequence = sequence
+    self.content = content
+    self.labels = labels
+    isOwn = false
+  }
+}
+
+/// A state of a key.
+struct Known: Sendable, Hashable {
+  var key: [UInt8]
+  var content: Content
+}
+
+/// What was seen of a device's log.
+struct DeviceBook: Sendable {
+  var lastSeen: UInt64 = 0
+  var newest: [[UInt8]: Seen] = [:]
+  /// What a key has shown, in order.
+  var shown: [[UInt8]: [Content]] = [:]
+  /// What it knows keys to have held, here or in the feed.
+  var known: Set<Known> = []
+  /// The same, with what it knew before it was restored from an older copy.
+  var everKnown: Set<Known> = []
+  /// Own writes that waited when it was looked at last.
+  var pending: Set<UInt64> = []
+  /// A program was told that everything up to here is durable.
+  var durableThrough: UInt64 = 0
+}
+
+extension DeviceBook {
+  mutating func learn(_ key: [UInt8], _ content: Content) {
+    let state = Known(key: key, content: content)
+    if known.insert(state).inserted { everKnown.insert(state) }
+  }
+}
+
+/// What was seen of the feed, in one life of it: a copy of the server's store has a copy of this.
+struct FeedLine: Sendable {
+  struct Writer: Sendable, Hashable {
+    var replica: [UInt8]
+    var key: [UInt8]
+  }
+
+  var lastSeen: UInt64 = 0
+  /// Operations that count.
+  var operations: Set<OperationID> = []
+  /// The last operation of a replica on a key.
+  var last: [Writer: UInt64] = [:]
+  var state: [[UInt8]: Content] = [:]
+  var shown: [[UInt8]: Set<Content>] = [:]
+}
+
+/// An entry of a log as the oracles see it.
+struct ObservedEntry {
+  enum Kind { case put, delete, evict, loser }
+
+  var sequence: UInt64
+  var kind: Kind
+  var key: [UInt8]
+  var content: Content
+  var labels: [[UInt8]]
+  var origin: OperationID?
+
+  /// The entries of a log behind a sequence: changes and losers, no touches.
+  static func all(
+    in engine: Engine, after sequence: UInt64, includesLosers: Bool = false
+  ) throws(TidemarkError) -> [ObservedEntry] {
+    let head = engine.lastSequence
+    guard head > sequence else { return [] }
+    var result: [ObservedEntry] = []
+    var cursor = LogCursor(
+      engine, from: sequence + 1, through: head, includesRecords: includesLosers)
+    while let entry = try cursor.next() {
+      let attributes = try entry.attributes()
+      let kind: Kind
+      switch entry.head.kind {
+      case .put: kind = .put
+      case .delete: kind = .delete
+      case .evict: kind = .evict
+      case .record where attributes.recordType == RecordType.loser.rawValue: kind = .loser
+      default: continue
+      }
+      var content = Content.deleted
+      if kind == .put {
+        let value = try engine.withValue(of: entry.sequence) { (value, _) in
+          [UInt8](copying: value)
+        }
+        content = Content(value, entry.labels)
+      }
+      result.append(
+        ObservedEntry(
+          sequence: entry.sequence, kind: kind, key: entry.key, content: content,
+          labels: entry.labels,
+          origin: attributes.origin.flatMap { origin in
+            ReplicaID(origin.replica).map { OperationID(replica: $0, sequence: origin.sequence) }
+          }))
+    }
+    return result
+  }
+}

@@ -1,0 +1,411 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// What must be true whatever happens: a model of what users wrote and what became of it, made
+/// from the logs of the stores and from what went over the network, and of nothing that the code
+/// under test says of itself but whether a change is pending.
+struct SyncOracle {
+  struct BatchName: Hashable {
+    var replica: ReplicaID
+    var number: UInt64
+    var id: BatchID
+  }
+
+  /// By device.
+  var books: [DeviceBook] = []
+  /// The feed as it is now.
+  var line = FeedLine()
+  /// Contents that may come back: others write them as well, or a copy of a store held them
+  /// before they were sent.
+  var mayReturn: Set<Content> = []
+  /// Whether a device has dropped its history.
+  var hasDroppedHistory = false
+  /// Whether the server was replaced: what its devices bring back is new to it.
+  private var wasReplaced = false
+  /// Changes that were in a feed.
+  private var accepted: Set<Fate> = []
+  /// What operations gave their keys.
+  private var contents: [OperationID: Content] = [:]
+  /// All that keys have ever held in a feed.
+  private var inFeed: [[UInt8]: Set<Content>] = [:]
+  /// Changes that the server has told the end of: lost, refused, or the same was there.
+  private var documented: Set<Fate> = []
+  private var batches: [BatchName: [PushedChange]] = [:]
+  /// The devices that have written under a name: several where stores were copied.
+  private var writers: [ReplicaID: Set<Int>] = [:]
+  /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
+  private var outdated: [[UInt8]: Content] = [:]
+
+  // MARK: The network
+
+  /// A call that goes out.
+  mutating func note(_ call: SyncSession.Call, from device: SimulatedDevice) {
+    guard case .push(let request) = call else { return }
+    writers[request.replica, default: []].insert(device.index)
+    batches[BatchName(replica: request.replica, number: request.number, id: request.batchID)] =
+      request.changes
+  }
+
+  /// An answer that the server gives.
+  mutating func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
+    let marked: (ReplicaID, ReplicaMark)? =
+      switch (call, answer) {
+      case (.hello(let request), .hello(let answer)): (request.replica, answer.mark)
+      case (.push(let request), .push(let answer)): (request.replica, answer.mark)
+      case (.pull(let request), .pull(let answer)): (request.replica, answer.mark)
+      default: nil
+      }
+    guard let (replica, mark) = marked,
+      let changes = batches[BatchName(replica: replica, number: mark.number, id: mark.batchID)]
+    else { return }
+    for (change, verdict) in zip(changes, mark.verdicts) {
+      switch verdict {
+      case .lost, .rejected, .duplicate:
+        documented.insert(Fate(change.key, Content(change), change.sequence))
+      case .applied, .conflict, .aborted: break
+      }
+    }
+  }
+
+  /// An answer that a device takes: it knows what stands in it.
+  mutating func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+    let entries: [FeedEntry] =
+      switch answer {
+      case .pull(let page): page.entries
+      case .values(let values): values.entries
+      default: []
+      }
+    for entry in entries {
+      switch entry.kind {
+      case .put: books[device.index].learn(entry.key, Content(entry.content))
+      // It knows that the key holds something that is none of its business.
+      case .left: books[device.index].learn(entry.key, contents[entry.operation] ?? .deleted)
+      case .delete, .own: break
+      }
+    }
+  }
+
+  // MARK: The feed
+
+  /// Looks at what the feed has got.
+  mutating func observe(_ server: SimulatedServer) throws {
+    let entries = try ObservedEntry.all(
+      in: server.engine, after: line.lastSeen, includesLosers: true)
+    line.lastSeen = server.engine.lastSequence
+    for entry in entries {
+      // What lost by policy does not count.
+      guard let operation = entry.origin, entry.kind != .loser else { continue }
+      guard line.operations.insert(operation).inserted else {
+        throw BrokenPromise("\(name(entry.key)) counts twice in the feed: \(operation)")
+      }
+      let writer = FeedLine.Writer(replica: operation.replica.bytes, key: entry.key)
+      if let last = line.last[writer], last > operation.sequence {
+        throw BrokenPromise(
+          "\(name(entry.key)): operation \(operation.sequence) stands after \(last) in the feed")
+      }
+      line.last[writer] = operation.sequence
+      accepted.insert(Fate(entry.key, entry.content, operation.sequence))
+      contents[operation] = entry.content
+      if entry.content != .deleted { inFeed[entry.key, default: []].insert(entry.content) }
+      let former = line.state[entry.key] ?? .deleted
+      if entry.content != .deleted, former != entry.content, !wasReplaced,
+        line.shown[entry.key]?.contains(entry.content) ?? false,
+        !mayReturn.contains(entry.content)
+      {
+        throw BrokenPromise("\(name(entry.key)) has an old value again in the feed")
+      }
+      if former != .deleted, former != entry.content,
+        Self.policy(for: entry.key, server) == .detect,
+        !(writers[operation.replica] ?? []).contains(where: {
+          books[$0].everKnown.contains(Known(key: entry.key, content: former))
+        })
+      {
+        throw BrokenPromise(
+          "\(name(entry.key)) was written over by somebody who did not know what it held")
+      }
+      line.state[entry.key] = entry.content
+      line.shown[entry.key, default: []].insert(entry.content)
+    }
+  }
+
+  private static func policy(
+    for key: [UInt8], _ server: SimulatedServer
+  ) -> ConflictPolicy {
+    let rows = server.handler.policies.filter { key.starts(with: $0.prefix) }
+    return rows.max { $0.prefix.count < $1.prefix.count }?.policy ?? .detect
+  }
+
+  /// The server has started again.
+  mutating func comesBack(_ server: SimulatedServer) throws {
+    // What it has answered is durable; what it has not may be gone again.
+    guard server.engine.lastSequence >= line.lastSeen else {
+      return try forgetEnd(of: server)
+    }
+    try observe(server)
+  }
+
+  /// The last entries were never answered, and are gone.
+  private mutating func forgetEnd(of server: SimulatedServer) throws {
+    line = FeedLine()
+    try observe(server)
+  }
+
+  /// Another store stands in the server's place.
+  mutating func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
+    outdated = [:]
+    let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
+    for (key, lost) in line.state where !isScoped {
+      let kept = copy.state[key] ?? .deleted
+      guard kept != lost, !mayReturn.contains(kept) else { continue }
+      let held = books.compactMap { $0.newest[key] }
+      if held.contains(where: { $0.content == lost && !$0.isEvicted }),
+        kept != .deleted || !held.contains(where: { $0.content == .deleted })
+      {
+        outdated[key] = kept
+      }
+    }
+    wasReplaced = true
+    line = copy
+  }
+
+  // MARK: Devices
+
+  /// A program has written to a key.
+  mutating func noteWrite(_ key: [UInt8]) { outdated[key] = nil }
+
+  /// Looks at what a device's log has got.
+  mutating func observe(_ device: SimulatedDevice) throws {
+    let answers = device.takeAnswers()
+    for answer in answers {
+      // Of the same fields the same may be made again.
+      if case .merged(let content) = answer.resolution { mayReturn.insert(Content(content)) }
+    }
+    var book = books[device.index]
+    for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
+      let former = book.newest[entry.key]
+      var seen = Seen(entry)
+      seen.knewRemote = knowsRemote(entry.key, book)
+      if let former, former.isOwn, !seen.isOwn, former.content != seen.content,
+        !isTold(former, entry.key, device),
+        !answers.contains(where: { $0.gives(way: former, to: seen, entry.key) })
+      {
+        throw BrokenPromise(
+          "d\(device.index) has lost its write \(former.sequence) to \(name(entry.key))")
+      }
+      book.newest[entry.key] = seen
+      // What was deleted by others need not be deleted once more.
+      if !seen.isOwn, seen.content == .deleted {
+        book.known = book.known.filter { $0.key != entry.key }
+      }
+      // What lies outside of the scope gives way once that is widened.
+      if let former, former.isOwn,
+        !device.session.scope.contains(key: entry.key, labels: former.labels)
+          || !device.scope.isEverything
+      {
+        book.shown[entry.key] = nil
+      }
+      if !seen.isEvicted { try show(seen, entry.key, &book, device.index) }
+    }
+    book.lastSeen = device.engine.lastSequence
+    book.pending = Set(
+      book.newest.values.lazy.filter { $0.isOwn && device.session.isPending($0.sequence) }
+        .map(\.sequence))
+    books[device.index] = book
+  }
+
+  private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> Bool {
+    inFeed[key]?.contains {
+      !mayReturn.contains($0) && book.known.contains(Known(key: key, content: $0))
+    } ?? false
+  }
+
+  private func show(
+    _ seen: Seen, _ key: [UInt8], _ book: inout DeviceBook, _ index: Int
+  ) throws {
+    book.learn(key, seen.content)
+    let former = book.shown[key] ?? []
+    guard former.last != seen.content else { return }
+    if seen.content != .deleted, former.contains(seen.content), !wasReplaced,
+      !mayReturn.contains(seen.content)
+    {
+      throw BrokenPromise("\(name(key)) has an old value again on d\(index)")
+    }
+    book.shown[key] = former + [seen.content]
+  }
+
+  /// Whether the end of a write is known: it was in a feed, or the server has said why not, or it
+  /// is none of the server's business.
+  private func isTold(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
+    let fate = Fate(key, seen.content, seen.sequence)
+    if accepted.contains(fate) || documented.contains(fate) { return true }
+    // Nobody need hear of a delete of what nobody has heard of. A server that was replaced may
+    // not have what was deleted, and get it from others later: whoever brings it wins.
+    if seen.content == .deleted {
+      return wasReplaced || !seen.knewRemote || (line.state[key] ?? .deleted) == .deleted
+    }
+    return !device.session.scope.contains(key: key, labels: seen.labels)
+  }
+
+  /// Nothing leaves pending without a verdict.
+  func checkPending(of device: SimulatedDevice, _ server: SimulatedServer) throws {
+    // Before the hello a new scope is not known to be one.
+    guard device.session.range != nil else { return }
+    for (key, seen) in books[device.index].newest
+    where seen.isOwn && !device.session.isPending(seen.sequence) {
+      guard isTold(seen, key, device) else {
+        throw BrokenPromise(
+          "d\(device.index): write \(seen.sequence) to \(name(key)) is not pending, "
+            + "and nobody has it")
+      }
+    }
+  }
+
+  /// A device has started again.
+  mutating func comesBack(_ device: SimulatedDevice, lostPower: Bool) throws {
+    let former = books[device.index]
+    guard device.engine.lastSequence >= former.durableThrough else {
+      throw BrokenPromise("d\(device.index) has lost what was durable")
+    }
+    try readAll(device)
+    if lostPower { return books[device.index].shownFromHere() }
+    let now = books[device.index]
+    for (key, seen) in former.newest where seen.content != .deleted {
+      guard now.newest[key] == seen else {
+        throw BrokenPromise("d\(device.index) reads \(name(key)) otherwise after it was opened")
+      }
+    }
+    books[device.index].shown = former.shown
+    books[device.index].durableThrough = former.durableThrough
+    for sequence in former.pending where !now.pending.contains(sequence) {
+      throw BrokenPromise("d\(device.index) has forgotten that \(sequence) is pending")
+    }
+    try checkPendingAgain(former, now, device)
+  }
+
+  private func checkPendingAgain(
+    _ former: DeviceBook, _ now: DeviceBook, _ device: SimulatedDevice
+  ) throws {
+    for (key, seen) in now.newest
+    where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
+      // What was found to be none of the server's business is looked at once more.
+      guard isTold(seen, key, device), !accepted.contains(Fate(key, seen.content, seen.sequence))
+      else {
+        throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
+      }
+    }
+  }
+
+  /// A device's store is a copy, or an older one.
+  mutating func beginAnew(_ device: SimulatedDevice) throws {
+    books[device.index].known = []
+    books[device.index].newest = [:]
+    try readAll(device)
+    books[device.index].shownFromHere()
+    outdated = [:]
+    for seen in books[device.index].newest.values where seen.isOwn {
+      mayReturn.insert(seen.content)
+    }
+  }
+
+  private mutating func readAll(_ device: SimulatedDevice) throws {
+    _ = device.takeAnswers()
+    var book = DeviceBook()
+    book.known = books[device.index].known
+    book.everKnown = books[device.index].everKnown
+    for entry in try ObservedEntry.all(in: device.engine, after: 0) {
+      var seen = Seen(entry)
+      let former = books[device.index].newest[entry.key]
+      seen.knewRemote =
+        former?.sequence == seen.sequence
+        ? former?.knewRemote ?? false : knowsRemote(entry.key, book)
+      book.learn(entry.key, seen.content)
+      book.newest[entry.key] = seen
+    }
+    book.lastSeen = device.engine.lastSequence
+    book.pending = Set(
+      book.newest.values.lazy.filter { $0.isOwn && device.session.isPending($0.sequence) }
+        .map(\.sequence))
+    books[device.index] = book
+  }
+
+  // MARK: The end
+
+  /// All devices and the server hold the same, and nothing waits.
+  func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
+    let feed = try Self.state(server.engine)
+    for (key, seen) in feed where line.state[key] != seen.content {
+      throw BrokenPromise("the feed holds \(name(key)) otherwise than its log")
+    }
+    for (key, content) in line.state where content != .deleted && feed[key] == nil {
+      throw BrokenPromise("the feed lacks \(name(key))")
+    }
+    for device in devices {
+      let state = try Self.state(device.engine)
+      let scope = device.session.scope
+      for key in Set(feed.keys).union(state.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+        let there = feed[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
+        let here = state[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
+        guard there?.content != here?.content else { continue }
+        // An own value outside of the scope hides what lies within.
+        if let local = state[key], here == nil, books[device.index].newest[key]?.isOwn ?? false,
+          !scope.contains(key: key, labels: local.labels)
+        {
+          continue
+        }
+        throw BrokenPromise(
+          "d\(device.index) \(here == nil ? "lacks" : there == nil ? "has" : "differs in") "
+            + "\(name(key)) at the end")
+      }
+      guard device.session.progress.waiting.isEmpty || !scope.isEverything else {
+        throw BrokenPromise("d\(device.index): something waits at the end")
+      }
+    }
+    for (key, content) in outdated where (line.state[key] ?? .deleted) == content {
+      guard !hasDroppedHistory, !mayReturn.contains(content) else { continue }
+      throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
+    }
+  }
+
+  /// Everything that an engine shows.
+  private static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
+    var state: [[UInt8]: Seen] = [:]
+    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
+    while true {
+      let page = try scan.nextPage(limit: 200)
+      if page.isEmpty { return state }
+      for row in page {
+        let info = try engine.info(engine.entry(at: row.sequence))
+        let value = try engine.value(ofKey: row.key) ?? []
+        state[row.key] = Seen(
+          sequence: row.sequence, content: Content(value, info.labels), labels: info.labels)
+      }
+    }
+  }
+
+  private func name(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
+}
+
+extension DeviceBook {
+  /// What was shown before does not count any more.
+  mutating func shownFromHere() { shown = newest.mapValues { [$0.content] } }
+}
+
+extension ResolverAnswer {
+  /// Whether it says that a local write gives way to what came.
+  func gives(way former: Seen, to seen: Seen, _ key: [UInt8]) -> Bool {
+    guard self.key == key, Content(local) == former.content else { return false }
+    switch resolution {
+    case .remote, .both: return true
+    case .merged(let content): return Content(content) == seen.content
+    case .local, .ask: return false
+    }
+  }
+}
+
+extension SyncScope {
+  func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
+    isEverything || keyPrefixes.contains { key.starts(with: $0) }
+      || self.labels.contains { labels.contains($0.bytes) }
+  }
+}

@@ -1,0 +1,87 @@
+/// What a ``SyncScript`` is rich in.
+public struct SyncProfile: Sendable, Hashable {
+  /// For reports.
+  public var name: String
+  /// How often each kind of event occurs, relative to the others.
+  public var weights: [SyncEvent.Kind: Int]
+  /// How many of the events that a server suffers, of those that may befall it and devices.
+  public var serverShare: Double
+  /// Keys that many write to, and keys that few do.
+  public var hotKeys: Int
+  public var coldKeys: Int
+  /// How often several writes are one batch.
+  public var batches: Double
+  /// How much time passes at most, in seconds.
+  public var longestAbsence: Int
+
+  /// Creates a profile.
+  public init(
+    _ name: String, _ weights: [SyncEvent.Kind: Int], serverShare: Double = 0.25,
+    hotKeys: Int = 5, coldKeys: Int = 30, batches: Double = 0.15, longestAbsence: Int = 86_400
+  ) {
+    self.name = name
+    self.weights = weights
+    self.serverShare = serverShare
+    self.hotKeys = hotKeys
+    self.coldKeys = coldKeys
+    self.batches = batches
+    self.longestAbsence = longestAbsence
+  }
+
+  private static let network: [SyncEvent.Kind: Int] = [
+    .write: 120, .durableWrite: 20, .call: 110, .deliver: 190, .drop: 15, .duplicate: 25,
+    .giveUp: 20, .exchange: 50, .partition: 6, .heal: 8, .reopen: 5, .advance: 10, .policy: 4,
+    .validator: 4, .resolver: 5, .compact: 3, .image: 3, .jump: 4, .fill: 1,
+  ]
+
+  private static func network(
+    _ more: [SyncEvent.Kind: Int]
+  ) -> [SyncEvent.Kind: Int] {
+    network.merging(more) { $1 }
+  }
+
+  /// A bad network and nothing else.
+  public static let weather = SyncProfile("weather", network)
+  /// Processes that die and machines that lose power.
+  public static let crashes = SyncProfile(
+    "crashes", network([.kill: 14, .powerCut: 14, .fuse: 30, .exchange: 70]))
+  /// Devices that are restored from older copies, or copied.
+  public static let copies = SyncProfile(
+    "copies", network([.kill: 4, .powerCut: 4, .backUp: 10, .restore: 8, .clone: 2]),
+    serverShare: 0)
+  /// Servers, too, and servers made anew.
+  public static let backups = SyncProfile(
+    "backups",
+    network([
+      .kill: 4, .powerCut: 4, .backUp: 12, .restore: 8, .clone: 1, .anew: 1, .exchange: 70,
+    ]), serverShare: 0.5)
+  /// Long absences and compaction without history.
+  public static let absences = SyncProfile(
+    "absences",
+    network([.advance: 25, .dropHistory: 12, .compact: 6, .kill: 4, .exchange: 70, .jump: 8]),
+    longestAbsence: 40 * 86_400)
+  /// Devices that want other entries than before.
+  public static let scopes = SyncProfile(
+    "scopes", network([.scope: 12, .kill: 3, .dropHistory: 2, .exchange: 70]))
+  /// Everybody writes to the same few keys.
+  public static let conflicts = SyncProfile(
+    "conflicts", network([.write: 160, .resolver: 10, .policy: 10, .fuse: 5]), hotKeys: 3,
+    coldKeys: 3)
+  /// Everything at once.
+  public static let all = SyncProfile(
+    "all",
+    network([
+      .kill: 5, .powerCut: 5, .fuse: 10, .backUp: 8, .restore: 5, .clone: 1, .anew: 1,
+      .advance: 15, .dropHistory: 5, .scope: 4, .exchange: 70,
+    ]), longestAbsence: 40 * 86_400)
+
+  /// All there are; a seed picks one of them by its remainder.
+  public static let everyKind: [SyncProfile] = [
+    .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all,
+  ]
+
+  /// The one that a seed picks.
+  public static func picked(by seed: UInt64) -> SyncProfile {
+    everyKind[Int(seed % UInt64(everyKind.count))]
+  }
+}

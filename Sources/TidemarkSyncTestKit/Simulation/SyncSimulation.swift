@@ -1,0 +1,126 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+internal import TidemarkTestKit
+
+/// Several stores that replicate with one server over a network that loses, doubles, reorders and
+/// delays, while processes die, disks lose what was not synced, copies are restored and clocks
+/// jump: all in one thread and in simulated time, so that the same seed does the same.
+///
+/// ```swift
+/// do {
+///   print(try SyncSimulation(seed: 42).run())
+/// } catch {
+///   print(error)                       // with the script, which can be kept and run again
+/// }
+/// ```
+/// After every event it is checked that nothing was lost, doubled or brought back; in the end,
+/// once everybody could talk to the server for as long as they liked, that all hold the same.
+public struct SyncSimulation: Sendable {
+  /// What is run.
+  public var script: SyncScript
+
+  /// A simulation of what a seed stands for.
+  /// - Parameters:
+  ///   - seed: decides everything.
+  ///   - events: how many there are.
+  ///   - profile: what they are rich in; by default the seed picks one.
+  public init(seed: UInt64, events: Int = 500, profile: SyncProfile? = nil) {
+    script = SyncScript(seed: seed, events: events, profile: profile)
+  }
+
+  /// A simulation of a script.
+  public init(_ script: SyncScript) { self.script = script }
+
+  /// Runs it.
+  /// - Throws: ``SyncViolation`` when a promise of replication was broken.
+  @discardableResult
+  public func run() throws(SyncViolation) -> SyncSimulationReport {
+    var index = 0
+    do {
+      let world = try SyncWorld(script)
+      for event in script.events {
+        try world.carryOut(event)
+        index += 1
+      }
+      try world.finish()
+      return world.report
+    } catch {
+      let place =
+        index < script.events.count ? "event \(index + 1), \(script.events[index])" : "the end"
+      throw SyncViolation(script: script, message: "\(place): \(error)")
+    }
+  }
+
+  /// The failure with the shortest script found that fails as well.
+  /// - Parameter attempts: how many scripts are tried.
+  public static func shortest(_ violation: SyncViolation, attempts: Int = 2000) -> SyncViolation {
+    var best = violation
+    _ = violation.script.shortest(attempts: attempts) { candidate in
+      do throws(SyncViolation) {
+        try SyncSimulation(candidate).run()
+        return false
+      } catch {
+        // Another failure may have another cause.
+        guard error.kind == violation.kind else { return false }
+        best = error
+        return true
+      }
+    }
+    return best
+  }
+}
+
+/// A promise that was broken.
+public struct SyncViolation: Error, Sendable, CustomStringConvertible {
+  /// What was run.
+  public var script: SyncScript
+  /// What went wrong, and at which event.
+  public var message: String
+
+  /// What went wrong, without names and numbers: failures of one kind are much alike.
+  var kind: [Substring] {
+    let words = (message.split(separator: ": ").last ?? "").split(separator: " ")
+    return words.filter { $0.allSatisfy { $0.isLetter || $0 == "," } }
+  }
+
+  /// The failure as a text that can be kept in a file and run again.
+  public var description: String { "# \(message)\n\(script)" }
+}
+
+/// What a simulation has done.
+public struct SyncSimulationReport: Sendable, Hashable, CustomStringConvertible {
+  /// How often what happened.
+  public var counts: [String: Int] = [:]
+  /// Equal runs have equal ones.
+  public var trace: UInt64 = 0
+
+  /// Creates an empty one.
+  public init() {}
+
+  mutating func count(_ name: String, _ more: Int = 1) { counts[name, default: 0] += more }
+
+  mutating func note(_ value: UInt64) {
+    trace = (trace ^ value) &* 0x9e37_79b9_7f4a_7c15
+    trace ^= trace >> 29
+  }
+
+  /// Two reports together, in whichever order.
+  public static func + (a: SyncSimulationReport, b: SyncSimulationReport) -> SyncSimulationReport {
+    var sum = a
+    sum.counts.merge(b.counts) { $0 + $1 }
+    sum.trace = a.trace &+ b.trace
+    return sum
+  }
+
+  /// The counts, one a line.
+  public var description: String {
+    counts.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: "\n")
+  }
+}
+
+/// What an oracle says.
+struct BrokenPromise: Error, CustomStringConvertible {
+  var description: String
+  init(_ description: String) { self.description = description }
+}

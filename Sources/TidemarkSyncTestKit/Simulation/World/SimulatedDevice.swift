@@ -1,0 +1,99 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+internal import TidemarkTestKit
+
+/// What a resolver was asked and has answered.
+struct ResolverAnswer: Sendable {
+  var key: [UInt8]
+  var local: SyncContent?
+  var resolution: Resolution
+}
+
+/// A store that replicates, on a disk and with a clock of its own.
+final class SimulatedDevice {
+  static let path = "/store"
+  static let scopes: [SyncScope] = [
+    .everything, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
+    SyncScope(keyPrefixes: [Array("h".utf8)]),
+    SyncScope(labels: ["a"], keyPrefixes: [Array("c".utf8)]), .everything,
+  ]
+  static let resolvers: [ConflictResolver] = [
+    .localWins, .remoteWins, .mergeFields(), .mergeFields(fallback: .remoteWins), .keepBoth(),
+    .ask, .mergeFields(fallback: .ask), ConflictResolver(deleteEdit: .deleteWins) { _ in .local },
+    ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
+  ]
+
+  let index: Int
+  let clock: ManualClock
+  var disk: SimulatedFileSystem
+  private(set) var engine: Engine
+  private(set) var session: SyncSession
+  /// Count from the next session on.
+  var scope = SyncScope.everything
+  var resolver = 0
+  /// Counts connections: answers to calls of an earlier one are not taken.
+  private(set) var connection = 0
+  /// The call whose answer is awaited.
+  var awaited: Int?
+  var isPartitioned = false
+  var copies: [DiskSnapshot] = []
+  /// What survives the power cut that is to come.
+  var survival = Survival.loseAll
+  private let answers = Lock<[ResolverAnswer]>([])
+
+  init(
+    _ index: Int, clock: ManualClock, disk: SimulatedFileSystem, random: UInt64
+  ) throws(TidemarkError) {
+    self.index = index
+    self.clock = clock
+    self.disk = disk
+    engine = try Self.open(disk, clock, random)
+    session = try SyncSession(engine, name: "server", resolver: .localWins)
+    try beginSession()
+  }
+
+  private static func open(
+    _ disk: SimulatedFileSystem, _ clock: ManualClock, _ random: UInt64
+  ) throws(TidemarkError) -> Engine {
+    try Engine.open(
+      path, configuration: .campaign,
+      environment: EngineEnvironment(
+        fileSystem: disk, clock: clock, random: SeededRandom(seed: random)))
+  }
+
+  func open(random: UInt64) throws(TidemarkError) {
+    engine = try Self.open(disk, clock, random)
+    try beginSession()
+  }
+
+  func beginSession() throws(TidemarkError) {
+    let inner = Self.resolvers[resolver]
+    let answers = answers
+    session = try SyncSession(
+      engine, name: "server", scope: scope,
+      resolver: ConflictResolver(deleteEdit: .resolve) { conflict in
+        let resolution = inner.resolve(conflict)
+        answers.withLock {
+          $0.append(
+            ResolverAnswer(key: conflict.key, local: conflict.local, resolution: resolution))
+        }
+        return resolution
+      })
+    hangUp()
+  }
+
+  /// Nothing that was asked before is answered any more.
+  func hangUp() {
+    connection += 1
+    awaited = nil
+  }
+
+  /// What the resolver was asked since the last time.
+  func takeAnswers() -> [ResolverAnswer] {
+    answers.withLock { answers in
+      defer { answers = [] }
+      return answers
+    }
+  }
+}

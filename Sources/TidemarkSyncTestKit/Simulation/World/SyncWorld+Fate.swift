@@ -1,0 +1,87 @@
+internal import TidemarkEngine
+internal import TidemarkTestKit
+
+extension SyncWorld {
+  /// What may befall a device.
+  func suffer(_ event: SyncEvent, _ device: SimulatedDevice) throws {
+    switch event.kind {
+    case .kill:
+      device.survival = .keepAll
+      device.disk.kill()
+      try comeBack(device)
+    case .powerCut:
+      device.survival = .random(seed: UInt64(event.number(0)))
+      device.disk.powerCut()
+      try comeBack(device)
+    case .fuse:
+      device.survival = .random(seed: UInt64(event.number(1)))
+      device.disk.plan = .powerCut(atCall: max(1, event.number(0)))
+    case .reopen: try reopen(device)
+    case .backUp:
+      // A copy of the files of a running program, or of one that was closed before.
+      if device.copies.count < Self.mostCopies { device.copies.append(device.disk.snapshot()) }
+    case .restore:
+      guard !device.copies.isEmpty else { return }
+      report.count("restored devices")
+      device.disk = SimulatedFileSystem(
+        killedAt: device.copies[event.number(0) % device.copies.count], seed: random())
+      try device.open(random: random())
+      try oracle.beginAnew(device)
+    default: break
+    }
+  }
+
+  private func reopen(_ device: SimulatedDevice) throws {
+    try guarding(device) { try device.engine.close() }
+    guard device.engine.isClosed else { return }
+    guard try survives(device.disk, { try device.open(random: random()) }) else {
+      return try comeBack(device)
+    }
+    try oracle.comesBack(device, lostPower: false)
+  }
+
+  /// - Returns: false when the disk has stopped meanwhile.
+  func survives(_ disk: SimulatedFileSystem, _ body: () throws -> Void) throws -> Bool {
+    var failure: (any Error)?
+    do { try body() } catch { failure = error }
+    guard let failure else { return true }
+    guard !disk.isRunning else { throw failure }
+    report.count("died at work")
+    return false
+  }
+
+  /// What may befall the server.
+  func sufferServer(_ event: SyncEvent) throws {
+    switch event.kind {
+    case .kill:
+      server.survival = .keepAll
+      server.disk.kill()
+      try comeBack(nil)
+    case .powerCut:
+      server.survival = .random(seed: UInt64(event.number(0)))
+      server.disk.powerCut()
+      try comeBack(nil)
+    case .fuse:
+      server.survival = .random(seed: UInt64(event.number(1)))
+      server.disk.plan = .powerCut(atCall: max(1, event.number(0)))
+    case .reopen: try reopenServer()
+    case .backUp:
+      if server.copies.count < Self.mostCopies {
+        server.copies.append((server.disk.snapshot(), oracle.line))
+      }
+    case .restore:
+      guard !server.copies.isEmpty else { return }
+      report.count("restored servers")
+      let copy = server.copies[event.number(0) % server.copies.count]
+      server.disk = SimulatedFileSystem(killedAt: copy.disk, seed: random())
+      try server.open(random: random())
+      oracle.serverReplaced(by: copy.line, devices)
+    case .anew:
+      report.count("servers made anew")
+      server.disk = SimulatedFileSystem(seed: random())
+      try server.open(random: random())
+      oracle.serverReplaced(by: FeedLine(), devices)
+    default: break
+    }
+  }
+}

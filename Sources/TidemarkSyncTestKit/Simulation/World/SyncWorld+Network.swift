@@ -1,0 +1,113 @@
+internal import TidemarkEngine
+internal import TidemarkSync
+internal import TidemarkTestKit
+
+extension SyncWorld {
+  /// Calls, answers, and what the network does with them.
+  func travel(_ event: SyncEvent, _ device: SimulatedDevice?) throws {
+    switch event.kind {
+    case .call:
+      if let device { try call(device) }
+    case .giveUp:
+      guard let device else { return }
+      if device.awaited != nil { report.count("answers not waited for") }
+      device.hangUp()
+      device.session.disconnect()
+    case .drop:
+      _ = network.take(event.number(0), keeps: false) { _ in true }
+    case .deliver, .duplicate:
+      let message = network.take(event.number(0), keeps: event.kind == .duplicate) {
+        !devices[$0.device].isPartitioned
+      }
+      if let message { try deliver(message) }
+    case .exchange:
+      guard let device, !device.isPartitioned else { return }
+      for _ in 0..<event.number(0) {
+        guard try exchange(device) else { return }
+      }
+    case .partition: device?.isPartitioned = true
+    default: device?.isPartitioned = false
+    }
+  }
+
+  /// Lets a device send its next call, unless it waits for an answer.
+  private func call(_ device: SimulatedDevice) throws {
+    guard device.awaited == nil else { return }
+    try guarding(device) {
+      guard let call = try device.session.next() else { return }
+      oracle.note(call, from: device)
+      network.send(call, from: device)
+    }
+  }
+
+  private func deliver(_ message: SimulatedNetwork.Message) throws {
+    let device = devices[message.device]
+    switch message.body {
+    case .request(let call):
+      if device.awaited != message.call { report.count("stale requests") }
+      if let answer = try answer(call) {
+        network.add(
+          SimulatedNetwork.Message(
+            device: message.device, connection: message.connection, call: message.call,
+            body: .answer(answer)))
+      }
+    case .answer(let answer):
+      guard message.connection == device.connection, device.awaited == message.call else {
+        report.count("stale answers")
+        return
+      }
+      try take(answer, device)
+    }
+  }
+
+  /// - Returns: nil when the server died of it.
+  func answer(
+    _ call: SyncSession.Call
+  ) throws -> Result<SyncSession.Answer, PeerError>? {
+    var result: Result<SyncSession.Answer, PeerError>?
+    let boots = report.counts["died at work"]
+    try guarding(nil) {
+      let answer = server.answer(call)
+      guard server.disk.isRunning else { return }
+      result = answer
+    }
+    guard boots == report.counts["died at work"] else { return nil }
+    if case .success(let answer)? = result { oracle.note(answer, to: call) }
+    return result
+  }
+
+  func take(
+    _ answer: Result<SyncSession.Answer, PeerError>, _ device: SimulatedDevice
+  ) throws {
+    device.awaited = nil
+    try guarding(device) {
+      switch answer {
+      case .success(let answer):
+        oracle.note(answer, at: device)
+        try device.session.receive(answer)
+      case .failure(let error): throw error
+      }
+    }
+    try oracle.checkPending(of: device, server)
+  }
+
+  /// One call and its answer at once.
+  /// - Returns: false when the device had nothing to do.
+  func exchange(_ device: SimulatedDevice) throws -> Bool {
+    if device.awaited != nil {
+      device.hangUp()
+      device.session.disconnect()
+    }
+    var next: SyncSession.Call?
+    try guarding(device) { next = try device.session.next() }
+    guard let next else { return false }
+    oracle.note(next, from: device)
+    guard let answer = try answer(next) else {
+      device.hangUp()
+      device.session.disconnect()
+      return true
+    }
+    try take(answer, device)
+    return true
+  }
+}

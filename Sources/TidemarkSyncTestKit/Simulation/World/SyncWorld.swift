@@ -1,0 +1,243 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+internal import TidemarkTestKit
+
+/// The devices, the server, the network between them, and what must be true of them.
+final class SyncWorld {
+  private static let mostDevices = 6
+  static let mostCopies = 12
+
+  private(set) var devices: [SimulatedDevice] = []
+  let server: SimulatedServer
+  var network = SimulatedNetwork()
+  var oracle = SyncOracle()
+  var report = SyncSimulationReport()
+  private var generator: SeededGenerator
+
+  init(_ script: SyncScript) throws(TidemarkError) {
+    var generator = SeededGenerator(seed: script.seed &* 31 &+ 7)
+    server = try SimulatedServer(
+      clock: ManualClock(), disk: SimulatedFileSystem(seed: script.seed),
+      limits: SyncLimits(changes: script.batch, bytes: script.batchBytes),
+      random: generator.next())
+    self.generator = generator
+    for _ in 0..<script.devices { try addDevice(on: nil) }
+  }
+
+  func random() -> UInt64 { generator.next() }
+
+  private func addDevice(on copy: DiskSnapshot?) throws(TidemarkError) {
+    let seed = generator.next()
+    devices.append(
+      try SimulatedDevice(
+        devices.count, clock: ManualClock(server.clock.now()),
+        disk: copy.map { SimulatedFileSystem(killedAt: $0, seed: seed) }
+          ?? SimulatedFileSystem(seed: seed),
+        random: generator.next()))
+    oracle.books.append(DeviceBook())
+  }
+
+  /// The device that an event is about; nil for the server.
+  func device(of event: SyncEvent) -> SimulatedDevice? {
+    event.device.map { devices[$0 % devices.count] }
+  }
+
+  // MARK: Events
+
+  func carryOut(_ event: SyncEvent) throws {
+    report.count(event.kind.rawValue)
+    let device = device(of: event)
+    switch event.kind {
+    case .call, .deliver, .drop, .duplicate, .giveUp, .exchange, .partition, .heal:
+      try travel(event, device)
+    case .write, .durableWrite, .fill, .compact, .dropHistory, .image:
+      try guarding(device) { try work(event, device) }
+    case .kill, .powerCut, .fuse, .reopen, .backUp, .restore, .anew:
+      if let device { try suffer(event, device) } else { try sufferServer(event) }
+    case .clone:
+      guard let device, devices.count < Self.mostDevices else { return }
+      let copy = device.disk.snapshot()
+      try addDevice(on: copy)
+      oracle.books[devices.count - 1].everKnown = oracle.books[device.index].everKnown
+      try oracle.beginAnew(devices[devices.count - 1])
+    case .advance:
+      for clock in devices.map(\.clock) + [server.clock] {
+        clock.advance(by: .seconds(event.number(0)))
+      }
+    case .jump:
+      let number = event.number(0)
+      let seconds = number >= 1_000_000 ? 1_000_000 - number : number
+      (device?.clock ?? server.clock).jump(by: .seconds(seconds))
+    case .policy:
+      let policies: [ConflictPolicy?] = [.detect, .lastWriterWins, nil]
+      let prefix = ["", "l", "h", "h1"][event.number(0) % 4]
+      try guarding(nil) {
+        try server.handler.setPolicy(
+          policies[event.number(1) % 3], forKeysWithPrefix: Array(prefix.utf8))
+      }
+    case .validator:
+      server.validator = event.number(0) % 3
+      try reopenServer()
+    case .scope:
+      guard let device else { return }
+      device.scope = SimulatedDevice.scopes[event.number(0) % SimulatedDevice.scopes.count]
+      try guarding(device) { try device.beginSession() }
+    case .resolver:
+      guard let device else { return }
+      device.resolver = event.number(0) % SimulatedDevice.resolvers.count
+      try guarding(device) { try device.beginSession() }
+    }
+    report.note(server.engine.lastSequence)
+    for device in devices { report.note(device.engine.lastSequence) }
+  }
+
+  /// Lets a device or the server work; if the power goes off meanwhile it starts again.
+  func guarding(_ device: SimulatedDevice?, _ body: () throws -> Void) throws {
+    let disk = device?.disk ?? server.disk
+    do {
+      try body()
+    } catch  where !disk.isRunning {
+      report.count("died at work")
+    } catch let error as BrokenPromise {
+      throw error
+    } catch let error as PeerError where device != nil {
+      report.count("refused: \(error.kind.rawValue)")
+      device?.hangUp()
+      try guarding(device) { try device?.session.failed(error) }
+      return
+    } catch {
+      throw BrokenPromise(
+        "unexpected error of \(device.map { "d\($0.index)" } ?? "the server"): \(error)")
+    }
+    if !disk.isRunning {
+      try comeBack(device)
+    } else if let device {
+      try oracle.observe(device)
+    } else {
+      try oracle.observe(server)
+    }
+  }
+
+  /// Starts a device or the server again whose disk has stopped.
+  func comeBack(_ device: SimulatedDevice?) throws {
+    let disk = device?.disk ?? server.disk
+    let isPowerCut = disk.plan != .none || (device?.survival ?? server.survival) != .keepAll
+    disk.plan = .none
+    disk.restart(keeping: device?.survival ?? server.survival)
+    if let device {
+      try device.open(random: random())
+      try oracle.comesBack(device, lostPower: isPowerCut)
+    } else {
+      try server.open(random: random())
+      try oracle.comesBack(server)
+    }
+  }
+
+  func reopenServer() throws {
+    try guarding(nil) { try server.handler.close() }
+    guard server.engine.isClosed else { return }
+    guard try survives(server.disk, { try server.open(random: random()) }) else {
+      return try comeBack(nil)
+    }
+    try oracle.observe(server)
+  }
+
+  // MARK: Work
+
+  private func work(_ event: SyncEvent, _ device: SimulatedDevice?) throws {
+    let engine = device?.engine ?? server.engine
+    switch event.kind {
+    case .compact, .dropHistory:
+      let drops = event.kind == .dropHistory
+      if drops, let device {
+        // What waits, and what it was made upon, is not kept yet from such a compaction.
+        guard oracle.books[device.index].pending.isEmpty, device.session.formed == nil else {
+          return
+        }
+        oracle.hasDroppedHistory = true
+      }
+      let result = try engine.compact(CompactionOptions(dropHistory: drops))
+      report.count("dropped entries", result.droppedEntries)
+      report.count("dropped tombstones", result.droppedTombstones)
+    case .image: try engine.writeImage()
+    case .fill:
+      let first = event.number(0)
+      for number in 0..<min(event.number(1), 300) {
+        let write = SyncWrite(
+          .put, "f\(number)", number: UInt64(first + number), size: 20, labels: "a")
+        if let device { try commit([write], on: device, durably: false) }
+      }
+    default:
+      if let device {
+        try commit(event.writes, on: device, durably: event.kind == .durableWrite)
+      }
+    }
+  }
+
+  private func commit(
+    _ writes: [SyncWrite], on device: SimulatedDevice, durably: Bool
+  ) throws {
+    var batch = OperationBatch()
+    var values: [String: [UInt8]] = [:]
+    for write in writes {
+      let key = Array(write.key.utf8)
+      oracle.noteWrite(key)
+      switch write.kind {
+      case .delete:
+        try batch.add(.delete, key: key.rawSpan)
+        values[write.key] = []
+      case .touch: try batch.add(.touch, key: key.rawSpan)
+      default:
+        let visible = try values[write.key] ?? device.engine.value(ofKey: key) ?? []
+        let value = write.value(over: visible)
+        values[write.key] = value
+        let labels = write.labels == "-" ? [] : write.labels.utf8.map { [$0] }
+        try batch.add(
+          .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels))
+        if write.kind == .same { oracle.mayReturn.insert(Content(value, labels)) }
+      }
+    }
+    try device.engine.commit(batch, durability: durably ? .durable : .buffered)
+    if durably { oracle.books[device.index].durableThrough = device.engine.lastSequence }
+  }
+}
+
+extension Engine {
+  /// A key's value; nil when it has none.
+  func value(ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
+    try withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      [UInt8](copying: value)
+    }
+  }
+}
+
+extension SyncWrite {
+  /// The value that it gives a key.
+  /// - Parameter visible: what the key has.
+  func value(over visible: [UInt8]) -> [UInt8] {
+    switch kind {
+    case .same: return Array(["", "same", "{}"][Int(number % 3)].utf8)
+    case .edit:
+      var fields = Self.fields(visible)
+      fields["f\(number % 4)"] = "\(number)"
+      let texts = fields.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }
+      return Array("{\(texts.joined(separator: ","))}".utf8)
+    default:
+      let text = Array(((kind == .bad ? "bad" : "v") + "\(number)").utf8)
+      return text + Array(repeating: UInt8(ascii: "."), count: max(0, size - text.count))
+    }
+  }
+
+  private static func fields(_ value: [UInt8]) -> [String: String] {
+    guard value.first == UInt8(ascii: "{"), value.count > 2 else { return [:] }
+    var fields: [String: String] = [:]
+    for field in String(decoding: value.dropFirst().dropLast(), as: UTF8.self).split(
+      separator: ",")
+    {
+      let parts = field.split(separator: ":")
+      if parts.count == 2 { fields[String(parts[0].dropFirst().dropLast())] = String(parts[1]) }
+    }
+    return fields
+  }
+}
