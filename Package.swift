@@ -38,6 +38,7 @@ let package = Package(
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
     .library(name: "TidemarkSyncTestKit", targets: ["TidemarkSyncTestKit"]),
     .executable(name: "logtool", targets: ["logtool"]),
+    .executable(name: "logtool-http", targets: ["logtool-http"]),
   ],
   traits: [
     .trait(
@@ -96,6 +97,9 @@ let package = Package(
     .executableTarget(
       name: "logtool", dependencies: ["LogtoolKit"], path: "Tools/logtool",
       swiftSettings: strict),
+    .executableTarget(
+      name: "logtool-http", dependencies: ["LogtoolKit", "TidemarkHTTP"],
+      path: "Tools/logtool-http", swiftSettings: strict),
     .testTarget(
       name: "TidemarkEngineTests", dependencies: ["TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),

@@ -50,7 +50,8 @@ struct ErrorSweepTests {
     let script = try Script(parsing: "seed 25\nscan\nput t:t t:\nsnapshot\n")
     let sweep = ErrorSweep(script)
     let trace = try sweep.trace()
-    let report = try sweep.run(calls: 1...trace.count, of: trace)
+    let syncs = trace.indices.filter { trace[$0].operation == .sync }.map { $0 + 1 }
+    let report = try sweep.run(calls: syncs, of: trace)
     #expect(report.injected[.syncFailsLate] > 0)
   }
 }
