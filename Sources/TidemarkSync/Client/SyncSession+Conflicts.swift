@@ -33,8 +33,9 @@ extension SyncSession {
         found.state.position.offset >= position.offset
       else { continue }
       try commit { operations, next, _ in
-        next.waiting[sequence] = nil
+        // The change is pending until the resolver has decided.
         try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
+        if next.waiting[sequence]?.position != nil { next.waiting[sequence] = nil }
       }
       if progress.waiting[sequence] == nil { waitingKeys[key] = nil }
       try noteWaiting(key)
