@@ -113,4 +113,27 @@ struct SyncSessionTests {
     }
     #expect(try world.repeatedOperations().isEmpty, "seed \(seed)")
   }
+
+  @Test("a conflict that a push meets before the feed was read is put to the resolver")
+  func conflictBeforePull() throws {
+    let world = try SyncWorld()
+    try world.put(0, "k", "first")
+    try world.settle()
+    // Both write; the second hears of the first one's change by the verdict on its own only.
+    try world.put(0, "k", "by the first")
+    try world.put(1, "k", "by the second")
+    let push = try #require(try world.nextPush(1))
+    try world.settle(only: 0)
+    try world.devices[1].session.receive(world.answer(.push(push)))
+    #expect(!world.devices[1].session.progress.waiting.isEmpty)
+    // Only the values are asked for: the feed has not been read yet.
+    let keys = try world.devices[1].session.keysToFetch()
+    #expect(keys == [Array("k".utf8)])
+    let request = ValuesRequest(replica: world.devices[1].session.replica, keys: keys)
+    try world.devices[1].session.receive(world.answer(.values(request)))
+    #expect(try world.get(1, "k") == "by the second")
+    try world.settle()
+    #expect(try world.serverState() == ["k": "by the second "])
+    try world.expectEqual()
+  }
 }

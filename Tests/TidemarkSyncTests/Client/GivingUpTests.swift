@@ -1,0 +1,64 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("A peer that fails on a change")
+struct GivingUpTests {
+  /// Works until nothing is left, at a peer that fails whenever it sees one of the keys.
+  private func settle(
+    _ world: SyncWorld, failingOn keys: Set<String>, kind: PeerError.Kind = .failed,
+    calls most: Int = 2_000
+  ) throws -> Int {
+    let session = world.devices[0].session
+    for call in 0..<most {
+      guard let next = try session.next() else { return call }
+      if case .push(let push) = next,
+        push.changes.contains(where: { keys.contains(String(decoding: $0.key, as: UTF8.self)) })
+      {
+        try session.failed(PeerError(kind, "it cannot digest that"))
+        continue
+      }
+      do { try session.receive(world.answer(next)) } catch let error as PeerError {
+        try session.failed(error)
+      }
+      if session.isAtRest { return call }
+    }
+    return most
+  }
+
+  @Test("a change that the peer fails on is parked alone, and all others go through")
+  func poison() throws {
+    let world = try SyncWorld(devices: 1)
+    for number in 0..<100 { try world.put(0, "key \(number)", "\(number)") }
+    let calls = try settle(world, failingOn: ["key 37", "key 38", "key 99"])
+    #expect(calls < 2_000)
+    #expect(try world.serverState().count == 97)
+    let waiting = world.devices[0].session.progress.waiting
+    #expect(waiting.count == 3)
+    for reason in waiting.values {
+      #expect(reason == .parked(Rejection(code: "failed", message: "it cannot digest that")))
+    }
+    #expect(try world.repeatedOperations().isEmpty)
+    // A later put is the user's word, and clears it.
+    try world.put(0, "key 37", "better")
+    try world.settle()
+    #expect(try world.serverState()["key 37"] == "better ")
+    #expect(world.devices[0].session.progress.waiting.count == 2)
+  }
+
+  @Test(
+    "what may pass is never parked, however often it fails",
+    arguments: [PeerError.Kind.unavailable, .busy, .unauthorized])
+  func transient(kind: PeerError.Kind) throws {
+    let world = try SyncWorld(devices: 1)
+    for number in 0..<10 { try world.put(0, "key \(number)", "\(number)") }
+    #expect(try settle(world, failingOn: ["key 3"], kind: kind, calls: 300) == 300)
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(try world.serverState().isEmpty)
+    try world.settle()
+    #expect(try world.serverState().count == 10)
+  }
+}
