@@ -75,22 +75,22 @@ package struct LogCursor {
     }
   }
 
+  /// Loads the next entries in order of sequence, a window of them: a segment may cover far more
+  /// sequences than it holds.
   private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {
-    let last = min(first + UInt64(Self.window) - 1, segment.lastSequence)
-    // Where the next window begins: a segment may cover far more sequences than it holds.
-    var next = segment.lastSequence + 1
+    var last = min(through, segment.lastSequence)
     for record in try segment.frames() {
       let front = try segment.front(record, caches: engine.caches)
-      for head in front.entries where head.sequence >= first {
-        if head.sequence > last {
-          next = min(next, head.sequence)
-        } else if head.sequence <= through {
-          add(LogEntry(segment: segment, front: front, head: head))
-        }
+      for head in front.entries where head.sequence >= first && head.sequence <= last {
+        add(LogEntry(segment: segment, front: front, head: head))
       }
+      guard pending.count >= 2 * Self.window else { continue }
+      pending.sort { $0.sequence < $1.sequence }
+      pending.removeSubrange(Self.window...)
+      last = pending[Self.window - 1].sequence
     }
     pending.sort { $0.sequence < $1.sequence }
-    upcoming = next
+    upcoming = last + 1
   }
 
   private mutating func add(_ entry: LogEntry) {

@@ -42,8 +42,8 @@ extension SyncSession {
         #if TIDEMARK_PLANTED
           if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting[sequence] = nil }
         #endif
-        // The change is pending until the resolver has decided. A policy decides on this change only:
-        // one made since is judged by itself.
+        // The change is pending until the resolver has decided. A policy decides on this change
+        // only: one made since is judged by itself.
         if !reason.isLost || newest == sequence || isLostForAll {
           try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
         }

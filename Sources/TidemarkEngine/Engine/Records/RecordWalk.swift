@@ -30,18 +30,30 @@ struct RecordWalk {
     var stretch = Self.firstStretch
     while end > checkpoint?.through ?? 0 {
       let start = end - min(end, stretch) + 1
-      try read(from: start, through: end)
+      let count = try read(from: start, through: end)
       end = start - 1
-      stretch = min(stretch * 4, Self.longestStretch)
+      // Where entries are sparse, in a gap that the store's files may claim to be of any length,
+      // only growing stretches come to an end.
+      stretch =
+        count < Self.firstStretch
+        ? stretch.multipliedReportingOverflow(by: 4).overflow ? end : stretch * 4
+        : min(stretch * 4, Self.longestStretch)
     }
     let listed = checkpoint?.through ?? 0
     found = found.filter { $0.value.sequence > listed }
   }
 
-  private mutating func read(from start: UInt64, through end: UInt64) throws(TidemarkError) {
+  /// Takes what a stretch holds.
+  ///
+  /// - Returns: how many entries it holds.
+  private mutating func read(
+    from start: UInt64, through end: UInt64
+  ) throws(TidemarkError) -> UInt64 {
     var cursor = LogCursor(engine, from: start, through: end, includesRecords: true)
     var checkpoints: [UInt64] = []
+    var count: UInt64 = 0
     while let entry = try cursor.next() {
+      count += 1
       guard entry.head.kind == .record else { continue }
       let type = RecordType(rawValue: try entry.attributes().recordType)
       if type == .checkpoint {
@@ -53,10 +65,10 @@ struct RecordWalk {
           sequence: entry.sequence, isRemoval: entry.head.valueLength == 0)
       }
     }
-    guard checkpoint == nil else { return }
     for sequence in checkpoints.reversed() where checkpoint == nil {
       try take(checkpointAt: sequence)
     }
+    return count
   }
 
   /// A checkpoint that cannot be read, or that a later version wrote, is passed over: the log
