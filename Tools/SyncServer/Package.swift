@@ -68,7 +68,9 @@ let package = Package(
       dependencies: [
         "SyncServerKit",
         .product(name: "Tidemark", package: "tidemark"),
+        .product(name: "TidemarkHTTP", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "TidemarkSyncTestKit", package: "tidemark"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
