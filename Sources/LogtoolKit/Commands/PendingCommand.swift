@@ -119,7 +119,7 @@ struct PendingCommand: ToolCommand {
       switch entry.state {
       case .parked: summary.parked += 1
       case .needsDecision: summary.needsDecision += 1
-      case .pending, .inFlight, .conflict:
+      case .pending, .inFlight, .conflict, .blocked:
         summary.entries += 1
         summary.bytes += entry.bytes
         if entry.state == .inFlight { summary.inFlight += 1 }
@@ -210,6 +210,7 @@ extension PendingState {
     case .conflict: "conflict"
     case .parked: "parked"
     case .needsDecision: "to_decide"
+    case .blocked: "blocked"
     }
   }
 }

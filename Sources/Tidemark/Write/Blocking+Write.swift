@@ -53,9 +53,10 @@ extension Store.Blocking {
   /// Commits what the closure puts into the batch, all or nothing.
   @discardableResult
   public func write(
-    durability: Durability? = nil, _ body: (inout WriteBatch) throws -> Void
+    atomicAtPeer: Bool = false, durability: Durability? = nil,
+    _ body: (inout WriteBatch) throws -> Void
   ) throws -> Receipt {
-    var batch = WriteBatch()
+    var batch = WriteBatch(atomicAtPeer: atomicAtPeer)
     try body(&batch)
     return try store.commitBlocking(batch, durability)
   }

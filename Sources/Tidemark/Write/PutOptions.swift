@@ -12,6 +12,11 @@ public struct PutOptions: Sendable, Hashable {
   public var storageClass: StorageClass
   /// Where the entry was written first; nil for here.
   public var origin: Origin?
+  /// Sequences of entries of this store that a peer must have before this one: those in the
+  /// receipts of earlier writes. At most 16.
+  public var after: [UInt64]
+  /// What goes to a peer first: above 0 before what is usual, below 0 when nothing else is left.
+  public var priority: Int
 
   /// Options of a put.
   /// - Parameters:
@@ -20,15 +25,20 @@ public struct PutOptions: Sendable, Hashable {
   ///   - maxAgeSeconds: for how long the value counts as valid.
   ///   - storageClass: whose data it is.
   ///   - origin: where the entry was written first.
+  ///   - after: sequences of entries of this store that a peer must have before this one.
+  ///   - priority: what goes to a peer first; 0 is usual.
   public init(
     time: Timestamp? = nil, hash: [UInt8]? = nil, maxAgeSeconds: UInt32? = nil,
-    storageClass: StorageClass = .owned, origin: Origin? = nil
+    storageClass: StorageClass = .owned, origin: Origin? = nil, after: [UInt64] = [],
+    priority: Int = 0
   ) {
     self.time = time
     self.hash = hash
     self.maxAgeSeconds = maxAgeSeconds
     self.storageClass = storageClass
     self.origin = origin
+    self.after = after
+    self.priority = priority
   }
 
   var attributes: EntryAttributes {
@@ -40,6 +50,8 @@ public struct PutOptions: Sendable, Hashable {
     attributes.origin = origin.map {
       EntryAttributes.Origin(replica: $0.replica, sequence: $0.sequence)
     }
+    attributes.after = after
+    attributes.priority = Int64(priority)
     return attributes
   }
 }

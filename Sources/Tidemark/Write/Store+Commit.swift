@@ -6,6 +6,7 @@ extension Store {
     _ batch: WriteBatch, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
+    try check(batch)
     let result = try engine.stage(batch.operations, durability: durability)
     if durability == .durable {
       do { try engine.sync(through: result.lastSeen, of: result.lineage) } catch {
@@ -21,6 +22,7 @@ extension Store {
   func commit(_ batch: WriteBatch, _ durability: Durability?) async throws -> Receipt {
     try Task.checkCancellation()
     guard let commits else { return try commitBlocking(batch, durability) }
+    try check(batch)
     let durability = durability ?? engine.configuration.durability
     // While too much is unsynced writers wait; a task does so without its thread. What makes
     // the wait fail is told by staging, in its own words.
@@ -34,5 +36,13 @@ extension Store {
       try await commits.wait(through: result.lastSeen, of: result.lineage)
     }
     return Receipt(result)
+  }
+
+  /// What an entry comes after must be there: so there are no circles.
+  private func check(_ batch: WriteBatch) throws(TidemarkError) {
+    guard batch.lastTarget <= engine.lastSequence else {
+      throw TidemarkError(
+        .invalidArgument, "there is no entry \(batch.lastTarget) yet that another could come after")
+    }
   }
 }

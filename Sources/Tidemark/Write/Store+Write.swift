@@ -84,13 +84,16 @@ extension Store {
   /// ```
   /// All conditions are judged on the state before the batch.
   /// - Parameters:
+  ///   - atomicAtPeer: whether the changes are to apply together at a peer, too, or not at all;
+  ///     see ``WriteBatch/init(atomicAtPeer:)``.
   ///   - durability: when to return; nil for the store's.
   ///   - body: fills the batch; if it throws, nothing is written.
   @discardableResult
   public func write(
-    durability: Durability? = nil, _ body: (inout WriteBatch) throws -> Void
+    atomicAtPeer: Bool = false, durability: Durability? = nil,
+    _ body: (inout WriteBatch) throws -> Void
   ) async throws -> Receipt {
-    var batch = WriteBatch()
+    var batch = WriteBatch(atomicAtPeer: atomicAtPeer)
     try body(&batch)
     return try await commit(batch, durability)
   }

@@ -11,9 +11,24 @@ internal import TidemarkEngine
 /// A batch holds up to 512 MiB of keys and values; beyond that adding throws `limitExceeded`.
 public struct WriteBatch: Sendable {
   package var operations = OperationBatch()
+  /// Stands for the batch at a peer where it is to apply together; 0 where it need not.
+  private let atomicGroup: UInt64
+  /// The last entry that one of the batch is to come after at a peer.
+  private(set) var lastTarget: UInt64 = 0
+
+  /// Most changes of a batch that is to apply at a peer together.
+  public static let mostAtPeer = 4000
+  /// Most bytes of their keys and values.
+  public static let mostBytesAtPeer = 256 << 10
 
   /// An empty batch.
-  public init() {}
+  /// - Parameter atomicAtPeer: whether its changes are to apply together at a peer, too, or not at
+  ///   all; then it holds no more than fits into one message: ``mostAtPeer`` changes with
+  ///   ``mostBytesAtPeer``.
+  public init(atomicAtPeer: Bool = false) {
+    // Told from the batches before and behind it in the log; equal ones would only be joined.
+    atomicGroup = atomicAtPeer ? .random(in: 1..<1 << 28) : 0
+  }
 
   /// How many changes there are.
   public var count: Int { operations.count }
@@ -81,6 +96,7 @@ public struct WriteBatch: Sendable {
   /// Empties the batch and keeps its memory.
   public mutating func removeAll() {
     operations.removeAll()
+    lastTarget = 0
   }
 
   /// Adds a change with all that belongs to it, or nothing.
@@ -88,6 +104,11 @@ public struct WriteBatch: Sendable {
     _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan? = nil,
     labels: [Label] = [], attributes: EntryAttributes, if condition: WriteCondition?
   ) throws(TidemarkError) {
+    var attributes = attributes
+    if atomicGroup != 0 {
+      attributes.atomicGroup = atomicGroup
+      try checkFitsPeer(key, value)
+    }
     let before = operations.mark
     do throws(TidemarkError) {
       let labelSet = labels.isEmpty ? -1 : try operations.addLabelSet(labels.map(\.bytes))
@@ -100,6 +121,21 @@ public struct WriteBatch: Sendable {
     } catch {
       operations.rollBack(to: before)
       throw error
+    }
+    lastTarget = max(lastTarget, attributes.after.max() ?? 0)
+  }
+
+  private func checkFitsPeer(
+    _ key: some BytesConvertible, _ value: RawSpan?
+  ) throws(TidemarkError) {
+    let keyBytes = try key.withBytes { (key) throws(TidemarkError) in key.byteCount }
+    guard operations.count < Self.mostAtPeer,
+      operations.arena.count + keyBytes + (value?.byteCount ?? 0) <= Self.mostBytesAtPeer
+    else {
+      throw TidemarkError(
+        .limitExceeded,
+        "what is to apply together at a peer has at most \(Self.mostAtPeer) changes of "
+          + "\(Self.mostBytesAtPeer >> 10) KiB in all")
     }
   }
 

@@ -7,6 +7,8 @@ struct LoggedChange {
   var kind: EntryKind
   var key: [UInt8]
   var previous: UInt64
+  /// Bytes of what a put gave.
+  var valueLength: Int
   var commitTime: UInt64
   var labels: [Label]
   var attributes: EntryAttributes
@@ -22,6 +24,7 @@ struct LoggedChange {
     kind = entry.head.kind
     key = entry.key
     previous = entry.head.previous
+    valueLength = entry.head.valueLength
     commitTime = entry.head.commitTime
     labels = entry.labels.map { Label($0) }
     attributes = try entry.attributes()

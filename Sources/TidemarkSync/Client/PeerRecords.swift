@@ -50,6 +50,9 @@ final class PeerRecords {
     return (sequence, state)
   }
 
+  /// Whether anything was laid beside a value here.
+  var hasRemoteStates: Bool { table.has(.remoteState) }
+
   private func read<T>(
     _ type: RecordType, _ key: [UInt8], _ decode: (RawSpan) throws(FormatError) -> T
   ) throws(TidemarkError) -> T? {

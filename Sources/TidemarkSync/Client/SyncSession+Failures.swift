@@ -28,15 +28,27 @@ extension SyncSession {
 
   /// What becomes of the changes of a batch that the peer has failed on, once it has an empty one
   /// in its place.
-  func giveUp(_ batch: FormedBatch, _ next: inout PeerProgress) {
+  func giveUp(_ batch: FormedBatch, _ next: inout PeerProgress) throws(TidemarkError) {
     guard isGivenUp else { return }
-    if batch.items.count == 1, let item = batch.items.first {
-      next.again.remove(item.sequence)
-      next.waiting[item.sequence] = .parked(
-        Rejection(code: "failed", message: lastFailure?.message ?? "the peer fails on it"))
+    if try isIndivisible(batch) {
+      for item in batch.items {
+        next.again.remove(item.sequence)
+        next.waiting[item.sequence] = .parked(
+          Rejection(code: "failed", message: lastFailure?.message ?? "the peer fails on it"))
+      }
       next.batchLimit = 1
     } else {
       next.batchLimit = UInt64(max(1, batch.items.count / 2))
     }
+  }
+
+  /// Whether a batch is one change, or several that go together only.
+  private func isIndivisible(_ batch: FormedBatch) throws(TidemarkError) -> Bool {
+    guard batch.items.count > 1 else { return true }
+    let changes = try batch.items.map { (item) throws(TidemarkError) in
+      try engine.change(at: item.sequence)
+    }
+    guard let group = changes[0]?.attributes.atomicGroup, group != 0 else { return false }
+    return changes.allSatisfy { $0?.attributes.atomicGroup == group }
   }
 }

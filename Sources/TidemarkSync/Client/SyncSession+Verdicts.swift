@@ -19,8 +19,15 @@ extension SyncSession {
 
   private func settle(_ batch: FormedBatch, _ verdicts: [Verdict]) throws {
     // From here on its keys are not under way any more.
+    let sent = sending
     formed = nil
-    defer { if progress.number != batch.number { formed = batch } }
+    defer {
+      if progress.number != batch.number {
+        formed = batch
+        sending = sent
+      }
+    }
+    let hasBeside = records.hasRemoteStates
     try commit { operations, next, runs in
       next.number = batch.number
       next.batchID = batch.batchID
@@ -40,7 +47,7 @@ extension SyncSession {
         switch verdict {
         case .applied(let position):
           runs.add(item.sequence, at: position)
-          try catchUp(item.sequence, from: position, into: &operations, &next)
+          if hasBeside { try catchUp(item.sequence, from: position, into: &operations, &next) }
         case .duplicate(let position):
           runs.add(item.sequence, at: position)
           if let change = try engine.change(at: item.sequence), position != .beginning {
@@ -102,7 +109,7 @@ extension SyncSession {
       next.batchID = Self.emptyID(batch.batchID)
       next.underWay = .none
       for item in batch.items { next.again.insert(item.sequence) }
-      giveUp(batch, &next)
+      try giveUp(batch, &next)
     }
     formed = nil
     failures = 0

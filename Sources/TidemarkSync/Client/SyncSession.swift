@@ -47,7 +47,10 @@ package final class SyncSession {
   let records: PeerRecords
   package internal(set) var progress: PeerProgress
   package internal(set) var formed: FormedBatch? {
-    didSet { sequencesInFlight = Set(formed?.items.map(\.sequence) ?? []) }
+    didSet {
+      sequencesInFlight = Set(formed?.items.map(\.sequence) ?? [])
+      if formed == nil || formed?.batchID != oldValue?.batchID { sending = nil }
+    }
   }
   /// The changes of the batch under way.
   private(set) var sequencesInFlight: Set<UInt64> = []
@@ -56,8 +59,13 @@ package final class SyncSession {
   package internal(set) var range: FeedRange?
   var limits = SyncLimits()
   package internal(set) var totals = Totals()
+  /// What the batch under way sends; nil when it was formed before the program was started.
+  var sending: [PushedChange]?
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
+  /// What has to wait for something else than the peer, as of the last batch.
+  var held: Set<UInt64> = []
+  var urgent = UrgentEntries()
   /// Keys whose remote states are entered in one commit.
   var keysArriving: Set<[UInt8]> = []
   /// Keys that wait for their remote state; the sequence of the local change that does.
@@ -121,7 +129,8 @@ package final class SyncSession {
     guard let range, formed == nil, progress.resync == nil,
       progress.cursor.offset >= range.head
     else { return false }
-    return progress.again.isEmpty && progress.frontier >= engine.lastSequence
+    return progress.frontier >= engine.lastSequence
+      && progress.again.sequences.allSatisfy(held.contains)
   }
 
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.

@@ -14,12 +14,14 @@ public enum PendingState: Sendable, Hashable {
   case parked(Rejection)
   /// The resolver leaves it to the user.
   case needsDecision
+  /// It comes after an entry that waits for the user, the one with this sequence.
+  case blocked(by: UInt64)
 
   /// Whether it will go on by itself once the peer is there.
   public var goesOn: Bool {
     switch self {
     case .pending, .inFlight, .conflict: true
-    case .parked, .needsDecision: false
+    case .parked, .needsDecision, .blocked: false
     }
   }
 }
@@ -30,7 +32,8 @@ public enum PendingState: Sendable, Hashable {
 /// scope, and without a verdict. What came from a peer does not count, nor do touches and entries
 /// of class `cache`, nor an entry that a newer one of its key has replaced before it was sent, nor
 /// a key that was put and deleted before the peer heard of it. What is in flight counts until its
-/// verdict has come. Entries that wait for the user (parked, or to be decided) are counted apart.
+/// verdict has come. Entries that wait for the user (parked, or to be decided) are counted apart;
+/// those that come after one of them are not.
 public struct PendingSummary: Sendable, Hashable {
   /// How many entries will go on by themselves once the peer is there.
   public var entries = 0
@@ -150,7 +153,7 @@ extension HostState {
           kind: change.kind == .put ? .put : .delete, labels: change.labels,
           bytes: Int(row.bytes), commitTime: HybridTime(change.commitTime).timestamp,
           state: session.progress.waiting[row.sequence]?.state
-            ?? (inFlight.contains(row.sequence) ? .inFlight : .pending)))
+            ?? (inFlight.contains(row.sequence) ? .inFlight : session.stateOfUnsent(change))))
     }
     return page
   }

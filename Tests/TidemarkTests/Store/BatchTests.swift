@@ -21,6 +21,17 @@ struct BatchTests {
     #expect(try store.state() == ["a": "1", "b": "2"])
   }
 
+  @Test("an entry comes after entries that are there already, so that there are no circles")
+  func after() async throws {
+    let first = try await store.put("attachment", "1").sequences.lowerBound
+    try await store.put("note", "2", options: PutOptions(after: [first], priority: 3))
+    let code = await code {
+      try await store.put("circle", "3", options: PutOptions(after: [store.lastSequence + 1]))
+    }
+    #expect(code == .invalidArgument)
+    #expect(try store.state() == ["attachment": "1", "note": "2"])
+  }
+
   @Test("a closure that throws leaves nothing")
   func abort() async throws {
     struct Stop: Error {}

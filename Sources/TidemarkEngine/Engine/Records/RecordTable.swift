@@ -44,6 +44,9 @@ package struct RecordTable: Sendable {
   /// The sequence of the newest record of a name; nil when there is none.
   package func sequence(of type: RecordType, key: [UInt8]) -> UInt64? { places[type]?[key] }
 
+  /// Whether there is a record of a type.
+  package func has(_ type: RecordType) -> Bool { places[type]?.isEmpty == false }
+
   /// The keys of a type's records, in byte order.
   package func keys(of type: RecordType) -> [[UInt8]] {
     (places[type] ?? [:]).keys.sorted { $0.rawSpan.compare(to: $1.rawSpan) < 0 }

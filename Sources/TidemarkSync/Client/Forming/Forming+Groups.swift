@@ -1,0 +1,120 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Writes that apply at the peer together or not at all.
+extension Forming {
+  /// Takes all of an atomic group that is pending, into one batch.
+  mutating func takeGroup(
+    of change: LoggedChange, _ wasLost: Bool
+  ) throws(TidemarkError) {
+    guard !items.contains(where: { $0.sequence == change.sequence }) else { return }
+    let members = try session.engine.atomicGroup(of: change).filter(\.isOwn)
+    let pending = members.filter {
+      $0.sequence == change.sequence || session.isPending($0, in: progress)
+    }
+    let decided = members.filter { member in
+      !pending.contains { $0.sequence == member.sequence }
+    }
+    if pending.contains(where: isParked)
+      || decided.contains(where: { isInScope($0) && session.position(of: $0) == nil })
+    {
+      return park(pending)
+    }
+    if try mustWait(pending) {
+      for member in pending where progress.waiting[member.sequence] == nil {
+        hold(member.sequence, wasLost && member.sequence == change.sequence)
+        heldKeys.insert(member.key)
+      }
+      return
+    }
+    let sent = pending.filter(isInScope)
+    guard items.isEmpty || fits(sent) else {
+      isClosed = true
+      progress.again.insert(change.sequence)
+      if wasLost { progress.lost.insert(change.sequence) }
+      return
+    }
+    for member in sent {
+      supersede(member)
+      progress.again.remove(member.sequence)
+      progress.lost.remove(member.sequence)
+      try add(member)
+      // What was made after it must not be judged before it is.
+      heldKeys.insert(member.key)
+    }
+  }
+
+  private mutating func mustWait(_ members: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for member in members {
+      if progress.waiting[member.sequence] != nil || isAwaited(member) { return true }
+      if try isHeld(member) { return true }
+    }
+    return false
+  }
+
+  private func isParked(_ change: LoggedChange) -> Bool {
+    switch progress.waiting[change.sequence] {
+    case .parked: true
+    default: false
+    }
+  }
+
+  /// Whether the resolver is to see the key of a member first.
+  private func isAwaited(_ member: LoggedChange) -> Bool {
+    guard let waiting = session.waitingKeys[member.key], let reason = progress.waiting[waiting]
+    else { return false }
+    return reason.position != nil
+  }
+
+  /// A member takes the place of an older change of its key that waited for the user.
+  private mutating func supersede(_ member: LoggedChange) {
+    guard let waiting = session.waitingKeys[member.key], waiting < member.sequence,
+      progress.waiting[waiting] != nil
+    else { return }
+    progress.waiting[waiting] = nil
+    session.waitingKeys[member.key] = nil
+  }
+
+  private func fits(_ members: [LoggedChange]) -> Bool {
+    let size = members.reduce(0) { $0 + $1.key.count + $1.valueLength + 64 }
+    return items.count + members.count <= most && bytes + size <= session.limits.bytes
+  }
+
+  /// One of the group will never apply, so that none does.
+  private mutating func park(_ members: [LoggedChange]) {
+    for member in members where !isParked(member) {
+      progress.again.remove(member.sequence)
+      progress.lost.remove(member.sequence)
+      if member.sequence > progress.frontier { progress.ahead.insert(member.sequence) }
+      progress.waiting[member.sequence] = .parked(
+        Rejection(
+          code: "aborted",
+          message: "it was to apply together with others, of which one did not"))
+      session.waitingKeys[member.key] = max(
+        member.sequence, session.waitingKeys[member.key] ?? 0)
+    }
+  }
+}
+
+extension Engine {
+  /// Most entries of a group: more do not fit into a batch.
+  private static let mostOfGroup = 4_096
+
+  /// The entries that were written with one, to apply at a peer together: they stand one behind
+  /// the other.
+  func atomicGroup(of change: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
+    let group = change.attributes.atomicGroup
+    var members = [change]
+    func member(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
+      guard let found = try self.change(at: sequence), found.attributes.atomicGroup == group,
+        members.count < Self.mostOfGroup
+      else { return nil }
+      return found
+    }
+    while let former = try member(at: members[0].sequence - 1) { members.insert(former, at: 0) }
+    while let next = try member(at: members[members.count - 1].sequence + 1) {
+      members.append(next)
+    }
+    return members
+  }
+}

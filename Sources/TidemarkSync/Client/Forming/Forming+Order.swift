@@ -1,0 +1,122 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What goes before what: dependencies and priorities.
+extension Forming {
+  /// Whether a change has to wait for others that must come first.
+  mutating func isHeld(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    if heldKeys.contains(change.key) { return true }
+    guard !change.attributes.after.isEmpty else { return false }
+    for target in change.attributes.after where target < change.sequence {
+      if try isOutstanding(target) {
+        heldKeys.insert(change.key)
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Whether an entry that others come after is neither with the peer nor before them in this
+  /// batch. What was replaced before it was sent counts as what replaced it.
+  private func isOutstanding(_ target: UInt64) throws(TidemarkError) -> Bool {
+    guard let change = try session.engine.change(at: target), change.isOwn,
+      session.position(of: change) == nil
+    else { return false }
+    if let last = taken[change.key], last >= target { return false }
+    if session.isPending(change, in: progress) { return true }
+    guard let newest = try session.engine.newestChange(ofKey: change.key), newest.isOwn else {
+      return false
+    }
+    return session.isPending(newest, in: progress)
+  }
+
+  // MARK: Priority
+
+  /// Whether an entry goes only when nothing else does; then it is kept for the end.
+  mutating func canWait(_ change: LoggedChange) -> Bool {
+    guard change.attributes.priority < 0 else { return false }
+    deferred.append(change)
+    return true
+  }
+
+  /// Takes what is more urgent than what was written before it.
+  mutating func takeUrgent() throws(TidemarkError) {
+    try session.urgent.look(session, progress)
+    for change in session.urgent.inOrder {
+      if isFull { return }
+      guard session.isPending(change, in: progress), try canOvertake(change) else {
+        session.urgent.remove(change)
+        continue
+      }
+      let before = items.count
+      try take(change)
+      if items.count > before || !session.isPending(change, in: progress) {
+        session.urgent.remove(change)
+      }
+    }
+  }
+
+  /// Whether no older change of the key must go by itself, and before it.
+  private func canOvertake(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    var former = try session.engine.change(at: change.previous)
+    while let version = former {
+      if version.kind == .put || version.kind == .delete {
+        guard session.isPending(version, in: progress) else { return true }
+        if version.attributes.atomicGroup != 0 { return false }
+      }
+      former = try session.engine.change(at: version.previous)
+    }
+    return true
+  }
+}
+
+extension SyncSession {
+  /// What an entry that is yet to be sent waits for.
+  func stateOfUnsent(_ change: LoggedChange) -> PendingState {
+    for target in change.attributes.after {
+      if let reason = progress.waiting[target], !reason.state.goesOn {
+        return .blocked(by: target)
+      }
+    }
+    return .pending
+  }
+}
+
+/// Pending entries of a priority above the usual, as far as the log was looked through for them.
+struct UrgentEntries {
+  /// So many entries are looked at for one batch: the log may be long.
+  private static let lookAhead: UInt64 = 65_536
+  /// So many are kept; others go in the order of the log.
+  private static let most = 65_536
+
+  private var found: [UInt64: LoggedChange] = [:]
+  private var lookedThrough: UInt64 = 0
+
+  /// The most urgent first; of the same priority, in the order of the log.
+  var inOrder: [LoggedChange] {
+    guard !found.isEmpty else { return [] }
+    return found.values.sorted {
+      ($1.attributes.priority, $0.sequence) < ($0.attributes.priority, $1.sequence)
+    }
+  }
+
+  mutating func remove(_ change: LoggedChange) {
+    found[change.sequence] = nil
+  }
+
+  /// Looks for more behind what was looked at before.
+  mutating func look(
+    _ session: SyncSession, _ progress: PeerProgress
+  ) throws(TidemarkError) {
+    let from = max(lookedThrough, progress.frontier) + 1
+    let through = min(session.engine.lastSequence, from + Self.lookAhead - 1)
+    guard from <= through else { return }
+    var cursor = LogCursor(session.engine, from: from, through: through)
+    while let entry = try cursor.next() {
+      guard entry.head.attributesLength > 0, found.count < Self.most else { continue }
+      let change = try LoggedChange(entry)
+      if change.isOwn, change.attributes.priority > 0 { found[change.sequence] = change }
+    }
+    lookedThrough = through
+  }
+}

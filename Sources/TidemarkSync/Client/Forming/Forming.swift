@@ -1,0 +1,170 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Walks the pending entries and takes the first that fit into a batch.
+///
+/// Urgent ones go first, then what is to be sent again, then what the log has behind the frontier,
+/// and what can wait comes last. In whatever order, a key's changes go in the order in which they
+/// were made.
+struct Forming {
+  let session: SyncSession
+  var progress: PeerProgress
+  var items: [FormedBatch.Item] = []
+  /// What is sent, in the order of `items`.
+  var changes: [PushedChange] = []
+  var bytes = 0
+  /// The keys that are in the batch, with the sequence of their last change in it.
+  var taken: [[UInt8]: UInt64] = [:]
+  /// Keys of which nothing may go in this batch any more.
+  var heldKeys: Set<[UInt8]> = []
+  /// What has to wait for something else than the peer.
+  var held: Set<UInt64> = []
+  /// What goes only when nothing else is there to go.
+  var deferred: [LoggedChange] = []
+  /// Whether the batch ends here, although there would be room.
+  var isClosed = false
+  let most: Int
+
+  init(_ session: SyncSession) {
+    self.session = session
+    progress = session.progress
+    most = min(
+      session.limits.changes,
+      progress.batchLimit == 0 ? .max : Int(clamping: progress.batchLimit))
+  }
+
+  var isFull: Bool {
+    isClosed || items.count >= most || bytes >= session.limits.bytes
+  }
+
+  mutating func run() throws(TidemarkError) {
+    try takeUrgent()
+    for sequence in progress.again.sequences {
+      if isFull { return }
+      guard let change = try session.engine.change(at: sequence) else {
+        progress.again.remove(sequence)
+        progress.lost.remove(sequence)
+        continue
+      }
+      if canWait(change) { continue }
+      try take(change)
+    }
+    let head = session.engine.lastSequence
+    var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
+    while !isFull {
+      guard let entry = try cursor.next() else {
+        passed(head)
+        break
+      }
+      let change = try LoggedChange(entry)
+      if change.isOwn, !progress.ahead.contains(change.sequence) {
+        if canWait(change) { progress.again.insert(change.sequence) } else { try take(change) }
+      }
+      passed(change.sequence)
+    }
+    for change in deferred {
+      if isFull { return }
+      try take(change)
+    }
+  }
+
+  private mutating func passed(_ sequence: UInt64) {
+    progress.frontier = max(progress.frontier, sequence)
+    progress.ahead.removeAll(through: sequence)
+  }
+
+  /// Takes a key's newest change in the place of this one, unless that is taken or waits.
+  mutating func take(_ change: LoggedChange) throws(TidemarkError) {
+    let wasLost = progress.lost.contains(change.sequence)
+    progress.again.remove(change.sequence)
+    progress.lost.remove(change.sequence)
+    if change.attributes.atomicGroup != 0 { return try takeGroup(of: change, wasLost) }
+    guard let newest = try newest(inPlaceOf: change), newest.isOwn,
+      newest.sequence > taken[change.key] ?? 0
+    else { return }
+    // It is pending by itself, or it is not pending at all.
+    if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
+    guard isInScope(newest), try !waits(newest) else { return }
+    if try isHeld(newest) {
+      // It is come upon again by itself, unless this is the place.
+      if newest.sequence == change.sequence { hold(newest.sequence, wasLost) }
+      return
+    }
+    try add(newest)
+  }
+
+  func isInScope(_ change: LoggedChange) -> Bool {
+    change.kind == .delete || session.scope.contains(key: change.key, labels: change.labels)
+  }
+
+  /// The last change of a key that can go in the place of an older one: what belongs to an atomic
+  /// group goes in its own.
+  private func newest(
+    inPlaceOf change: LoggedChange
+  ) throws(TidemarkError) -> LoggedChange? {
+    guard let slot = try session.engine.slot(ofKey: change.key.rawSpan) else { return nil }
+    if slot.sequence == change.sequence, !slot.size.isTouched { return change }
+    guard let newest = try session.engine.newestChange(ofKey: change.key) else { return nil }
+    var candidate: LoggedChange? = newest
+    var version: LoggedChange? = newest
+    while let found = version, found.sequence > change.sequence {
+      let former = try session.engine.change(at: found.previous)
+      if found.attributes.atomicGroup != 0 { candidate = former }
+      version = former
+    }
+    return candidate
+  }
+
+  /// Whether a key waits for what the peer has, or for the user, and a change does not end that.
+  private mutating func waits(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    let sequence = change.sequence
+    guard let waiting = session.waitingKeys[change.key], let reason = progress.waiting[waiting]
+    else { return false }
+    guard waiting != sequence else { return true }
+    progress.waiting[waiting] = nil
+    switch reason {
+    case .conflict:
+      // The resolver runs on the newest local value.
+      progress.waiting[sequence] = reason
+      session.waitingKeys[change.key] = sequence
+      if sequence > progress.frontier { progress.ahead.insert(sequence) }
+      return true
+    // A new change is the user's decision, and supersedes what was parked. One that was made
+    // after what lost is judged by itself.
+    case .lost, .parked, .needsDecision:
+      session.waitingKeys[change.key] = nil
+      return false
+    }
+  }
+
+  /// Leaves an entry for a later batch.
+  mutating func hold(_ sequence: UInt64, _ wasLost: Bool = false) {
+    progress.again.insert(sequence)
+    if wasLost { progress.lost.insert(sequence) }
+    held.insert(sequence)
+  }
+
+  /// Puts a change into the batch.
+  mutating func add(_ change: LoggedChange) throws(TidemarkError) {
+    let sequence = change.sequence
+    let base = try session.base(of: change)
+    taken[change.key] = sequence
+    if sequence > progress.frontier { progress.ahead.insert(sequence) }
+    progress.again.remove(sequence)
+    // Put, then deleted before anybody heard of it.
+    if change.kind == .delete, base == .absent, change.attributes.atomicGroup == 0 { return }
+    items.append(FormedBatch.Item(sequence: sequence, base: base))
+    let pushed = PushedChange(change, try session.engine.content(of: change), upon: base)
+    bytes += change.key.count + pushed.content.value.count + 64
+    changes.append(pushed)
+  }
+}
+
+extension PushedChange {
+  init(_ change: LoggedChange, _ content: SyncContent, upon base: ChangeBase) {
+    self.init(
+      sequence: change.sequence, kind: change.kind == .put ? .put : .delete, key: change.key,
+      content: content, base: base, commitTime: change.commitTime, time: change.attributes.time,
+      atomicGroup: change.attributes.atomicGroup)
+  }
+}

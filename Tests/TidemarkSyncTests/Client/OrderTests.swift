@@ -1,0 +1,145 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+
+@testable import TidemarkSync
+
+/// What goes to a peer before what.
+@Suite("The order of what is sent")
+struct OrderTests {
+  @Test("an entry goes after the one it comes after, which may stand before it in the same batch")
+  func after() throws {
+    let world = try SyncWorld(devices: 1)
+    let attachment = try world.write(0, "attachment", "bytes")
+    try world.write(0, "note", "see there", after: [attachment])
+    #expect(try world.nextPush(0)?.changes.map(\.name) == ["attachment", "note"])
+    try world.settle()
+    #expect(try world.serverState().count == 2)
+  }
+
+  @Test("what comes after a parked entry is blocked by it, and goes once that is retried")
+  func blocked() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let attachment = try world.write(0, "bad attachment", "bytes")
+    try world.settle()
+    try world.write(0, "other", "goes")
+    let note = try world.write(0, "note", "see there", after: [attachment])
+    // Whatever comes behind it is of another key and does not wait.
+    try world.write(0, "third", "goes, too")
+    try world.settle()
+    #expect(try world.serverState().keys.sorted() == ["other", "third"])
+    let session = world.devices[0].session
+    let change = try #require(try world.devices[0].engine.change(at: note))
+    #expect(session.stateOfUnsent(change) == .blocked(by: attachment))
+    #expect(session.isPending(change, in: session.progress))
+
+    // Also when the program was ended meanwhile.
+    try world.restart(0)
+    try world.settle()
+    #expect(try world.serverState()["note"] == nil)
+    try world.acceptAll()
+    _ = try world.devices[0].session.retry(attachment)
+    try world.settle()
+    #expect(try world.serverState().keys.sorted() == ["bad attachment", "note", "other", "third"])
+  }
+
+  @Test("a parked entry that is replaced frees what comes after it, behind what replaced it")
+  func replaced() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let attachment = try world.write(0, "bad", "1")
+    try world.settle()
+    try world.write(0, "note", "see there", after: [attachment])
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.acceptAll()
+    try world.put(0, "bad", "2")
+    #expect(try world.nextPush(0)?.changes.map(\.name) == ["bad"])
+    try world.settle()
+    #expect(try world.serverState().keys.sorted() == ["bad", "note"])
+  }
+
+  @Test("a later edit of what is held waits with it, and the newest is what goes")
+  func editOfHeld() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let attachment = try world.write(0, "bad", "1")
+    try world.settle()
+    try world.write(0, "note", "1", after: [attachment])
+    try world.settle()
+    try world.write(0, "note", "2", after: [attachment])
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.acceptAll()
+    _ = try world.devices[0].session.retry(attachment)
+    try world.settle()
+    #expect(try world.serverState()["note"] == "2 ")
+  }
+
+  @Test("what is urgent goes first, what can wait last, and each key keeps its order")
+  func priority() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.write(0, "heavy", "1", priority: -1)
+    try world.write(0, "usual", "1")
+    try world.write(0, "edited", "1")
+    try world.write(0, "urgent", "1", priority: 1)
+    try world.write(0, "most urgent", "1", priority: 5)
+    try world.write(0, "edited", "2", priority: 2)
+    let push = try #require(try world.nextPush(0))
+    #expect(
+      push.changes.map(\.name) == ["most urgent", "edited", "urgent", "usual", "heavy"])
+    #expect(push.changes[1].content.value == Array("2".utf8))
+    try world.settle()
+    #expect(try world.serverState().count == 5)
+    #expect(try world.repeatedOperations().isEmpty)
+  }
+
+  @Test("what can wait goes when nothing else is there, also after a restart")
+  func canWait() throws {
+    let world = try SyncWorld(devices: 1)
+    for number in 0..<20 { try world.write(0, "heavy \(number)", "1", priority: -1) }
+    try world.settle()
+    #expect(try world.serverState().count == 20)
+    try world.write(0, "heavy", "2", priority: -3)
+    try world.restart(0)
+    try world.settle()
+    #expect(try world.serverState().count == 21)
+  }
+}
+
+extension PushedChange {
+  var name: String { String(decoding: key, as: UTF8.self) }
+}
+
+extension SyncWorld {
+  /// - Returns: the entry's sequence.
+  @discardableResult
+  func write(
+    _ index: Int, _ key: String, _ value: String, after: [UInt64] = [], priority: Int64 = 0
+  ) throws -> UInt64 {
+    var attributes = EntryAttributes()
+    attributes.after = after
+    attributes.priority = priority
+    var batch = OperationBatch()
+    try batch.add(
+      .put, key: Array(key.utf8).rawSpan, value: Array(value.utf8).rawSpan,
+      attributes: attributes)
+    return try devices[index].engine.commit(batch).lastSeen
+  }
+
+  /// Lets the server refuse keys.
+  func refuse(prefix: String) {
+    server.options.validators = [
+      SyncValidator(prefix: Array(prefix.utf8)) { _, _ in
+        Rejection(code: "bad", message: "not like this")
+      }
+    ]
+  }
+
+  /// The server refuses nothing any more.
+  func acceptAll() throws {
+    server.options.validators = []
+    try server.close()
+  }
+}
