@@ -76,7 +76,7 @@ public final class HTTPPeer: Peer {
 
   /// What the protocol has; the limits are those of the last hello.
   public var capabilities: PeerCapabilities {
-    PeerCapabilities(limits: limits.withLock { $0 })
+    PeerCapabilities(limits: limits.withLock { $0 }, hasMarkBehindBatch: true)
   }
 
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {

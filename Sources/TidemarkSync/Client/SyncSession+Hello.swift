@@ -6,7 +6,7 @@ extension SyncSession {
   func greet(_ answer: HelloAnswer) throws {
     limits = SyncLimits(
       changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
-      bytes: max(1, min(answer.limits.bytes, SyncLimits().bytes)))
+      bytes: max(1, min(answer.limits.bytes, SyncLimits.mostBytes)))
     let hasCompared = hasCompared
     self.hasCompared = false
     range = answer.range

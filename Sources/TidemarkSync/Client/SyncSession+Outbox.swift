@@ -14,8 +14,7 @@ extension SyncSession {
   /// Forms the next batch of what is pending, and writes down that it was formed.
   /// - Returns: nil when nothing is pending that may be sent now.
   func formBatch() throws(TidemarkError) -> FormedBatch? {
-    var forming = Forming(self)
-    try forming.run()
+    var forming = try nextForming()
     held = forming.held
     guard !forming.items.isEmpty else {
       // What was looked at in vain need not be looked at again; it is written with what comes.

@@ -28,9 +28,15 @@ extension SyncSession {
       }
     }
     let hasBeside = records.hasRemoteStates
-    try commit { operations, next, runs in
+    let end = endOfBatch(verdicts)
+    let prepared = prepared
+    // Until the next batch is formed, which is made durable with all that came before it, the peer
+    // says the same again.
+    try commit(.buffered) { operations, next, runs in
       next.number = batch.number
       next.batchID = batch.batchID
+      // There is nothing behind the cursor but what was sent.
+      if let end, next.resync == nil { next.cursor = end }
       next.underWay = .none
       // Halves that pass grow again.
       next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
@@ -63,10 +69,29 @@ extension SyncSession {
         }
       }
     }
+    self.prepared = prepared
     failures = 0
     try noteParked(batch)
+    count(verdicts)
+    try resolveWaiting()
+  }
+
+  /// The feed's end, when nothing but the batch under way lies between it and the cursor.
+  private func endOfBatch(_ verdicts: [Verdict]) -> Position? {
+    guard capabilities.hasMarkBehindBatch, let range, range.contains(progress.cursor),
+      range.head == progress.cursor.offset + UInt64(verdicts.count) + 1
+    else { return nil }
+    var offset = progress.cursor.offset
+    for verdict in verdicts {
+      offset += 1
+      guard case .applied(let position) = verdict, position.offset == offset else { return nil }
+    }
+    return range.headPosition
+  }
+
+  private func count(_ verdicts: [Verdict]) {
     totals.batches += 1
-    totals.pushed += batch.items.count
+    totals.pushed += verdicts.count
     for verdict in verdicts {
       switch verdict {
       case .applied: totals.applied += 1
@@ -76,7 +101,6 @@ extension SyncSession {
       case .aborted: break
       }
     }
-    try resolveWaiting()
   }
 
   /// Takes note of the keys of a batch that wait now.

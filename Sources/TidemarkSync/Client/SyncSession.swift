@@ -66,6 +66,8 @@ package final class SyncSession {
   /// What has to wait for something else than the peer, as of the last batch.
   var held: Set<UInt64> = []
   var urgent = UrgentEntries()
+  /// Nil whenever it may not be what is to be sent next.
+  var prepared: PreparedBatch?
   /// Keys whose remote states are entered in one commit.
   var keysArriving: Set<[UInt8]> = []
   /// Keys that wait for their remote state; the sequence of the local change that does.
@@ -195,11 +197,15 @@ package final class SyncSession {
 
   /// Commits entries together with what they change in the peer's records.
   ///
-  /// - Parameter body: adds entries and changes the progress; runs again from the same state
-  ///   when somebody else wrote one of the keys in between.
+  /// - Parameters:
+  ///   - durability: of what the peer would say again, it need not be on the disk at once.
+  ///   - body: adds entries and changes the progress; runs again from the same state when somebody
+  ///     else wrote one of the keys in between.
   func commit(
+    _ durability: Durability = .durable,
     _ body: (inout OperationBatch, inout PeerProgress, inout SettledRuns) throws -> Void
   ) throws {
+    prepared = nil
     for _ in 0..<Self.attempts {
       var batch = OperationBatch()
       var next = progress
@@ -209,7 +215,7 @@ package final class SyncSession {
       do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)
         let kept = try writePin(next, formed, into: &batch)
-        let result = try engine.commit(batch, durability: .durable)
+        let result = try engine.commit(batch, durability: durability)
         // It is committed, whatever becomes of what follows.
         progress = next
         settled = runs

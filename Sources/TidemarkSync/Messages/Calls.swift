@@ -64,6 +64,10 @@ public struct SyncLimits: Sendable, Hashable {
   /// About how many bytes of keys and values a batch or page may have; one entry may have more.
   public var bytes: Int
 
+  /// What a store never goes beyond, whatever a peer allows: on Linux, URLSession waits for a
+  /// second before it sends more than 1 MiB.
+  static let mostBytes = 768 << 10
+
   /// Limits; the defaults are those of the protocol.
   public init(changes: Int = 4000, bytes: Int = 256 << 10) {
     self.changes = changes

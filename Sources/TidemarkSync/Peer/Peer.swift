@@ -41,16 +41,20 @@ public struct PeerCapabilities: Sendable, Hashable {
   public var isNumbered: Bool
   /// Whether sums can be compared.
   public var hasDigest: Bool
+  /// Whether a batch takes places in a row in the feed: one for each change that applied, and one
+  /// behind them for its mark. Then who has sent it need not read it again.
+  public var hasMarkBehindBatch: Bool
 
   /// Capabilities.
   public init(
     limits: SyncLimits = SyncLimits(), canWait: Bool = true, isNumbered: Bool = true,
-    hasDigest: Bool = true
+    hasDigest: Bool = true, hasMarkBehindBatch: Bool = false
   ) {
     self.limits = limits
     self.canWait = canWait
     self.isNumbered = isNumbered
     self.hasDigest = hasDigest
+    self.hasMarkBehindBatch = hasMarkBehindBatch
   }
 }
 

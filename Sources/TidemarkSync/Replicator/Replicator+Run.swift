@@ -157,6 +157,10 @@ extension Replicator {
       guard let call else { return }
       change { $0.phase = call.phase }
       await countPending(always: false)
+      if case .push = call, direction.pushes {
+        // The next batch is formed while this one travels. What fails now fails then, too.
+        host.performAside { state in try? state.session().prepareBatch() }
+      }
       do { answer = try await call.perform(at: peer) } catch {
         try await give(up: call, error)
       }

@@ -86,6 +86,11 @@ final class SyncHost: Sendable {
     }
   }
 
+  /// Does something with the session meanwhile, on the host's thread; nothing where it has none.
+  func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) {
+    thread?.add { [state] in state.withLock { body(&$0) } }
+  }
+
   /// Does something with the session on the calling thread, which waits.
   func performHere<R, E: Error>(
     _ body: (inout HostState) throws(E) -> R

@@ -32,7 +32,7 @@ public final class SyncHandler: Sendable {
     ///   - leaseSeconds: by default 90 days.
     ///   - validators: look at what is pushed.
     public init(
-      limits: SyncLimits = SyncLimits(), leaseSeconds: UInt32? = 90 * 86_400,
+      limits: SyncLimits = SyncLimits(bytes: 512 << 10), leaseSeconds: UInt32? = 90 * 86_400,
       validators: [SyncValidator] = []
     ) {
       self.limits = limits
@@ -106,7 +106,9 @@ public final class SyncHandler: Sendable {
   public var feedID: ReplicaID { feed.id }
 
   /// What the handler can do, for a ``Peer`` that calls it.
-  public var capabilities: PeerCapabilities { PeerCapabilities(limits: options.limits) }
+  public var capabilities: PeerCapabilities {
+    PeerCapabilities(limits: options.limits, hasMarkBehindBatch: true)
+  }
 
   /// The policies that were set.
   public var policies: [CollectionPolicy] { state.withLock { $0.policies.rows } }

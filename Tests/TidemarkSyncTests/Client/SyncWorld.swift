@@ -23,7 +23,9 @@ final class SyncWorld {
       self.name = name
       self.disk = disk
       self.engine = engine
-      session = try SyncSession(engine, name: "server", resolver: resolver)
+      session = try SyncSession(
+        engine, name: "server", resolver: resolver,
+        capabilities: PeerCapabilities(hasMarkBehindBatch: true))
     }
   }
 
@@ -73,7 +75,8 @@ final class SyncWorld {
       environment: environment(
         device.disk, UInt64(index + 1) << 20 &+ device.openings &+ restores << 10))
     device.session = try SyncSession(
-      device.engine, name: "server", scope: device.scope, resolver: resolver)
+      device.engine, name: "server", scope: device.scope, resolver: resolver,
+      capabilities: PeerCapabilities(hasMarkBehindBatch: true))
   }
 
   // MARK: Programs
@@ -135,6 +138,8 @@ final class SyncWorld {
       session.disconnect()
       return true
     }
+    // As a replicator does while the batch travels.
+    if case .push = call { try session.prepareBatch() }
     do {
       if weather == .doubled { _ = try answer(call) }
       let answer = try answer(call)

@@ -1,0 +1,57 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// The next batch, as far as it could be formed while another one was under way.
+struct PreparedBatch {
+  var forming: Forming
+  /// What this needs to be so still.
+  var former: PeerProgress
+  var waitingKeys: [[UInt8]: UInt64]
+  var urgent: UrgentEntries
+
+  /// The batch upon what has become of the one before it, or nil when that was not what it was
+  /// formed upon.
+  func upon(_ progress: PeerProgress) -> Forming? {
+    guard progress.frontier == former.frontier, progress.ahead == former.ahead,
+      progress.again == former.again, progress.lost == former.lost,
+      progress.waiting == former.waiting, progress.batchLimit == former.batchLimit,
+      progress.scope == former.scope, progress.resync == nil, former.resync == nil
+    else { return nil }
+    var forming = forming
+    var next = progress
+    next.frontier = forming.progress.frontier
+    next.ahead = forming.progress.ahead
+    next.again = forming.progress.again
+    next.lost = forming.progress.lost
+    next.waiting = forming.progress.waiting
+    forming.progress = next
+    return forming
+  }
+}
+
+extension SyncSession {
+  /// Forms what is likely to be the next batch, to have it when the verdicts of the one that is
+  /// under way are there. It counts only if these are what nearly all are.
+  package func prepareBatch() throws {
+    guard formed != nil, prepared == nil, progress.resync == nil, failures == 0 else { return }
+    let (keys, urgentNow) = (waitingKeys, urgent)
+    defer { (waitingKeys, urgent) = (keys, urgentNow) }
+    var forming = Forming(self)
+    try forming.run()
+    guard !forming.items.isEmpty else { return }
+    prepared = PreparedBatch(
+      forming: forming, former: progress, waitingKeys: waitingKeys, urgent: urgent)
+  }
+
+  /// What the next batch is to be.
+  func nextForming() throws(TidemarkError) -> Forming {
+    defer { prepared = nil }
+    if let prepared, let forming = prepared.upon(progress) {
+      (waitingKeys, urgent) = (prepared.waitingKeys, prepared.urgent)
+      return forming
+    }
+    var forming = Forming(self)
+    try forming.run()
+    return forming
+  }
+}
