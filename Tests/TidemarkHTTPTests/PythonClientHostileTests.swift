@@ -11,7 +11,7 @@ struct PythonClientHostileTests {
     var body: String
     /// What the client ends with.
     var ends: Int32
-    var headers: [String] = []
+    var type = "application/json"
 
     var testDescription: String { "\(status) \(body.prefix(40))" }
   }
@@ -26,9 +26,11 @@ struct PythonClientHostileTests {
     #"{"type":"hello_answer","x":"# + String(repeating: "[", count: 200_000) + "}"
 
   static let answers = [
-    Answer(status: 502, body: "<html>Bad gateway</html>", ends: 69),
-    Answer(status: 403, body: "<html>Forbidden</html>", ends: 77),
-    Answer(body: "<html>Welcome</html>", ends: 76),
+    Answer(status: 502, body: "<html>Bad gateway</html>", ends: 69, type: "text/html"),
+    Answer(status: 403, body: "<html>Forbidden</html>", ends: 77, type: "text/html"),
+    Answer(status: 404, body: "<html>Not found</html>", ends: 1, type: "text/html"),
+    Answer(body: "<html>Sign in</html>", ends: 69, type: "text/html"),
+    Answer(body: "<html>Sign in</html>", ends: 76),
     Answer(body: "[]", ends: 76), Answer(body: "{\"type\":3}", ends: 76),
     Answer(body: deep, ends: 76), Answer(body: "{\"type\":\"hello_answer\"}", ends: 76),
     Answer(body: "{\"type\":\"hello_answer\",\"type\":\"hello_answer\"}", ends: 76),
@@ -44,7 +46,7 @@ struct PythonClientHostileTests {
   @Test("every answer that is none ends with one line and its status", arguments: answers)
   func hello(answer: Answer) throws {
     let server = try SocketServer { _, connection in
-      connection.answer(answer.status, Array(answer.body.utf8), type: "application/json")
+      connection.answer(answer.status, Array(answer.body.utf8), type: answer.type)
     }
     defer { server.stop() }
     let client = try PythonClient(of: server.url)

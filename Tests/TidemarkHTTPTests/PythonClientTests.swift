@@ -143,6 +143,22 @@ struct PythonClientTests {
     #expect(try client.run("compare").output == "equal, 1 comparison")
   }
 
+  @Test("an edit made while its predecessor was under way stands upon what that has met")
+  func followers() async throws {
+    let store = try newStore()
+    let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
+    try await store.put("k", "same")
+    _ = try await replicator.syncOnce()
+    let client = try PythonClient(of: url)
+    try client.run("put", "k", "same")
+    fates.withLock { $0 = [.requestLost] }
+    #expect(try client.run("--attempts", "1", "push").status == 69)
+    try client.run("put", "k", "next")
+    #expect(try client.run("push").output == "pushed 2, 1 applied, 1 duplicate")
+    _ = try await replicator.syncOnce()
+    #expect(try text(store, "k") == "next")
+  }
+
   @Test("where both have written the user decides, also when the other side was pulled meanwhile")
   func conflict() async throws {
     let store = try newStore()

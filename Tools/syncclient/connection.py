@@ -11,7 +11,7 @@ from .faults import BadAnswer, NoPermission, StartAnew, Unavailable, Usage, Faul
 _ANSWER_BYTES_MAX = 4 * (72 << 20)
 _PIECE_BYTES = 1 << 16
 _PAUSE_SECONDS_MAX = 60
-_TRY_AGAIN = (408, 429)
+_TRY_AGAIN = (408, 429, 502, 503, 504, 511)
 
 
 class Refused(Fault):
@@ -74,7 +74,7 @@ class Connection:
             data = self._read(answer)
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(f"no answer from {self._host}: {one_line(str(error))}") from None
-        return self._message(name, answer.status, data)
+        return _message(name, answer.status, answer.getheader("Content-Type", ""), data)
 
     def _read(self, answer):
         """The body, which is as long as the protocol allows and comes in time."""
@@ -92,22 +92,23 @@ class Connection:
             raise Unavailable("the answer ends too early")
         return b"".join(pieces)
 
-    def _message(self, name, status, data):
-        try:
-            message = wire.decode(data)
-            kind = message.text("type")
-        except BadAnswer as error:
-            # A proxy's page, perhaps: only the status speaks.
-            if status in _TRY_AGAIN or status >= 500:
-                raise Unavailable(f"the server answers with status {status}") from None
-            if status in (401, 403):
-                raise NoPermission(f"the server answers with status {status}") from None
-            raise BadAnswer(f"status {status}: {error}") from None
-        if kind == "error":
-            raise _fault(message)
-        if status != 200 or kind != name + "_answer":
-            raise BadAnswer(f"status {status} and a message of type {one_line(kind)}")
-        return message
+
+def _message(name, status, content_type, data):
+    """The answer in a body, if it is one."""
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        # Something on the way answers instead, and only the status speaks.
+        if status in _TRY_AGAIN or status < 400:
+            raise Unavailable(f"something else answers, with status {status}")
+        if status in (401, 403):
+            raise NoPermission(f"something else answers, with status {status}")
+        raise Refused(f"something else answers, with status {status}")
+    message = wire.decode(data)
+    kind = message.text("type")
+    if kind == "error":
+        raise _fault(message)
+    if status != 200 or kind != name + "_answer":
+        raise BadAnswer(f"status {status} and a message of type {one_line(kind)}")
+    return message
 
 
 def _fault(message):
