@@ -125,7 +125,8 @@ class Session:
             words = one_line(f"{verdict.text('code')}: {verdict.text('message', absent='')}")
             state.put_back(change, waits=words)
         elif name == "aborted":
-            state.put_back(change)
+            words = "another change of its group was not applied"
+            state.put_back(change, waits=words)
         else:
             raise BadAnswer(f"the verdict {one_line(name)} is not known here")
         return key, name, words

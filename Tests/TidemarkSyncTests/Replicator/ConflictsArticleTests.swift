@@ -16,10 +16,10 @@ struct ConflictsArticleTests {
     return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
   }
 
-  /// The first column of a table's row and, without backticks, the second.
+  /// What stands behind a name in a table, without backticks.
   private static func row(_ name: String) throws -> String {
     let row = try #require(try article().first { $0.hasPrefix("| \(name) | ") }, "\(name)")
-    return row.dropFirst("| \(name) | ".count).replacing("`", with: "").replacing(" |", with: "")
+    return String(row.dropFirst("| \(name) | ".count).dropLast(" |".count).filter { $0 != "`" })
   }
 
   @Test("every snippet is compiled: its lines stand in this file, one behind the other")
