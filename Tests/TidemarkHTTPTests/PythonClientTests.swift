@@ -188,6 +188,30 @@ struct PythonClientTests {
     #expect(try client.run("compare").output == "equal, 1 comparison")
   }
 
+  @Test("what is pulled late does not undo what a verdict has told already")
+  func stale() async throws {
+    let store = try newStore()
+    let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
+    try await store.put("deleted", "theirs")
+    try await store.put("there", "theirs")
+    _ = try await replicator.syncOnce()
+    try await store.delete("deleted")
+    _ = try await replicator.syncOnce()
+    let client = try PythonClient(of: url)
+    try client.run("put", "deleted", "mine")
+    try client.run("put", "there", "mine")
+    #expect(try client.run("push").output == "pushed 2, 1 applied, 1 conflict")
+    try client.run("resolve", "there", "--mine")
+    try client.run("push")
+    try client.run("delete", "there")
+    try client.run("push")
+    // The feed has everything that the others did before that.
+    #expect(try client.run("pull").output.hasPrefix("pulled 3, "))
+    #expect(try client.run("get", "deleted").output == "mine")
+    #expect(try client.run("get", "there").status == 1)
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+  }
+
   @Test("what the server refuses waits with its words, and the rest goes")
   func refused() throws {
     let client = try PythonClient(of: url)
