@@ -4,7 +4,7 @@ import TidemarkSync
 
 @testable import TidemarkHTTP
 
-/// Serves a handler by the routes of the protocol, in frames.
+/// Serves a handler by the routes of the protocol, in frames and in JSON.
 struct SyncRoutes: Sendable {
   let handler: SyncHandler
   /// Accepted in the header `Authorization`; nil for anything.
@@ -17,21 +17,29 @@ struct SyncRoutes: Sendable {
   }
 
   func serve(_ request: SocketServer.Request, _ connection: Connection) -> Bool {
+    let isJSON = request.headers["content-type"] == Self.jsonType
     if let authorization, request.headers["authorization"] != authorization {
-      return answer(connection, .error(PeerError(.unauthorized, "no")))
+      return answer(connection, .error(PeerError(.unauthorized, "no")), isJSON)
     }
     if request.path.hasSuffix("/v1/events") { return events(connection) }
     do {
-      return answer(connection, try call(request.path, try coder.decode(request.body)))
+      let message = try isJSON ? coder.decodeJSON(request.body) : coder.decode(request.body)
+      return answer(connection, try call(request.path, message), isJSON)
     } catch let error as PeerError {
-      return answer(connection, .error(error))
+      return answer(connection, .error(error), isJSON)
     } catch { return false }
   }
 
-  private func answer(_ connection: Connection, _ message: WireMessage) -> Bool {
+  private static let jsonType = "application/json"
+
+  private func answer(_ connection: Connection, _ message: WireMessage, _ isJSON: Bool) -> Bool {
     var status = 200
     if case .error(let error) = message { status = Self.status(error.kind) }
-    return (try? coder.encode(message)).map { connection.answer(status, $0) } ?? false
+    guard let body = try? isJSON ? coder.encodeJSON(message) : coder.encode(message) else {
+      return false
+    }
+    return connection.answer(
+      status, body, type: isJSON ? Self.jsonType : WireFrame.contentType)
   }
 
   private static func status(_ kind: PeerError.Kind) -> Int {

@@ -18,6 +18,13 @@ extension SyncSession {
     return keys
   }
 
+  /// How often the resolver has run on a key since a version of it was in the feed here.
+  func rounds(ofKey key: [UInt8]) throws(TidemarkError) -> Int {
+    let newest = try engine.newestChange(ofKey: key)
+    guard case .beside(let state) = try knownRemote(ofKey: key, from: newest) else { return 0 }
+    return state.rounds
+  }
+
   /// By key, so that the same happens in every run.
   private func inOrder(_ keys: [[UInt8]: UInt64]) -> [(key: [UInt8], value: UInt64)] {
     keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }
@@ -82,7 +89,7 @@ extension SyncSession {
           ?? FeedEntry(
             position: answer.range.headPosition, kind: .delete,
             operation: OperationID(replica: .none, sequence: 0), key: key)
-        var state = RemoteState(entry, rounds: try beside(ofKey: key)?.state.rounds ?? 0)
+        var state = RemoteState(entry, rounds: try rounds(ofKey: key))
         // What stands there may be older than the conflict said, after a restored backup.
         if let sequence = waitingKeys[key], let wanted = progress.waiting[sequence]?.position,
           state.position.offset < wanted.offset

@@ -45,7 +45,7 @@ extension SyncSession {
   }
 
   func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
-    RemoteState(entry, rounds: try records.remote(ofKey: entry.key)?.state.rounds ?? 0)
+    RemoteState(entry, rounds: try rounds(ofKey: entry.key))
   }
 
   /// Whether an entry, or a later one of its key, has come before.

@@ -114,6 +114,40 @@ struct SyncSessionTests {
     #expect(try world.repeatedOperations().isEmpty, "seed \(seed)")
   }
 
+  @Test("conflicts that came to an end do not count for later ones of the key")
+  func rounds() throws {
+    let world = try SyncWorld(resolver: .mergeFields())
+    try world.put(0, "key", #"{"a":0,"b":0}"#)
+    try world.settle()
+    for number in 1...SyncSession.mostRounds * 2 {
+      try world.put(0, "key", #"{"a":\#(number),"b":\#(number - 1)}"#)
+      try world.put(1, "key", #"{"a":\#(number - 1),"b":\#(number)}"#)
+      try world.settle()
+      for index in 0..<2 {
+        #expect(try world.get(index, "key") == #"{"a":\#(number),"b":\#(number)}"#)
+      }
+    }
+  }
+
+  @Test("a resolver whose results are overtaken again and again gives way to the user")
+  func roundsWithoutEnd() throws {
+    let world = try SyncWorld()
+    try world.put(0, "key", "base")
+    try world.settle()
+    try world.put(1, "key", "mine")
+    var pushes = 0
+    while pushes < 20, let push = try world.nextPush(1) {
+      pushes += 1
+      // Before it arrives the other device has written again.
+      try world.put(0, "key", "theirs \(pushes)")
+      try world.settle(only: 0)
+      try world.devices[1].session.receive(world.answer(.push(push)))
+    }
+    #expect(pushes == SyncSession.mostRounds + 1)
+    #expect(Array(world.devices[1].session.progress.waiting.values) == [.needsDecision])
+    #expect(try world.get(1, "key") == "mine")
+  }
+
   @Test("a conflict that a push meets before the feed was read is put to the resolver")
   func conflictBeforePull() throws {
     let world = try SyncWorld()

@@ -13,14 +13,18 @@ struct WireGoldenTests {
     var hex = ""
   }
 
-  private static func examples() throws -> [String: Example] {
+  private static func document() throws -> String {
     let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
       path: "../../../Sources/TidemarkSync/TidemarkSync.docc/WireProtocol.md"
     ).standardizedFileURL
+    return try String(contentsOf: file, encoding: .utf8)
+  }
+
+  private static func examples() throws -> [String: Example] {
     var examples: [String: Example] = [:]
     var name: String?
     var fence: String?
-    for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+    for line in try document().split(separator: "\n") {
       if line.hasPrefix("```") {
         fence = fence == nil ? String(line.dropFirst(3)) : nil
       } else if line.hasPrefix("#") {
@@ -52,6 +56,26 @@ struct WireGoldenTests {
     }
     #expect(examples.count == WireSamples.messages.count - 1)
     #expect(Set(WireSamples.messages.map(\.message.kind)) == Set(WireMessage.Kind.allCases))
+  }
+
+  @Test("the example of a fingerprint is right")
+  func fingerprint() throws {
+    let key = Array("note/1".utf8)
+    let print = ContentFingerprint(
+      key: key.rawSpan, value: Array("Buy milk".utf8).rawSpan, labels: [Array("inbox".utf8)])
+    func digits(_ word: UInt64) -> String {
+      var text: [UInt8] = []
+      WireText.append(word: word, to: &text)
+      return String(decoding: text, as: UTF8.self)
+    }
+    let document = try Self.document()
+    for (name, text) in [
+      ("hash of the key", digits(ContentFingerprint.keyHash(key.rawSpan))),
+      ("low half", digits(print.low)), ("high half", digits(print.high)),
+      ("`sum` in JSON", digits(print.high) + digits(print.low)),
+    ] {
+      #expect(document.contains("| \(name) | `\(text)` |"), "\(name)")
+    }
   }
 
   @Test("a digest of sums, too long for the documentation, stays as it is")

@@ -1,0 +1,246 @@
+import Foundation
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkSyncTestKit
+import TidemarkTestKit
+
+@testable import TidemarkHTTP
+@testable import TidemarkSync
+
+/// `Tools/sync-client` was written from WireProtocol.md, so where it and a store do not come
+/// together, one of the three is wrong.
+@Suite(
+  "The client in Python", .enabled(if: PythonClient.canRun, "there is no python3"),
+  .timeLimit(.minutes(5)))
+struct PythonClientTests {
+  /// What becomes of a push on its way.
+  private enum Fate { case arrives, requestLost, answerLost }
+
+  private let memory: MemoryPeer
+  private let server: SocketServer
+  /// Of the next pushes, the next one first.
+  private let fates = Lock<[Fate]>([])
+  private var url: String { "\(server.url)/notes" }
+
+  init() throws {
+    let validator = SyncValidator { change, _ in
+      change.content.value == Array("bad".utf8)
+        ? Rejection(code: "invalid", message: "it is\nbad") : nil
+    }
+    let memory = try MemoryPeer(options: SyncHandler.Options(validators: [validator]))
+    self.memory = memory
+    let routes = SyncRoutes(memory.handler)
+    server = try SocketServer { [fates] request, connection in
+      guard request.path.hasSuffix("/push") else { return routes.serve(request, connection) }
+      switch fates.withLock({ $0.isEmpty ? .arrives : $0.removeFirst() }) {
+      case .arrives: return routes.serve(request, connection)
+      case .requestLost: return false
+      case .answerLost:
+        guard case .pushRequest(let push)? = try? WireCoder().decodeJSON(request.body) else {
+          return false
+        }
+        _ = try? memory.handler.push(push)
+        return false
+      }
+    }
+  }
+
+  private func newStore() throws -> Store {
+    try Store.openBlocking(
+      at: "store",
+      configuration: Store.Configuration(
+        environment: Store.Environment(fileSystem: MemoryFileSystem())))
+  }
+
+  private func text(_ store: Store, _ key: String) throws -> String? {
+    try store.value(forKey: key).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The batches that were sent, in their order.
+  private func batches() throws -> [PushRequest] {
+    try server.requests.filter { $0.path.hasSuffix("/push") }.compactMap {
+      guard case .pushRequest(let push) = try WireCoder().decodeJSON($0.body) else { return nil }
+      return push
+    }
+  }
+
+  @Test("it and a store take each other's changes, and are equal by one comparison")
+  func together() async throws {
+    let store = try newStore()
+    let peer = try HTTPPeer(url)
+    let replicator = try store.replicator(named: "server", peer: peer)
+    for number in 0..<600 { try await store.put("key/\(number)", "value \(number)") }
+    let raw: [UInt8] = [0xff, 0, 0x22]
+    try await store.put(Key(raw), Key(raw), labels: ["red", Label([0x80])])
+    _ = try await replicator.syncOnce()
+
+    let client = try PythonClient(of: url)
+    try client.run("put", "note/1", "Milch für\nmorgen", "--label", "später", "--label", "a")
+    try client.run("put", "note/2", "gone")
+    #expect(try client.run("push").output == "pushed 2, 2 applied")
+    // Of more than 256 keys the parts are looked into.
+    let before = try client.run("compare")
+    #expect(before.status == 2)
+    #expect(before.output.split(separator: "\n").count { $0.hasPrefix("+ ") } == 601)
+    #expect(try client.run("pull").output.hasPrefix("pulled 601, "))
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+    #expect(try client.run("get", "key/599").output == "value 599")
+    try client.run("delete", "note/2")
+    try client.run("delete", "key/7")
+    #expect(try client.run("push").output == "pushed 2, 2 applied")
+
+    _ = try await replicator.syncOnce()
+    #expect(try text(store, "note/1") == "Milch für\nmorgen")
+    #expect(try text(store, "note/2") == nil)
+    #expect(try text(store, "key/7") == nil)
+    try await store.put("note/1", "Brot")
+    try await store.delete("key/8")
+    _ = try await replicator.syncOnce()
+    let between = try client.run("compare")
+    #expect(between.output.hasPrefix("- \"key/8\"\n* \"note/1\"\ndifferent, "))
+    #expect(try client.run("pull").output.hasPrefix("pulled 2, "))
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+    #expect(try client.run("pull").output.hasPrefix("pulled 0, "))
+    #expect(try client.run("get", "note/1").output == "Brot")
+    #expect(try client.run("get", "key/8").status == 1)
+
+    var comparison = DigestComparison(store.engine)
+    let result = try await comparison.run(peer)
+    #expect(result.isEqual && result.comparisons == 1)
+    #expect(
+      try client.run("list").output.contains(
+        #"{"key_base64": "/wAi", "value_base64": "/wAi", "labels": ["red"], "#
+          + #""labels_base64": ["gA=="]}"#))
+  }
+
+  @Test("a batch whose outcome is unknown is sent again as it was, and counts once")
+  func unknownOutcome() throws {
+    let client = try PythonClient(of: url)
+    fates.withLock { $0 = [.requestLost, .answerLost] }
+    try client.run("put", "a", "1")
+    let lost = try client.run("--attempts", "1", "push")
+    #expect(lost.status == 69 && lost.talk.count == 1)
+    #expect(try client.run("status").output.hasPrefix("0 pending, 1 in flight, "))
+    // Made while the first one is under way: it is another batch.
+    try client.run("put", "a", "2")
+    // The next process hears nothing at first, and sends once more by itself.
+    #expect(try client.run("push").output == "pushed 2, 2 applied")
+    let sent = try batches()
+    #expect(sent.map(\.number) == [1, 1, 1, 2])
+    #expect(sent[0] == sent[1] && sent[1] == sent[2])
+    #expect(sent[0].batchID != sent[3].batchID)
+    let reader = ReplicaID(text: "00112233445566778899aabbccddeeff")
+    let feed = try memory.handler.pull(PullRequest(replica: reader, after: .beginning))
+    #expect(feed.entries.map { String(decoding: $0.content.value, as: UTF8.self) } == ["1", "2"])
+
+    // The process ends without having heard, and the next one hears from the hello.
+    fates.withLock { $0 = [.answerLost] }
+    try client.run("put", "b", "3")
+    #expect(try client.run("--attempts", "1", "push").status == 69)
+    #expect(try client.run("push").output == "pushed 1, 1 applied")
+    #expect(try batches().map(\.number) == [1, 1, 1, 2, 3])
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+  }
+
+  @Test("an edit made while its predecessor was under way stands upon what that has met")
+  func followers() async throws {
+    let store = try newStore()
+    let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
+    try await store.put("k", "same")
+    _ = try await replicator.syncOnce()
+    let client = try PythonClient(of: url)
+    try client.run("put", "k", "same")
+    fates.withLock { $0 = [.requestLost] }
+    #expect(try client.run("--attempts", "1", "push").status == 69)
+    try client.run("put", "k", "next")
+    #expect(try client.run("push").output == "pushed 2, 1 applied, 1 duplicate")
+    _ = try await replicator.syncOnce()
+    #expect(try text(store, "k") == "next")
+  }
+
+  @Test("where both have written the user decides, also when the other side was pulled meanwhile")
+  func conflict() async throws {
+    let store = try newStore()
+    let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
+    try await store.put("k", "base")
+    _ = try await replicator.syncOnce()
+    let client = try PythonClient(of: url)
+    try client.run("pull")
+    for (number, side) in ["--mine", "--theirs"].enumerated() {
+      try client.run("put", "k", "mine \(number)")
+      try await store.put("k", "theirs \(number)")
+      _ = try await replicator.syncOnce()
+      #expect(try client.run("pull").output.hasPrefix("pulled 1, "))
+      let pushed = try client.run("push")
+      #expect(pushed.status == 2 && pushed.output == "pushed 1, 1 conflict")
+      #expect(pushed.talk == [#""k": conflict: the server has something else"#])
+      #expect(try client.run("get", "k").output == "mine \(number)")
+      #expect(try client.run("get", "k", "--remote").output == "theirs \(number)")
+      #expect(try client.run("push").output == "pushed 0")
+      try client.run("resolve", "k", side)
+      #expect(try client.run("push").status == 0)
+      _ = try await replicator.syncOnce()
+      let expected = side == "--mine" ? "mine \(number)" : "theirs \(number)"
+      #expect(try client.run("get", "k").output == expected)
+      #expect(try text(store, "k") == expected)
+    }
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+  }
+
+  @Test("what is pulled late does not undo what a verdict has told already")
+  func stale() async throws {
+    let store = try newStore()
+    let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
+    try await store.put("deleted", "theirs")
+    try await store.put("there", "theirs")
+    _ = try await replicator.syncOnce()
+    try await store.delete("deleted")
+    _ = try await replicator.syncOnce()
+    let client = try PythonClient(of: url)
+    try client.run("put", "deleted", "mine")
+    try client.run("put", "there", "mine")
+    #expect(try client.run("push").output == "pushed 2, 1 applied, 1 conflict")
+    try client.run("resolve", "there", "--mine")
+    try client.run("push")
+    try client.run("delete", "there")
+    try client.run("push")
+    // The feed has everything that the others did before that.
+    #expect(try client.run("pull").output.hasPrefix("pulled 3, "))
+    #expect(try client.run("get", "deleted").output == "mine")
+    #expect(try client.run("get", "there").status == 1)
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+  }
+
+  @Test("what the server refuses waits with its words, and the rest goes")
+  func refused() throws {
+    let client = try PythonClient(of: url)
+    try client.run("put", "a", "bad")
+    try client.run("put", "b", "good")
+    let pushed = try client.run("push")
+    #expect(pushed.status == 2 && pushed.output == "pushed 2, 1 applied, 1 rejected")
+    #expect(pushed.talk == [#""a": rejected: invalid: it is bad"#])
+    #expect(try client.run("push").output == "pushed 0")
+    try client.run("put", "a", "better")
+    #expect(try client.run("push").output == "pushed 1, 1 applied")
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+  }
+
+  @Test("a copy of its state is noticed, and begins anew without losing anything")
+  func copied() throws {
+    let client = try PythonClient(of: url)
+    try client.run("put", "a", "1")
+    try client.run("push")
+    let copy = try client.copy()
+    try client.run("put", "b", "2")
+    try client.run("push")
+    try copy.run("put", "c", "3")
+    let noticed = try copy.run("push")
+    #expect(noticed.status == 3 && noticed.talk.count == 1)
+    #expect(try copy.run("restart").output.hasPrefix("pulled 2, "))
+    #expect(try copy.run("push").output == "pushed 1, 1 applied")
+    #expect(try copy.run("compare").output == "equal, 1 comparison")
+    #expect(try client.run("pull").output.hasPrefix("pulled 1, "))
+    #expect(try client.run("compare").output == "equal, 1 comparison")
+  }
+}
