@@ -30,9 +30,9 @@ final class PythonClient {
   }
 
   /// A client of a database.
-  convenience init(of url: String) throws {
+  convenience init(of url: String) async throws {
     try self.init()
-    try run("init", url)
+    try await run("init", url)
   }
 
   deinit { try? FileManager.default.removeItem(at: directory) }
@@ -47,10 +47,22 @@ final class PythonClient {
   }
 
   @discardableResult
-  func run(_ arguments: String...) throws -> Ended {
+  func run(_ arguments: String...) async throws -> Ended {
+    // The server of the test needs the threads of tasks.
+    try await withCheckedThrowingContinuation { [directory, environment] continuation in
+      Thread.detachNewThread {
+        continuation.resume(
+          with: Result { try Self.runHere(arguments, in: directory, environment) })
+      }
+    }
+  }
+
+  private static func runHere(
+    _ arguments: [String], in directory: URL, _ environment: [String: String]
+  ) throws -> Ended {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = ["python3", Self.program.path] + arguments
+    process.arguments = ["python3", program.path] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.currentDirectoryURL = directory
     process.standardInput = FileHandle.nullDevice

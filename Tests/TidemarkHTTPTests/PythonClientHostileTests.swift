@@ -44,22 +44,22 @@ struct PythonClientHostileTests {
   ]
 
   @Test("every answer that is none ends with one line and its status", arguments: answers)
-  func hello(answer: Answer) throws {
+  func hello(answer: Answer) async throws {
     let server = try SocketServer { _, connection in
       connection.answer(answer.status, Array(answer.body.utf8), type: answer.type)
     }
     defer { server.stop() }
-    let client = try PythonClient(of: server.url)
-    try client.run("put", "a", "1")
-    let ended = try client.run("--attempts", "1", "push")
+    let client = try await PythonClient(of: server.url)
+    try await client.run("put", "a", "1")
+    let ended = try await client.run("--attempts", "1", "push")
     #expect(ended.status == answer.ends, "\(ended.talk)")
     #expect(ended.talk.count == 1 && ended.talk[0].hasPrefix("sync-client: "))
     #expect(!ended.talk[0].contains("\u{1b}"))
-    #expect(try client.run("status").output.hasPrefix("1 pending, 0 in flight, "))
+    #expect(try await client.run("status").output.hasPrefix("1 pending, 0 in flight, "))
   }
 
   @Test("what cannot be right in a pull is not taken, and the cursor stays")
-  func pull() throws {
+  func pull() async throws {
     let memory = try MemoryPeer()
     let routes = SyncRoutes(memory.handler)
     let range = #""range":{"epochs":[{"epoch":"00000000000000aa","first":1}],"head":9}"#
@@ -79,11 +79,11 @@ struct PythonClientHostileTests {
         let text = #"{"type":"pull_answer",\#(range),\#(mark),\#(body)}"#
         return connection.answer(200, Array(text.utf8), type: "application/json")
       }
-      let client = try PythonClient(of: "\(server.url)/notes")
-      let ended = try client.run("--attempts", "1", "pull")
+      let client = try await PythonClient(of: "\(server.url)/notes")
+      let ended = try await client.run("--attempts", "1", "pull")
       #expect(ended.status == 76 && ended.talk.count == 1, "\(body): \(ended.talk)")
-      #expect(try client.run("list").output.isEmpty)
-      #expect(try client.run("status").output.hasSuffix(" 0000000000000000-0"))
+      #expect(try await client.run("list").output.isEmpty)
+      #expect(try await client.run("status").output.hasSuffix(" 0000000000000000-0"))
       server.stop()
     }
   }
