@@ -20,6 +20,7 @@ struct PullCommand: RemoteCommand {
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: RemoteOptions
+  @OptionGroup var replication: ReplicationOptions
 
   @Argument(help: "The store to write to.")
   var store: String
@@ -42,8 +43,11 @@ struct PullCommand: RemoteCommand {
       defer { try? Waiting.run(console) { await peer.close() } }
       try check(peer, console)
       report = try StoreAccess(store, console).writeStore(creates: true) { store in
-        try ReplicationRun(console: console, direction: .pull, name: name, target: source)
-          .once(store, peer)
+        try ReplicationRun(
+          console: console, direction: .pull, name: name, target: source,
+          deletions: replication.deletions
+        )
+        .once(store, peer)
       }
     }
     let outcome = ReplicationOutcome(report: report)

@@ -26,6 +26,7 @@ struct ReplayCommand: RemoteCommand {
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: RemoteOptions
+  @OptionGroup var replication: ReplicationOptions
 
   @Argument(help: "The store to read.")
   var store: String
@@ -73,8 +74,11 @@ struct ReplayCommand: RemoteCommand {
       let peer = try options.open(target, .create, console)
       defer { try? Waiting.run(console) { await peer.close() } }
       try checkOther(store, peer)
-      return try ReplicationRun(console: console, direction: .push, name: name, target: target)
-        .once(store, peer)
+      return try ReplicationRun(
+        console: console, direction: .push, name: name, target: target,
+        deletions: replication.deletions
+      )
+      .once(store, peer)
     }
   }
 

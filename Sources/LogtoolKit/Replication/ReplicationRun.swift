@@ -1,6 +1,7 @@
+public import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
-internal import TidemarkSync
+public import TidemarkSync
 
 /// One round with a peer, with progress on a terminal.
 struct ReplicationRun {
@@ -8,6 +9,8 @@ struct ReplicationRun {
   let direction: SyncDirection
   let name: String
   let target: RemoteTarget
+  /// What becomes of keys that turn out to be gone at the peer in great number.
+  let deletions: DeletionsDecision?
 
   /// Replicates until everything is settled.
   func once(_ store: Store, _ peer: any Peer) throws -> SyncReport {
@@ -22,10 +25,42 @@ struct ReplicationRun {
     return try Waiting.run(console) {
       let status = replicator.status
       progress.update(direction.pushes ? status.pushed : status.pulled)
-    } _: {
-      try await replicator.syncOnce()
+    } _: { [deletions] in
+      do { return try await replicator.syncOnce() } catch let error as UndecidedDeletions {
+        guard let deletions else {
+          throw ToolError(
+            .failed,
+            "\(HumanText.count(error.keys)) keys are gone at the peer, and nothing was done about it; "
+              + "--deletions accept deletes them here, too, --deletions restore sends them again")
+        }
+        try await replicator.decideDeletions(deletions)
+        return try await replicator.syncOnce()
+      }
     }
   }
+}
+
+/// What commands that replicate take.
+struct ReplicationOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "When many keys are found to be gone at the peer: accept that here, or restore them there.",
+      valueName: "accept|restore"))
+  var deletions: DeletionsDecision?
+}
+
+extension DeletionsDecision: ExpressibleByArgument {
+  /// From the word of an option.
+  public init?(argument: String) {
+    switch argument {
+    case "accept": self = .accept
+    case "restore": self = .restore
+    default: return nil
+    }
+  }
+
+  /// The words.
+  public static var allValueStrings: [String] { ["accept", "restore"] }
 }
 
 /// What a round has done, in words and as JSON.

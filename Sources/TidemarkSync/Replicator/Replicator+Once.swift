@@ -9,7 +9,7 @@ extension Replicator {
   /// without waiting any longer. What is written meanwhile may go along or stay.
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
-  /// - Throws: without a deadline, ``PeerError``; in any case `TidemarkError` when the own store
+  /// - Throws: without a deadline, ``PeerError``; in any case ``UndecidedDeletions``, `TidemarkError` when the own store
   ///   fails, and `CancellationError`.
   public func syncOnce(deadline: ContinuousClock.Instant? = nil) async throws -> SyncReport {
     let goal = Goal(sequence: store.lastSequence)
@@ -60,7 +60,7 @@ extension Replicator {
         }
       } catch {
         try Task.checkCancellation()
-        guard retries else {
+        guard retries, !(error is UndecidedDeletions) else {
           await note(error)
           throw error
         }
@@ -78,7 +78,7 @@ extension Replicator {
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
         guard let error = round.error else { return }
-        if !retries { throw error }
+        if !retries || error is UndecidedDeletions { throw error }
       }
       guard driver == .run else {
         throw TidemarkError(.invalidArgument, "the replicator was stopped meanwhile")

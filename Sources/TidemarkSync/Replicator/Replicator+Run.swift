@@ -204,6 +204,7 @@ extension HostState {
     }
     guard let call = try session.next(direction) else {
       repeats.reset()
+      if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
       return nil
     }
     do throws(PeerError) { try repeats.note(call) } catch {

@@ -79,6 +79,11 @@ extension Replicator {
       change { $0.phase = .paused(error.kind == .forbidden ? .forbidden : .unauthorized) }
       await pokes.wait(beyond: poked)
       try Task.checkCancellation()
+    case let error as UndecidedDeletions:
+      await countPending(always: true)
+      change { $0.phase = .paused(.deletionsToDecide(keys: error.keys)) }
+      await pokes.wait(beyond: poked)
+      try Task.checkCancellation()
     case let error as TidemarkError where error.code == .suspended:
       try await waitForResume()
     case let error as TidemarkError where !error.mayPass: throw error

@@ -29,6 +29,9 @@ public struct SyncStatus: Sendable, Hashable {
     case forbidden
     /// The store is suspended; resuming it goes on.
     case storeSuspended
+    /// So many keys are gone at the peer that somebody has to say what becomes of them here; see
+    /// ``Replicator/decideDeletions(_:)``.
+    case deletionsToDecide(keys: Int)
   }
 
   /// Something that failed.

@@ -19,13 +19,14 @@ final class SwitchedPeer: Peer {
     var waiting = 0
   }
 
+  let store: Store
   let handler: SyncHandler
   private let inner: HandlerPeer
   let state = Lock(State())
   let changed = SyncSignal()
 
   init(options: SyncHandler.Options = SyncHandler.Options()) throws {
-    let store = try Store.openBlocking(
+    store = try Store.openBlocking(
       at: "server",
       configuration: Store.Configuration(
         environment: Store.Environment(fileSystem: MemoryFileSystem())))

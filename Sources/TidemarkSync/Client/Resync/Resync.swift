@@ -24,12 +24,16 @@ package struct Resync: Sendable, Hashable {
   /// it may have again.
   package var keepsCursor = false
   package var purge = Purge.bounded
+  /// How many keys there are that the user must decide on.
+  package var lostKeys: UInt64 = 0
 
-  /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor), u8 purge, varint.
+  /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor), u8 purge, varint `seenThrough`, varint
+  /// `lostKeys`.
   func encode(into writer: inout ByteWriter) {
     writer.u8((adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0))
     writer.u8(purge.rawValue)
     writer.varint(seenThrough)
+    writer.varint(lostKeys)
   }
 
   init(
@@ -52,5 +56,6 @@ package struct Resync: Sendable, Hashable {
     }
     self.purge = purge
     seenThrough = try reader.varint()
+    lostKeys = try reader.varint()
   }
 }

@@ -128,7 +128,10 @@ extension SyncSession {
       return true
     case .bounded:
       guard keys.count <= max(Self.purgedUnasked, engine.liveKeys / 20) else {
-        try commit { _, next, _ in next.resync?.purge = .undecided }
+        try commit { _, next, _ in
+          next.resync?.purge = .undecided
+          next.resync?.lostKeys = UInt64(keys.count)
+        }
         return false
       }
     case .allowed: break
@@ -150,6 +153,12 @@ extension SyncSession {
         }
       }
     }
+  }
+
+  /// How many keys the feed has lost, if the user must decide what becomes of them.
+  var undecidedDeletions: Int? {
+    guard let resync = progress.resync, resync.purge == .undecided else { return nil }
+    return Int(clamping: resync.lostKeys)
   }
 
   /// The user's word on keys that the feed has lost in great number.
