@@ -30,7 +30,7 @@ struct ReplicationRun {
         guard let deletions else {
           throw ToolError(
             .failed,
-            "\(HumanText.count(error.keys)) keys are gone at the peer, and nothing was done about it; "
+            "\(HumanText.count(error.keys)) keys are gone at the peer; nothing was done about it: "
               + "--deletions accept deletes them here, too, --deletions restore sends them again")
         }
         try await replicator.decideDeletions(deletions)

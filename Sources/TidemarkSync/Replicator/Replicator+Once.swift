@@ -9,8 +9,8 @@ extension Replicator {
   /// without waiting any longer. What is written meanwhile may go along or stay.
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
-  /// - Throws: without a deadline, ``PeerError``; in any case ``UndecidedDeletions``, `TidemarkError` when the own store
-  ///   fails, and `CancellationError`.
+  /// - Throws: without a deadline, ``PeerError``; in any case ``UndecidedDeletions``,
+  ///   `TidemarkError` when the own store fails, and `CancellationError`.
   public func syncOnce(deadline: ContinuousClock.Instant? = nil) async throws -> SyncReport {
     let goal = Goal(sequence: store.lastSequence)
     let before = try await host.perform { $0.totals }
