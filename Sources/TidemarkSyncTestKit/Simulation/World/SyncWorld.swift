@@ -150,13 +150,7 @@ final class SyncWorld {
     switch event.kind {
     case .compact, .dropHistory:
       let drops = event.kind == .dropHistory
-      if drops, let device {
-        // What waits, and what it was made upon, is not kept yet from such a compaction.
-        guard oracle.books[device.index].pending.isEmpty, device.session.formed == nil else {
-          return
-        }
-        oracle.hasDroppedHistory = true
-      }
+      if drops, device != nil { oracle.hasDroppedHistory = true }
       let result = try engine.compact(CompactionOptions(dropHistory: drops))
       report.count("dropped entries", result.droppedEntries)
       report.count("dropped tombstones", result.droppedTombstones)
