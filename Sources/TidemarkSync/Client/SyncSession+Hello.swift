@@ -41,6 +41,7 @@ extension SyncSession {
     comparing = nil
     try commit { _, next, runs in
       next = PeerProgress()
+      if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.markOfAnotherTaken) {
@@ -74,6 +75,7 @@ extension SyncSession {
       try commit { _, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
+        next.heardThrough = progress.lastSent
         if taken == nil {
           next.number = answer.mark.number
           next.batchID = answer.mark.batchID
@@ -120,6 +122,9 @@ extension SyncSession {
     let passed = try passedOver()
     try commit { _, next, _ in
       next.scope = Self.fingerprint(of: scope)
+      // What lay outside may have been lost there meanwhile, by a peer that was restored.
+      next.resync = next.resync ?? Resync()
+      next.resync?.adopts = true
       for sequence in passed { next.again.insert(sequence) }
     }
   }
@@ -134,9 +139,9 @@ extension SyncSession {
     while let entry = try cursor.next() {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
-      guard change.isOwn, scope.contains(key: change.key, labels: change.labels),
-        !isPending(change, in: progress), position(of: change) == nil,
-        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence
+      guard isUnheard(change), !isPending(change, in: progress),
+        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence,
+        try isWithin(change)
       else { continue }
       passed.append(change.sequence)
     }

@@ -139,8 +139,7 @@ private struct Forming {
       // It is pending by itself, or it is not pending at all.
       guard session.isPending(newest, in: progress) else { return }
     }
-    guard session.scope.contains(key: newest.key, labels: newest.labels) || newest.kind == .delete
-    else { return }
+    guard try session.isWithin(newest) else { return }
     if let waiting = session.waitingKeys[change.key], let reason = progress.waiting[waiting] {
       guard waiting != sequence else { return }
       progress.waiting[waiting] = nil

@@ -83,7 +83,8 @@ extension SyncSession {
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws(TidemarkError) {
     guard let slot = try engine.slot(ofKey: entry.key.rawSpan), !slot.isDeleted,
-      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next)
+      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next),
+      !isUnheard(newest)
     else { return }
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(

@@ -69,7 +69,7 @@ package final class SyncSession {
   /// How often the peer has failed on the batch under way.
   var failures = 0
   /// What is kept for the peer; the one that was written last.
-  var pin: RetentionPin?
+  package internal(set) var pin: RetentionPin?
   var lastFailure: PeerError?
 
   package init(

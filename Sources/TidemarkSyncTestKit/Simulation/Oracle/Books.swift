@@ -50,6 +50,8 @@ struct Seen: Sendable, Hashable {
   var isEvicted = false
   /// Whether the store knew, when it wrote this, of a value that the key had in the feed.
   var knewRemote = false
+  /// Whether that was in a copy of the store, which may not know that it was in the feed.
+  var knewCopies = false
 
   init(_ entry: ObservedEntry) {
     sequence = entry.sequence

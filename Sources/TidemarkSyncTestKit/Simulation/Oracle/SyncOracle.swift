@@ -16,9 +16,10 @@ struct SyncOracle {
   var books: [DeviceBook] = []
   /// The feed as it is now.
   var line = FeedLine()
-  /// Contents that may come back: others write them as well, or a copy of a store held them
-  /// before they were sent.
-  var mayReturn: Set<Content> = []
+  /// Contents that others write as well, or make by merging.
+  var common: Set<Content> = []
+  /// Contents that may come back besides: a copy of a store held them before they were sent.
+  private var copied: Set<Content> = []
   /// Whether a device has dropped its history.
   var hasDroppedHistory = false
   /// Whether the server was replaced: what its devices bring back is new to it.
@@ -35,7 +36,7 @@ struct SyncOracle {
   /// The devices that have written under a name: several where stores were copied.
   private var writers: [ReplicaID: Set<Int>] = [:]
   /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
-  private var outdated: [[UInt8]: Content] = [:]
+  private var outdated: [[UInt8]: (kept: Content, lost: Content)] = [:]
 
   // MARK: The network
 
@@ -111,7 +112,7 @@ struct SyncOracle {
       let former = line.state[entry.key] ?? .deleted
       if entry.content != .deleted, former != entry.content, !wasReplaced,
         line.shown[entry.key]?.contains(entry.content) ?? false,
-        !mayReturn.contains(entry.content)
+        !mayReturn(entry.content)
       {
         throw BrokenPromise("\(name(entry.key)) has an old value again in the feed")
       }
@@ -157,12 +158,15 @@ struct SyncOracle {
     let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
     for (key, lost) in line.state where !isScoped {
       let kept = copy.state[key] ?? .deleted
-      guard kept != lost, !mayReturn.contains(kept) else { continue }
+      // A copy may also be ahead of what another one was made to hold.
+      guard kept != lost, !mayReturn(kept), !(copy.shown[key]?.contains(lost) ?? false) else {
+        continue
+      }
       let held = books.compactMap { $0.newest[key] }
       if held.contains(where: { $0.content == lost && !$0.isEvicted }),
         kept != .deleted || !held.contains(where: { $0.content == .deleted })
       {
-        outdated[key] = kept
+        outdated[key] = (kept, lost)
       }
     }
     wasReplaced = true
@@ -179,15 +183,16 @@ struct SyncOracle {
     let answers = device.takeAnswers()
     for answer in answers {
       // Of the same fields the same may be made again.
-      if case .merged(let content) = answer.resolution { mayReturn.insert(Content(content)) }
+      if case .merged(let content) = answer.resolution { common.insert(Content(content)) }
     }
     var book = books[device.index]
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
       let former = book.newest[entry.key]
       var seen = Seen(entry)
-      seen.knewRemote = knowsRemote(entry.key, book)
+      forgetDeleted(former, entry.key, &book)
+      (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
       if let former, former.isOwn, !seen.isOwn, former.content != seen.content,
-        !isTold(former, entry.key, device),
+        !isTold(former, entry.key), !isOutlived(former, by: seen, entry.key, book),
         !answers.contains(where: { $0.gives(way: former, to: seen, entry.key) })
       {
         throw BrokenPromise(
@@ -198,13 +203,6 @@ struct SyncOracle {
       if !seen.isOwn, seen.content == .deleted {
         book.known = book.known.filter { $0.key != entry.key }
       }
-      // What lies outside of the scope gives way once that is widened.
-      if let former, former.isOwn,
-        !device.session.scope.contains(key: entry.key, labels: former.labels)
-          || !device.scope.isEverything
-      {
-        book.shown[entry.key] = nil
-      }
       if !seen.isEvicted { try show(seen, entry.key, &book, device.index) }
     }
     book.lastSeen = device.engine.lastSequence
@@ -214,10 +212,26 @@ struct SyncOracle {
     books[device.index] = book
   }
 
-  private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> Bool {
-    inFeed[key]?.contains {
-      !mayReturn.contains($0) && book.known.contains(Known(key: key, content: $0))
-    } ?? false
+  private func mayReturn(_ content: Content) -> Bool {
+    common.contains(content) || copied.contains(content)
+  }
+
+  /// Once the feed has a device's delete, it need not be told of another one before somebody
+  /// writes the key again.
+  private func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: inout DeviceBook) {
+    guard let former, former.isOwn, former.content == .deleted,
+      accepted.contains(Fate(key, .deleted, former.sequence))
+    else { return }
+    book.known = book.known.filter { $0.key != key }
+  }
+
+  /// Whether a device knows of a value that the key had in the feed, and whether it may not know
+  /// that it was there.
+  private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> (Bool, isCopy: Bool) {
+    let known = (inFeed[key] ?? []).filter {
+      !common.contains($0) && book.known.contains(Known(key: key, content: $0))
+    }
+    return (!known.isEmpty, known.allSatisfy(copied.contains))
   }
 
   private func show(
@@ -227,24 +241,39 @@ struct SyncOracle {
     let former = book.shown[key] ?? []
     guard former.last != seen.content else { return }
     if seen.content != .deleted, former.contains(seen.content), !wasReplaced,
-      !mayReturn.contains(seen.content)
+      !mayReturn(seen.content)
     {
       throw BrokenPromise("\(name(key)) has an old value again on d\(index)")
     }
     book.shown[key] = former + [seen.content]
   }
 
-  /// Whether the end of a write is known: it was in a feed, or the server has said why not, or it
-  /// is none of the server's business.
-  private func isTold(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
+  /// Whether the end of a write is known: it was in a feed, or the server has said why not.
+  private func isTold(_ seen: Seen, _ key: [UInt8]) -> Bool {
     let fate = Fate(key, seen.content, seen.sequence)
     if accepted.contains(fate) || documented.contains(fate) { return true }
-    // Nobody need hear of a delete of what nobody has heard of. A server that was replaced may
-    // not have what was deleted, and get it from others later: whoever brings it wins.
-    if seen.content == .deleted {
-      return wasReplaced || !seen.knewRemote || (line.state[key] ?? .deleted) == .deleted
-    }
-    return !device.session.scope.contains(key: key, labels: seen.labels)
+    // Nobody need hear of a delete of what nobody has heard of.
+    return seen.content == .deleted
+      && (!seen.knewRemote || (line.state[key] ?? .deleted) == .deleted)
+  }
+
+  /// Whether a delete of what a server that was replaced had lost met something that it was not
+  /// made upon: an edit survives.
+  private func isOutlived(
+    _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
+  ) -> Bool {
+    wasReplaced && former.content == .deleted
+      && !(book.shown[key]?.contains(seen.content) ?? false)
+  }
+
+  /// Whether a write need not be pending: its end is known, or it is none of the server's business,
+  /// being out of scope, or a delete of what a server that was replaced does not have, or of what
+  /// a former life of the device or a copy of it may have sent. If the device meets what it has
+  /// deleted, that must not undo the delete.
+  private func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
+    if isTold(seen, key) { return true }
+    return seen.content == .deleted
+      ? wasReplaced || seen.knewCopies : !device.session.scope.contains(key: key, labels: seen.labels)
   }
 
   /// Nothing leaves pending without a verdict.
@@ -253,7 +282,7 @@ struct SyncOracle {
     guard device.session.range != nil else { return }
     for (key, seen) in books[device.index].newest
     where seen.isOwn && !device.session.isPending(seen.sequence) {
-      guard isTold(seen, key, device) else {
+      guard isDone(seen, key, device) else {
         throw BrokenPromise(
           "d\(device.index): write \(seen.sequence) to \(name(key)) is not pending, "
             + "and nobody has it")
@@ -277,8 +306,11 @@ struct SyncOracle {
     }
     books[device.index].shown = former.shown
     books[device.index].durableThrough = former.durableThrough
-    for sequence in former.pending where !now.pending.contains(sequence) {
-      throw BrokenPromise("d\(device.index) has forgotten that \(sequence) is pending")
+    for (key, seen) in former.newest
+    where former.pending.contains(seen.sequence) && !now.pending.contains(seen.sequence) {
+      // A compaction may take a delete of what nobody has heard of.
+      if seen.content == .deleted, !seen.knewRemote, now.newest[key] == nil { continue }
+      throw BrokenPromise("d\(device.index) has forgotten that \(seen.sequence) is pending")
     }
     try checkPendingAgain(former, now, device)
   }
@@ -289,7 +321,7 @@ struct SyncOracle {
     for (key, seen) in now.newest
     where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
       // What was found to be none of the server's business is looked at once more.
-      guard isTold(seen, key, device), !accepted.contains(Fate(key, seen.content, seen.sequence))
+      guard isDone(seen, key, device), !accepted.contains(Fate(key, seen.content, seen.sequence))
       else {
         throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
       }
@@ -304,7 +336,7 @@ struct SyncOracle {
     books[device.index].shownFromHere()
     outdated = [:]
     for seen in books[device.index].newest.values where seen.isOwn {
-      mayReturn.insert(seen.content)
+      copied.insert(seen.content)
     }
   }
 
@@ -312,13 +344,18 @@ struct SyncOracle {
     _ = device.takeAnswers()
     var book = DeviceBook()
     book.known = books[device.index].known
+    // A delete may have gone from the log meanwhile.
+    for (key, seen) in books[device.index].newest { forgetDeleted(seen, key, &book) }
     book.everKnown = books[device.index].everKnown
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
       let former = books[device.index].newest[entry.key]
-      seen.knewRemote =
-        former?.sequence == seen.sequence
-        ? former?.knewRemote ?? false : knowsRemote(entry.key, book)
+      forgetDeleted(book.newest[entry.key], entry.key, &book)
+      (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
+      if let former, former.sequence == seen.sequence {
+        seen.knewRemote = former.knewRemote
+        seen.knewCopies = former.knewCopies
+      }
       book.learn(entry.key, seen.content)
       book.newest[entry.key] = seen
     }
@@ -347,12 +384,6 @@ struct SyncOracle {
         let there = feed[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
         let here = state[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
         guard there?.content != here?.content else { continue }
-        // An own value outside of the scope hides what lies within.
-        if let local = state[key], here == nil, books[device.index].newest[key]?.isOwn ?? false,
-          !scope.contains(key: key, labels: local.labels)
-        {
-          continue
-        }
         throw BrokenPromise(
           "d\(device.index) \(here == nil ? "lacks" : there == nil ? "has" : "differs in") "
             + "\(name(key)) at the end")
@@ -361,8 +392,9 @@ struct SyncOracle {
         throw BrokenPromise("d\(device.index): something waits at the end")
       }
     }
-    for (key, content) in outdated where (line.state[key] ?? .deleted) == content {
-      guard !hasDroppedHistory, !mayReturn.contains(content) else { continue }
+    for (key, (kept, lost)) in outdated where (line.state[key] ?? .deleted) == kept {
+      // A delete that the server had confirmed goes with a device's history.
+      guard !(hasDroppedHistory && lost == .deleted), !mayReturn(kept) else { continue }
       throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
     }
   }

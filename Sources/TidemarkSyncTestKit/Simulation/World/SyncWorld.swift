@@ -150,7 +150,11 @@ final class SyncWorld {
     switch event.kind {
     case .compact, .dropHistory:
       let drops = event.kind == .dropHistory
-      if drops, device != nil { oracle.hasDroppedHistory = true }
+      if drops, let device {
+        // A server that was silent for so long holds nothing back, and deletes may go unsent.
+        guard device.isPinned else { return }
+        oracle.hasDroppedHistory = true
+      }
       let result = try engine.compact(CompactionOptions(dropHistory: drops))
       report.count("dropped entries", result.droppedEntries)
       report.count("dropped tombstones", result.droppedTombstones)
@@ -189,7 +193,7 @@ final class SyncWorld {
         let labels = write.labels == "-" ? [] : write.labels.utf8.map { [$0] }
         try batch.add(
           .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels))
-        if write.kind == .same { oracle.mayReturn.insert(Content(value, labels)) }
+        if write.kind == .same { oracle.common.insert(Content(value, labels)) }
       }
     }
     try device.engine.commit(batch, durability: durably ? .durable : .buffered)
