@@ -27,14 +27,19 @@ extension SyncSession {
     try commit { operations, next, runs in
       next.cursor = page.cursor
       next.resumption = page.resumption
+      // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
+      for entry in page.entries where entry.kind == .own { confirm(entry, &next, &runs) }
+      let former = settled
+      settled = runs
+      defer { settled = former }
       for (index, entry) in page.entries.enumerated() {
         switch entry.kind {
-        case .own: confirm(entry, &next, &runs)
+        case .own: try catchUp(entry, into: &operations, next)
         case .put, .delete:
           guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
           try meet(entry.key, try remoteState(entry), into: &operations, &next)
         case .left:
-          guard last[entry.key] == index else { continue }
+          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
           try purge(entry, into: &operations, next)
         }
       }
@@ -76,6 +81,22 @@ extension SyncSession {
     next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }
     runs.add(sequence, at: entry.position)
+  }
+
+  /// What the feed has by an own operation may have given way here to what stands before it, as
+  /// long as nobody knew that the feed has it: after the peer was restored.
+  private func catchUp(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+  ) throws {
+    guard next.heardThrough > 0, let change = try engine.change(at: entry.operation.sequence),
+      change.isOwn, !keysArriving.contains(change.key),
+      let newest = try engine.newestChange(ofKey: change.key), newest.sequence != change.sequence,
+      let known = position(of: newest), known.offset < entry.position.offset,
+      let slot = try engine.slot(ofKey: change.key.rawSpan)
+    else { return }
+    try add(
+      RemoteState(same: change, try engine.content(of: change), at: entry.position, replica),
+      ofKey: change.key, upon: slot, into: &operations)
   }
 
   /// A key has left the scope: it goes here, too, unless something is pending on it.

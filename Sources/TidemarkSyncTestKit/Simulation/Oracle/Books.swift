@@ -87,6 +87,8 @@ struct DeviceBook: Sendable {
   var everKnown: Set<Known> = []
   /// Own writes that waited when it was looked at last.
   var pending: Set<UInt64> = []
+  /// Own operations that the server has said to be in the feed, and where.
+  var counting: [OperationID: Position] = [:]
   /// A program was told that everything up to here is durable.
   var durableThrough: UInt64 = 0
 }

@@ -25,3 +25,28 @@ extension SyncScope {
       || self.labels.contains { labels.contains($0.bytes) }
   }
 }
+
+extension SyncSession.Call {
+  /// Who makes it.
+  var replica: ReplicaID {
+    switch self {
+    case .hello(let request): request.replica
+    case .push(let request): request.replica
+    case .pull(let request): request.replica
+    case .values(let request): request.replica
+    case .digest(let request): request.replica
+    }
+  }
+}
+
+extension SyncSession.Answer {
+  /// What it says of the caller's batches and of the feed.
+  var told: (mark: ReplicaMark, range: FeedRange)? {
+    switch self {
+    case .hello(let answer): (answer.mark, answer.range)
+    case .push(let answer): (answer.mark, answer.range)
+    case .pull(let answer): (answer.mark, answer.range)
+    case .values, .digest: nil
+    }
+  }
+}

@@ -10,6 +10,16 @@ struct SyncOracle {
     var replica: ReplicaID
     var number: UInt64
     var id: BatchID
+
+    init(replica: ReplicaID, number: UInt64, id: BatchID) {
+      self.replica = replica
+      self.number = number
+      self.id = id
+    }
+
+    init(_ replica: ReplicaID, _ mark: ReplicaMark) {
+      self.init(replica: replica, number: mark.number, id: mark.batchID)
+    }
   }
 
   /// By device.
@@ -33,6 +43,10 @@ struct SyncOracle {
   /// Changes that the server has told the end of: lost, refused, or the same was there.
   private var documented: Set<Fate> = []
   private var batches: [BatchName: [PushedChange]] = [:]
+  /// The first batch that a change was in.
+  private var firstBatch: [OperationID: UInt64] = [:]
+  /// What the server said last of the feed.
+  private var range: FeedRange?
   /// The devices that have written under a name: several where stores were copied.
   private var writers: [ReplicaID: Set<Int>] = [:]
   /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
@@ -41,25 +55,26 @@ struct SyncOracle {
   // MARK: The network
 
   /// A call that goes out.
-  mutating func note(_ call: SyncSession.Call, from device: SimulatedDevice) {
+  mutating func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
     guard case .push(let request) = call else { return }
     writers[request.replica, default: []].insert(device.index)
-    batches[BatchName(replica: request.replica, number: request.number, id: request.batchID)] =
-      request.changes
+    let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
+    guard batches.updateValue(request.changes, forKey: name) == nil else { return }
+    for change in request.changes {
+      let operation = OperationID(replica: request.replica, sequence: change.sequence)
+      firstBatch[operation] = min(firstBatch[operation] ?? .max, request.number)
+      if let position = books[device.index].counting[operation], range?.contains(position) == true {
+        throw BrokenPromise(
+          "d\(device.index) sends \(change.sequence) again, which it knows to count already")
+      }
+    }
   }
 
   /// An answer that the server gives.
   mutating func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
-    let marked: (ReplicaID, ReplicaMark)? =
-      switch (call, answer) {
-      case (.hello(let request), .hello(let answer)): (request.replica, answer.mark)
-      case (.push(let request), .push(let answer)): (request.replica, answer.mark)
-      case (.pull(let request), .pull(let answer)): (request.replica, answer.mark)
-      default: nil
-      }
-    guard let (replica, mark) = marked,
-      let changes = batches[BatchName(replica: replica, number: mark.number, id: mark.batchID)]
-    else { return }
+    guard let (mark, range) = answer.told else { return }
+    self.range = range
+    guard let changes = batches[BatchName(call.replica, mark)] else { return }
     for (change, verdict) in zip(changes, mark.verdicts) {
       switch verdict {
       case .lost, .rejected, .duplicate:
@@ -71,6 +86,14 @@ struct SyncOracle {
 
   /// An answer that a device takes: it knows what stands in it.
   mutating func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+    let replica = device.session.replica
+    if let (mark, _) = answer.told, let changes = batches[BatchName(replica, mark)] {
+      for (change, verdict) in zip(changes, mark.verdicts) {
+        guard case .applied(let position) = verdict else { continue }
+        let operation = OperationID(replica: replica, sequence: change.sequence)
+        books[device.index].counting[operation] = position
+      }
+    }
     let entries: [FeedEntry] =
       switch answer {
       case .pull(let page): page.entries
@@ -94,6 +117,7 @@ struct SyncOracle {
     let entries = try ObservedEntry.all(
       in: server.engine, after: line.lastSeen, includesLosers: true)
     line.lastSeen = server.engine.lastSequence
+    try checkMarks(entries, server)
     for entry in entries {
       // What lost by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
@@ -127,6 +151,20 @@ struct SyncOracle {
       }
       line.state[entry.key] = entry.content
       line.shown[entry.key, default: []].insert(entry.content)
+    }
+  }
+
+  /// A batch and its mark are in the feed together, or neither is.
+  private func checkMarks(_ entries: [ObservedEntry], _ server: SimulatedServer) throws {
+    var marks: [ReplicaID: UInt64] = [:]
+    for case let operation? in entries.lazy.map(\.origin) {
+      guard let first = firstBatch[operation] else { continue }
+      let number =
+        try marks[operation.replica] ?? server.handler.mark(of: operation.replica).number
+      marks[operation.replica] = number
+      guard first <= number else {
+        throw BrokenPromise("the feed has \(operation), and no mark of its batch")
+      }
     }
   }
 
@@ -171,6 +209,7 @@ struct SyncOracle {
     }
     wasReplaced = true
     line = copy
+    range = nil
   }
 
   // MARK: Devices
@@ -272,8 +311,8 @@ struct SyncOracle {
   /// deleted, that must not undo the delete.
   private func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
     if isTold(seen, key) { return true }
-    return seen.content == .deleted
-      ? wasReplaced || seen.knewCopies : !device.session.scope.contains(key: key, labels: seen.labels)
+    if seen.content == .deleted { return wasReplaced || seen.knewCopies }
+    return !device.session.scope.contains(key: key, labels: seen.labels)
   }
 
   /// Nothing leaves pending without a verdict.
@@ -331,6 +370,7 @@ struct SyncOracle {
   /// A device's store is a copy, or an older one.
   mutating func beginAnew(_ device: SimulatedDevice) throws {
     books[device.index].known = []
+    books[device.index].counting = [:]
     books[device.index].newest = [:]
     try readAll(device)
     books[device.index].shownFromHere()
@@ -347,6 +387,7 @@ struct SyncOracle {
     // A delete may have gone from the log meanwhile.
     for (key, seen) in books[device.index].newest { forgetDeleted(seen, key, &book) }
     book.everKnown = books[device.index].everKnown
+    book.counting = books[device.index].counting
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
       let former = books[device.index].newest[entry.key]
