@@ -91,7 +91,12 @@ package final class SyncSession {
       sequencesInFlight = Set(batch.items.map(\.sequence))
     }
     for sequence in progress.waiting.keys {
-      if let change = try engine.change(at: sequence) { waitingKeys[change.key] = sequence }
+      if let change = try engine.change(at: sequence) {
+        waitingKeys[change.key] = sequence
+      } else {
+        // A later change has taken its place, and it went with the history.
+        progress.waiting[sequence] = nil
+      }
     }
   }
 

@@ -40,12 +40,23 @@ extension SyncSession.Call {
 }
 
 extension SyncSession.Answer {
-  /// What it says of the caller's batches and of the feed.
-  var told: (mark: ReplicaMark, range: FeedRange)? {
+  /// What it says of the feed.
+  var range: FeedRange {
     switch self {
-    case .hello(let answer): (answer.mark, answer.range)
-    case .push(let answer): (answer.mark, answer.range)
-    case .pull(let answer): (answer.mark, answer.range)
+    case .hello(let answer): answer.range
+    case .push(let answer): answer.range
+    case .pull(let answer): answer.range
+    case .values(let answer): answer.range
+    case .digest(let answer): answer.range
+    }
+  }
+
+  /// What it says of the caller's batches.
+  var mark: ReplicaMark? {
+    switch self {
+    case .hello(let answer): answer.mark
+    case .push(let answer): answer.mark
+    case .pull(let answer): answer.mark
     case .values, .digest: nil
     }
   }

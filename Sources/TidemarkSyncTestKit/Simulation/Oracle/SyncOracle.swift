@@ -45,8 +45,6 @@ struct SyncOracle {
   private var batches: [BatchName: [PushedChange]] = [:]
   /// The first batch that a change was in.
   private var firstBatch: [OperationID: UInt64] = [:]
-  /// What the server said last of the feed.
-  private var range: FeedRange?
   /// The devices that have written under a name: several where stores were copied.
   private var writers: [ReplicaID: Set<Int>] = [:]
   /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
@@ -60,10 +58,11 @@ struct SyncOracle {
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
     guard batches.updateValue(request.changes, forKey: name) == nil else { return }
+    let book = books[device.index]
     for change in request.changes {
       let operation = OperationID(replica: request.replica, sequence: change.sequence)
       firstBatch[operation] = min(firstBatch[operation] ?? .max, request.number)
-      if let position = books[device.index].counting[operation], range?.contains(position) == true {
+      if let position = book.counting[operation], book.range?.contains(position) ?? false {
         throw BrokenPromise(
           "d\(device.index) sends \(change.sequence) again, which it knows to count already")
       }
@@ -72,9 +71,8 @@ struct SyncOracle {
 
   /// An answer that the server gives.
   mutating func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
-    guard let (mark, range) = answer.told else { return }
-    self.range = range
-    guard let changes = batches[BatchName(call.replica, mark)] else { return }
+    guard let mark = answer.mark, let changes = batches[BatchName(call.replica, mark)]
+    else { return }
     for (change, verdict) in zip(changes, mark.verdicts) {
       switch verdict {
       case .lost, .rejected, .duplicate:
@@ -87,7 +85,8 @@ struct SyncOracle {
   /// An answer that a device takes: it knows what stands in it.
   mutating func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
     let replica = device.session.replica
-    if let (mark, _) = answer.told, let changes = batches[BatchName(replica, mark)] {
+    books[device.index].range = answer.range
+    if let mark = answer.mark, let changes = batches[BatchName(replica, mark)] {
       for (change, verdict) in zip(changes, mark.verdicts) {
         guard case .applied(let position) = verdict else { continue }
         let operation = OperationID(replica: replica, sequence: change.sequence)
@@ -209,7 +208,6 @@ struct SyncOracle {
     }
     wasReplaced = true
     line = copy
-    range = nil
   }
 
   // MARK: Devices
@@ -301,8 +299,9 @@ struct SyncOracle {
   private func isOutlived(
     _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
   ) -> Bool {
+    // What it was made upon may have gone with the device's history, as it was confirmed once.
     wasReplaced && former.content == .deleted
-      && !(book.shown[key]?.contains(seen.content) ?? false)
+      && (hasDroppedHistory || !(book.shown[key]?.contains(seen.content) ?? false))
   }
 
   /// Whether a write need not be pending: its end is known, or it is none of the server's business,
@@ -347,8 +346,10 @@ struct SyncOracle {
     books[device.index].durableThrough = former.durableThrough
     for (key, seen) in former.newest
     where former.pending.contains(seen.sequence) && !now.pending.contains(seen.sequence) {
-      // A compaction may take a delete of what nobody has heard of.
-      if seen.content == .deleted, !seen.knewRemote, now.newest[key] == nil { continue }
+      // A compaction may take a delete of what nobody has heard of, or that a feed had.
+      if seen.content == .deleted, now.newest[key] == nil, isTold(seen, key) || wasReplaced {
+        continue
+      }
       throw BrokenPromise("d\(device.index) has forgotten that \(seen.sequence) is pending")
     }
     try checkPendingAgain(former, now, device)
@@ -359,8 +360,13 @@ struct SyncOracle {
   ) throws {
     for (key, seen) in now.newest
     where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
-      // What was found to be none of the server's business is looked at once more.
-      guard isDone(seen, key, device), !accepted.contains(Fate(key, seen.content, seen.sequence))
+      // What was found to be none of the server's business is looked at once more, even if a
+      // former life of the device has sent it.
+      let isOutside =
+        seen.content != .deleted && !device.session.scope.contains(key: key, labels: seen.labels)
+      guard
+        isOutside
+          || isDone(seen, key, device) && !accepted.contains(Fate(key, seen.content, seen.sequence))
       else {
         throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
       }
