@@ -37,77 +37,18 @@ struct SyncOracle {
   /// Changes that were in a feed.
   private var accepted: Set<Fate> = []
   /// What operations gave their keys.
-  private var contents: [OperationID: Content] = [:]
+  var contents: [OperationID: Content] = [:]
   /// All that keys have ever held in a feed.
   private var inFeed: [[UInt8]: Set<Content>] = [:]
   /// Changes that the server has told the end of: lost, refused, or the same was there.
-  private var documented: Set<Fate> = []
-  private var batches: [BatchName: [PushedChange]] = [:]
+  var documented: Set<Fate> = []
+  var batches: [BatchName: [PushedChange]] = [:]
   /// The first batch that a change was in.
-  private var firstBatch: [OperationID: UInt64] = [:]
+  var firstBatch: [OperationID: UInt64] = [:]
   /// The devices that have written under a name: several where stores were copied.
-  private var writers: [ReplicaID: Set<Int>] = [:]
+  var writers: [ReplicaID: Set<Int>] = [:]
   /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
-  private var outdated: [[UInt8]: (kept: Content, lost: Content)] = [:]
-
-  // MARK: The network
-
-  /// A call that goes out.
-  mutating func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
-    guard case .push(let request) = call else { return }
-    writers[request.replica, default: []].insert(device.index)
-    let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
-    guard batches.updateValue(request.changes, forKey: name) == nil else { return }
-    let book = books[device.index]
-    for change in request.changes {
-      let operation = OperationID(replica: request.replica, sequence: change.sequence)
-      firstBatch[operation] = min(firstBatch[operation] ?? .max, request.number)
-      if let position = book.counting[operation], book.range?.contains(position) ?? false {
-        throw BrokenPromise(
-          "d\(device.index) sends \(change.sequence) again, which it knows to count already")
-      }
-    }
-  }
-
-  /// An answer that the server gives.
-  mutating func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
-    guard let mark = answer.mark, let changes = batches[BatchName(call.replica, mark)]
-    else { return }
-    for (change, verdict) in zip(changes, mark.verdicts) {
-      switch verdict {
-      case .lost, .rejected, .duplicate:
-        documented.insert(Fate(change.key, Content(change), change.sequence))
-      case .applied, .conflict, .aborted: break
-      }
-    }
-  }
-
-  /// An answer that a device takes: it knows what stands in it.
-  mutating func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
-    let replica = device.session.replica
-    books[device.index].range = answer.range
-    if let mark = answer.mark, let changes = batches[BatchName(replica, mark)] {
-      for (change, verdict) in zip(changes, mark.verdicts) {
-        guard case .applied(let position) = verdict else { continue }
-        let operation = OperationID(replica: replica, sequence: change.sequence)
-        books[device.index].counting[operation] = position
-      }
-    }
-    let entries: [FeedEntry] =
-      switch answer {
-      case .pull(let page): page.entries
-      case .values(let values): values.entries
-      default: []
-      }
-    for entry in entries {
-      switch entry.kind {
-      case .put: books[device.index].learn(entry.key, Content(entry.content))
-      // It knows that the key holds something that is none of its business.
-      case .left: books[device.index].learn(entry.key, contents[entry.operation] ?? .deleted)
-      case .delete, .own: break
-      }
-    }
-  }
+  var outdated: [[UInt8]: (kept: Content, lost: Content)] = [:]
 
   // MARK: The feed
 
@@ -249,7 +190,7 @@ struct SyncOracle {
     books[device.index] = book
   }
 
-  private func mayReturn(_ content: Content) -> Bool {
+  func mayReturn(_ content: Content) -> Bool {
     common.contains(content) || copied.contains(content)
   }
 
@@ -413,54 +354,5 @@ struct SyncOracle {
     books[device.index] = book
   }
 
-  // MARK: The end
-
-  /// All devices and the server hold the same, and nothing waits.
-  func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
-    let feed = try Self.state(server.engine)
-    for (key, seen) in feed where line.state[key] != seen.content {
-      throw BrokenPromise("the feed holds \(name(key)) otherwise than its log")
-    }
-    for (key, content) in line.state where content != .deleted && feed[key] == nil {
-      throw BrokenPromise("the feed lacks \(name(key))")
-    }
-    for device in devices {
-      let state = try Self.state(device.engine)
-      let scope = device.session.scope
-      for key in Set(feed.keys).union(state.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        let there = feed[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
-        let here = state[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
-        guard there?.content != here?.content else { continue }
-        throw BrokenPromise(
-          "d\(device.index) \(here == nil ? "lacks" : there == nil ? "has" : "differs in") "
-            + "\(name(key)) at the end")
-      }
-      guard device.session.progress.waiting.isEmpty || !scope.isEverything else {
-        throw BrokenPromise("d\(device.index): something waits at the end")
-      }
-    }
-    for (key, (kept, lost)) in outdated where (line.state[key] ?? .deleted) == kept {
-      // A delete that the server had confirmed goes with a device's history.
-      guard !(hasDroppedHistory && lost == .deleted), !mayReturn(kept) else { continue }
-      throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
-    }
-  }
-
-  /// Everything that an engine shows.
-  private static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
-    var state: [[UInt8]: Seen] = [:]
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
-    while true {
-      let page = try scan.nextPage(limit: 200)
-      if page.isEmpty { return state }
-      for row in page {
-        let info = try engine.info(engine.entry(at: row.sequence))
-        let value = try engine.value(ofKey: row.key) ?? []
-        state[row.key] = Seen(
-          sequence: row.sequence, content: Content(value, info.labels), labels: info.labels)
-      }
-    }
-  }
-
-  private func name(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
+  func name(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
 }
