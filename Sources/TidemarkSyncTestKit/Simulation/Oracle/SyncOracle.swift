@@ -235,14 +235,15 @@ struct SyncOracle {
       && (!seen.knewRemote || (line.state[key] ?? .deleted) == .deleted)
   }
 
-  /// Whether a delete of what a server that was replaced had lost met something that it was not
+  /// Whether a delete of what a server that was replaced had lost, or that a former life of the
+  /// device had sent, met something that it was not
   /// made upon: an edit survives.
   private func isOutlived(
     _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
   ) -> Bool {
+    guard former.content == .deleted, wasReplaced || former.knewCopies else { return false }
     // What it was made upon may have gone with the device's history, as it was confirmed once.
-    wasReplaced && former.content == .deleted
-      && (hasDroppedHistory || !(book.shown[key]?.contains(seen.content) ?? false))
+    return hasDroppedHistory || !(book.shown[key]?.contains(seen.content) ?? false)
   }
 
   /// Whether a write need not be pending: its end is known, or it is none of the server's business,
@@ -251,7 +252,11 @@ struct SyncOracle {
   /// deleted, that must not undo the delete.
   private func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
     if isTold(seen, key) { return true }
-    if seen.content == .deleted { return wasReplaced || seen.knewCopies }
+    if seen.content == .deleted {
+      // What was out of scope, too, goes with the history.
+      return wasReplaced || seen.knewCopies
+        || hasDroppedHistory && !device.session.scope.isEverything
+    }
     return !device.session.scope.contains(key: key, labels: seen.labels)
   }
 
