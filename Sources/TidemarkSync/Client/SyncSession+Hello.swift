@@ -23,6 +23,8 @@ extension SyncSession {
       || !answer.range.contains(progress.furthest)
     {
       try rewind(to: answer)
+      // It goes on under a new name.
+      guard range != nil else { return }
     }
     try settle(answer.mark)
     try compareMarks(answer.mark)
@@ -67,8 +69,9 @@ extension SyncSession {
       answer.range.lastCommonOffset(with: progress.furthest)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
     // What the backup holds of the batch under way its mark says; else all of it is sent again.
-    let batch = isTaken(by: answer.mark) ? nil : formed
-    let taken = isTaken(by: answer.mark) ? formed : nil
+    let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
+    let batch = stays ? nil : formed
+    let taken = stays ? formed : nil
     formed = taken
     comparing = nil
     do {
@@ -103,6 +106,16 @@ extension SyncSession {
       throw error
     }
     waitingKeys = waitingKeys.filter { progress.waiting[$0.value] != nil }
+    // The batch may arrive late, when its number is the next one again: under the old name nothing
+    // more is sent, so that it never is.
+    if batch != nil { try rename() }
+  }
+
+  /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.
+  private func isNext(after mark: ReplicaMark) -> Bool {
+    guard let formed else { return false }
+    return formed.number == mark.number + 1 && mark.number == progress.number
+      && mark.batchID == progress.batchID
   }
 
   /// Whether a mark tells of the batch under way.

@@ -28,7 +28,9 @@ extension SyncSession {
       next.cursor = page.cursor
       next.resumption = page.resumption
       // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
-      for entry in page.entries where entry.kind == .own { confirm(entry, &next, &runs) }
+      for entry in page.entries where try entry.kind == .own || isOurs(entry, next) {
+        confirm(entry, &next, &runs)
+      }
       let former = settled
       settled = runs
       defer { settled = former }
@@ -67,6 +69,16 @@ extension SyncSession {
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
+  }
+
+  /// Whether somebody else's put is a pending one of ours, which went there under a former name
+  /// before the peer was restored or made anew.
+  private func isOurs(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    guard entry.kind == .put, entry.operation.sequence <= next.heardThrough,
+      let change = try engine.change(at: entry.operation.sequence), change.key == entry.key,
+      change.kind == .put, isPending(change, in: next)
+    else { return false }
+    return try engine.content(of: change) == entry.content
   }
 
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its

@@ -89,6 +89,8 @@ struct DeviceBook: Sendable {
   var pending: Set<UInt64> = []
   /// Own operations that the server has said to be in the feed, and where.
   var counting: [OperationID: Position] = [:]
+  /// Whether it has ever replicated less than everything.
+  var wasScoped = false
   /// What the server said last of the feed.
   var range: FeedRange?
   /// A program was told that everything up to here is durable.

@@ -164,6 +164,8 @@ struct SyncOracle {
       if case .merged(let content) = answer.resolution { common.insert(Content(content)) }
     }
     var book = books[device.index]
+    book.wasScoped = book.wasScoped || !device.session.scope.isEverything
+    books[device.index].wasScoped = book.wasScoped
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
       let former = book.newest[entry.key]
       var seen = Seen(entry)
@@ -218,7 +220,10 @@ struct SyncOracle {
     book.learn(key, seen.content)
     let former = book.shown[key] ?? []
     guard former.last != seen.content else { return }
-    if seen.content != .deleted, former.contains(seen.content), !wasReplaced,
+    // What a change out of scope was made upon may have gone with the device's history; then it
+    // meets that as something else's, and the resolver may let it win.
+    let isForgotten = hasDroppedHistory && books[index].wasScoped
+    if seen.content != .deleted, former.contains(seen.content), !wasReplaced, !isForgotten,
       !mayReturn(seen.content)
     {
       throw BrokenPromise("\(name(key)) has an old value again on d\(index)")
@@ -241,7 +246,10 @@ struct SyncOracle {
   private func isOutlived(
     _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
   ) -> Bool {
-    guard former.content == .deleted, wasReplaced || former.knewCopies else { return false }
+    guard former.content == .deleted else { return false }
+    // A delete out of scope needs no peer, and goes with the history.
+    if hasDroppedHistory, book.wasScoped { return true }
+    guard wasReplaced || former.knewCopies else { return false }
     // What it was made upon may have gone with the device's history, as it was confirmed once.
     return hasDroppedHistory || !(book.shown[key]?.contains(seen.content) ?? false)
   }
@@ -340,6 +348,7 @@ struct SyncOracle {
     for (key, seen) in books[device.index].newest { forgetDeleted(seen, key, &book) }
     book.everKnown = books[device.index].everKnown
     book.counting = books[device.index].counting
+    book.wasScoped = books[device.index].wasScoped
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
       let former = books[device.index].newest[entry.key]
