@@ -15,6 +15,11 @@ enum KnownRemote {
     }
   }
 
+  /// Whether the key was out of scope when this was learnt, and its value did not come.
+  var isEvicted: Bool {
+    if case .version(let version, _) = self { version.kind == .evict } else { false }
+  }
+
   /// Whether the feed has nothing at the key, not even a delete that a change could be made upon.
   var isAbsent: Bool {
     switch self {

@@ -44,8 +44,14 @@ package struct PeerProgress: Sendable, Hashable {
   package var resync: Resync?
   /// Stands for the scope that the cursor speaks of.
   package var scope: UInt64 = 0
+  /// Others may know own changes up to here although the feed has them no more: it was restored
+  /// from a backup, or made anew.
+  package var heardThrough: UInt64 = 0
 
   init() {}
+
+  /// The last own change of which the peer may have heard.
+  var lastSent: UInt64 { max(heardThrough, frontier, ahead.last ?? 0) }
 
   // MARK: Coding
 
@@ -54,7 +60,7 @@ package struct PeerProgress: Sendable, Hashable {
   var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
-    writer.u8(feed == nil ? 0 : 1)
+    writer.u8((feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2))
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     cursor.encode(into: &writer)
     furthest.encode(into: &writer)
@@ -75,6 +81,7 @@ package struct PeerProgress: Sendable, Hashable {
     writer.u8(resync == nil ? 0 : 1)
     resync?.encode(into: &writer)
     writer.blob(resumption)
+    if heardThrough != 0 { writer.varint(heardThrough) }
     return writer.bytes
   }
 
@@ -83,7 +90,8 @@ package struct PeerProgress: Sendable, Hashable {
     guard try reader.u8() == Self.version else {
       throw FormatError("written by a later version", isNewer: true)
     }
-    if try reader.u8() != 0 { feed = try ReplicaID(from: &reader) }
+    let parts = try reader.u8()
+    if parts & 1 != 0 { feed = try ReplicaID(from: &reader) }
     cursor = try Position(from: &reader)
     furthest = try Position(from: &reader)
     number = try reader.varint()
@@ -102,6 +110,7 @@ package struct PeerProgress: Sendable, Hashable {
     scope = try reader.u64()
     if try reader.u8() != 0 { resync = try Resync(from: &reader) }
     resumption = try reader.blob()
+    if parts & 2 != 0 { heardThrough = try reader.varint() }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

@@ -109,7 +109,7 @@ extension SyncSession {
   ) throws {
     let slot = try engine.slot(ofKey: key.rawSpan)
     let newest = try engine.newestChange(ofKey: key)
-    guard let newest, isPending(newest, in: next) else {
+    guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
       try add(remote, ofKey: key, upon: slot, into: &operations)
       return
     }
@@ -127,9 +127,13 @@ extension SyncSession {
     var resolution = Resolution.remote
     if !isLost, local != there {
       let base = try baseContent(of: newest)
-      if let there, there == base {
+      if let there, try there == base || isMade(newest, upon: remote) {
         // Nobody has changed anything there since.
         resolution = .local
+      } else if let local, local == base {
+        // Nobody has changed anything here: what was only brought back after the peer was
+        // restored must not win over what others have made of it since.
+        resolution = .remote
       } else if remote.rounds >= Self.mostRounds {
         resolution = .ask
       } else {

@@ -23,6 +23,8 @@ extension SyncSession {
       || !answer.range.contains(progress.furthest)
     {
       try rewind(to: answer)
+      // It goes on under a new name.
+      guard range != nil else { return }
     }
     try settle(answer.mark)
     try compareMarks(answer.mark)
@@ -41,6 +43,7 @@ extension SyncSession {
     comparing = nil
     try commit { _, next, runs in
       next = PeerProgress()
+      if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.markOfAnotherTaken) {
@@ -66,14 +69,16 @@ extension SyncSession {
       answer.range.lastCommonOffset(with: progress.furthest)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
     // What the backup holds of the batch under way its mark says; else all of it is sent again.
-    let batch = isTaken(by: answer.mark) ? nil : formed
-    let taken = isTaken(by: answer.mark) ? formed : nil
+    let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
+    let batch = stays ? nil : formed
+    let taken = stays ? formed : nil
     formed = taken
     comparing = nil
     do {
       try commit { _, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
+        next.heardThrough = progress.lastSent
         if taken == nil {
           next.number = answer.mark.number
           next.batchID = answer.mark.batchID
@@ -101,6 +106,16 @@ extension SyncSession {
       throw error
     }
     waitingKeys = waitingKeys.filter { progress.waiting[$0.value] != nil }
+    // The batch may arrive late, when its number is the next one again: under the old name nothing
+    // more is sent, so that it never is.
+    if batch != nil { try rename() }
+  }
+
+  /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.
+  private func isNext(after mark: ReplicaMark) -> Bool {
+    guard let formed else { return false }
+    return formed.number == mark.number + 1 && mark.number == progress.number
+      && mark.batchID == progress.batchID
   }
 
   /// Whether a mark tells of the batch under way.
@@ -120,6 +135,9 @@ extension SyncSession {
     let passed = try passedOver()
     try commit { _, next, _ in
       next.scope = Self.fingerprint(of: scope)
+      // What lay outside may have been lost there meanwhile, by a peer that was restored.
+      next.resync = next.resync ?? Resync()
+      next.resync?.adopts = true
       for sequence in passed { next.again.insert(sequence) }
     }
   }
@@ -134,9 +152,9 @@ extension SyncSession {
     while let entry = try cursor.next() {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
-      guard change.isOwn, scope.contains(key: change.key, labels: change.labels),
-        !isPending(change, in: progress), position(of: change) == nil,
-        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence
+      guard isUnheard(change), !isPending(change, in: progress),
+        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence,
+        try isWithin(change)
       else { continue }
       passed.append(change.sequence)
     }

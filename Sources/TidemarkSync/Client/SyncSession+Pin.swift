@@ -23,13 +23,18 @@ extension SyncSession {
     _ next: PeerProgress, _ formed: FormedBatch?
   ) throws(TidemarkError) -> UInt64 {
     var first = next.frontier + 1
+    var isSettled = next.again.isEmpty && formed == nil
     if let again = next.again.ranges.first { first = min(first, again.lowerBound) }
     for item in formed?.items ?? [] { first = min(first, item.sequence) }
     for (sequence, reason) in next.waiting where sequence < first {
       // A put that is parked is its key's value, and stays without a pin.
       let isDelete = try engine.change(at: sequence)?.kind == .delete
-      if isDelete || reason.position != nil { first = sequence }
+      guard isDelete || reason.position != nil else { continue }
+      first = sequence
+      isSettled = false
     }
-    return first
+    // What is unsettled may stand for older changes of its keys, and was made upon what was there
+    // before those.
+    return isSettled ? first : min(first, pin?.first ?? first)
   }
 }

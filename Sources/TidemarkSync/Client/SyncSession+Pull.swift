@@ -27,14 +27,21 @@ extension SyncSession {
     try commit { operations, next, runs in
       next.cursor = page.cursor
       next.resumption = page.resumption
+      // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
+      for entry in page.entries where try entry.kind == .own || isOurs(entry, next) {
+        confirm(entry, &next, &runs)
+      }
+      let former = settled
+      settled = runs
+      defer { settled = former }
       for (index, entry) in page.entries.enumerated() {
         switch entry.kind {
-        case .own: confirm(entry, &next, &runs)
+        case .own: try catchUp(entry, into: &operations, next)
         case .put, .delete:
           guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
           try meet(entry.key, try remoteState(entry), into: &operations, &next)
         case .left:
-          guard last[entry.key] == index else { continue }
+          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
           try purge(entry, into: &operations, next)
         }
       }
@@ -64,6 +71,16 @@ extension SyncSession {
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
   }
 
+  /// Whether somebody else's put is a pending one of ours, which went there under a former name
+  /// before the peer was restored or made anew.
+  private func isOurs(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    guard entry.kind == .put, entry.operation.sequence <= next.heardThrough,
+      let change = try engine.change(at: entry.operation.sequence), change.key == entry.key,
+      change.kind == .put, isPending(change, in: next)
+    else { return false }
+    return try engine.content(of: change) == entry.content
+  }
+
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its
   /// batch was lost and its mark is gone.
   private func confirm(
@@ -78,12 +95,29 @@ extension SyncSession {
     runs.add(sequence, at: entry.position)
   }
 
+  /// What the feed has by an own operation may have given way here to what stands before it, as
+  /// long as nobody knew that the feed has it: after the peer was restored.
+  private func catchUp(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+  ) throws {
+    guard next.heardThrough > 0, let change = try engine.change(at: entry.operation.sequence),
+      change.isOwn, !keysArriving.contains(change.key),
+      let newest = try engine.newestChange(ofKey: change.key), newest.sequence != change.sequence,
+      let known = position(of: newest), known.offset < entry.position.offset,
+      let slot = try engine.slot(ofKey: change.key.rawSpan)
+    else { return }
+    try add(
+      RemoteState(same: change, try engine.content(of: change), at: entry.position, replica),
+      ofKey: change.key, upon: slot, into: &operations)
+  }
+
   /// A key has left the scope: it goes here, too, unless something is pending on it.
   private func purge(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws(TidemarkError) {
     guard let slot = try engine.slot(ofKey: entry.key.rawSpan), !slot.isDeleted,
-      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next)
+      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next),
+      !isUnheard(newest)
     else { return }
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(

@@ -62,9 +62,11 @@ extension SyncSession {
               ofKey: change.key, into: &operations)
             try catchUp(item.sequence, from: position, into: &operations, &next)
           }
-        case .conflict(let position): next.waiting[item.sequence] = .conflict(position)
+        case .conflict(let position): next.waiting[item.sequence] = .conflict(toFetch(position))
         case .lost(let position): next.waiting[item.sequence] = .lost(position)
-        case .rejected(let rejection): next.waiting[item.sequence] = .parked(rejection)
+        case .rejected(let rejection):
+          next.waiting[item.sequence] = .parked(rejection)
+          try keepBase(of: item.sequence, into: &operations)
         case .aborted: next.again.insert(item.sequence)
         }
       }

@@ -79,7 +79,7 @@ package final class SyncSession {
   /// How often the peer has failed on the batch under way.
   var failures = 0
   /// What is kept for the peer; the one that was written last.
-  var pin: RetentionPin?
+  package internal(set) var pin: RetentionPin?
   var lastFailure: PeerError?
 
   package init(
@@ -101,7 +101,12 @@ package final class SyncSession {
       sequencesInFlight = Set(batch.items.map(\.sequence))
     }
     for sequence in progress.waiting.keys {
-      if let change = try engine.change(at: sequence) { waitingKeys[change.key] = sequence }
+      if let change = try engine.change(at: sequence) {
+        waitingKeys[change.key] = sequence
+      } else {
+        // A later change has taken its place, and it went with the history.
+        progress.waiting[sequence] = nil
+      }
     }
   }
 

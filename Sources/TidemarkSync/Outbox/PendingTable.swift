@@ -247,9 +247,7 @@ extension SyncSession {
   /// Whether an own entry is within the scope and the peer could have any use for it: a key that
   /// was put and deleted before anybody heard of it sends nothing.
   func isWorthSending(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    guard change.kind == .delete else {
-      return scope.contains(key: change.key, labels: change.labels)
-    }
+    guard change.kind == .delete else { return try isWithin(change) }
     if try base(of: change) != .absent { return true }
     guard let formed else { return false }
     var previous = change.previous

@@ -162,7 +162,7 @@ public final class SyncHandler: Sendable {
   }
 
   /// How far a replica's batches have come.
-  func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
+  package func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
     guard let record = try feed.record(.feedMark, key: replica.bytes) else { return ReplicaMark() }
     do {
       return try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark

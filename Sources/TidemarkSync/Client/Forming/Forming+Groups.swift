@@ -15,11 +15,8 @@ extension Forming {
     let decided = members.filter { member in
       !pending.contains { $0.sequence == member.sequence }
     }
-    if pending.contains(where: isParked)
-      || decided.contains(where: { isInScope($0) && session.position(of: $0) == nil })
-    {
-      return park(pending)
-    }
+    let isBroken = try isBroken(decided)
+    if isBroken || pending.contains(where: isParked) { return park(pending) }
     if try mustWait(pending) {
       for member in pending where progress.waiting[member.sequence] == nil {
         hold(member.sequence, wasLost && member.sequence == change.sequence)
@@ -27,7 +24,8 @@ extension Forming {
       }
       return
     }
-    let sent = pending.filter(isInScope)
+    var sent: [LoggedChange] = []
+    for member in pending where try session.isWithin(member) { sent.append(member) }
     guard items.isEmpty || fits(sent) else {
       isClosed = true
       progress.again.insert(change.sequence)
@@ -42,6 +40,14 @@ extension Forming {
       // What was made after it must not be judged before it is.
       heldKeys.insert(member.key)
     }
+  }
+
+  /// Whether one of the members that are decided has come to nothing.
+  private func isBroken(_ decided: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for member in decided where session.position(of: member) == nil {
+      if try session.isWithin(member) { return true }
+    }
+    return false
   }
 
   private mutating func mustWait(_ members: [LoggedChange]) throws(TidemarkError) -> Bool {

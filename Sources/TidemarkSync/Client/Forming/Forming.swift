@@ -84,17 +84,13 @@ struct Forming {
     else { return }
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
-    guard isInScope(newest), try !waits(newest) else { return }
+    guard try session.isWithin(newest), try !waits(newest) else { return }
     if try isHeld(newest) {
       // It is come upon again by itself, unless this is the place.
       if newest.sequence == change.sequence { hold(newest.sequence, wasLost) }
       return
     }
     try add(newest)
-  }
-
-  func isInScope(_ change: LoggedChange) -> Bool {
-    change.kind == .delete || session.scope.contains(key: change.key, labels: change.labels)
   }
 
   /// The last change of a key that can go in the place of an older one: what belongs to an atomic

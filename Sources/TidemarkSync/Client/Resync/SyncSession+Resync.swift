@@ -91,7 +91,15 @@ extension SyncSession {
       try meet(key, lost(key), into: &operations, &next)
       return false
     }
-    if let known, known.position.offset >= remote.position.offset { return false }
+    if let known, !known.isEvicted, known.position.offset >= remote.position.offset {
+      return false
+    }
+    if isUnsettled, progress.resync?.keepsCursor ?? false,
+      remote.position.offset > progress.cursor.offset
+    {
+      // It comes with the feed, where the change may be found, too.
+      return false
+    }
     let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
     if isUnsettled, wasSeen {
       // It was here before the change was made, only that the log does not say so any more.

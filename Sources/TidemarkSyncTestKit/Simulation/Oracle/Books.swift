@@ -50,6 +50,8 @@ struct Seen: Sendable, Hashable {
   var isEvicted = false
   /// Whether the store knew, when it wrote this, of a value that the key had in the feed.
   var knewRemote = false
+  /// Whether that was in a copy of the store, which may not know that it was in the feed.
+  var knewCopies = false
 
   init(_ entry: ObservedEntry) {
     sequence = entry.sequence
@@ -85,6 +87,12 @@ struct DeviceBook: Sendable {
   var everKnown: Set<Known> = []
   /// Own writes that waited when it was looked at last.
   var pending: Set<UInt64> = []
+  /// Own operations that the server has said to be in the feed, and where.
+  var counting: [OperationID: Position] = [:]
+  /// Whether it has ever replicated less than everything.
+  var wasScoped = false
+  /// What the server said last of the feed.
+  var range: FeedRange?
   /// A program was told that everything up to here is durable.
   var durableThrough: UInt64 = 0
 }

@@ -25,3 +25,39 @@ extension SyncScope {
       || self.labels.contains { labels.contains($0.bytes) }
   }
 }
+
+extension SyncSession.Call {
+  /// Who makes it.
+  var replica: ReplicaID {
+    switch self {
+    case .hello(let request): request.replica
+    case .push(let request): request.replica
+    case .pull(let request): request.replica
+    case .values(let request): request.replica
+    case .digest(let request): request.replica
+    }
+  }
+}
+
+extension SyncSession.Answer {
+  /// What it says of the feed.
+  var range: FeedRange {
+    switch self {
+    case .hello(let answer): answer.range
+    case .push(let answer): answer.range
+    case .pull(let answer): answer.range
+    case .values(let answer): answer.range
+    case .digest(let answer): answer.range
+    }
+  }
+
+  /// What it says of the caller's batches.
+  var mark: ReplicaMark? {
+    switch self {
+    case .hello(let answer): answer.mark
+    case .push(let answer): answer.mark
+    case .pull(let answer): answer.mark
+    case .values, .digest: nil
+    }
+  }
+}

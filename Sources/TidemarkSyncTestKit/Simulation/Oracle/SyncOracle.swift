@@ -10,15 +10,26 @@ struct SyncOracle {
     var replica: ReplicaID
     var number: UInt64
     var id: BatchID
+
+    init(replica: ReplicaID, number: UInt64, id: BatchID) {
+      self.replica = replica
+      self.number = number
+      self.id = id
+    }
+
+    init(_ replica: ReplicaID, _ mark: ReplicaMark) {
+      self.init(replica: replica, number: mark.number, id: mark.batchID)
+    }
   }
 
   /// By device.
   var books: [DeviceBook] = []
   /// The feed as it is now.
   var line = FeedLine()
-  /// Contents that may come back: others write them as well, or a copy of a store held them
-  /// before they were sent.
-  var mayReturn: Set<Content> = []
+  /// Contents that others write as well, or make by merging.
+  var common: Set<Content> = []
+  /// Contents that may come back besides: a copy of a store held them before they were sent.
+  private var copied: Set<Content> = []
   /// Whether a device has dropped its history.
   var hasDroppedHistory = false
   /// Whether the server was replaced: what its devices bring back is new to it.
@@ -26,65 +37,18 @@ struct SyncOracle {
   /// Changes that were in a feed.
   private var accepted: Set<Fate> = []
   /// What operations gave their keys.
-  private var contents: [OperationID: Content] = [:]
+  var contents: [OperationID: Content] = [:]
   /// All that keys have ever held in a feed.
   private var inFeed: [[UInt8]: Set<Content>] = [:]
   /// Changes that the server has told the end of: lost, refused, or the same was there.
-  private var documented: Set<Fate> = []
-  private var batches: [BatchName: [PushedChange]] = [:]
+  var documented: Set<Fate> = []
+  var batches: [BatchName: [PushedChange]] = [:]
+  /// The first batch that a change was in.
+  var firstBatch: [OperationID: UInt64] = [:]
   /// The devices that have written under a name: several where stores were copied.
-  private var writers: [ReplicaID: Set<Int>] = [:]
+  var writers: [ReplicaID: Set<Int>] = [:]
   /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
-  private var outdated: [[UInt8]: Content] = [:]
-
-  // MARK: The network
-
-  /// A call that goes out.
-  mutating func note(_ call: SyncSession.Call, from device: SimulatedDevice) {
-    guard case .push(let request) = call else { return }
-    writers[request.replica, default: []].insert(device.index)
-    batches[BatchName(replica: request.replica, number: request.number, id: request.batchID)] =
-      request.changes
-  }
-
-  /// An answer that the server gives.
-  mutating func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
-    let marked: (ReplicaID, ReplicaMark)? =
-      switch (call, answer) {
-      case (.hello(let request), .hello(let answer)): (request.replica, answer.mark)
-      case (.push(let request), .push(let answer)): (request.replica, answer.mark)
-      case (.pull(let request), .pull(let answer)): (request.replica, answer.mark)
-      default: nil
-      }
-    guard let (replica, mark) = marked,
-      let changes = batches[BatchName(replica: replica, number: mark.number, id: mark.batchID)]
-    else { return }
-    for (change, verdict) in zip(changes, mark.verdicts) {
-      switch verdict {
-      case .lost, .rejected, .duplicate:
-        documented.insert(Fate(change.key, Content(change), change.sequence))
-      case .applied, .conflict, .aborted: break
-      }
-    }
-  }
-
-  /// An answer that a device takes: it knows what stands in it.
-  mutating func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
-    let entries: [FeedEntry] =
-      switch answer {
-      case .pull(let page): page.entries
-      case .values(let values): values.entries
-      default: []
-      }
-    for entry in entries {
-      switch entry.kind {
-      case .put: books[device.index].learn(entry.key, Content(entry.content))
-      // It knows that the key holds something that is none of its business.
-      case .left: books[device.index].learn(entry.key, contents[entry.operation] ?? .deleted)
-      case .delete, .own: break
-      }
-    }
-  }
+  var outdated: [[UInt8]: (kept: Content, lost: Content)] = [:]
 
   // MARK: The feed
 
@@ -93,6 +57,7 @@ struct SyncOracle {
     let entries = try ObservedEntry.all(
       in: server.engine, after: line.lastSeen, includesLosers: true)
     line.lastSeen = server.engine.lastSequence
+    try checkMarks(entries, server)
     for entry in entries {
       // What lost by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
@@ -111,7 +76,7 @@ struct SyncOracle {
       let former = line.state[entry.key] ?? .deleted
       if entry.content != .deleted, former != entry.content, !wasReplaced,
         line.shown[entry.key]?.contains(entry.content) ?? false,
-        !mayReturn.contains(entry.content)
+        !mayReturn(entry.content)
       {
         throw BrokenPromise("\(name(entry.key)) has an old value again in the feed")
       }
@@ -126,6 +91,20 @@ struct SyncOracle {
       }
       line.state[entry.key] = entry.content
       line.shown[entry.key, default: []].insert(entry.content)
+    }
+  }
+
+  /// A batch and its mark are in the feed together, or neither is.
+  private func checkMarks(_ entries: [ObservedEntry], _ server: SimulatedServer) throws {
+    var marks: [ReplicaID: UInt64] = [:]
+    for case let operation? in entries.lazy.map(\.origin) {
+      guard let first = firstBatch[operation] else { continue }
+      let number =
+        try marks[operation.replica] ?? server.handler.mark(of: operation.replica).number
+      marks[operation.replica] = number
+      guard first <= number else {
+        throw BrokenPromise("the feed has \(operation), and no mark of its batch")
+      }
     }
   }
 
@@ -157,12 +136,15 @@ struct SyncOracle {
     let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
     for (key, lost) in line.state where !isScoped {
       let kept = copy.state[key] ?? .deleted
-      guard kept != lost, !mayReturn.contains(kept) else { continue }
+      // A copy may also be ahead of what another one was made to hold.
+      guard kept != lost, !mayReturn(kept), !(copy.shown[key]?.contains(lost) ?? false) else {
+        continue
+      }
       let held = books.compactMap { $0.newest[key] }
       if held.contains(where: { $0.content == lost && !$0.isEvicted }),
         kept != .deleted || !held.contains(where: { $0.content == .deleted })
       {
-        outdated[key] = kept
+        outdated[key] = (kept, lost)
       }
     }
     wasReplaced = true
@@ -179,15 +161,18 @@ struct SyncOracle {
     let answers = device.takeAnswers()
     for answer in answers {
       // Of the same fields the same may be made again.
-      if case .merged(let content) = answer.resolution { mayReturn.insert(Content(content)) }
+      if case .merged(let content) = answer.resolution { common.insert(Content(content)) }
     }
     var book = books[device.index]
+    book.wasScoped = book.wasScoped || !device.session.scope.isEverything
+    books[device.index].wasScoped = book.wasScoped
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
       let former = book.newest[entry.key]
       var seen = Seen(entry)
-      seen.knewRemote = knowsRemote(entry.key, book)
+      forgetDeleted(former, entry.key, &book)
+      (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
       if let former, former.isOwn, !seen.isOwn, former.content != seen.content,
-        !isTold(former, entry.key, device),
+        !isTold(former, entry.key), !isOutlived(former, by: seen, entry.key, book),
         !answers.contains(where: { $0.gives(way: former, to: seen, entry.key) })
       {
         throw BrokenPromise(
@@ -198,13 +183,6 @@ struct SyncOracle {
       if !seen.isOwn, seen.content == .deleted {
         book.known = book.known.filter { $0.key != entry.key }
       }
-      // What lies outside of the scope gives way once that is widened.
-      if let former, former.isOwn,
-        !device.session.scope.contains(key: entry.key, labels: former.labels)
-          || !device.scope.isEverything
-      {
-        book.shown[entry.key] = nil
-      }
       if !seen.isEvicted { try show(seen, entry.key, &book, device.index) }
     }
     book.lastSeen = device.engine.lastSequence
@@ -214,10 +192,26 @@ struct SyncOracle {
     books[device.index] = book
   }
 
-  private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> Bool {
-    inFeed[key]?.contains {
-      !mayReturn.contains($0) && book.known.contains(Known(key: key, content: $0))
-    } ?? false
+  func mayReturn(_ content: Content) -> Bool {
+    common.contains(content) || copied.contains(content)
+  }
+
+  /// Once the feed has a device's delete, it need not be told of another one before somebody
+  /// writes the key again.
+  private func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: inout DeviceBook) {
+    guard let former, former.isOwn, former.content == .deleted,
+      accepted.contains(Fate(key, .deleted, former.sequence))
+    else { return }
+    book.known = book.known.filter { $0.key != key }
+  }
+
+  /// Whether a device knows of a value that the key had in the feed, and whether it may not know
+  /// that it was there.
+  private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> (Bool, isCopy: Bool) {
+    let known = (inFeed[key] ?? []).filter {
+      !common.contains($0) && book.known.contains(Known(key: key, content: $0))
+    }
+    return (!known.isEmpty, known.allSatisfy(copied.contains))
   }
 
   private func show(
@@ -226,23 +220,50 @@ struct SyncOracle {
     book.learn(key, seen.content)
     let former = book.shown[key] ?? []
     guard former.last != seen.content else { return }
-    if seen.content != .deleted, former.contains(seen.content), !wasReplaced,
-      !mayReturn.contains(seen.content)
+    // What a change out of scope was made upon may have gone with the device's history; then it
+    // meets that as something else's, and the resolver may let it win.
+    let isForgotten = hasDroppedHistory && books[index].wasScoped
+    if seen.content != .deleted, former.contains(seen.content), !wasReplaced, !isForgotten,
+      !mayReturn(seen.content)
     {
       throw BrokenPromise("\(name(key)) has an old value again on d\(index)")
     }
     book.shown[key] = former + [seen.content]
   }
 
-  /// Whether the end of a write is known: it was in a feed, or the server has said why not, or it
-  /// is none of the server's business.
-  private func isTold(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
+  /// Whether the end of a write is known: it was in a feed, or the server has said why not.
+  private func isTold(_ seen: Seen, _ key: [UInt8]) -> Bool {
     let fate = Fate(key, seen.content, seen.sequence)
     if accepted.contains(fate) || documented.contains(fate) { return true }
-    // Nobody need hear of a delete of what nobody has heard of. A server that was replaced may
-    // not have what was deleted, and get it from others later: whoever brings it wins.
+    // Nobody need hear of a delete of what nobody has heard of.
+    return seen.content == .deleted
+      && (!seen.knewRemote || (line.state[key] ?? .deleted) == .deleted)
+  }
+
+  /// Whether a delete of what a server that was replaced had lost, or that a former life of the
+  /// device had sent, met something that it was not
+  /// made upon: an edit survives.
+  private func isOutlived(
+    _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
+  ) -> Bool {
+    guard former.content == .deleted else { return false }
+    // A delete out of scope needs no peer, and goes with the history.
+    if hasDroppedHistory, book.wasScoped { return true }
+    guard wasReplaced || former.knewCopies else { return false }
+    // What it was made upon may have gone with the device's history, as it was confirmed once.
+    return hasDroppedHistory || !(book.shown[key]?.contains(seen.content) ?? false)
+  }
+
+  /// Whether a write need not be pending: its end is known, or it is none of the server's business,
+  /// being out of scope, or a delete of what a server that was replaced does not have, or of what
+  /// a former life of the device or a copy of it may have sent. If the device meets what it has
+  /// deleted, that must not undo the delete.
+  private func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
+    if isTold(seen, key) { return true }
     if seen.content == .deleted {
-      return wasReplaced || !seen.knewRemote || (line.state[key] ?? .deleted) == .deleted
+      // What was out of scope, too, goes with the history.
+      return wasReplaced || seen.knewCopies
+        || hasDroppedHistory && !device.session.scope.isEverything
     }
     return !device.session.scope.contains(key: key, labels: seen.labels)
   }
@@ -253,7 +274,7 @@ struct SyncOracle {
     guard device.session.range != nil else { return }
     for (key, seen) in books[device.index].newest
     where seen.isOwn && !device.session.isPending(seen.sequence) {
-      guard isTold(seen, key, device) else {
+      guard isDone(seen, key, device) else {
         throw BrokenPromise(
           "d\(device.index): write \(seen.sequence) to \(name(key)) is not pending, "
             + "and nobody has it")
@@ -277,8 +298,13 @@ struct SyncOracle {
     }
     books[device.index].shown = former.shown
     books[device.index].durableThrough = former.durableThrough
-    for sequence in former.pending where !now.pending.contains(sequence) {
-      throw BrokenPromise("d\(device.index) has forgotten that \(sequence) is pending")
+    for (key, seen) in former.newest
+    where former.pending.contains(seen.sequence) && !now.pending.contains(seen.sequence) {
+      // A compaction may take a delete of what nobody has heard of, or that a feed had.
+      if seen.content == .deleted, now.newest[key] == nil, isTold(seen, key) || wasReplaced {
+        continue
+      }
+      throw BrokenPromise("d\(device.index) has forgotten that \(seen.sequence) is pending")
     }
     try checkPendingAgain(former, now, device)
   }
@@ -288,8 +314,13 @@ struct SyncOracle {
   ) throws {
     for (key, seen) in now.newest
     where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
-      // What was found to be none of the server's business is looked at once more.
-      guard isTold(seen, key, device), !accepted.contains(Fate(key, seen.content, seen.sequence))
+      // What was found to be none of the server's business is looked at once more, even if a
+      // former life of the device has sent it.
+      let isOutside =
+        seen.content != .deleted && !device.session.scope.contains(key: key, labels: seen.labels)
+      guard
+        isOutside
+          || isDone(seen, key, device) && !accepted.contains(Fate(key, seen.content, seen.sequence))
       else {
         throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
       }
@@ -299,12 +330,13 @@ struct SyncOracle {
   /// A device's store is a copy, or an older one.
   mutating func beginAnew(_ device: SimulatedDevice) throws {
     books[device.index].known = []
+    books[device.index].counting = [:]
     books[device.index].newest = [:]
     try readAll(device)
     books[device.index].shownFromHere()
     outdated = [:]
     for seen in books[device.index].newest.values where seen.isOwn {
-      mayReturn.insert(seen.content)
+      copied.insert(seen.content)
     }
   }
 
@@ -312,13 +344,20 @@ struct SyncOracle {
     _ = device.takeAnswers()
     var book = DeviceBook()
     book.known = books[device.index].known
+    // A delete may have gone from the log meanwhile.
+    for (key, seen) in books[device.index].newest { forgetDeleted(seen, key, &book) }
     book.everKnown = books[device.index].everKnown
+    book.counting = books[device.index].counting
+    book.wasScoped = books[device.index].wasScoped
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
       let former = books[device.index].newest[entry.key]
-      seen.knewRemote =
-        former?.sequence == seen.sequence
-        ? former?.knewRemote ?? false : knowsRemote(entry.key, book)
+      forgetDeleted(book.newest[entry.key], entry.key, &book)
+      (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
+      if let former, former.sequence == seen.sequence {
+        seen.knewRemote = former.knewRemote
+        seen.knewCopies = former.knewCopies
+      }
       book.learn(entry.key, seen.content)
       book.newest[entry.key] = seen
     }
@@ -329,59 +368,5 @@ struct SyncOracle {
     books[device.index] = book
   }
 
-  // MARK: The end
-
-  /// All devices and the server hold the same, and nothing waits.
-  func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
-    let feed = try Self.state(server.engine)
-    for (key, seen) in feed where line.state[key] != seen.content {
-      throw BrokenPromise("the feed holds \(name(key)) otherwise than its log")
-    }
-    for (key, content) in line.state where content != .deleted && feed[key] == nil {
-      throw BrokenPromise("the feed lacks \(name(key))")
-    }
-    for device in devices {
-      let state = try Self.state(device.engine)
-      let scope = device.session.scope
-      for key in Set(feed.keys).union(state.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        let there = feed[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
-        let here = state[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
-        guard there?.content != here?.content else { continue }
-        // An own value outside of the scope hides what lies within.
-        if let local = state[key], here == nil, books[device.index].newest[key]?.isOwn ?? false,
-          !scope.contains(key: key, labels: local.labels)
-        {
-          continue
-        }
-        throw BrokenPromise(
-          "d\(device.index) \(here == nil ? "lacks" : there == nil ? "has" : "differs in") "
-            + "\(name(key)) at the end")
-      }
-      guard device.session.progress.waiting.isEmpty || !scope.isEverything else {
-        throw BrokenPromise("d\(device.index): something waits at the end")
-      }
-    }
-    for (key, content) in outdated where (line.state[key] ?? .deleted) == content {
-      guard !hasDroppedHistory, !mayReturn.contains(content) else { continue }
-      throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
-    }
-  }
-
-  /// Everything that an engine shows.
-  private static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
-    var state: [[UInt8]: Seen] = [:]
-    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
-    while true {
-      let page = try scan.nextPage(limit: 200)
-      if page.isEmpty { return state }
-      for row in page {
-        let info = try engine.info(engine.entry(at: row.sequence))
-        let value = try engine.value(ofKey: row.key) ?? []
-        state[row.key] = Seen(
-          sequence: row.sequence, content: Content(value, info.labels), labels: info.labels)
-      }
-    }
-  }
-
-  private func name(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
+  func name(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }
 }

@@ -60,6 +60,14 @@ public struct SyncEvent: Sendable, Hashable {
     self.writes = writes
   }
 
+  /// Instead of the number of a copy or message: the last of those there are.
+  static let last: UInt64 = 1_000_000
+
+  /// Which of so many things it is about.
+  func index(below count: Int) -> Int {
+    number(0) == Int(Self.last) ? count - 1 : number(0) % count
+  }
+
   /// One of its numbers; 0 where the text had fewer.
   func number(_ index: Int) -> Int {
     index < numbers.count ? Int(truncatingIfNeeded: numbers[index] & 0x7fff_ffff) : 0

@@ -23,9 +23,56 @@ struct SyncScriptGenerator {
     devices = generator.pick([2, 3, 3, 3, 3, 4]) ?? 3
     let batch = generator.pick([1, 3, 7, 20, 4000, 4000]) ?? 4000
     let bytes = generator.pick([300, 4000, 256 << 10, 256 << 10]) ?? 4000
-    let events = (0..<max(0, count)).map { _ in next() }
+    var events: [SyncEvent] = []
+    while events.count < count {
+      if profile.stories > 0, generator.chance(profile.stories) {
+        events += story()
+      } else {
+        events.append(next())
+      }
+    }
+    events.removeLast(events.count - max(0, count))
     return SyncScript(
       seed: seed, devices: devices, batch: batch, batchBytes: bytes, events: events)
+  }
+
+  /// Events that chance rarely puts in this order, on one key and with devices that hear of each
+  /// other as it needs.
+  private mutating func story() -> [SyncEvent] {
+    let one = someDevice()
+    let other = (one + 1 + generator.int(below: devices - 1)) % devices
+    let key = key()
+    var events = [one, other].flatMap {
+      [SyncEvent(.heal, device: $0), SyncEvent(.exchange, device: $0, [8])]
+    }
+    let mine = SyncEvent(.write, device: one, writes: [write(.put, key)])
+    let theirs = SyncEvent(.write, device: other, writes: [write(.put, key)])
+    switch generator.int(below: 3) {
+    case 0:
+      // The server is restored while a device waits with a question on what it has sent.
+      events += [
+        SyncEvent(.exchange, device: one, [8]), SyncEvent(.backUp), mine, theirs,
+        SyncEvent(.exchange, device: one, [1]), SyncEvent(.restore, [SyncEvent.last]),
+        SyncEvent(.exchange, device: other, [8]), SyncEvent(.exchange, device: one, [2]),
+      ]
+    case 1:
+      // A batch arrives only once the server was restored, and its answer is lost.
+      events += [
+        SyncEvent(.backUp), theirs, SyncEvent(.exchange, device: other, [2]),
+        SyncEvent(.exchange, device: one, [4]), mine, SyncEvent(.call, device: one),
+        SyncEvent(.restore, [SyncEvent.last]), SyncEvent(.deliver, [SyncEvent.last]),
+        SyncEvent(.giveUp, device: one), SyncEvent(.exchange, device: one, [8]),
+      ]
+    default:
+      // A device comes back after its lease with a change that wins, and would have given way.
+      events += [
+        SyncEvent(.policy, [0, 1]), SyncEvent(.resolver, device: one, [1]),
+        SyncEvent(.exchange, device: one, [8]), SyncEvent(.advance, [31 * 86_400]),
+        theirs, SyncEvent(.exchange, device: other, [8]), SyncEvent(.advance, [1]),
+        mine, SyncEvent(.exchange, device: one, [8]),
+      ]
+    }
+    return events
   }
 
   private mutating func pickKind() -> SyncEvent.Kind {

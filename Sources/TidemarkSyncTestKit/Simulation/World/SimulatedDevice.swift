@@ -83,6 +83,13 @@ final class SimulatedDevice {
     hangUp()
   }
 
+  /// Whether compaction keeps what the server has yet to hear of.
+  var isPinned: Bool {
+    guard let pin = session.pin else { return true }
+    let now = UInt64(max(0, clock.now().milliseconds))
+    return pin.renewed > now || now - pin.renewed < RetentionPin.millisecondsToLive
+  }
+
   /// Nothing that was asked before is answered any more.
   func hangUp() {
     connection += 1

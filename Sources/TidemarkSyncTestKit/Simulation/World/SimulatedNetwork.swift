@@ -38,11 +38,11 @@ struct SimulatedNetwork {
   /// Takes one of the messages that may arrive.
   /// - Parameter keeps: whether it stays under way, too.
   mutating func take(
-    _ number: Int, keeps: Bool, from mayArrive: (Message) -> Bool
+    _ event: SyncEvent, keeps: Bool, from mayArrive: (Message) -> Bool
   ) -> Message? {
     let places = messages.indices.filter { mayArrive(messages[$0]) }
     guard !places.isEmpty else { return nil }
-    let place = places[number % places.count]
+    let place = places[event.index(below: places.count)]
     return keeps ? messages[place] : messages.remove(at: place)
   }
 

@@ -24,7 +24,7 @@ extension SyncWorld {
       guard !device.copies.isEmpty else { return }
       report.count("restored devices")
       device.disk = SimulatedFileSystem(
-        killedAt: device.copies[event.number(0) % device.copies.count], seed: random())
+        killedAt: device.copies[event.index(below: device.copies.count)], seed: random())
       try device.open(random: random())
       try oracle.beginAnew(device)
     default: break
@@ -72,7 +72,7 @@ extension SyncWorld {
     case .restore:
       guard !server.copies.isEmpty else { return }
       report.count("restored servers")
-      let copy = server.copies[event.number(0) % server.copies.count]
+      let copy = server.copies[event.index(below: server.copies.count)]
       server.disk = SimulatedFileSystem(killedAt: copy.disk, seed: random())
       try server.open(random: random())
       oracle.serverReplaced(by: copy.line, devices)

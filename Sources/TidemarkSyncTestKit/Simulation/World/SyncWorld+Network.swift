@@ -14,9 +14,9 @@ extension SyncWorld {
       device.hangUp()
       device.session.disconnect()
     case .drop:
-      _ = network.take(event.number(0), keeps: false) { _ in true }
+      _ = network.take(event, keeps: false) { _ in true }
     case .deliver, .duplicate:
-      let message = network.take(event.number(0), keeps: event.kind == .duplicate) {
+      let message = network.take(event, keeps: event.kind == .duplicate) {
         !devices[$0.device].isPartitioned
       }
       if let message { try deliver(message) }
@@ -35,7 +35,7 @@ extension SyncWorld {
     guard device.awaited == nil else { return }
     try guarding(device) {
       guard let call = try device.session.next() else { return }
-      oracle.note(call, from: device)
+      try oracle.note(call, from: device)
       network.send(call, from: device)
     }
   }
@@ -101,7 +101,7 @@ extension SyncWorld {
     var next: SyncSession.Call?
     try guarding(device) { next = try device.session.next() }
     guard let next else { return false }
-    oracle.note(next, from: device)
+    try oracle.note(next, from: device)
     guard let answer = try answer(next) else {
       device.hangUp()
       device.session.disconnect()

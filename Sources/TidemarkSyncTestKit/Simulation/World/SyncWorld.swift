@@ -151,10 +151,8 @@ final class SyncWorld {
     case .compact, .dropHistory:
       let drops = event.kind == .dropHistory
       if drops, let device {
-        // What waits, and what it was made upon, is not kept yet from such a compaction.
-        guard oracle.books[device.index].pending.isEmpty, device.session.formed == nil else {
-          return
-        }
+        // A server that was silent for so long holds nothing back, and deletes may go unsent.
+        guard device.isPinned else { return }
         oracle.hasDroppedHistory = true
       }
       let result = try engine.compact(CompactionOptions(dropHistory: drops))
@@ -195,7 +193,7 @@ final class SyncWorld {
         let labels = write.labels == "-" ? [] : write.labels.utf8.map { [$0] }
         try batch.add(
           .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels))
-        if write.kind == .same { oracle.mayReturn.insert(Content(value, labels)) }
+        if write.kind == .same { oracle.common.insert(Content(value, labels)) }
       }
     }
     try device.engine.commit(batch, durability: durably ? .durable : .buffered)

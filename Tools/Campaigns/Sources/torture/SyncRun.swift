@@ -16,8 +16,8 @@ struct SyncRun {
   private struct Outcome: Sendable {
     var report = SyncSimulationReport()
     var seeds = 0
-    /// Of the least seed that failed.
-    var violation: SyncViolation?
+    /// The first of each worker.
+    var violations: [SyncViolation] = []
   }
 
   /// - Parameter replay: a file with a script to run instead.
@@ -45,8 +45,11 @@ struct SyncRun {
     Output.line("\(Int(Double(outcome.seeds) / max(seconds, 0.001) * 10) / 10) seeds a second")
     Output.line("\(outcome.report)")
     if showsTrace { Output.line("trace \(String(outcome.report.trace, radix: 16))") }
-    guard let violation = outcome.violation else { return }
-    Output.line("FAILED: seed \(violation.script.seed): \(violation.message)")
+    let violations = outcome.violations.sorted { $0.script.seed < $1.script.seed }
+    guard let violation = violations.first else { return }
+    for violation in violations {
+      Output.line("FAILED: seed \(violation.script.seed): \(violation.message)")
+    }
     Output.line("looking for the shortest script that fails ...")
     let shortest = SyncSimulation.shortest(violation)
     Output.line("\(shortest)")
@@ -54,6 +57,9 @@ struct SyncRun {
       "\(shortest)", to: "\(directory)/sync-\(violation.script.seed).script")
     throw ExitCode.failure
   }
+
+  /// Of one worker, which goes on until then.
+  private static let mostViolations = 20
 
   private func runAll(until end: ContinuousClock.Instant?) async -> Outcome {
     await withTaskGroup(of: Outcome.self) { group in
@@ -64,11 +70,7 @@ struct SyncRun {
       for await part in group {
         total.report = total.report + part.report
         total.seeds += part.seeds
-        if let found = part.violation,
-          found.script.seed < total.violation?.script.seed ?? .max
-        {
-          total.violation = found
-        }
+        total.violations += part.violations
       }
       return total
     }
@@ -83,8 +85,8 @@ struct SyncRun {
         let report = try SyncSimulation(seed: firstSeed &+ UInt64(index)).run()
         outcome.report = outcome.report + report
       } catch {
-        outcome.violation = error
-        return outcome
+        outcome.violations.append(error)
+        guard outcome.violations.count < Self.mostViolations else { return outcome }
       }
       outcome.seeds += 1
       index += workers

@@ -1,0 +1,54 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// What must be true once nobody has anything to say.
+extension SyncOracle {
+  /// All devices and the server hold the same, and nothing waits.
+  func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
+    let feed = try Self.state(server.engine)
+    for (key, seen) in feed where line.state[key] != seen.content {
+      throw BrokenPromise("the feed holds \(name(key)) otherwise than its log")
+    }
+    for (key, content) in line.state where content != .deleted && feed[key] == nil {
+      throw BrokenPromise("the feed lacks \(name(key))")
+    }
+    for device in devices {
+      let state = try Self.state(device.engine)
+      let scope = device.session.scope
+      for key in Set(feed.keys).union(state.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+        let there = feed[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
+        let here = state[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
+        guard there?.content != here?.content else { continue }
+        throw BrokenPromise(
+          "d\(device.index) \(here == nil ? "lacks" : there == nil ? "has" : "differs in") "
+            + "\(name(key)) at the end")
+      }
+      guard device.session.progress.waiting.isEmpty || !scope.isEverything else {
+        throw BrokenPromise("d\(device.index): something waits at the end")
+      }
+    }
+    for (key, (kept, lost)) in outdated where (line.state[key] ?? .deleted) == kept {
+      // A delete that the server had confirmed goes with a device's history.
+      guard !(hasDroppedHistory && lost == .deleted), !mayReturn(kept) else { continue }
+      throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
+    }
+  }
+
+  /// Everything that an engine shows.
+  private static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
+    var state: [[UInt8]: Seen] = [:]
+    let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
+    while true {
+      let page = try scan.nextPage(limit: 200)
+      if page.isEmpty { return state }
+      for row in page {
+        let info = try engine.info(engine.entry(at: row.sequence))
+        let value = try engine.value(ofKey: row.key) ?? []
+        state[row.key] = Seen(
+          sequence: row.sequence, content: Content(value, info.labels), labels: info.labels)
+      }
+    }
+  }
+
+}
