@@ -80,7 +80,9 @@ struct Forming {
     progress.lost.remove(change.sequence)
     if change.attributes.atomicGroup != 0 { return try takeGroup(of: change, wasLost) }
     guard let newest = try newest(inPlaceOf: change), newest.isOwn,
-      newest.sequence > taken[change.key] ?? 0
+      newest.sequence > taken[change.key] ?? 0,
+      // It travels already, in the place of an older one.
+      !session.sequencesInFlight.contains(newest.sequence)
     else { return }
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }

@@ -79,7 +79,7 @@ final class SimulatedDevice {
             ResolverAnswer(key: conflict.key, local: conflict.local, resolution: resolution))
         }
         return resolution
-      })
+      }, capabilities: PeerCapabilities(hasMarkBehindBatch: true))
     hangUp()
   }
 

@@ -37,7 +37,13 @@ extension SyncWorld {
       guard let call = try device.session.next() else { return }
       try oracle.note(call, from: device)
       network.send(call, from: device)
+      try prepare(call, device)
     }
+  }
+
+  /// As a replicator does while a batch travels.
+  private func prepare(_ call: SyncSession.Call, _ device: SimulatedDevice) throws {
+    if case .push = call { try device.session.prepareBatch() }
   }
 
   private func deliver(_ message: SimulatedNetwork.Message) throws {
@@ -102,6 +108,7 @@ extension SyncWorld {
     try guarding(device) { next = try device.session.next() }
     guard let next else { return false }
     try oracle.note(next, from: device)
+    try guarding(device) { try prepare(next, device) }
     guard let answer = try answer(next) else {
       device.hangUp()
       device.session.disconnect()
