@@ -18,7 +18,10 @@ struct ReplicationRun {
     configuration.target = target.text
     let replicator = try store.replicator(
       named: name, peer: peer, configuration: configuration)
-    let total = direction.pushes ? try store.blocking.pending(for: name).entries : nil
+    // Counting what is pending reads all of it.
+    let total =
+      direction.pushes && console.showsProgress
+      ? try store.blocking.pending(for: name).entries : nil
     var progress = Progress(
       console, direction.pushes ? "sending" : "taking", unit: .entries, total: total)
     defer { progress.finish() }

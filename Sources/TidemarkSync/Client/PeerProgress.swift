@@ -47,6 +47,9 @@ package struct PeerProgress: Sendable, Hashable {
   /// Others may know own changes up to here although the feed has them no more: it was restored
   /// from a backup, or made anew.
   package var heardThrough: UInt64 = 0
+  /// Up to here the feed was compared by digest after it was restored, and is read once more for
+  /// own operations: what a key without any version here had in it was deleted there.
+  package var comparedThrough: UInt64 = 0
 
   init() {}
 
@@ -60,7 +63,8 @@ package struct PeerProgress: Sendable, Hashable {
   var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
-    writer.u8((feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2))
+    writer.u8(
+      (feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2) | (comparedThrough == 0 ? 0 : 4))
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     cursor.encode(into: &writer)
     furthest.encode(into: &writer)
@@ -82,6 +86,7 @@ package struct PeerProgress: Sendable, Hashable {
     resync?.encode(into: &writer)
     writer.blob(resumption)
     if heardThrough != 0 { writer.varint(heardThrough) }
+    if comparedThrough != 0 { writer.varint(comparedThrough) }
     return writer.bytes
   }
 
@@ -111,6 +116,7 @@ package struct PeerProgress: Sendable, Hashable {
     if try reader.u8() != 0 { resync = try Resync(from: &reader) }
     resumption = try reader.blob()
     if parts & 2 != 0 { heardThrough = try reader.varint() }
+    if parts & 4 != 0 { comparedThrough = try reader.varint() }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

@@ -79,6 +79,7 @@ extension SyncSession {
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
         next.heardThrough = progress.lastSent
+        next.comparedThrough = 0
         if taken == nil {
           next.number = answer.mark.number
           next.batchID = answer.mark.batchID

@@ -57,9 +57,14 @@ extension SyncSession {
 
   /// Whether an entry, or a later one of its key, has come before.
   private func isKnown(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
-    guard let newest = try engine.newestChange(ofKey: entry.key),
-      let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: next)
-    else { return false }
+    guard let newest = try engine.newestChange(ofKey: entry.key) else {
+      // Its delete may be an own one that is gone from this log: then nothing tells of it but the
+      // comparison.
+      return entry.position.offset <= next.comparedThrough
+    }
+    guard let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: next) else {
+      return false
+    }
     return known.position.offset >= entry.position.offset
   }
 

@@ -257,4 +257,23 @@ struct UnheardTests {
     try world.restart(0)
     #expect(world.devices[0].session.progress.waiting.count == 1)
   }
+
+  @Test("a delete that is gone from the log counts, when a feed that is restored is read once more")
+  func deletedLongAgo() throws {
+    let world = try SyncWorld()
+    try world.put(1, "k", "1")
+    try world.settle()
+    try world.delete(0, "k")
+    try world.settle(only: 0)
+    let backup = try world.backUpServer()
+    try world.restoreServer(backup)
+    try world.put(0, "other", "1")
+    try world.settle(only: 0)
+    try compact(world, 0)
+    // The epoch that the cursor speaks of was never there.
+    try world.restoreServer(backup)
+    try world.settle()
+    #expect(try world.get(0, "k") == nil)
+    try world.expectEqual()
+  }
 }

@@ -200,7 +200,8 @@ extension SyncSession {
     let keepsCursor = progress.resync?.keepsCursor ?? false
     try commit { _, next, _ in
       next.resync = nil
-      if let position, !keepsCursor { next.cursor = position }
+      guard let position else { return }
+      if keepsCursor { next.comparedThrough = position.offset } else { next.cursor = position }
     }
     comparing = nil
     hasCompared = position != nil
