@@ -7,10 +7,14 @@ extension Forming {
   mutating func takeGroup(
     of change: LoggedChange, _ wasLost: Bool
   ) throws(TidemarkError) {
-    guard !items.contains(where: { $0.sequence == change.sequence }),
-      !session.sequencesInFlight.contains(change.sequence)
-    else { return }
+    guard !items.contains(where: { $0.sequence == change.sequence }) else { return }
     let members = try session.engine.atomicGroup(of: change).filter(\.isOwn)
+    for member in members where try dependsOnVerdict(member) {
+      isClosed = true
+      progress.again.insert(change.sequence)
+      if wasLost { progress.lost.insert(change.sequence) }
+      return
+    }
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }

@@ -44,6 +44,7 @@ extension Forming {
     try session.urgent.look(session, progress)
     for change in session.urgent.inOrder {
       if isFull { return }
+      if try dependsOnVerdict(change) { continue }
       guard session.isPending(change, in: progress), try canOvertake(change) else {
         session.urgent.remove(change)
         continue

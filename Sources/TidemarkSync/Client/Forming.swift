@@ -47,6 +47,7 @@ struct Forming {
         continue
       }
       if canWait(change) { continue }
+      if try dependsOnVerdict(change) { return }
       try take(change)
     }
     let head = session.engine.lastSequence
@@ -58,14 +59,23 @@ struct Forming {
       }
       let change = try LoggedChange(entry)
       if change.isOwn, !progress.ahead.contains(change.sequence) {
+        if try dependsOnVerdict(change) { return }
         if canWait(change) { progress.again.insert(change.sequence) } else { try take(change) }
       }
       passed(change.sequence)
     }
     for change in deferred {
       if isFull { return }
+      if try dependsOnVerdict(change) { return }
       try take(change)
     }
+  }
+
+  /// Whether what becomes of a change cannot be said before the verdict on an older one of its key,
+  /// which travels: a batch that is prepared ends before it.
+  func dependsOnVerdict(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard session.formed != nil else { return false }
+    return try session.isInFlight(change.key)
   }
 
   private mutating func passed(_ sequence: UInt64) {
@@ -80,9 +90,7 @@ struct Forming {
     progress.lost.remove(change.sequence)
     if change.attributes.atomicGroup != 0 { return try takeGroup(of: change, wasLost) }
     guard let newest = try newest(inPlaceOf: change), newest.isOwn,
-      newest.sequence > taken[change.key] ?? 0,
-      // It travels already, in the place of an older one.
-      !session.sequencesInFlight.contains(newest.sequence)
+      newest.sequence > taken[change.key] ?? 0
     else { return }
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }

@@ -9,6 +9,7 @@ struct LoggedChange {
   var previous: UInt64
   /// Bytes of what a put gave.
   var valueLength: Int
+  /// When its writer committed it: another store, where it came from there.
   var commitTime: UInt64
   var labels: [Label]
   var attributes: EntryAttributes
@@ -19,6 +20,9 @@ struct LoggedChange {
       && (kind == .put || kind == .delete)
   }
 
+  /// Whether it is a change of another's, which the feed had lost and this store has brought back.
+  var isBroughtBack: Bool { attributes.origin == nil && attributes.writerTime != 0 }
+
   init(_ entry: LogEntry) throws(TidemarkError) {
     sequence = entry.sequence
     kind = entry.head.kind
@@ -28,6 +32,7 @@ struct LoggedChange {
     commitTime = entry.head.commitTime
     labels = entry.labels.map { Label($0) }
     attributes = try entry.attributes()
+    if attributes.writerTime != 0 { commitTime = attributes.writerTime }
   }
 }
 

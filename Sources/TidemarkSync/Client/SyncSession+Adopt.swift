@@ -60,6 +60,7 @@ extension SyncSession {
     var attributes = version.attributes
     attributes.origin = nil
     attributes.base = nil
+    attributes.writerTime = version.commitTime
     let condition = operations.addCondition(.entry(slot.sequence))
     if version.kind == .delete {
       try operations.add(

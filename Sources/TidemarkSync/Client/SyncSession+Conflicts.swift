@@ -134,6 +134,9 @@ extension SyncSession {
         // Nobody has changed anything here: what was only brought back after the peer was
         // restored must not win over what others have made of it since.
         resolution = .remote
+      } else if newest.isBroughtBack {
+        // Nobody here has written it. Another may have brought back a later one.
+        resolution = remote.commitTime >= newest.commitTime ? .remote : .local
       } else if remote.rounds >= Self.mostRounds {
         resolution = .ask
       } else {
@@ -222,6 +225,7 @@ extension SyncSession {
     attributes.base = .position(
       epoch: remote.position.epoch, offset: remote.position.offset)
     attributes.time = remote.time
+    attributes.writerTime = remote.commitTime
     let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
     if remote.isDeleted {
       try operations.add(

@@ -40,6 +40,7 @@ extension SyncSession {
     progress = forming.progress
     formed = batch
     sending = forming.changes
+    keysInFlight = (batch.number, Set(forming.changes.map(\.key)))
     pin = kept
     try records.note(operations, result)
     return batch

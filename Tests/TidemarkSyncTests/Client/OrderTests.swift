@@ -106,6 +106,19 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState().count == 21)
   }
+
+  @Test("what leaves the scope while it travels is sent, although the next batch is formed by then")
+  func leavesScope() throws {
+    let world = try SyncWorld(devices: 1)
+    world.devices[0].scope = SyncScope(labels: ["a"])
+    try world.restart(0)
+    try world.put(0, "k", "1", labels: ["a"])
+    #expect(try world.nextPush(0)?.changes.count == 1)
+    try world.put(0, "k", "2")
+    try world.put(0, "other", "1", labels: ["a"])
+    try world.settle()
+    #expect(try world.serverState() == ["k": "2 ", "other": "1 a"])
+  }
 }
 
 extension PushedChange {
