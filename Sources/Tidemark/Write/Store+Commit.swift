@@ -40,7 +40,7 @@ extension Store {
 
   /// What an entry comes after must be there: so there are no circles.
   private func check(_ batch: WriteBatch) throws(TidemarkError) {
-    guard batch.lastTarget <= engine.lastSequence else {
+    guard batch.lastTarget == 0 || batch.lastTarget <= engine.lastSequence else {
       throw TidemarkError(
         .invalidArgument, "there is no entry \(batch.lastTarget) yet that another could come after")
     }

@@ -122,7 +122,7 @@ public struct WriteBatch: Sendable {
       operations.rollBack(to: before)
       throw error
     }
-    lastTarget = max(lastTarget, attributes.after.max() ?? 0)
+    if let target = attributes.after.max() { lastTarget = max(lastTarget, target) }
   }
 
   private func checkFitsPeer(
