@@ -32,7 +32,13 @@ class Connection:
         except ValueError as error:
             raise Usage(f"{one_line(url)}: {error}") from None
         kinds = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
-        if parts.scheme not in kinds or not parts.hostname or parts.query or parts.fragment:
+        if (
+            parts.scheme not in kinds
+            or not parts.hostname
+            or parts.query
+            or parts.fragment
+            or not parts.path.isascii()
+        ):
             raise Usage(f"{one_line(url)} is no address like https://sync.example.org/notes")
         self._kind, self._host = kinds[parts.scheme], parts.hostname
         self._path = parts.path.rstrip("/") + "/v1/"
@@ -80,7 +86,8 @@ class Connection:
         """The body, which is as long as the protocol allows and comes in time."""
         end = time.monotonic() + self._seconds
         pieces, size = [], 0
-        while piece := answer.read(_PIECE_BYTES):
+        # Not `read`, which goes on until a piece is whole, however slowly it comes.
+        while piece := answer.read1(_PIECE_BYTES):
             pieces.append(piece)
             size += len(piece)
             if size > _ANSWER_BYTES_MAX:

@@ -6,8 +6,8 @@ extension Store {
     _ batch: WriteBatch, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
-    try check(batch)
-    let result = try engine.stage(batch.operations, durability: durability)
+    let operations = try operations(of: batch)
+    let result = try engine.stage(operations, durability: durability)
     if durability == .durable {
       do { try engine.sync(through: result.lastSeen, of: result.lineage) } catch {
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
@@ -22,7 +22,7 @@ extension Store {
   func commit(_ batch: WriteBatch, _ durability: Durability?) async throws -> Receipt {
     try Task.checkCancellation()
     guard let commits else { return try commitBlocking(batch, durability) }
-    try check(batch)
+    let operations = try operations(of: batch)
     let durability = durability ?? engine.configuration.durability
     // While too much is unsynced writers wait; a task does so without its thread. What makes
     // the wait fail is told by staging, in its own words.
@@ -31,18 +31,26 @@ extension Store {
       try Task.checkCancellation()
     }
     let result = try engine.stage(
-      batch.operations, durability: durability, waitsForRoom: false)
+      operations, durability: durability, waitsForRoom: false)
     if durability == .durable {
       try await commits.wait(through: result.lastSeen, of: result.lineage)
     }
     return Receipt(result)
   }
 
-  /// What an entry comes after must be there: so there are no circles.
-  private func check(_ batch: WriteBatch) throws(TidemarkError) {
+  /// What is to be committed.
+  ///
+  /// What an entry comes after must be there: so there are no circles. And what is to apply
+  /// together at a peer is told from the batches before and behind it in the log, also when the
+  /// same batch is committed twice.
+  private func operations(of batch: WriteBatch) throws(TidemarkError) -> OperationBatch {
     guard batch.lastTarget == 0 || batch.lastTarget <= engine.lastSequence else {
       throw TidemarkError(
         .invalidArgument, "there is no entry \(batch.lastTarget) yet that another could come after")
     }
+    guard batch.atomicAtPeer else { return batch.operations }
+    var operations = batch.operations
+    operations.numberGroup(engine.environment.random.next())
+    return operations
   }
 }

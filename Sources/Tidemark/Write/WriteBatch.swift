@@ -11,8 +11,8 @@ internal import TidemarkEngine
 /// A batch holds up to 512 MiB of keys and values; beyond that adding throws `limitExceeded`.
 public struct WriteBatch: Sendable {
   package var operations = OperationBatch()
-  /// Stands for the batch at a peer where it is to apply together; 0 where it need not.
-  private let atomicGroup: UInt64
+  /// Whether the changes are to apply together at a peer, too.
+  let atomicAtPeer: Bool
   /// The last entry that one of the batch is to come after at a peer.
   private(set) var lastTarget: UInt64 = 0
 
@@ -26,8 +26,7 @@ public struct WriteBatch: Sendable {
   ///   all; then it holds no more than fits into one message: ``mostAtPeer`` changes with
   ///   ``mostBytesAtPeer``.
   public init(atomicAtPeer: Bool = false) {
-    // Told from the batches before and behind it in the log; equal ones would only be joined.
-    atomicGroup = atomicAtPeer ? .random(in: 1..<1 << 28) : 0
+    self.atomicAtPeer = atomicAtPeer
   }
 
   /// How many changes there are.
@@ -105,8 +104,9 @@ public struct WriteBatch: Sendable {
     labels: [Label] = [], attributes: EntryAttributes, if condition: WriteCondition?
   ) throws(TidemarkError) {
     var attributes = attributes
-    if atomicGroup != 0 {
-      attributes.atomicGroup = atomicGroup
+    if atomicAtPeer {
+      // Each commit gets a number of its own.
+      attributes.atomicGroup = OperationBatch.unnumberedGroup
       try checkFitsPeer(key, value)
     }
     let before = operations.mark

@@ -159,6 +159,28 @@ package struct OperationBatch: Sendable {
     if kind == .touch { touches += 1 }
   }
 
+  /// What stands for the number of an atomic group until the batch is committed. Numbers of groups
+  /// have 28 bits, of which one of the highest seven is set, so that each takes four bytes.
+  package static let unnumberedGroup: UInt64 = 1 << 21
+
+  /// Gives all changes that were added as an atomic group a number.
+  /// - Parameter random: chance.
+  package mutating func numberGroup(_ random: UInt64) {
+    let group = Self.unnumberedGroup | random & (1 << 28 - 1)
+    for operation in operations where operation.attributesLength > 0 {
+      // They were encoded above, and take as many bytes as before.
+      guard var attributes = try? EntryAttributes(decoding: self.attributes(of: operation)),
+        attributes.atomicGroup != 0
+      else { continue }
+      attributes.atomicGroup = group
+      scratch.bytes.removeAll(keepingCapacity: true)
+      attributes.encode(into: &scratch)
+      for (index, byte) in scratch.bytes.enumerated() {
+        arena[operation.attributesStart + index] = byte
+      }
+    }
+  }
+
   private static func check(
     key: Int, value: Int, kind: EntryKind
   ) throws(TidemarkError) {

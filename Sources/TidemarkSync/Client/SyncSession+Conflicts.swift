@@ -130,9 +130,8 @@ extension SyncSession {
       if let there, try there == base || isMade(newest, upon: remote) {
         // Nobody has changed anything there since.
         resolution = .local
-      } else if let local, local == base {
-        // Nobody has changed anything here: what was only brought back after the peer was
-        // restored must not win over what others have made of it since.
+      } else if newest.isBroughtBack, local == base {
+        // It must not win over what others have made of it since the peer was restored.
         resolution = .remote
       } else if newest.isBroughtBack {
         // Nobody here has written it. Another may have brought back a later one.
@@ -177,11 +176,16 @@ extension SyncSession {
       try records.write(beside, ofKey: key, into: &operations)
       try put(content, key: key, upon: slot, into: &operations)
     case .both(let other):
+      if let local {
+        guard let free = try freeKey(other, beside: key) else {
+          return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next)
+        }
+        keysChosen.insert(free)
+        try put(
+          local, key: free, upon: try engine.slot(ofKey: free.rawSpan), into: &operations)
+      }
       decide(sequence, &next)
       try add(remote, ofKey: key, upon: slot, into: &operations)
-      if let local {
-        try put(local, key: try freeKey(other, beside: key), upon: nil, into: &operations)
-      }
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
       next.again.remove(sequence)
@@ -192,19 +196,20 @@ extension SyncSession {
 
   /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
   /// commit, is written over.
+  /// - Returns: nil when no name that is free is short enough.
   private func freeKey(
     _ wanted: [UInt8], beside key: [UInt8]
-  ) throws(TidemarkError) -> [UInt8] {
+  ) throws(TidemarkError) -> [UInt8]? {
     let suffix =
       wanted.starts(with: key) && wanted.count > key.count
       ? Array(wanted.dropFirst(key.count)) : [UInt8(ascii: "'")]
     var free = wanted
-    while free.count + suffix.count <= Limits.keyBytes {
+    while free.count <= Limits.keyBytes {
       let isTaken = try engine.slot(ofKey: free.rawSpan).map { !$0.isDeleted } ?? false
-      guard isTaken || keysArriving.contains(free) else { break }
+      if !isTaken, !keysArriving.contains(free), !keysChosen.contains(free) { return free }
       free += suffix
     }
-    return free
+    return nil
   }
 
   /// An entry is not pending any more.
@@ -248,7 +253,7 @@ extension SyncSession {
     var attributes = EntryAttributes()
     attributes.hash = content.hash
     attributes.maxAge = content.maxAgeSeconds
-    let condition = slot.map { operations.addCondition(.entry($0.sequence)) } ?? -1
+    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
     let labels = try operations.addLabelSet(content.labels.map(\.bytes))
     try operations.add(
       .put, key: key.rawSpan, value: content.value.rawSpan, labelSet: labels,

@@ -72,6 +72,7 @@ extension SyncSession {
     let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
     let batch = stays ? nil : formed
     let taken = stays ? formed : nil
+    let isCopied = taken == nil && isForeign(answer.mark)
     formed = taken
     comparing = nil
     do {
@@ -109,7 +110,13 @@ extension SyncSession {
     waitingKeys = waitingKeys.filter { progress.waiting[$0.value] != nil }
     // The batch may arrive late, when its number is the next one again: under the old name nothing
     // more is sent, so that it never is.
-    if batch != nil { try rename() }
+    if batch != nil || isCopied { try rename() }
+  }
+
+  /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
+  private func isForeign(_ mark: ReplicaMark) -> Bool {
+    mark.number > progress.number
+      || (mark.number == progress.number && mark.batchID != progress.batchID)
   }
 
   /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.

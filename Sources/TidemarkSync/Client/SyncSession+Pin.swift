@@ -19,6 +19,15 @@ extension SyncSession {
     return renewed
   }
 
+  /// Keeps what is kept for a peer that answers, though nothing is there to be written for it.
+  func renewPin() throws {
+    let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
+    guard let pin, now &- pin.renewed >= Self.millisecondsToRenew else { return }
+    let prepared = prepared
+    try commit { _, _, _ in }
+    self.prepared = prepared
+  }
+
   private func firstNeeded(
     _ next: PeerProgress, _ formed: FormedBatch?
   ) throws(TidemarkError) -> UInt64 {

@@ -134,20 +134,26 @@ extension SyncSession {
         try adopt(newest, upon: slot, into: &operations)
       }
       return true
-    case .bounded:
-      guard keys.count <= max(Self.purgedUnasked, engine.liveKeys / 20) else {
+    case .bounded, .allowed:
+      guard keys.count <= mayPurge else {
         try commit { _, next, _ in
           next.resync?.purge = .undecided
           next.resync?.lostKeys = UInt64(keys.count)
         }
         return false
       }
-    case .allowed: break
     }
     try inPieces(keys) { key, operations, next in
       try meet(key, lost(key), into: &operations, &next)
     }
     return true
+  }
+
+  /// How many keys may go: as many as were agreed to, and what goes unasked anyway.
+  private var mayPurge: Int {
+    let unasked = max(Self.purgedUnasked, engine.liveKeys / 20)
+    guard let resync = progress.resync, resync.purge == .allowed else { return unasked }
+    return unasked + Int(clamping: min(resync.lostKeys, Slot.maxSequence))
   }
 
   private func inPieces(

@@ -31,8 +31,8 @@ extension SyncSession {
     let end = endOfBatch(verdicts)
     let prepared = prepared
     // Until the next batch is formed, which is made durable with all that came before it, the peer
-    // says the same again.
-    try commit(.buffered) { operations, next, runs in
+    // says the same again, if it counts batches.
+    try commit(capabilities.isNumbered ? .buffered : .durable) { operations, next, runs in
       next.number = batch.number
       next.batchID = batch.batchID
       // There is nothing behind the cursor but what was sent.

@@ -23,6 +23,16 @@ package final class SyncSession {
     case pull(PullAnswer)
     case values(ValuesAnswer)
     case digest(DigestAnswer)
+
+    var message: WireMessage {
+      switch self {
+      case .hello(let answer): .helloAnswer(answer)
+      case .push(let answer): .pushAnswer(answer)
+      case .pull(let answer): .pullAnswer(answer)
+      case .values(let answer): .valuesAnswer(answer)
+      case .digest(let answer): .digestAnswer(answer)
+      }
+    }
   }
 
   /// What has been done so far.
@@ -70,6 +80,8 @@ package final class SyncSession {
   var prepared: PreparedBatch?
   /// Keys whose remote states are entered in one commit.
   var keysArriving: Set<[UInt8]> = []
+  /// Keys that got a value laid beside another in this commit.
+  var keysChosen: Set<[UInt8]> = []
   /// Keys that wait for their remote state; the sequence of the local change that does.
   var waitingKeys: [[UInt8]: UInt64] = [:]
   /// The comparison that is under way.
@@ -150,6 +162,11 @@ package final class SyncSession {
   /// Takes an answer.
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
   package func receive(_ answer: Answer) throws {
+    // It need not have come over a wire, where this was looked at.
+    do { try answer.message.normalized.check() } catch {
+      throw PeerError(.malformed, error.reason)
+    }
+    try renewPin()
     switch answer {
     case .hello(let hello): try greet(hello)
     case .push(let push):
@@ -212,6 +229,7 @@ package final class SyncSession {
   ) throws {
     prepared = nil
     for _ in 0..<Self.attempts {
+      keysChosen = []
       var batch = OperationBatch()
       var next = progress
       var runs = settled

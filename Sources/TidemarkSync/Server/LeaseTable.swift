@@ -24,13 +24,17 @@ struct LeaseTable: Sendable {
 
   /// The least offset behind which some replica with a live lease has yet to read; nil when there
   /// is none.
+  ///
+  /// Who has read nothing yet misses no delete: it holds nothing that could come back. So nobody
+  /// keeps a feed's deletes by saying hello alone.
   func earliestCursor(at now: Timestamp) -> UInt64? {
     let time = now.sinceEpoch
-    return rows.values.filter { $0.expires > time }.map(\.cursor.offset).min()
+    return rows.values.filter { $0.expires > time && $0.cursor != .beginning }
+      .map(\.cursor.offset).min()
   }
 
   /// Takes note of how far a replica has read.
-  /// - Returns: whether it was the one, or one of those, for which deletes are kept.
+  /// - Returns: whether it has read further than was known.
   mutating func advance(_ replica: ReplicaID, to cursor: Position) -> Bool {
     guard let lease = rows[replica], lease.cursor.offset < cursor.offset else { return false }
     rows[replica]?.cursor = cursor

@@ -52,10 +52,9 @@ extension SyncHandler {
   private func advance(_ request: PullRequest) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       let earliest = state.leases.earliestCursor(at: feed.now)
-      let before = state.leases[request.replica]?.cursor.offset
-      guard state.leases.advance(request.replica, to: request.after), before == earliest else {
-        return
-      }
+      guard state.leases.advance(request.replica, to: request.after),
+        state.leases.earliestCursor(at: feed.now) != earliest
+      else { return }
       try keepDeletes(state)
     }
   }

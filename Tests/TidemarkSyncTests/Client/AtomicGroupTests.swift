@@ -1,5 +1,5 @@
 import Testing
-import Tidemark
+@testable import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
@@ -127,12 +127,34 @@ struct AtomicGroupTests {
     try batch.put("a", half)
     #expect(throws: TidemarkError.self) { try batch.put("b", half) }
   }
+
+  @Test("a batch that is used again is another group")
+  func usedAgain() throws {
+    let world = try SyncWorld(devices: 1)
+    let store = try Store(world.devices[0].engine, usesThreads: false, canWrite: true)
+    var batch = WriteBatch(atomicAtPeer: true)
+    try batch.put("a", "1")
+    try store.blocking.write(batch)
+    try store.blocking.write(batch)
+    batch.removeAll()
+    try batch.put("b", "1")
+    try store.blocking.write(batch)
+    var groups: [UInt64] = []
+    var cursor = LogCursor(
+      world.devices[0].engine, from: 1, through: world.devices[0].engine.lastSequence)
+    while let entry = try cursor.next() { groups.append(try entry.attributes().atomicGroup) }
+    #expect(groups.count == 3)
+    #expect(Set(groups).count == 3)
+    #expect(!groups.contains(0))
+  }
 }
 
 extension SyncWorld {
   func writeTogether(_ index: Int, _ puts: [(key: String, value: String)]) throws {
     var batch = WriteBatch(atomicAtPeer: true)
     for put in puts { try batch.put(put.key, put.value) }
-    try devices[index].engine.commit(batch.operations)
+    var operations = batch.operations
+    operations.numberGroup(devices[index].engine.environment.random.next())
+    try devices[index].engine.commit(operations)
   }
 }

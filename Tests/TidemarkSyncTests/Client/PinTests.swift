@@ -54,6 +54,24 @@ struct PinTests {
     #expect(try world.devices[0].engine.bounds().historyFrom >= acknowledged + 50)
   }
 
+  @Test("a peer that answers and has nothing to say is heard of")
+  func quiet() throws {
+    let world = try SyncWorld()
+    try world.put(0, "gone", "1")
+    try world.settle()
+    for _ in 0..<10 {
+      world.clock.advance(by: .seconds(10 * 86_400))
+      // Also while it waits for news, without a hello.
+      let pull = world.devices[0].session.pullRequest()
+      try world.devices[0].session.receive(world.answer(.pull(pull)))
+    }
+    try world.delete(0, "gone")
+    try compact(world)
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.expectEqual()
+  }
+
   @Test("acknowledged history goes with the first compaction")
   func released() throws {
     let world = try SyncWorld()

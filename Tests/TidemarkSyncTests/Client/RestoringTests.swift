@@ -25,6 +25,25 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("a copy that wrote to a restored server first is told from its original")
+  func serverAndClone() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "kept", "1")
+    try world.settle()
+    let server = try world.backUpServer()
+    let device = try world.backUp(0)
+    try world.put(0, "mine", "2")
+    try world.settle()
+    try world.restoreServer(server)
+    try world.clone(device)
+    // Under the same name, with the same sequence and number.
+    try world.put(1, "copy's", "3")
+    try world.settle(only: 1)
+    try world.settle()
+    #expect(try world.serverState() == ["kept": "1 ", "mine": "2 ", "copy's": "3 "])
+    try world.expectEqual()
+  }
+
   @Test("a remote made anew gets everything, and takes nothing away")
   func anew() throws {
     let world = try SyncWorld()

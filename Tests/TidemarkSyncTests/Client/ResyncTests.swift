@@ -65,6 +65,21 @@ struct ResyncTests {
     try world.expectEqual()
   }
 
+  @Test("the user's word counts for as many keys as it was given for")
+  func moreThanAgreed() throws {
+    let world = try longAway(deleting: 150, of: 2000)
+    try world.settle(mayStop: true)
+    #expect(world.devices[0].session.undecidedDeletions == 150)
+    try world.devices[0].session.decidePurge(true)
+    // Meanwhile nearly everything goes.
+    for number in 150..<1900 { try world.delete(1, "key \(number)") }
+    try world.settle(only: 1)
+    try world.server.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
+    try world.settle(mayStop: true)
+    #expect(world.devices[0].session.undecidedDeletions == 1900)
+    #expect(try SyncWorld.state(world.devices[0].engine).count == 2000)
+  }
+
   @Test("keys whose delete the user refuses come back into the feed")
   func refused() throws {
     let world = try longAway(deleting: 150, of: 200)

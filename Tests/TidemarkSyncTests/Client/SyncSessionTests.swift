@@ -75,6 +75,34 @@ struct SyncSessionTests {
     }
   }
 
+  @Test("two values that are laid beside their keys at once get keys of their own")
+  func bothTwice() throws {
+    let world = try SyncWorld(resolver: .keepBoth())
+    for (device, round) in [(0, "first"), (1, "second")] {
+      try world.put(device, "a", round)
+      try world.put(device, "a (local)", "beside \(round)")
+    }
+    try world.settle(only: 0)
+    try world.settle()
+    let values = try Set(world.serverState().values)
+    #expect(values == ["first ", "beside first ", "second ", "beside second "])
+    try world.expectEqual()
+  }
+
+  @Test("what was changed and changed back is a change: the resolver is asked")
+  func changedBack() throws {
+    let world = try SyncWorld(resolver: .localWins)
+    try world.put(0, "key", "A")
+    try world.settle()
+    try world.put(0, "key", "B")
+    try world.put(0, "key", "A")
+    try world.put(1, "key", "C")
+    try world.settle(only: 1)
+    try world.settle()
+    #expect(try world.serverState() == ["key": "A "])
+    try world.expectEqual()
+  }
+
   @Test("a three-way merge keeps the fields of both")
   func merge() throws {
     let world = try SyncWorld(resolver: .mergeFields())

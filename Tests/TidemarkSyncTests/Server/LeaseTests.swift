@@ -103,6 +103,31 @@ struct LeaseTests {
       } == .cursorGone)
   }
 
+  @Test("who says hello and reads nothing keeps no deletes")
+  func idleReader() throws {
+    let bench = bench(restarts: false)
+    var a = Device(1)
+    _ = try bench.push(&a, a.put("k", "1"))
+    for id in UInt8(10)..<20 { _ = try bench.handler().hello(HelloRequest(replica: Device(id).id)) }
+    _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
+    let cursor = try bench.pullAll(a).cursor
+    _ = try bench.handler().hello(HelloRequest(replica: a.id, cursor: cursor))
+    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    try feed.engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try feed.settledRange().truncatedThrough > 0)
+    // One that has begun to read holds something, and keeps the deletes before it.
+    _ = try bench.push(&a, a.put("l", "1"))
+    let reader = Device(30)
+    _ = try bench.handler().hello(HelloRequest(replica: reader.id))
+    let page = try bench.pullAll(reader)
+    _ = try bench.handler().pull(PullRequest(replica: reader.id, after: page.cursor))
+    _ = try bench.push(&a, a.delete("l", base: .operation(sequence: 3)))
+    let end = try bench.pullAll(a).cursor
+    _ = try bench.handler().hello(HelloRequest(replica: a.id, cursor: end))
+    try feed.engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try bench.pullAll(reader, after: page.cursor).entries.map(\.kind) == [.delete])
+  }
+
   @Test("who begins with nothing after deletes were dropped reads on, page by page")
   func clearedReader() throws {
     let bench = bench()

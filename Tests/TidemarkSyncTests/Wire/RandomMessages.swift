@@ -32,7 +32,7 @@ struct RandomMessages {
     case .pushRequest:
       .pushRequest(
         PushRequest(
-          replica: replica(), number: number(), batchID: BatchID(random.next()),
+          replica: replica(), number: count(), batchID: BatchID(random.next()),
           changes: many(20) { $0.change() }))
     case .pushAnswer: .pushAnswer(PushAnswer(mark: mark(), range: range()))
     case .pullRequest:
@@ -79,6 +79,9 @@ struct RandomMessages {
     random.pick([0, 1, 127, 128, 1 << 32, 1 << 48, 1 << 63, .max - 1, .max, random.next()]) ?? 0
   }
 
+  /// An offset, or the number of a batch.
+  private mutating func count() -> UInt64 { number() & (WireLimits.counts - 1) }
+
   private mutating func u32() -> UInt32 { UInt32(truncatingIfNeeded: number()) }
 
   private mutating func replica() -> ReplicaID { random.pick(replicas) ?? replicas[0] }
@@ -91,7 +94,7 @@ struct RandomMessages {
 
   private mutating func position() -> Position {
     if random.chance(0.1) { return .beginning }
-    let offset = random.chance(0.7) ? UInt64(random.int(in: 0...2000)) : number()
+    let offset = random.chance(0.7) ? UInt64(random.int(in: 0...2000)) : count()
     return Position(epoch: random.pick(epochs) ?? 0, offset: offset)
   }
 
@@ -128,10 +131,10 @@ struct RandomMessages {
   }
 
   private mutating func range() -> FeedRange {
-    let offsets = many(4) { $0.number() }.sorted()
+    let offsets = many(4) { max(1, $0.count()) }.sorted()
     return FeedRange(
-      epochs: offsets.map { FeedEpoch(epoch: random.next(), firstOffset: $0) }, head: number(),
-      truncatedThrough: number())
+      epochs: offsets.map { FeedEpoch(epoch: random.next(), firstOffset: $0) }, head: count(),
+      truncatedThrough: count())
   }
 
   private mutating func mark() -> ReplicaMark {
@@ -142,13 +145,13 @@ struct RandomMessages {
       let rejection = Rejection(code: text(90), message: text(1_300))
       let code = random.int(in: 0...5)
       for step in 0..<count {
-        // Runs that reach the end of the numbers go on from zero.
-        let next = Position(epoch: position.epoch, offset: position.offset &+ step)
+        let next = Position(
+          epoch: position.epoch, offset: min(position.offset + step, WireLimits.counts - 1))
         let other = code == 4 ? Verdict.rejected(rejection) : .aborted
         verdicts.append(Verdict(wireCode: code, at: next) ?? other)
       }
     }
-    return ReplicaMark(number: number(), batchID: BatchID(random.next()), verdicts: verdicts)
+    return ReplicaMark(number: count(), batchID: BatchID(random.next()), verdicts: verdicts)
   }
 
   private mutating func content(isPut: Bool) -> SyncContent {
@@ -179,7 +182,7 @@ struct RandomMessages {
     let kind = random.pick(FeedEntry.Kind.allCases) ?? .put
     return FeedEntry(
       position: position(), kind: kind,
-      operation: OperationID(replica: replica(), sequence: number()),
+      operation: OperationID(replica: replica(), sequence: count()),
       key: kind == .own ? [] : key(), content: content(isPut: kind == .put),
       commitTime: number(), time: time())
   }

@@ -154,8 +154,8 @@ struct WireHostileTests {
     #expect(
       mark([1, 0x1d]) == "verdict 5 is not known here" || mark([1, 0x1d]) == "ends too early")
     #expect(mark([2, 0x15, 0x15]) == "two runs of verdicts are one")
-    // Offset 2^64 - 1, and one behind it.
-    #expect(mark([1, 0x10, 3]) == nil)
+    // Offset 2^64 - 1, which none may have, and one behind it.
+    #expect(mark([1, 0x10, 3]) == "a number is out of bounds")
     #expect(mark([2, 0x20, 3]) == "an offset is out of bounds")
   }
 

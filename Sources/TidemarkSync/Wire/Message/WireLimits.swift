@@ -1,6 +1,9 @@
 /// The bounds of the wire format. `WireProtocol.md`, section "Bounds", has the same numbers; those
 /// of keys, values, labels and hashes are the store's.
 enum WireLimits {
+  /// Offsets, sequences and numbers of batches stay below: whatever is counted on from one of them
+  /// is still a number.
+  static let counts: UInt64 = 1 << 48
   /// Most changes, entries, keys or verdicts in one message.
   static let rows = 65_536
   /// Most labels, and most key prefixes, of a scope.

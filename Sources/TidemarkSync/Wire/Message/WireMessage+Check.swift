@@ -5,22 +5,27 @@ internal import TidemarkEngine
 extension WireMessage {
   func check() throws(FormatError) {
     switch self {
-    case .helloRequest(let request): try request.scope.check()
+    case .helloRequest(let request):
+      try request.cursor.check()
+      try request.scope.check()
     case .helloAnswer(let answer):
       try answer.range.check()
       try answer.mark.check()
       try answer.limits.check()
     case .pushRequest(let request):
+      try Self.check(count: request.number)
       try Self.check(rows: request.changes.count)
       for change in request.changes { try change.check() }
     case .pushAnswer(let answer):
       try answer.range.check()
       try answer.mark.check()
     case .pullRequest(let request):
+      try request.after.check()
       try request.scope.check()
       try request.limits.check()
     case .pullAnswer(let answer):
       try answer.range.check()
+      try answer.cursor.check()
       try answer.mark.check()
       try Self.check(answer.entries)
     case .valuesRequest(let request):
@@ -46,6 +51,10 @@ extension WireMessage {
     guard rows <= WireLimits.rows else { throw FormatError("too many rows in one message") }
   }
 
+  fileprivate static func check(count: UInt64) throws(FormatError) {
+    guard count < WireLimits.counts else { throw FormatError("a number is out of bounds") }
+  }
+
   fileprivate static func check(key: [UInt8]) throws(FormatError) {
     guard !key.isEmpty, key.count <= Limits.keyBytes else {
       throw FormatError("a key has 1 to \(Limits.keyBytes) bytes")
@@ -56,6 +65,14 @@ extension WireMessage {
     try check(rows: entries.count)
     for entry in entries { try entry.check() }
   }
+}
+
+extension Position {
+  fileprivate func check() throws(FormatError) { try WireMessage.check(count: offset) }
+}
+
+extension OperationID {
+  fileprivate func check() throws(FormatError) { try WireMessage.check(count: sequence) }
 }
 
 extension SyncScope {
@@ -96,22 +113,34 @@ extension SyncLimits {
 
 extension FeedRange {
   fileprivate func check() throws(FormatError) {
+    try WireMessage.check(count: head)
+    try WireMessage.check(count: truncatedThrough)
     guard epochs.count <= Limits.epochs else { throw FormatError("too many epochs") }
-    for (index, row) in epochs.enumerated() {
-      guard index == 0 || epochs[index - 1].firstOffset <= row.firstOffset else {
-        throw FormatError("epochs are not in order")
-      }
+    // An epoch in which nothing was written begins where the next one does.
+    var first: UInt64 = 1
+    for row in epochs {
+      guard row.firstOffset >= first else { throw FormatError("epochs are not in order") }
+      first = row.firstOffset
     }
+    try WireMessage.check(count: first)
   }
 }
 
 extension ReplicaMark {
   fileprivate func check() throws(FormatError) {
+    try WireMessage.check(count: number)
     try WireMessage.check(rows: verdicts.count)
-    for case .rejected(let rejection) in verdicts {
-      guard rejection.code.utf8.count <= WireLimits.codeBytes,
-        rejection.message.utf8.count <= WireLimits.textBytes
-      else { throw FormatError("text too long") }
+    for verdict in verdicts {
+      switch verdict {
+      case .applied(let position), .duplicate(let position), .conflict(let position),
+        .lost(let position):
+        try position.check()
+      case .rejected(let rejection):
+        guard rejection.code.utf8.count <= WireLimits.codeBytes,
+          rejection.message.utf8.count <= WireLimits.textBytes
+        else { throw FormatError("text too long") }
+      case .aborted: break
+      }
     }
   }
 }
@@ -135,6 +164,7 @@ extension Timestamp {
 
 extension PushedChange {
   fileprivate func check() throws(FormatError) {
+    // Its numbers are its own matter: the handler rejects the change, and takes the others.
     try WireMessage.check(key: key)
     try content.check(isPut: kind == .put)
     try time?.check()
@@ -143,6 +173,8 @@ extension PushedChange {
 
 extension FeedEntry {
   fileprivate func check() throws(FormatError) {
+    try position.check()
+    try operation.check()
     if kind == .own {
       guard key.isEmpty else { throw FormatError("a key where none may be") }
     } else {
@@ -155,6 +187,7 @@ extension FeedEntry {
 
 extension DigestAnswer {
   fileprivate func check() throws(FormatError) {
+    try position.check()
     try range.check()
     try total.check()
     switch parts {
@@ -165,7 +198,10 @@ extension DigestAnswer {
       for sum in sums { try sum.check() }
     case .keys(let keys):
       try WireMessage.check(rows: keys.count)
-      for key in keys { try WireMessage.check(key: key.key) }
+      for key in keys {
+        try key.position.check()
+        try WireMessage.check(key: key.key)
+      }
     }
   }
 }
