@@ -76,9 +76,12 @@ package struct PeerProgress: Sendable, Hashable {
     again.encode(into: &writer)
     lost.encode(into: &writer)
     writer.varint(UInt64(waiting.count))
+    var last: Waiting?
     for (sequence, reason) in waiting.sorted(by: { $0.key < $1.key }) {
       writer.varint(sequence)
-      reason.encode(into: &writer)
+      // Where many are refused they mostly are for the same reason.
+      if reason == last { writer.u8(Waiting.sameAsLast) } else { reason.encode(into: &writer) }
+      last = reason
     }
     writer.varint(batchLimit)
     writer.u64(scope)
@@ -107,9 +110,12 @@ package struct PeerProgress: Sendable, Hashable {
     again = try SequenceSet(from: &reader)
     lost = try SequenceSet(from: &reader)
     let count = try reader.varint(atMost: reader.remaining / 2)
+    var last: Waiting?
     for _ in 0..<count {
       let sequence = try reader.varint()
-      waiting[sequence] = try Waiting(from: &reader)
+      let reason = try Waiting(from: &reader, after: last)
+      waiting[sequence] = reason
+      last = reason
     }
     batchLimit = try reader.varint()
     scope = try reader.u64()
@@ -122,6 +128,9 @@ package struct PeerProgress: Sendable, Hashable {
 }
 
 extension PeerProgress.Waiting {
+  /// In the place of a reason: that of the entry before it.
+  fileprivate static let sameAsLast: UInt8 = 5
+
   func encode(into writer: inout ByteWriter) {
     switch self {
     case .conflict(let position):
@@ -138,7 +147,9 @@ extension PeerProgress.Waiting {
     }
   }
 
-  init(from reader: inout ByteReader) throws(FormatError) {
+  init(
+    from reader: inout ByteReader, after last: PeerProgress.Waiting?
+  ) throws(FormatError) {
     switch try reader.u8() {
     case 1: self = .conflict(try Position(from: &reader))
     case 2: self = .lost(try Position(from: &reader))
@@ -146,6 +157,9 @@ extension PeerProgress.Waiting {
       let code = try reader.text()
       self = .parked(Rejection(code: code, message: try reader.text()))
     case 4: self = .needsDecision
+    case Self.sameAsLast:
+      guard let last else { throw FormatError("the first reason repeats none") }
+      self = last
     default: throw FormatError("unknown reason for waiting")
     }
   }

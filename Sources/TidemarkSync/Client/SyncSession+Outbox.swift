@@ -14,11 +14,19 @@ extension SyncSession {
   /// Forms the next batch of what is pending, and writes down that it was formed.
   /// - Returns: nil when nothing is pending that may be sent now.
   func formBatch() throws(TidemarkError) -> FormedBatch? {
+    let (keys, urgentNow) = (waitingKeys, urgent)
     var forming = try nextForming()
     held = forming.held
     guard !forming.items.isEmpty else {
       // What was looked at in vain need not be looked at again; it is written with what comes.
       progress = forming.progress
+      tooManyWaiting = nil
+      return nil
+    }
+    tooManyWaiting = nil
+    guard forming.progress.waiting.count < mostWaiting else {
+      (waitingKeys, urgent) = (keys, urgentNow)
+      tooManyWaiting = progress.waiting.count
       return nil
     }
     let batch = FormedBatch(

@@ -68,6 +68,11 @@ package final class SyncSession {
   /// What the peer said last of its feed; nil before the hello of this session.
   package internal(set) var range: FeedRange?
   var limits = SyncLimits()
+  /// So many entries may wait for the user, or for what the peer has: they are written down with
+  /// every batch.
+  var mostWaiting = 65_536
+  /// How many entries wait, if they are so many that others are not sent for it.
+  var tooManyWaiting: Int?
   package internal(set) var totals = Totals()
   /// What the batch under way sends; nil when it was formed before the program was started.
   var sending: [PushedChange]?

@@ -71,7 +71,10 @@ extension Replicator {
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
   public func retry(_ sequence: UInt64) async throws -> UInt64 {
-    defer { host.changed.raise() }
+    defer {
+      host.changed.raise()
+      poke()
+    }
     return try await host.perform { try $0.session().retry(sequence) }
   }
 
@@ -83,7 +86,7 @@ extension Replicator {
   public func discard(_ sequence: UInt64) async throws -> [Key] {
     defer {
       host.changed.raise()
-      news.raise()
+      poke()
     }
     return try await host.perform { try $0.discard(sequence) }
   }

@@ -10,7 +10,7 @@ extension Replicator {
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
   /// - Throws: without a deadline, ``PeerError``; in any case ``UndecidedDeletions``,
-  ///   `TidemarkError` when the own store fails, and `CancellationError`.
+  ///   ``TooManyParked``, `TidemarkError` when the own store fails, and `CancellationError`.
   public func syncOnce(deadline: ContinuousClock.Instant? = nil) async throws -> SyncReport {
     let goal = Goal(sequence: store.lastSequence)
     let before = try await host.perform { $0.totals }
@@ -48,6 +48,11 @@ extension Replicator {
 
   private struct DeadlinePassed: Error {}
 
+  /// Whether waiting does not mend it.
+  private func needsSomebody(_ error: any Error) -> Bool {
+    error is UndecidedDeletions || error is TooManyParked
+  }
+
   private func once(_ goal: Goal, retries: Bool) async throws {
     var backoff = newBackoff()
     let direction = configuration.direction
@@ -60,7 +65,7 @@ extension Replicator {
         }
       } catch {
         try Task.checkCancellation()
-        guard retries, !(error is UndecidedDeletions) else {
+        guard retries, !needsSomebody(error) else {
           await note(error)
           throw error
         }
@@ -78,7 +83,7 @@ extension Replicator {
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
         guard let error = round.error else { return }
-        if !retries || error is UndecidedDeletions { throw error }
+        if !retries || needsSomebody(error) { throw error }
       }
       guard driver == .run else {
         throw TidemarkError(.invalidArgument, "the replicator was stopped meanwhile")

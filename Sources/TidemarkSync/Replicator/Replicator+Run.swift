@@ -205,6 +205,9 @@ extension HostState {
     guard let call = try session.next(direction) else {
       repeats.reset()
       if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
+      if let entries = session.tooManyWaiting, direction.pushes {
+        throw TooManyParked(entries: entries)
+      }
       return nil
     }
     do throws(PeerError) { try repeats.note(call) } catch {

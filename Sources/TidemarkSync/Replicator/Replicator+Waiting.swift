@@ -84,6 +84,11 @@ extension Replicator {
       change { $0.phase = .paused(.deletionsToDecide(keys: error.keys)) }
       await pokes.wait(beyond: poked)
       try Task.checkCancellation()
+    case let error as TooManyParked:
+      await countPending(always: true)
+      change { $0.phase = .paused(.tooManyParked(entries: error.entries)) }
+      await pokes.wait(beyond: poked)
+      try Task.checkCancellation()
     case let error as TidemarkError where error.code == .suspended:
       try await waitForResume()
     case let error as TidemarkError where !error.mayPass: throw error

@@ -32,6 +32,9 @@ public struct SyncStatus: Sendable, Hashable {
     /// So many keys are gone at the peer that somebody has to say what becomes of them here; see
     /// ``Replicator/decideDeletions(_:)``.
     case deletionsToDecide(keys: Int)
+    /// So many entries are parked or wait for a decision that nothing more is sent; see
+    /// ``TooManyParked``.
+    case tooManyParked(entries: Int)
   }
 
   /// Something that failed.

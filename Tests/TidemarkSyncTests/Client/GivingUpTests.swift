@@ -49,6 +49,34 @@ struct GivingUpTests {
     #expect(world.devices[0].session.progress.waiting.count == 2)
   }
 
+  @Test("a peer that refuses everything is sent no more than the user can be asked about")
+  func refusesAll() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    world.devices[0].session.mostWaiting = 10
+    for number in 0..<12 { try world.put(0, "bad \(number)", "1") }
+    try world.settle(mayStop: true)
+    #expect(world.devices[0].session.tooManyWaiting == nil, "there is nothing more to send")
+    try world.put(0, "good", "1")
+    world.devices[0].session.disconnect()
+    while try world.step(0) {}
+    #expect(world.devices[0].session.tooManyWaiting == 12)
+    #expect(try world.serverState().isEmpty)
+    // They are known after a restart, though written down in short.
+    let waiting = world.devices[0].session.progress.waiting
+    #expect(world.devices[0].session.progress.encoded.count < 12 * 20)
+    try world.restart(0)
+    #expect(world.devices[0].session.progress.waiting == waiting)
+    world.devices[0].session.mostWaiting = 10
+    for sequence in waiting.keys.sorted().prefix(3) {
+      var table = PendingTable(after: world.devices[0].session.progress.frontier)
+      try table.refresh(world.devices[0].session)
+      _ = try world.devices[0].session.discard(sequence, table)
+    }
+    while try world.step(0), !world.devices[0].session.isAtRest {}
+    #expect(try world.serverState() == ["good": "1 "])
+  }
+
   @Test(
     "what may pass is never parked, however often it fails",
     arguments: [PeerError.Kind.unavailable, .busy, .unauthorized])
