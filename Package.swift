@@ -59,6 +59,10 @@ let package = Package(
       pkgConfig: "libzstd",
       providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .target(name: "CTidemark"),
+    // Empty but on Linux, where it needs libcurl, as Foundation does there.
+    .target(
+      name: "CTidemarkHTTP",
+      linkerSettings: [.linkedLibrary("curl", .when(platforms: [.linux]))]),
     .target(
       name: "TidemarkEngine",
       dependencies: [
@@ -75,6 +79,7 @@ let package = Package(
       name: "TidemarkHTTP",
       dependencies: [
         "Tidemark", "TidemarkEngine", "TidemarkSync",
+        .target(name: "CTidemarkHTTP", condition: .when(platforms: [.linux])),
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
           condition: .when(traits: ["AsyncHTTPClient"])),

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -101,6 +102,11 @@ static void *run(void *argument) {
   start.name[15] = 0;  // Linux refuses longer names
   pthread_setname_np(pthread_self(), start.name);
 #endif
+  // A peer that closes a connection must not end the process.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &signals, NULL);
   start.body(start.argument);
   return NULL;
 }

@@ -3,6 +3,9 @@ import TidemarkHTTP
 /// The transports that are there.
 enum Transports: String, Sendable, CaseIterable {
   case urlSession
+  #if os(Linux)
+    case curl
+  #endif
   #if AsyncHTTPClient
     case asyncHTTPClient
   #endif
@@ -21,6 +24,9 @@ enum Transports: String, Sendable, CaseIterable {
   func make() -> any HTTPTransport {
     switch self {
     case .urlSession: URLSessionTransport()
+    #if os(Linux)
+      case .curl: CurlTransport()
+    #endif
     #if AsyncHTTPClient
       case .asyncHTTPClient: AsyncHTTPClientTransport()
     #endif

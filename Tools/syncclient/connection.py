@@ -97,6 +97,8 @@ class Connection:
                 raise Unavailable("the answer takes too long")
         if answer.length:
             raise Unavailable("the answer ends too early")
+        # Done with, as the connection has to be told after reading piece by piece.
+        answer.close()
         return b"".join(pieces)
 
 

@@ -58,7 +58,7 @@ public final class HTTPPeer: Peer {
   ///   - authorization: gives the value of the header `Authorization`.
   /// - Throws: `PeerError` of kind `failed` when the address makes no sense.
   public init(
-    _ url: String, transport: any HTTPTransport = URLSessionTransport(),
+    _ url: String, transport: any HTTPTransport = PlatformTransport.make(),
     options: Options = Options(), authorization: Authorization? = nil
   ) throws(PeerError) {
     guard var address = HTTPAddress(url), !address.path.contains("?") else {

@@ -1,8 +1,8 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// A thread that does one job after another, for work that waits for the disk: the pool on which
 /// tasks run must not. The queue needs no limit, since whoever adds a job waits for it.
-final class JobThread: Sendable {
+package final class JobThread: Sendable {
   private struct State {
     var jobs: [@Sendable () -> Void] = []
     var isStopping = false
@@ -11,7 +11,7 @@ final class JobThread: Sendable {
   private let state: Monitor<State>
 
   /// Starts the thread.
-  init(name: String) throws(TidemarkError) {
+  package init(name: String) throws(TidemarkError) {
     let state = Monitor(State())
     self.state = state
     _ = try WorkerThread(name: name) { Self.run(state) }
@@ -23,7 +23,7 @@ final class JobThread: Sendable {
   }
 
   /// Lets the thread do a job after those before it.
-  func add(_ job: @escaping @Sendable () -> Void) {
+  package func add(_ job: @escaping @Sendable () -> Void) {
     state.withLock { $0.jobs.append(job) }
     state.signal()
   }

@@ -1,5 +1,5 @@
-/// So many entries were refused by a peer, or wait for the user, that nothing more is sent to it: as
-/// likely as not it refuses everything, such as to a token that does not reach the data.
+/// So many entries were refused by a peer, or wait for the user, that nothing more is sent to it:
+/// as likely as not it refuses everything, such as to a token that does not reach the data.
 ///
 /// Nothing is lost. Once the reason is gone the entries can be sent again with
 /// ``Replicator/retry(_:)``, or given up with ``Replicator/discard(_:)``; then, or with
@@ -10,7 +10,7 @@ public struct TooManyParked: Error, Sendable, Hashable, CustomStringConvertible 
 
   /// What happened, for people.
   public var description: String {
-    "\(entries) entries were refused by the peer or wait for a decision; nothing more is sent until "
-      + "they are retried or discarded"
+    "\(entries) entries were refused by the peer or wait for a decision; nothing more is sent "
+      + "until they are retried or discarded"
   }
 }

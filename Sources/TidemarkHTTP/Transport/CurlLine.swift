@@ -1,0 +1,91 @@
+#if os(Linux)
+  // SAFETY: what C gets lives until the call that it was given to returns: the request and the
+  // reception are held on to by `perform`. A handle is used by its line's thread alone, but for
+  // `ctidemark_http_cancel`, which any thread may call, and is destroyed when nobody has the line.
+  internal import CTidemarkHTTP
+  internal import Foundation
+  internal import TidemarkEngine
+  internal import TidemarkSync
+
+  /// A connection, and the thread that waits for it.
+  @safe
+  final class CurlLine: @unchecked Sendable {
+    private let handle: OpaquePointer
+    private let thread: JobThread
+    private let wasCancelled = Lock(false)
+
+    init() throws {
+      thread = try JobThread(name: "tidemark-http")
+      guard let handle = unsafe ctidemark_http_create() else {
+        throw PeerError(.unavailable, "there is no memory for a connection")
+      }
+      unsafe self.handle = handle
+    }
+
+    deinit { unsafe ctidemark_http_destroy(handle) }
+
+    var isCancelled: Bool { wasCancelled.withLock { $0 } }
+
+    /// Ends what is under way, from any thread; the line is of no further use.
+    func cancel() {
+      wasCancelled.withLock { $0 = true }
+      unsafe ctidemark_http_cancel(handle)
+    }
+
+    /// Sends a message and hands its answer on; on the line's thread, which tells the end, too.
+    func perform(
+      _ message: CurlMessage, _ reception: CurlReception,
+      _ end: @escaping @Sendable (Result<Void, any Error>) -> Void
+    ) {
+      thread.add { [self] in end(Result { try performHere(message, reception) }) }
+    }
+
+    private func performHere(_ message: CurlMessage, _ reception: CurlReception) throws {
+      var error = [CChar](repeating: 0, count: 512)
+      var receiver = unsafe ctidemark_http_receiver(
+        context: Unmanaged.passUnretained(reception).toOpaque(),
+        line: { context, bytes, count in
+          unsafe CurlLine.reception(context).take(line: CurlLine.bytes(bytes, count)) ? 1 : 0
+        },
+        body: { context, bytes, count in
+          unsafe CurlLine.reception(context).take(body: CurlLine.bytes(bytes, count)) ? 1 : 0
+        })
+      let outcome = unsafe message.body.withUnsafeBufferPointer { body in
+        unsafe message.headers.withUnsafeBufferPointer { headers in
+          var request = unsafe ctidemark_http_request()
+          unsafe request.body = body.baseAddress
+          unsafe request.body_bytes = body.count
+          unsafe request.headers = headers.baseAddress
+          return unsafe message.method.withCString { method in
+            unsafe message.url.withCString { url in
+              unsafe request.method = method
+              unsafe request.url = url
+              return unsafe ctidemark_http_perform(
+                handle, &request, &receiver, &error, error.count)
+            }
+          }
+        }
+      }
+      try withExtendedLifetime(reception) {
+        switch Int(outcome) {
+        case Int(ctidemark_http_done): try reception.finish()
+        case Int(ctidemark_http_ended): throw reception.error ?? CurlTransport.closed
+        case Int(ctidemark_http_cancelled): throw CurlTransport.closed
+        default:
+          let end = error.firstIndex(of: 0) ?? error.count
+          let text = error[..<end].map { UInt8(bitPattern: $0) }
+          throw PeerError(.unavailable, String(decoding: text, as: UTF8.self))
+        }
+      }
+    }
+
+    private static func reception(_ context: UnsafeMutableRawPointer?) -> CurlReception {
+      // It was given by `performHere`, and is never nil.
+      unsafe Unmanaged<CurlReception>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+    }
+
+    private static func bytes(_ start: UnsafePointer<UInt8>?, _ count: Int) -> [UInt8] {
+      unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    }
+  }
+#endif

@@ -1,0 +1,138 @@
+#if os(Linux)
+  internal import TidemarkEngine
+  internal import TidemarkSync
+
+  /// Carries requests with libcurl: the transport of Linux.
+  ///
+  /// Connections are kept and used again; each has a thread of its own, that waits for the network.
+  /// Foundation's `URLSession` is over the same library there. But it spends a whole core on
+  /// waiting for the answer to a request of more than 64 KiB, ends the process when a connection
+  /// breaks within an answer's head, and reads on when nobody takes what it has read.
+  public final class CurlTransport: HTTPTransport {
+    private struct State {
+      var isOpen = true
+      /// Connections that nobody uses, the one that was used last at the end.
+      var idle: [CurlLine] = []
+      var busy: [ObjectIdentifier: CurlLine] = [:]
+    }
+
+    private let mostIdle: Int
+    private let state = Lock(State())
+
+    /// A transport with connections of its own.
+    /// - Parameter connections: most connections that are kept while nobody uses them.
+    public init(connections: Int = 4) { mostIdle = max(1, connections) }
+
+    deinit { closeAll() }
+
+    public func answer(
+      to request: HTTPTransportRequest, limit: Int
+    ) async throws -> HTTPTransportAnswer {
+      let collector = AnswerCollector(limit: limit)
+      try await stream(
+        request, head: { try collector.take(head: $0) }, body: { try collector.take($0) })
+      return try collector.answer()
+    }
+
+    public func stream(
+      _ request: HTTPTransportRequest,
+      head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
+      body: @escaping @Sendable ([UInt8]) throws -> Void
+    ) async throws {
+      let message = try CurlMessage(request)
+      try Task.checkCancellation()
+      let line = try take()
+      let outcome = CurlOutcome()
+      try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+          outcome.expect(continuation)
+          line.perform(message, CurlReception(head: head, body: body)) { [weak self] result in
+            // What was cut off half-way is not used again.
+            if case .success = result { self?.giveBack(line) } else { self?.drop(line) }
+            outcome.end(result)
+          }
+        }
+      } onCancel: {
+        // Nobody waits for what becomes of it.
+        line.cancel()
+        outcome.end(.failure(CancellationError()))
+      }
+    }
+
+    private func take() throws -> CurlLine {
+      let idle = try state.withLock { state in
+        guard state.isOpen else { throw Self.closed }
+        let line = state.idle.popLast()
+        if let line { state.busy[ObjectIdentifier(line)] = line }
+        return line
+      }
+      if let idle { return idle }
+      let line = try CurlLine()
+      try state.withLock { state in
+        guard state.isOpen else { throw Self.closed }
+        state.busy[ObjectIdentifier(line)] = line
+      }
+      return line
+    }
+
+    private func giveBack(_ line: CurlLine) {
+      state.withLock { state in
+        state.busy[ObjectIdentifier(line)] = nil
+        if state.isOpen, !line.isCancelled, state.idle.count < mostIdle { state.idle.append(line) }
+      }
+    }
+
+    private func drop(_ line: CurlLine) {
+      state.withLock { $0.busy[ObjectIdentifier(line)] = nil }
+    }
+
+    static let closed = PeerError(.unavailable, "the connection was closed")
+
+    /// Lets go of connections; calls that are under way fail.
+    public func close() async { closeAll() }
+
+    private func closeAll() {
+      let busy = state.withLock { state in
+        state.isOpen = false
+        state.idle = []
+        return Array(state.busy.values)
+      }
+      for line in busy { line.cancel() }
+    }
+  }
+
+  /// Tells the one who waits for an exchange how it has ended: once, and as whoever was first says.
+  final class CurlOutcome: Sendable {
+    private enum State {
+      case begun
+      case awaited(CheckedContinuation<Void, any Error>)
+      case ended(Result<Void, any Error>)
+    }
+
+    private let state = Lock(State.begun)
+
+    func expect(_ continuation: CheckedContinuation<Void, any Error>) {
+      let result = state.withLock { state -> Result<Void, any Error>? in
+        if case .ended(let result) = state { return result }
+        state = .awaited(continuation)
+        return nil
+      }
+      if let result { continuation.resume(with: result) }
+    }
+
+    func end(_ result: Result<Void, any Error>) {
+      let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+        switch state {
+        case .begun:
+          state = .ended(result)
+          return nil
+        case .awaited(let continuation):
+          state = .ended(result)
+          return continuation
+        case .ended: return nil
+        }
+      }
+      continuation?.resume(with: result)
+    }
+  }
+#endif
