@@ -18,7 +18,11 @@ extension SyncSession {
 
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
+      let isElsewhere = progress.cursor != .beginning
       try beginAnew(with: answer)
+      // The peer takes a cursor of another feed for one of its own that was left alone for long. As
+      // a newcomer we read what it holds from the beginning, deletes included.
+      if isElsewhere { return disconnect() }
     } else if !answer.range.contains(progress.cursor)
       || !answer.range.contains(progress.furthest)
     {

@@ -107,6 +107,20 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("who comes late to a remote made anew takes the deletes that it has had since")
+  func lateToNew() throws {
+    let world = try SyncWorld(devices: 3)
+    try world.put(0, "key", "value")
+    try world.settle()
+    try world.restoreServer(nil)
+    try world.settle(only: 0)
+    try world.delete(0, "key")
+    try world.settle(only: 0)
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.expectEqual()
+  }
+
   @Test("a delete of what a former life has sent stays when others bring that back")
   func formerLife() throws {
     let world = try SyncWorld()
