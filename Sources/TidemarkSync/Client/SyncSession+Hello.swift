@@ -79,7 +79,7 @@ extension SyncSession {
     formed = taken
     comparing = nil
     do {
-      try commit { _, next, runs in
+      try commit { operations, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
         next.heardThrough = progress.lastSent
@@ -95,6 +95,7 @@ extension SyncSession {
           #endif
           next.again.insert(sequence)
           next.lost.insert(sequence)
+          if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
         }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
         // What they were in conflict with may be gone.
@@ -114,6 +115,15 @@ extension SyncSession {
     // The batch may arrive late, when its number is the next one again: under the old name nothing
     // more is sent, so that it never is.
     if batch != nil { try rename() }
+  }
+
+  /// Whether an own change stands upon one that never went, whose place it took: then what both
+  /// were made upon is not kept for it.
+  private func hidesBase(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    guard let change = try engine.change(at: sequence),
+      let former = try engine.change(at: change.previous)
+    else { return false }
+    return former.isOwn && settled.position(of: former.sequence) == nil
   }
 
   /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.

@@ -121,6 +121,24 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("a delete that a restored server has lost goes again, with the history dropped meanwhile")
+  func lostDelete() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "key", "value")
+    try world.settle()
+    let backup = try world.backUpServer()
+    try world.put(0, "key", "never sent")
+    try world.delete(0, "key")
+    try world.settle()
+    try world.restoreServer(backup)
+    world.devices[0].session.disconnect()
+    try world.step(0)
+    try world.devices[0].engine.compact(CompactionOptions(dropHistory: true))
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.expectEqual()
+  }
+
   @Test("a delete of what a former life has sent stays when others bring that back")
   func formerLife() throws {
     let world = try SyncWorld()
