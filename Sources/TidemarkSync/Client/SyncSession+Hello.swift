@@ -18,7 +18,11 @@ extension SyncSession {
 
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
+      let isElsewhere = progress.cursor != .beginning
       try beginAnew(with: answer)
+      // The peer takes a cursor of another feed for one of its own that was left alone for long. As
+      // a newcomer we read what it holds from the beginning, deletes included.
+      if isElsewhere { return disconnect() }
     } else if !answer.range.contains(progress.cursor)
       || !answer.range.contains(progress.furthest)
     {
@@ -76,7 +80,7 @@ extension SyncSession {
     formed = taken
     comparing = nil
     do {
-      try commit { _, next, runs in
+      try commit { operations, next, runs in
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
         next.heardThrough = progress.lastSent
@@ -92,6 +96,7 @@ extension SyncSession {
           #endif
           next.again.insert(sequence)
           next.lost.insert(sequence)
+          if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
         }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
         // What they were in conflict with may be gone.
@@ -117,6 +122,15 @@ extension SyncSession {
   private func isForeign(_ mark: ReplicaMark) -> Bool {
     mark.number > progress.number
       || (mark.number == progress.number && mark.batchID != progress.batchID)
+  }
+
+  /// Whether an own change stands upon one that never went, whose place it took: then what both
+  /// were made upon is not kept for it.
+  private func hidesBase(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    guard let change = try engine.change(at: sequence),
+      let former = try engine.change(at: change.previous)
+    else { return false }
+    return former.isOwn && settled.position(of: former.sequence) == nil
   }
 
   /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.

@@ -28,8 +28,9 @@ extension SyncSession {
       next.cursor = page.cursor
       next.resumption = page.resumption
       // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
-      for entry in page.entries where try entry.kind == .own || isOurs(entry, next) {
-        confirm(entry, &next, &runs)
+      for entry in page.entries {
+        guard let sequence = try ownSequence(of: entry, next) else { continue }
+        confirm(sequence, at: entry.position, &next, &runs)
       }
       let former = settled
       settled = runs
@@ -76,6 +77,17 @@ extension SyncSession {
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
   }
 
+  /// The own change that an entry is, also under another name: nil for what is somebody else's.
+  private func ownSequence(
+    of entry: FeedEntry, _ next: PeerProgress
+  ) throws(TidemarkError) -> UInt64? {
+    if entry.kind == .own { return entry.operation.sequence }
+    // Only what the peer has lost can be there under another name.
+    guard next.heardThrough > 0, entry.kind != .left else { return nil }
+    if try isOurs(entry, next) { return entry.operation.sequence }
+    return try broughtBack(by: entry, next)
+  }
+
   /// Whether somebody else's put is a pending one of ours, which went there under a former name
   /// before the peer was restored or made anew.
   private func isOurs(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
@@ -86,18 +98,36 @@ extension SyncSession {
     return try engine.content(of: change) == entry.content
   }
 
+  /// An own change that the peer had lost and somebody else has brought back, with the time at
+  /// which it was made: what stands behind it there was made upon it.
+  private func broughtBack(
+    by entry: FeedEntry, _ next: PeerProgress
+  ) throws(TidemarkError) -> UInt64? {
+    var version = try engine.newestChange(ofKey: entry.key)
+    while let change = version, isPending(change, in: next) {
+      if change.sequence <= next.heardThrough, change.commitTime == entry.commitTime,
+        change.kind == (entry.kind == .put ? .put : .delete),
+        try engine.content(of: change) == entry.content
+      {
+        return change.sequence
+      }
+      version = try engine.change(at: change.previous)
+    }
+    return nil
+  }
+
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its
   /// batch was lost and its mark is gone.
   private func confirm(
-    _ entry: FeedEntry, _ next: inout PeerProgress, _ runs: inout SettledRuns
+    _ sequence: UInt64, at position: Position, _ next: inout PeerProgress,
+    _ runs: inout SettledRuns
   ) {
-    let sequence = entry.operation.sequence
     guard !sequencesInFlight.contains(sequence) else { return }
     if case .parked = next.waiting[sequence] { next.waiting[sequence] = nil }
     next.again.remove(sequence)
     next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }
-    runs.add(sequence, at: entry.position)
+    runs.add(sequence, at: position)
   }
 
   /// What the feed has by an own operation may have given way here to what stands before it, as

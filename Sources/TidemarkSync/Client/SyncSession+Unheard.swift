@@ -41,9 +41,11 @@ extension SyncSession {
     guard !remote.isDeleted else { return false }
     var previous = change.previous
     while let version = try engine.change(at: previous) {
+      // Who brings a change back keeps the time at which it was made.
       let mayBeIts =
         version.attributes.origin != nil || version.sequence <= progress.heardThrough
         || version.sequence == remote.operation.sequence
+        || version.commitTime == remote.commitTime
       if mayBeIts, version.kind == .put, try engine.content(of: version) == remote.content {
         return true
       }

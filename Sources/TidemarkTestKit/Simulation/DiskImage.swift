@@ -26,16 +26,20 @@ struct DiskImage: Sendable {
   /// The parts of a path; absolute and relative paths mean the same here.
   static func parts(_ path: String) -> [String] {
     var parts: [String] = []
-    for part in path.split(separator: "/") where part != "." {
-      if part == ".." { _ = parts.popLast() } else { parts.append(String(part)) }
+    // By bytes: this runs with every call, and a slash is no part of another character.
+    for bytes in path.utf8.split(separator: UInt8(ascii: "/")) {
+      let part = String(Substring(bytes))
+      if part == ".." { _ = parts.popLast() } else if part != "." { parts.append(part) }
     }
     return parts
   }
 
   /// The node at a path.
-  func node(at path: String) throws(SimulatedErrno) -> Int {
+  func node(at path: String) throws(SimulatedErrno) -> Int { try node(at: Self.parts(path)) }
+
+  private func node(at parts: [String]) throws(SimulatedErrno) -> Int {
     var node = Self.root
-    for part in Self.parts(path) {
+    for part in parts {
       guard let directory = directories[node] else { throw .ENOTDIR }
       guard let next = directory.visible[part] else { throw .ENOENT }
       node = next
@@ -55,7 +59,7 @@ struct DiskImage: Sendable {
     var parts = Self.parts(path)
     guard let name = parts.popLast() else { throw .EEXIST }
     guard name.utf8.count <= 255, !name.utf8.contains(0) else { throw .EINVAL }
-    let directory = try node(at: parts.joined(separator: "/"))
+    let directory = try node(at: parts)
     guard directories[directory] != nil else { throw .ENOTDIR }
     return (directory, name)
   }

@@ -91,6 +91,90 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("what others made of a change that they had brought back stays")
+  func builtUpon() throws {
+    let world = try SyncWorld()
+    try world.put(0, "other", "value")
+    try world.settle()
+    let backup = try world.backUpServer()
+    try world.put(0, "key", "first")
+    try world.settle()
+    try world.restoreServer(backup)
+    try world.settle(only: 1)
+    try world.put(1, "key", "second")
+    try world.settle(only: 1)
+    // The writer of the first comes back only now.
+    try world.settle()
+    #expect(try world.serverState() == ["key": "second ", "other": "value "])
+    try world.expectEqual()
+  }
+
+  @Test("what others put where they had brought a delete back stays")
+  func builtUponDelete() throws {
+    let world = try SyncWorld(resolver: ConflictResolver(deleteEdit: .deleteWins) { _ in .local })
+    try world.put(0, "key", "first")
+    try world.settle()
+    let backup = try world.backUpServer()
+    try world.delete(0, "key")
+    try world.settle()
+    try world.restoreServer(backup)
+    try world.settle(only: 1)
+    try world.put(1, "key", "second")
+    try world.settle(only: 1)
+    try world.settle()
+    #expect(try world.serverState() == ["key": "second "])
+    try world.expectEqual()
+  }
+
+  @Test("who comes late to a remote made anew takes the deletes that it has had since")
+  func lateToNew() throws {
+    let world = try SyncWorld(devices: 3)
+    try world.put(0, "key", "value")
+    try world.settle()
+    try world.restoreServer(nil)
+    try world.settle(only: 0)
+    try world.delete(0, "key")
+    try world.settle(only: 0)
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.expectEqual()
+  }
+
+  @Test("a delete that a restored server has lost goes again, with the history dropped meanwhile")
+  func lostDelete() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "key", "value")
+    try world.settle()
+    let backup = try world.backUpServer()
+    try world.put(0, "key", "never sent")
+    try world.delete(0, "key")
+    try world.settle()
+    try world.restoreServer(backup)
+    world.devices[0].session.disconnect()
+    try world.step(0)
+    try world.devices[0].engine.compact(CompactionOptions(dropHistory: true))
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.expectEqual()
+  }
+
+  @Test("a delete of what a former life has sent stays when others bring that back")
+  func formerLife() throws {
+    let world = try SyncWorld()
+    try world.put(0, "other", "value")
+    try world.settle()
+    let server = try world.backUpServer()
+    try world.put(0, "key", "value")
+    let device = try world.backUp(0)
+    try world.settle()
+    try world.restore(0, device)
+    try world.delete(0, "key")
+    try world.restoreServer(server)
+    try world.settle()
+    #expect(try world.serverState() == ["other": "value "])
+    try world.expectEqual()
+  }
+
   @Test(
     "with restored servers and devices in a storm nothing is lost that was not undone",
     arguments: 1...16 as ClosedRange<UInt64>)

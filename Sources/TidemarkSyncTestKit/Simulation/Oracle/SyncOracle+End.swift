@@ -28,11 +28,7 @@ extension SyncOracle {
         throw BrokenPromise("d\(device.index): something waits at the end")
       }
     }
-    for (key, (kept, lost)) in outdated where (line.state[key] ?? .deleted) == kept {
-      // A delete that the server had confirmed goes with a device's history.
-      guard !(hasDroppedHistory && lost == .deleted), !mayReturn(kept) else { continue }
-      throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
-    }
+    try checkNothingOutdated()
   }
 
   /// Everything that an engine shows.
@@ -50,5 +46,4 @@ extension SyncOracle {
       }
     }
   }
-
 }

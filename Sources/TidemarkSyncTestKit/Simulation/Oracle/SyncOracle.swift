@@ -33,7 +33,7 @@ struct SyncOracle {
   /// Whether a device has dropped its history.
   var hasDroppedHistory = false
   /// Whether the server was replaced: what its devices bring back is new to it.
-  private var wasReplaced = false
+  var wasReplaced = false
   /// Changes that were in a feed.
   private var accepted: Set<Fate> = []
   /// What operations gave their keys.
@@ -47,8 +47,8 @@ struct SyncOracle {
   var firstBatch: [OperationID: UInt64] = [:]
   /// The devices that have written under a name: several where stores were copied.
   var writers: [ReplicaID: Set<Int>] = [:]
-  /// What a key must not hold in the end: the server was restored to it, and somebody knew better.
-  var outdated: [[UInt8]: (kept: Content, lost: Content)] = [:]
+  /// What keys must not hold in the end: the server was restored to it, and somebody knew better.
+  var outdated: [[UInt8]: Outdated] = [:]
 
   // MARK: The feed
 
@@ -130,31 +130,7 @@ struct SyncOracle {
     try observe(server)
   }
 
-  /// Another store stands in the server's place.
-  mutating func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
-    outdated = [:]
-    let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
-    for (key, lost) in line.state where !isScoped {
-      let kept = copy.state[key] ?? .deleted
-      // A copy may also be ahead of what another one was made to hold.
-      guard kept != lost, !mayReturn(kept), !(copy.shown[key]?.contains(lost) ?? false) else {
-        continue
-      }
-      let held = books.compactMap { $0.newest[key] }
-      if held.contains(where: { $0.content == lost && !$0.isEvicted }),
-        kept != .deleted || !held.contains(where: { $0.content == .deleted })
-      {
-        outdated[key] = (kept, lost)
-      }
-    }
-    wasReplaced = true
-    line = copy
-  }
-
   // MARK: Devices
-
-  /// A program has written to a key.
-  mutating func noteWrite(_ key: [UInt8]) { outdated[key] = nil }
 
   /// Looks at what a device's log has got.
   mutating func observe(_ device: SimulatedDevice) throws {
@@ -178,6 +154,7 @@ struct SyncOracle {
         throw BrokenPromise(
           "d\(device.index) has lost its write \(former.sequence) to \(name(entry.key))")
       }
+      noteGivenWay(former, to: seen, entry.key, answers, by: device.index)
       book.newest[entry.key] = seen
       // What was deleted by others need not be deleted once more.
       if !seen.isOwn, seen.content == .deleted {

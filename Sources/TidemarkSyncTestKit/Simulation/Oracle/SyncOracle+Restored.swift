@@ -1,0 +1,66 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// What a restored server has lost at a key, though somebody still has it.
+struct Outdated {
+  /// What the server holds again.
+  var kept: Content
+  /// What it had held since.
+  var lost: Content
+  /// The devices that hold what was lost.
+  var keepers: Set<Int>
+  /// Those of them that have never heard of what the server holds again.
+  var blind: Set<Int>
+}
+
+/// What others know better than a server that was restored.
+extension SyncOracle {
+  /// Another store stands in the server's place.
+  mutating func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
+    outdated = [:]
+    let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
+    for (key, lost) in line.state where !isScoped {
+      let kept = copy.state[key] ?? .deleted
+      // A copy may also be ahead of what another one was made to hold.
+      guard kept != lost, !mayReturn(kept), !(copy.shown[key]?.contains(lost) ?? false) else {
+        continue
+      }
+      let holders = books.indices.filter { books[$0].newest[key] != nil }
+      let keepers = holders.filter {
+        books[$0].newest[key].map { $0.content == lost && !$0.isEvicted } ?? false
+      }
+      let isDeletedSomewhere = holders.contains { books[$0].newest[key]?.content == .deleted }
+      guard !keepers.isEmpty, kept != .deleted || !isDeletedSomewhere else { continue }
+      let blind = keepers.filter { !books[$0].known.contains(Known(key: key, content: kept)) }
+      outdated[key] = Outdated(
+        kept: kept, lost: lost, keepers: Set(keepers), blind: Set(blind))
+    }
+    wasReplaced = true
+    line = copy
+  }
+
+  /// A program has written to a key.
+  mutating func noteWrite(_ key: [UInt8]) { outdated[key] = nil }
+
+  /// A policy may have let a write win over what its writer had never heard of. It is pending again
+  /// once the server has lost it, so that the writer's resolver is asked, who has the last word.
+  mutating func noteGivenWay(
+    _ former: Seen?, to seen: Seen, _ key: [UInt8], _ answers: [ResolverAnswer], by device: Int
+  ) {
+    guard let former, let rule = outdated[key], former.isOwn, former.content == rule.lost,
+      seen.content == rule.kept, rule.blind.contains(device),
+      answers.contains(where: { $0.gives(way: former, to: seen, key) })
+    else { return }
+    outdated[key]?.keepers.remove(device)
+    if outdated[key]?.keepers.isEmpty ?? false { outdated[key] = nil }
+  }
+
+  func checkNothingOutdated() throws {
+    for (key, rule) in outdated where (line.state[key] ?? .deleted) == rule.kept {
+      // A delete that the server had confirmed goes with a device's history.
+      guard !(hasDroppedHistory && rule.lost == .deleted), !mayReturn(rule.kept) else { continue }
+      throw BrokenPromise("\(name(key)) is what a restored server had, though others knew better")
+    }
+  }
+}
