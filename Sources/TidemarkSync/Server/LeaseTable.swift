@@ -25,12 +25,11 @@ struct LeaseTable: Sendable {
   /// The least offset behind which some replica with a live lease has yet to read; nil when there
   /// is none.
   ///
-  /// Who has read nothing yet misses no delete: it holds nothing that could come back. So nobody
-  /// keeps a feed's deletes by saying hello alone.
+  /// One that has read nothing counts as well: what it has sent itself may have been deleted by
+  /// others since.
   func earliestCursor(at now: Timestamp) -> UInt64? {
     let time = now.sinceEpoch
-    return rows.values.filter { $0.expires > time && $0.cursor != .beginning }
-      .map(\.cursor.offset).min()
+    return rows.values.filter { $0.expires > time }.map(\.cursor.offset).min()
   }
 
   /// Takes note of how far a replica has read.
