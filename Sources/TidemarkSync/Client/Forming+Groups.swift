@@ -73,18 +73,12 @@ extension Forming {
 
   /// Whether the resolver is to see the key of a member first.
   private func isAwaited(_ member: LoggedChange) -> Bool {
-    guard let waiting = session.waitingKeys[member.key], let reason = progress.waiting[waiting]
-    else { return false }
-    return reason.position != nil
+    progress.waiting.entry(ofKey: member.key)?.reason.position != nil
   }
 
   /// A member takes the place of an older change of its key that waited for the user.
   private mutating func supersede(_ member: LoggedChange) {
-    guard let waiting = session.waitingKeys[member.key], waiting < member.sequence,
-      progress.waiting[waiting] != nil
-    else { return }
-    progress.waiting[waiting] = nil
-    session.waitingKeys[member.key] = nil
+    progress.supersede(member.key, by: member.sequence)
   }
 
   private func fits(_ members: [LoggedChange]) -> Bool {
@@ -95,15 +89,12 @@ extension Forming {
   /// One of the group will never apply, so that none does.
   private mutating func park(_ members: [LoggedChange]) {
     for member in members where !isParked(member) {
-      progress.again.remove(member.sequence)
-      progress.lost.remove(member.sequence)
-      if member.sequence > progress.frontier { progress.ahead.insert(member.sequence) }
-      progress.waiting[member.sequence] = .parked(
-        Rejection(
-          code: "aborted",
-          message: "it was to apply together with others, of which one did not"))
-      session.waitingKeys[member.key] = max(
-        member.sequence, session.waitingKeys[member.key] ?? 0)
+      progress.wait(
+        member,
+        for: .parked(
+          Rejection(
+            code: "aborted",
+            message: "it was to apply together with others, of which one did not")))
     }
   }
 }

@@ -123,22 +123,17 @@ struct Forming {
 
   /// Whether a key waits for what the peer has, or for the user, and a change does not end that.
   private mutating func waits(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    let sequence = change.sequence
-    guard let waiting = session.waitingKeys[change.key], let reason = progress.waiting[waiting]
-    else { return false }
-    guard waiting != sequence else { return true }
-    progress.waiting[waiting] = nil
-    switch reason {
+    guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
+    guard waiting.sequence != change.sequence else { return true }
+    switch waiting.reason {
     case .conflict:
       // The resolver runs on the newest local value.
-      progress.waiting[sequence] = reason
-      session.waitingKeys[change.key] = sequence
-      if sequence > progress.frontier { progress.ahead.insert(sequence) }
+      progress.wait(change, for: waiting.reason)
       return true
     // A new change is the user's decision, and supersedes what was parked. One that was made
     // after what lost is judged by itself.
     case .lost, .parked, .needsDecision:
-      session.waitingKeys[change.key] = nil
+      progress.supersede(change.key, by: change.sequence)
       return false
     }
   }

@@ -8,10 +8,10 @@ extension SyncSession {
   /// Keys whose remote state is needed and does not come with the feed any more.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    for (key, sequence) in inOrder(waitingKeys) {
-      guard let position = progress.waiting[sequence]?.position,
-        try !hasRemote(key, from: position)
-      else { continue }
+    for (key, entry) in progress.waiting.conflicts {
+      guard let position = entry.reason.position, try !hasRemote(key, from: position) else {
+        continue
+      }
       keys.append(key)
       if keys.count == limits.changes { break }
     }
@@ -25,11 +25,6 @@ extension SyncSession {
     return state.rounds
   }
 
-  /// By key, so that the same happens in every run.
-  private func inOrder(_ keys: [[UInt8]: UInt64]) -> [(key: [UInt8], value: UInt64)] {
-    keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-  }
-
   private func hasRemote(
     _ key: [UInt8], from position: Position
   ) throws(TidemarkError) -> Bool {
@@ -39,25 +34,24 @@ extension SyncSession {
 
   /// Runs the resolver on keys whose remote state is there.
   func resolveWaiting() throws {
-    for (key, sequence) in inOrder(waitingKeys) {
-      guard let reason = progress.waiting[sequence], let position = reason.position,
+    for (key, entry) in progress.waiting.conflicts {
+      let (sequence, reason) = (entry.sequence, entry.reason)
+      guard progress.waiting[sequence] == reason, let position = reason.position,
         let found = try beside(ofKey: key),
         found.state.position.offset >= position.offset
       else { continue }
       let newest = try engine.newestChange(ofKey: key)?.sequence
       try commit { operations, next, _ in
         #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting[sequence] = nil }
+          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting.remove(sequence) }
         #endif
         // The change is pending until the resolver has decided. A policy decides on this change
         // only: one made since is judged by itself.
         if !reason.isLost || newest == sequence || isLostForAll {
           try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
         }
-        if next.waiting[sequence]?.position != nil { next.waiting[sequence] = nil }
+        if next.waiting[sequence]?.position != nil { next.waiting.remove(sequence) }
       }
-      if progress.waiting[sequence] == nil { waitingKeys[key] = nil }
-      try noteWaiting(key)
     }
   }
 
@@ -91,7 +85,7 @@ extension SyncSession {
             operation: OperationID(replica: .none, sequence: 0), key: key)
         var state = RemoteState(entry, rounds: try rounds(ofKey: key))
         // What stands there may be older than the conflict said, after a restored backup.
-        if let sequence = waitingKeys[key], let wanted = progress.waiting[sequence]?.position,
+        if let wanted = progress.waiting.entry(ofKey: key)?.reason.position,
           state.position.offset < wanted.offset
         {
           state.position = wanted
@@ -110,6 +104,10 @@ extension SyncSession {
     let slot = try engine.slot(ofKey: key.rawSpan)
     let newest = try engine.newestChange(ofKey: key)
     guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
+      // What is known to stand there may have been read before what was sent since.
+      if let newest, let known = position(of: newest), known.offset > remote.position.offset {
+        return
+      }
       try add(remote, ofKey: key, upon: slot, into: &operations)
       return
     }
@@ -160,13 +158,13 @@ extension SyncSession {
     let key = newest.key
     let sequence = newest.sequence
     // What waited on an older change of the key does not any more.
-    if let older = waitingKeys[key], older != sequence, !isOlderKept { next.waiting[older] = nil }
+    if !isOlderKept { next.supersede(key, by: sequence) }
     var beside = remote
     beside.rounds += 1
     switch resolution {
     case .local:
       try records.write(beside, ofKey: key, into: &operations)
-      next.waiting[sequence] = nil
+      next.waiting.remove(sequence)
       if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
     case .remote:
       decide(sequence, &next)
@@ -188,9 +186,7 @@ extension SyncSession {
       try add(remote, ofKey: key, upon: slot, into: &operations)
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
-      next.again.remove(sequence)
-      next.waiting[sequence] = .needsDecision
-      if sequence > next.frontier { next.ahead.insert(sequence) }
+      next.wait(newest, for: .needsDecision)
     }
   }
 
@@ -214,7 +210,7 @@ extension SyncSession {
 
   /// An entry is not pending any more.
   private func decide(_ sequence: UInt64, _ next: inout PeerProgress) {
-    next.waiting[sequence] = nil
+    next.waiting.remove(sequence)
     next.again.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }
   }
@@ -270,14 +266,6 @@ extension SyncSession {
     }
     keysInFlight = (formed.number, keys)
     return keys.contains(key)
-  }
-
-  /// Looks whether a key's newest change waits.
-  func noteWaiting(_ key: [UInt8]) throws(TidemarkError) {
-    guard let newest = try engine.newestChange(ofKey: key),
-      progress.waiting[newest.sequence] != nil
-    else { return }
-    waitingKeys[key] = newest.sequence
   }
 }
 

@@ -47,7 +47,6 @@ extension SyncSession {
       }
     }
     totals.pulled += page.entries.count { $0.kind != .own }
-    for key in last.keys { try noteWaiting(key) }
     try resolveWaiting()
   }
 
@@ -93,7 +92,7 @@ extension SyncSession {
   ) {
     let sequence = entry.operation.sequence
     guard !sequencesInFlight.contains(sequence) else { return }
-    if case .parked = next.waiting[sequence] { next.waiting[sequence] = nil }
+    if case .parked = next.waiting[sequence] { next.waiting.remove(sequence) }
     next.again.remove(sequence)
     next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }

@@ -116,8 +116,7 @@ extension SyncSession {
   func isSettled(through sequence: UInt64, _ direction: SyncDirection) -> Bool {
     guard let range, formed == nil else { return false }
     if direction.pulls, progress.cursor.offset < range.head { return false }
-    guard waitingKeys.isEmpty || !progress.waiting.values.contains(where: { $0.state == .conflict })
-    else { return false }
+    guard !progress.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
     guard direction.pushes else { return true }
     // What a resolver has made in answer to a conflict goes along.
     return progress.frontier >= max(sequence, resolvedThrough)
