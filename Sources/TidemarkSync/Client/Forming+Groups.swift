@@ -22,7 +22,8 @@ extension Forming {
       !pending.contains { $0.sequence == member.sequence }
     }
     let isBroken = try isBroken(decided)
-    if isBroken || pending.contains(where: isParked) { return park(pending) }
+    if isBroken || pending.contains(where: isParked) { return try park(pending) }
+    for member in pending { _ = supersede(by: member) }
     if try mustWait(pending) {
       for member in pending where progress.waiting[member.sequence] == nil {
         hold(member.sequence, wasLost && member.sequence == change.sequence)
@@ -39,7 +40,6 @@ extension Forming {
       return
     }
     for member in sent {
-      supersede(member)
       progress.again.remove(member.sequence)
       progress.lost.remove(member.sequence)
       try add(member)
@@ -57,9 +57,10 @@ extension Forming {
   }
 
   private mutating func mustWait(_ members: [LoggedChange]) throws(TidemarkError) -> Bool {
+    let last = Dictionary(members.map { ($0.key, $0.sequence) }, uniquingKeysWith: max)
     for member in members {
-      if progress.waiting[member.sequence] != nil || isAwaited(member) { return true }
-      if try isHeld(member) { return true }
+      if progress.waiting.entry(ofKey: member.key) != nil { return true }
+      if try isHeld(member, with: last) { return true }
     }
     return false
   }
@@ -71,24 +72,19 @@ extension Forming {
     }
   }
 
-  /// Whether the resolver is to see the key of a member first.
-  private func isAwaited(_ member: LoggedChange) -> Bool {
-    progress.waiting.entry(ofKey: member.key)?.reason.position != nil
-  }
-
-  /// A member takes the place of an older change of its key that waited for the user.
-  private mutating func supersede(_ member: LoggedChange) {
-    progress.supersede(member.key, by: member.sequence)
-  }
-
   private func fits(_ members: [LoggedChange]) -> Bool {
     let size = members.reduce(0) { $0 + $1.key.count + $1.valueLength + 64 }
     return items.count + members.count <= most && bytes + size <= session.limits.bytes
   }
 
   /// One of the group will never apply, so that none does.
-  private mutating func park(_ members: [LoggedChange]) {
+  private mutating func park(_ members: [LoggedChange]) throws(TidemarkError) {
     for member in members where !isParked(member) {
+      // Whatever has taken its place goes by itself, and nobody could do anything about this one.
+      guard try session.engine.newestChange(ofKey: member.key)?.sequence == member.sequence else {
+        progress.decide(member.sequence)
+        continue
+      }
       progress.wait(
         member,
         for: .parked(

@@ -4,11 +4,14 @@ internal import TidemarkEngine
 /// What goes before what: dependencies and priorities.
 extension Forming {
   /// Whether a change has to wait for others that must come first.
-  mutating func isHeld(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+  /// - Parameter last: the last changes by key of the group that it goes with.
+  mutating func isHeld(
+    _ change: LoggedChange, with last: [[UInt8]: UInt64] = [:]
+  ) throws(TidemarkError) -> Bool {
     if heldKeys.contains(change.key) { return true }
     guard !change.attributes.after.isEmpty else { return false }
     for target in change.attributes.after where target < change.sequence {
-      if try isOutstanding(target) {
+      if try isOutstanding(target, with: last) {
         heldKeys.insert(change.key)
         return true
       }
@@ -18,15 +21,20 @@ extension Forming {
 
   /// Whether an entry that others come after is neither with the peer nor before them in this
   /// batch. What was replaced before it was sent counts as what replaced it.
-  private func isOutstanding(_ target: UInt64) throws(TidemarkError) -> Bool {
+  private func isOutstanding(
+    _ target: UInt64, with last: [[UInt8]: UInt64]
+  ) throws(TidemarkError) -> Bool {
     guard let change = try session.engine.change(at: target), change.isOwn,
       session.position(of: change) == nil
     else { return false }
-    if let last = taken[change.key], last >= target { return false }
-    if session.isPending(change, in: progress) { return true }
-    guard let newest = try session.engine.newestChange(ofKey: change.key), newest.isOwn else {
-      return false
-    }
+    if max(taken[change.key] ?? 0, last[change.key] ?? 0) >= target { return false }
+    let newest = try session.engine.newestChange(ofKey: change.key)
+    // What waits for the user is never sent once there is a newer one.
+    let isReplaced =
+      newest.map { $0.sequence > target } ?? true
+      && progress.waiting[target].map { !$0.state.goesOn } ?? false
+    if !isReplaced, session.isPending(change, in: progress) { return true }
+    guard let newest, newest.isOwn else { return false }
     return session.isPending(newest, in: progress)
   }
 

@@ -37,10 +37,25 @@ struct Forming {
     isClosed || items.count >= most || bytes >= session.limits.bytes
   }
 
+  /// So often the entries are looked through, as long as none can go.
+  private static let passes = 16
+
   mutating func run() throws(TidemarkError) {
+    for _ in 0..<Self.passes {
+      let before = progress
+      try pass()
+      // What has been put out of the way may have held up another.
+      guard items.isEmpty, !held.isEmpty, progress != before else { return }
+      (taken, heldKeys, held, deferred, isClosed) = ([:], [], [], [], false)
+    }
+  }
+
+  private mutating func pass() throws(TidemarkError) {
     try takeUrgent()
     for sequence in progress.again.sequences {
       if isFull { return }
+      // With the group that it belongs to.
+      if held.contains(sequence) { continue }
       guard let change = try session.engine.change(at: sequence) else {
         progress.again.remove(sequence)
         progress.lost.remove(sequence)
@@ -58,7 +73,9 @@ struct Forming {
         break
       }
       let change = try LoggedChange(entry)
-      if change.isOwn, !progress.ahead.contains(change.sequence) {
+      if !change.isOwn {
+        if try isCached(change) { return }
+      } else if !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
         if try dependsOnVerdict(change) { return }
         if canWait(change) { progress.again.insert(change.sequence) } else { try take(change) }
       }
@@ -78,6 +95,15 @@ struct Forming {
     return try session.isInFlight(change.key)
   }
 
+  /// A value that is not for the peer has taken the place of what waits for the user.
+  /// - Returns: whether what becomes of an older one is not known yet.
+  private mutating func isCached(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard change.kind != .touch, change.attributes.origin == nil else { return false }
+    if try dependsOnVerdict(change) { return true }
+    _ = supersede(by: change)
+    return false
+  }
+
   private mutating func passed(_ sequence: UInt64) {
     progress.frontier = max(progress.frontier, sequence)
     progress.ahead.removeAll(through: sequence)
@@ -94,6 +120,11 @@ struct Forming {
     else { return }
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
+    if supersede(by: newest) {
+      hold(newest.sequence, wasLost && newest.sequence == change.sequence)
+      heldKeys.insert(change.key)
+      return
+    }
     guard try session.isWithin(newest), try !waits(newest) else { return }
     if try isHeld(newest) {
       // It is come upon again by itself, unless this is the place.
@@ -121,21 +152,22 @@ struct Forming {
     return candidate
   }
 
-  /// Whether a key waits for what the peer has, or for the user, and a change does not end that.
+  /// A new change is the user's decision, and takes the place of what waited for one, whether it
+  /// is within the scope or not. One that was made after what lost is judged by itself.
+  /// - Returns: whether what waited goes before it all the same.
+  mutating func supersede(by change: LoggedChange) -> Bool {
+    guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
+    if case .conflict = waiting.reason { return false }
+    return progress.supersede(change.key, by: change.sequence) != nil
+  }
+
+  /// Whether a key waits for what the peer has, or for the user.
   private mutating func waits(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
-    guard waiting.sequence != change.sequence else { return true }
-    switch waiting.reason {
-    case .conflict:
-      // The resolver runs on the newest local value.
-      progress.wait(change, for: waiting.reason)
-      return true
-    // A new change is the user's decision, and supersedes what was parked. One that was made
-    // after what lost is judged by itself.
-    case .lost, .parked, .needsDecision:
-      progress.supersede(change.key, by: change.sequence)
-      return false
-    }
+    if waiting.sequence > change.sequence { hold(change.sequence) }
+    // The resolver runs on the newest local value.
+    if waiting.sequence < change.sequence { progress.wait(change, for: waiting.reason) }
+    return true
   }
 
   /// Leaves an entry for a later batch.

@@ -167,10 +167,10 @@ extension SyncSession {
       next.waiting.remove(sequence)
       if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
     case .remote:
-      decide(sequence, &next)
+      next.decide(sequence)
       try add(remote, ofKey: key, upon: slot, into: &operations)
     case .merged(let content):
-      decide(sequence, &next)
+      next.decide(sequence)
       try records.write(beside, ofKey: key, into: &operations)
       try put(content, key: key, upon: slot, into: &operations)
     case .both(let other):
@@ -182,7 +182,7 @@ extension SyncSession {
         try put(
           local, key: free, upon: try engine.slot(ofKey: free.rawSpan), into: &operations)
       }
-      decide(sequence, &next)
+      next.decide(sequence)
       try add(remote, ofKey: key, upon: slot, into: &operations)
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
@@ -206,13 +206,6 @@ extension SyncSession {
       free += suffix
     }
     return nil
-  }
-
-  /// An entry is not pending any more.
-  private func decide(_ sequence: UInt64, _ next: inout PeerProgress) {
-    next.waiting.remove(sequence)
-    next.again.remove(sequence)
-    if sequence > next.frontier { next.ahead.insert(sequence) }
   }
 
   /// Enters what came from the feed.

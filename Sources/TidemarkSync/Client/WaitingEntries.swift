@@ -99,6 +99,14 @@ extension WaitingEntries: Sequence {
 }
 
 extension PeerProgress {
+  /// An entry is not pending any more.
+  mutating func decide(_ sequence: UInt64) {
+    waiting.remove(sequence)
+    again.remove(sequence)
+    lost.remove(sequence)
+    if sequence > frontier { ahead.insert(sequence) }
+  }
+
   /// Lets an entry wait, which is not sent before it is decided.
   mutating func wait(_ change: LoggedChange, for reason: Waiting) {
     let former = waiting.insert(change, for: reason)
