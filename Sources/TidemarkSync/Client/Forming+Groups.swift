@@ -7,21 +7,16 @@ extension Forming {
   mutating func takeGroup(
     of change: LoggedChange, _ wasLost: Bool
   ) throws(TidemarkError) {
-    guard !items.contains(where: { $0.sequence == change.sequence }) else { return }
     let members = try session.engine.atomicGroup(of: change).filter(\.isOwn)
+    // It is in this batch already.
+    guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
     for member in members where try dependsOnVerdict(member) {
-      isClosed = true
-      progress.again.insert(change.sequence)
-      if wasLost { progress.lost.insert(change.sequence) }
-      return
+      return endBatch(before: change, wasLost)
     }
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }
-    let decided = members.filter { member in
-      !pending.contains { $0.sequence == member.sequence }
-    }
-    let isBroken = try isBroken(decided)
+    let isBroken = try isBroken(members, but: pending)
     if isBroken || pending.contains(where: isParked) { return try park(pending) }
     for member in pending { _ = supersede(by: member) }
     if try mustWait(pending) {
@@ -33,24 +28,32 @@ extension Forming {
     }
     var sent: [LoggedChange] = []
     for member in pending where try session.isWithin(member) { sent.append(member) }
-    guard items.isEmpty || fits(sent) else {
-      isClosed = true
-      progress.again.insert(change.sequence)
-      if wasLost { progress.lost.insert(change.sequence) }
-      return
-    }
+    guard items.isEmpty || fits(sent) else { return endBatch(before: change, wasLost) }
+    // Those out of scope are done with.
+    for member in pending { progress.decide(member.sequence) }
     for member in sent {
-      progress.again.remove(member.sequence)
-      progress.lost.remove(member.sequence)
       try add(member)
       // What was made after it must not be judged before it is.
       heldKeys.insert(member.key)
     }
   }
 
-  /// Whether one of the members that are decided has come to nothing.
-  private func isBroken(_ decided: [LoggedChange]) throws(TidemarkError) -> Bool {
-    for member in decided where session.position(of: member) == nil {
+  /// Leaves a group for the next batch, and all that follows it.
+  private mutating func endBatch(before change: LoggedChange, _ wasLost: Bool) {
+    isClosed = true
+    progress.again.insert(change.sequence)
+    if wasLost { progress.lost.insert(change.sequence) }
+  }
+
+  /// Whether one of the members that are not pending any more has come to nothing. Of several
+  /// changes of a key the last counts.
+  private func isBroken(
+    _ members: [LoggedChange], but pending: [LoggedChange]
+  ) throws(TidemarkError) -> Bool {
+    let waiting = Set(pending.map(\.sequence))
+    var later: Set<[UInt8]> = []
+    for member in members.reversed() where later.insert(member.key).inserted {
+      if waiting.contains(member.sequence) || session.position(of: member) != nil { continue }
       if try session.isWithin(member) { return true }
     }
     return false
@@ -81,7 +84,9 @@ extension Forming {
   private mutating func park(_ members: [LoggedChange]) throws(TidemarkError) {
     for member in members where !isParked(member) {
       // Whatever has taken its place goes by itself, and nobody could do anything about this one.
-      guard try session.engine.newestChange(ofKey: member.key)?.sequence == member.sequence else {
+      guard try session.engine.newestChange(ofKey: member.key)?.sequence == member.sequence,
+        try session.isWithin(member)
+      else {
         progress.decide(member.sequence)
         continue
       }
