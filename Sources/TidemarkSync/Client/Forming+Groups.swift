@@ -22,7 +22,7 @@ extension Forming {
     if try mustWait(pending) {
       for member in pending where progress.waiting[member.sequence] == nil {
         hold(member.sequence, wasLost && member.sequence == change.sequence)
-        heldKeys.insert(member.key)
+        holdKey(of: member)
       }
       return
     }
@@ -34,7 +34,7 @@ extension Forming {
     for member in sent {
       try add(member)
       // What was made after it must not be judged before it is.
-      heldKeys.insert(member.key)
+      holdKey(of: member)
     }
   }
 
@@ -60,6 +60,7 @@ extension Forming {
   }
 
   private mutating func mustWait(_ members: [LoggedChange]) throws(TidemarkError) -> Bool {
+    if try isPreceded(members) { return true }
     let last = Dictionary(members.map { ($0.key, $0.sequence) }, uniquingKeysWith: max)
     for member in members {
       if progress.waiting.entry(ofKey: member.key) != nil { return true }

@@ -8,11 +8,11 @@ extension Forming {
   mutating func isHeld(
     _ change: LoggedChange, with last: [[UInt8]: UInt64] = [:]
   ) throws(TidemarkError) -> Bool {
-    if heldKeys.contains(change.key) { return true }
+    if let from = heldKeys[change.key], from < change.sequence { return true }
     guard !change.attributes.after.isEmpty else { return false }
     for target in change.attributes.after where target < change.sequence {
       if try isOutstanding(target, with: last) {
-        heldKeys.insert(change.key)
+        holdKey(of: change)
         return true
       }
     }
@@ -52,8 +52,10 @@ extension Forming {
     try session.urgent.look(session, progress)
     for change in session.urgent.inOrder {
       if isFull { return }
-      if try dependsOnVerdict(change) { continue }
-      guard session.isPending(change, in: progress), try canOvertake(change) else {
+      let isWhole = change.attributes.atomicGroup != 0
+      let together = isWhole ? try session.engine.atomicGroup(of: change) : [change]
+      if try dependsOnVerdict(together) { continue }
+      guard session.isPending(change, in: progress), try !isPreceded(together) else {
         session.urgent.remove(change)
         continue
       }
@@ -65,17 +67,33 @@ extension Forming {
     }
   }
 
-  /// Whether no older change of the key must go by itself, and before it.
-  private func canOvertake(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+  private func dependsOnVerdict(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for change in changes where try dependsOnVerdict(change) { return true }
+    return false
+  }
+
+  /// Whether an older change of one of the keys must go by itself, and before.
+  func isPreceded(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for change in changes where try isPreceded(change) { return true }
+    return false
+  }
+
+  private func isPreceded(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    let group = change.attributes.atomicGroup
+    let last = taken[change.key] ?? 0
     var former = try session.engine.change(at: change.previous)
-    while let version = former {
+    while let version = former, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
-        guard session.isPending(version, in: progress) else { return true }
-        if version.attributes.atomicGroup != 0 { return false }
+        guard session.isPending(version, in: progress) else { return false }
+        // Several changes of a group go together, and several plain ones as one. What waits makes
+        // way, or the key is looked at for it.
+        if version.attributes.atomicGroup != group, progress.waiting[version.sequence] == nil {
+          return true
+        }
       }
       former = try session.engine.change(at: version.previous)
     }
-    return true
+    return false
   }
 }
 

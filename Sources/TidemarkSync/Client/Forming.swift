@@ -15,8 +15,8 @@ struct Forming {
   var bytes = 0
   /// The keys that are in the batch, with the sequence of their last change in it.
   var taken: [[UInt8]: UInt64] = [:]
-  /// Keys of which nothing may go in this batch any more.
-  var heldKeys: Set<[UInt8]> = []
+  /// Keys of which nothing may go in this batch any more that is newer than this.
+  var heldKeys: [[UInt8]: UInt64] = [:]
   /// What has to wait for something else than the peer.
   var held: Set<UInt64> = []
   /// What goes only when nothing else is there to go.
@@ -46,7 +46,7 @@ struct Forming {
       try pass()
       // What has been put out of the way may have held up another.
       guard items.isEmpty, !held.isEmpty, progress != before else { return }
-      (taken, heldKeys, held, deferred, isClosed) = ([:], [], [], [], false)
+      (taken, heldKeys, held, deferred, isClosed) = ([:], [:], [], [], false)
     }
   }
 
@@ -121,9 +121,7 @@ struct Forming {
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
     if supersede(by: newest) {
-      hold(newest.sequence, wasLost && newest.sequence == change.sequence)
-      heldKeys.insert(change.key)
-      return
+      return hold(newest.sequence, wasLost && newest.sequence == change.sequence)
     }
     guard try session.isWithin(newest), try !waits(newest) else { return }
     if try isHeld(newest) {
@@ -141,15 +139,17 @@ struct Forming {
   ) throws(TidemarkError) -> LoggedChange? {
     guard let slot = try session.engine.slot(ofKey: change.key.rawSpan) else { return nil }
     if slot.sequence == change.sequence, !slot.size.isTouched { return change }
-    guard let newest = try session.engine.newestChange(ofKey: change.key) else { return nil }
-    var candidate: LoggedChange? = newest
-    var version: LoggedChange? = newest
+    var candidate: LoggedChange?
+    var version = try session.engine.newestChange(ofKey: change.key)
     while let found = version, found.sequence > change.sequence {
-      let former = try session.engine.change(at: found.previous)
-      if found.attributes.atomicGroup != 0 { candidate = former }
-      version = former
+      if found.attributes.atomicGroup != 0 {
+        candidate = nil
+      } else if found.kind != .touch {
+        candidate = candidate ?? found
+      }
+      version = try session.engine.change(at: found.previous)
     }
-    return candidate
+    return candidate ?? change
   }
 
   /// A new change is the user's decision, and takes the place of what waited for one, whether it
@@ -168,6 +168,11 @@ struct Forming {
     // The resolver runs on the newest local value.
     if waiting.sequence < change.sequence { progress.wait(change, for: waiting.reason) }
     return true
+  }
+
+  /// Lets what is newer than a change of its key wait for a later batch.
+  mutating func holdKey(of change: LoggedChange) {
+    heldKeys[change.key] = min(change.sequence, heldKeys[change.key] ?? .max)
   }
 
   /// Leaves an entry for a later batch.

@@ -95,6 +95,28 @@ struct OrderTests {
     #expect(try world.repeatedOperations().isEmpty)
   }
 
+  @Test(
+    "a plain edit goes before a group that changes its key, too, and is not lost when that is refused",
+    arguments: ["urgent", "touched", "can wait"])
+  func groupBehindEdit(kind: String) throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    try world.write(0, "b", "plain", priority: kind == "can wait" ? -1 : 0)
+    if kind == "touched" {
+      var touch = WriteBatch()
+      try touch.touch("b", maxAgeSeconds: 60)
+      try world.devices[0].engine.commit(touch.operations)
+    }
+    var batch = WriteBatch(atomicAtPeer: true)
+    try batch.put("a", "1", options: PutOptions(priority: kind == "urgent" ? 5 : 0))
+    try batch.put("b", "1")
+    try batch.put("bad", "1")
+    try world.devices[0].engine.commit(batch.operations)
+    try world.settle()
+    #expect(try world.serverState() == ["b": "plain "])
+    #expect(world.devices[0].session.progress.waiting.count == 3)
+  }
+
   @Test("what can wait goes when nothing else is there, also after a restart")
   func canWait() throws {
     let world = try SyncWorld(devices: 1)
