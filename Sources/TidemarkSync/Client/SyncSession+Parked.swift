@@ -146,7 +146,8 @@ extension SyncSession {
     try commit { operations, next, _ in
       _ = try waitingChange(sequence) { $0 == .needsDecision }
       let slot = try engine.slot(ofKey: key.rawSpan)
-      try carryOut(resolution, change, local, state, slot, into: &operations, &next)
+      try carryOut(
+        resolution, change, local, state, slot, isForUser: true, into: &operations, &next)
     }
   }
 }

@@ -103,7 +103,6 @@ extension PeerProgress {
   mutating func decide(_ sequence: UInt64) {
     waiting.remove(sequence)
     again.remove(sequence)
-    lost.remove(sequence)
     if sequence > frontier { ahead.insert(sequence) }
   }
 
@@ -111,7 +110,6 @@ extension PeerProgress {
   mutating func wait(_ change: LoggedChange, for reason: Waiting) {
     let former = waiting.insert(change, for: reason)
     again.remove(change.sequence)
-    lost.remove(change.sequence)
     if change.sequence > frontier { ahead.insert(change.sequence) }
     if let former { passOn(former) }
   }
