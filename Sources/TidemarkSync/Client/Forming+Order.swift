@@ -13,6 +13,7 @@ extension Forming {
     for target in change.attributes.after where target < change.sequence {
       if try isOutstanding(target, with: last) {
         holdKey(of: change)
+        session.setAside.hold(change.sequence, behind: target)
         return true
       }
     }
@@ -41,10 +42,20 @@ extension Forming {
   // MARK: Priority
 
   /// Whether an entry goes only when nothing else does; then it is kept for the end.
-  mutating func canWait(_ change: LoggedChange) -> Bool {
+  func canWait(_ change: LoggedChange) -> Bool {
     guard change.attributes.priority < 0 else { return false }
-    deferred.append(change)
+    session.setAside.low.insert(change.sequence)
     return true
+  }
+
+  /// Finds what comes after others that are with the peer or in this batch now.
+  func release() throws(TidemarkError) -> SequenceSet {
+    var freed = SequenceSet()
+    for target in session.setAside.targets(outside: progress.again).sequences
+    where try !isOutstanding(target, with: [:]) {
+      freed.formUnion(session.setAside.release(target))
+    }
+    return freed
   }
 
   /// Takes what is more urgent than what was written before it.
@@ -52,10 +63,15 @@ extension Forming {
     try session.urgent.look(session, progress)
     for change in session.urgent.inOrder {
       if isFull { return }
+      if held.contains(change.sequence) { continue }
+      guard session.isPending(change, in: progress) else {
+        session.urgent.remove(change)
+        continue
+      }
       let isWhole = change.attributes.atomicGroup != 0
       let together = isWhole ? try session.engine.atomicGroup(of: change) : [change]
       if try dependsOnVerdict(together) { continue }
-      guard session.isPending(change, in: progress), try !isPreceded(together) else {
+      guard try !isPreceded(together) else {
         session.urgent.remove(change)
         continue
       }

@@ -18,9 +18,9 @@ struct Forming {
   /// Keys of which nothing may go in this batch any more that is newer than this.
   var heldKeys: [[UInt8]: UInt64] = [:]
   /// What has to wait for something else than the peer.
-  var held: Set<UInt64> = []
-  /// What goes only when nothing else is there to go.
-  var deferred: [LoggedChange] = []
+  var held = SequenceSet()
+  /// How many entries were read to find what goes.
+  private(set) var looked = 0
   /// Whether the batch ends here, although there would be room.
   var isClosed = false
   let most: Int
@@ -41,51 +41,77 @@ struct Forming {
   private static let passes = 16
 
   mutating func run() throws(TidemarkError) {
+    session.setAside.keep(progress.again)
     for _ in 0..<Self.passes {
       let before = progress
       try pass()
       // What has been put out of the way may have held up another.
       guard items.isEmpty, !held.isEmpty, progress != before else { return }
-      (taken, heldKeys, held, deferred, isClosed) = ([:], [:], [], [], false)
+      (taken, heldKeys, held, isClosed) = ([:], [:], SequenceSet(), false)
     }
   }
 
   private mutating func pass() throws(TidemarkError) {
+    _ = try release()
+    held = session.setAside.held
     try takeUrgent()
-    for sequence in progress.again.sequences {
-      if isFull { return }
+    let known = session.setAside.low
+    guard try takeAgain(progress.again.subtracting(known).subtracting(held), isLast: false),
+      try takeNew()
+    else { return }
+    var rest = progress.again.intersection(session.setAside.low)
+    // What has come after others that are in this batch now can go, too.
+    while try takeAgain(rest, isLast: true) {
+      rest = try release()
+      guard !rest.isEmpty else { return }
+      held = held.subtracting(rest)
+    }
+  }
+
+  /// Takes what is to be sent again.
+  /// - Parameter isLast: whether nothing else is there to go.
+  /// - Returns: whether the batch does not end here.
+  private mutating func takeAgain(
+    _ sequences: SequenceSet, isLast: Bool
+  ) throws(TidemarkError) -> Bool {
+    for sequence in sequences.sequences {
+      if isFull { return false }
       // With the group that it belongs to.
-      if held.contains(sequence) { continue }
+      if held.contains(sequence) || !progress.again.contains(sequence) { continue }
+      looked += 1
       guard let change = try session.engine.change(at: sequence) else {
         progress.again.remove(sequence)
         progress.lost.remove(sequence)
         continue
       }
-      if canWait(change) { continue }
-      if try dependsOnVerdict(change) { return }
+      if !isLast, canWait(change) { continue }
+      if try dependsOnVerdict(change) { return false }
       try take(change)
     }
+    return true
+  }
+
+  /// Takes what the log has behind the frontier.
+  /// - Returns: whether the batch does not end here.
+  private mutating func takeNew() throws(TidemarkError) -> Bool {
     let head = session.engine.lastSequence
     var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
     while !isFull {
       guard let entry = try cursor.next() else {
         passed(head)
-        break
+        return true
       }
+      looked += 1
       let change = try LoggedChange(entry)
       if !change.isOwn {
-        if try isCached(change) { return }
+        if try isCached(change) { return false }
       } else if !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
-        if try dependsOnVerdict(change) { return }
+        if try dependsOnVerdict(change) { return false }
         if canWait(change) { progress.again.insert(change.sequence) } else { try take(change) }
       }
       passed(change.sequence)
     }
-    for change in deferred {
-      if isFull { return }
-      if try dependsOnVerdict(change) { return }
-      try take(change)
-    }
+    return false
   }
 
   /// Whether what becomes of a change cannot be said before the verdict on an older one of its key,

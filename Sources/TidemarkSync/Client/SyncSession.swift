@@ -79,7 +79,8 @@ package final class SyncSession {
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
   /// What has to wait for something else than the peer, as of the last batch.
-  var held: Set<UInt64> = []
+  var held = SequenceSet()
+  var setAside = SetAside()
   var urgent = UrgentEntries()
   /// Nil whenever it may not be what is to be sent next.
   var prepared: PreparedBatch?
@@ -163,7 +164,7 @@ package final class SyncSession {
       progress.cursor.offset >= range.head
     else { return false }
     return progress.frontier >= engine.lastSequence
-      && progress.again.sequences.allSatisfy(held.contains)
+      && progress.again.subtracting(held).isEmpty
   }
 
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.
