@@ -114,14 +114,32 @@ extension Forming {
 }
 
 extension SyncSession {
-  /// What an entry that is yet to be sent waits for.
-  func stateOfUnsent(_ change: LoggedChange) -> PendingState {
-    for target in change.attributes.after {
-      if let reason = progress.waiting[target], !reason.state.goesOn {
-        return .blocked(by: target)
+  /// So many entries are looked at for what one of them waits for.
+  private static let mostTargets = 256
+
+  /// What an entry that is yet to be sent waits for, be it over several others.
+  func stateOfUnsent(_ change: LoggedChange) throws(TidemarkError) -> PendingState {
+    var left = change.attributes.after.filter { $0 < change.sequence }
+    var seen: Set<UInt64> = []
+    while let target = left.popLast(), seen.count < Self.mostTargets {
+      guard seen.insert(target).inserted, let found = try engine.change(at: target), found.isOwn,
+        position(of: found) == nil
+      else { continue }
+      // What was replaced counts as what replaced it.
+      let newest = try engine.newestChange(ofKey: found.key) ?? found
+      guard isPending(found, in: progress) || isPending(newest, in: progress) else { continue }
+      if let reason = progress.waiting[newest.sequence], !reason.state.goesOn {
+        return .blocked(by: newest.sequence)
       }
+      left += newest.attributes.after.filter { $0 < newest.sequence }
     }
     return .pending
+  }
+
+  /// Whether an entry up to a sequence comes after others that wait for the user, as of the last
+  /// batch.
+  func isBlocked(through sequence: UInt64) -> Bool {
+    held.intersection(progress.again).first.map { $0 <= sequence } ?? false
   }
 }
 

@@ -53,7 +53,7 @@ struct Forming {
 
   private mutating func pass() throws(TidemarkError) {
     _ = try release()
-    held = session.setAside.held
+    held = session.setAside.held.intersection(progress.again)
     try takeUrgent()
     let known = session.setAside.low
     guard try takeAgain(progress.again.subtracting(known).subtracting(held), isLast: false),
