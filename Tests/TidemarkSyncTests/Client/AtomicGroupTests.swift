@@ -129,7 +129,7 @@ struct AtomicGroupTests {
     try batch.put("note", "mine", labels: ["s"])
     try batch.put("index", "mine")
     try batch.put("other", "mine", labels: ["s"])
-    try world.devices[0].engine.commit(batch.operations)
+    try world.commit(0, batch)
     #expect(try world.nextPush(0)?.changes.map(\.name) == ["note", "other"])
     if conflicts {
       try world.put(1, "note", "theirs", labels: ["s"])
@@ -182,6 +182,11 @@ extension SyncWorld {
   func writeTogether(_ index: Int, _ puts: [(key: String, value: String)]) throws {
     var batch = WriteBatch(atomicAtPeer: true)
     for put in puts { try batch.put(put.key, put.value) }
+    try commit(index, batch)
+  }
+
+  /// Commits a batch as a program does.
+  func commit(_ index: Int, _ batch: WriteBatch) throws {
     var operations = batch.operations
     operations.numberGroup(devices[index].engine.environment.random.next())
     try devices[index].engine.commit(operations)

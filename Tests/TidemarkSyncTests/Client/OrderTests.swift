@@ -111,7 +111,7 @@ struct OrderTests {
     try batch.put("a", "1", options: PutOptions(priority: kind == "urgent" ? 5 : 0))
     try batch.put("b", "1")
     try batch.put("bad", "1")
-    try world.devices[0].engine.commit(batch.operations)
+    try world.commit(0, batch)
     try world.settle()
     #expect(try world.serverState() == ["b": "plain "])
     #expect(world.devices[0].session.progress.waiting.count == 3)
