@@ -7,59 +7,67 @@ extension Forming {
   mutating func takeGroup(
     of change: LoggedChange, _ wasLost: Bool
   ) throws(TidemarkError) {
-    guard !items.contains(where: { $0.sequence == change.sequence }) else { return }
     let members = try session.engine.atomicGroup(of: change).filter(\.isOwn)
+    // It is in this batch already.
+    guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
     for member in members where try dependsOnVerdict(member) {
-      isClosed = true
-      progress.again.insert(change.sequence)
-      if wasLost { progress.lost.insert(change.sequence) }
-      return
+      return endBatch(before: change, wasLost)
     }
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }
-    let decided = members.filter { member in
-      !pending.contains { $0.sequence == member.sequence }
-    }
-    let isBroken = try isBroken(decided)
-    if isBroken || pending.contains(where: isParked) { return park(pending) }
+    let isBroken = try isBroken(members, but: pending)
+    if isBroken || pending.contains(where: isParked) { return try park(pending) }
+    for member in pending { _ = supersede(by: member) }
     if try mustWait(pending) {
       for member in pending where progress.waiting[member.sequence] == nil {
         hold(member.sequence, wasLost && member.sequence == change.sequence)
-        heldKeys.insert(member.key)
+        holdKey(of: member)
       }
       return
     }
     var sent: [LoggedChange] = []
     for member in pending where try session.isWithin(member) { sent.append(member) }
-    guard items.isEmpty || fits(sent) else {
-      isClosed = true
-      progress.again.insert(change.sequence)
-      if wasLost { progress.lost.insert(change.sequence) }
-      return
+    guard items.isEmpty || fits(sent) else { return endBatch(before: change, wasLost) }
+    // Those out of scope are done with.
+    for member in pending {
+      progress.decide(member.sequence)
+      progress.lost.remove(member.sequence)
     }
     for member in sent {
-      supersede(member)
-      progress.again.remove(member.sequence)
-      progress.lost.remove(member.sequence)
       try add(member)
       // What was made after it must not be judged before it is.
-      heldKeys.insert(member.key)
+      holdKey(of: member)
     }
   }
 
-  /// Whether one of the members that are decided has come to nothing.
-  private func isBroken(_ decided: [LoggedChange]) throws(TidemarkError) -> Bool {
-    for member in decided where session.position(of: member) == nil {
+  /// Leaves a group for the next batch, and all that follows it.
+  private mutating func endBatch(before change: LoggedChange, _ wasLost: Bool) {
+    isClosed = true
+    progress.again.insert(change.sequence)
+    if wasLost { progress.lost.insert(change.sequence) }
+  }
+
+  /// Whether one of the members that are not pending any more has come to nothing. Of several
+  /// changes of a key the last counts.
+  private func isBroken(
+    _ members: [LoggedChange], but pending: [LoggedChange]
+  ) throws(TidemarkError) -> Bool {
+    let waiting = Set(pending.map(\.sequence))
+    var later: Set<[UInt8]> = []
+    for member in members.reversed() where later.insert(member.key).inserted {
+      if waiting.contains(member.sequence) || session.position(of: member) != nil { continue }
       if try session.isWithin(member) { return true }
     }
     return false
   }
 
   private mutating func mustWait(_ members: [LoggedChange]) throws(TidemarkError) -> Bool {
+    if try isPreceded(members) { return true }
+    let last = Dictionary(members.map { ($0.key, $0.sequence) }, uniquingKeysWith: max)
     for member in members {
-      if progress.waiting[member.sequence] != nil || isAwaited(member) { return true }
-      if try isHeld(member) { return true }
+      if progress.waiting.entry(ofKey: member.key) != nil { return true }
+      if try isHeld(member, with: last) { return true }
     }
     return false
   }
@@ -71,39 +79,24 @@ extension Forming {
     }
   }
 
-  /// Whether the resolver is to see the key of a member first.
-  private func isAwaited(_ member: LoggedChange) -> Bool {
-    guard let waiting = session.waitingKeys[member.key], let reason = progress.waiting[waiting]
-    else { return false }
-    return reason.position != nil
-  }
-
-  /// A member takes the place of an older change of its key that waited for the user.
-  private mutating func supersede(_ member: LoggedChange) {
-    guard let waiting = session.waitingKeys[member.key], waiting < member.sequence,
-      progress.waiting[waiting] != nil
-    else { return }
-    progress.waiting[waiting] = nil
-    session.waitingKeys[member.key] = nil
-  }
-
   private func fits(_ members: [LoggedChange]) -> Bool {
     let size = members.reduce(0) { $0 + $1.key.count + $1.valueLength + 64 }
     return items.count + members.count <= most && bytes + size <= session.limits.bytes
   }
 
   /// One of the group will never apply, so that none does.
-  private mutating func park(_ members: [LoggedChange]) {
-    for member in members where !isParked(member) {
-      progress.again.remove(member.sequence)
+  private mutating func park(_ members: [LoggedChange]) throws(TidemarkError) {
+    // Those on whose keys a decision is to be made come here after it.
+    for member in members where progress.waiting[member.sequence] == nil {
       progress.lost.remove(member.sequence)
-      if member.sequence > progress.frontier { progress.ahead.insert(member.sequence) }
-      progress.waiting[member.sequence] = .parked(
-        Rejection(
-          code: "aborted",
-          message: "it was to apply together with others, of which one did not"))
-      session.waitingKeys[member.key] = max(
-        member.sequence, session.waitingKeys[member.key] ?? 0)
+      // Whatever has taken its place goes by itself, and nobody could do anything about this one.
+      guard try session.engine.newestChange(ofKey: member.key)?.sequence == member.sequence,
+        try session.isWithin(member)
+      else {
+        progress.decide(member.sequence)
+        continue
+      }
+      progress.wait(member, for: .aborted)
     }
   }
 }

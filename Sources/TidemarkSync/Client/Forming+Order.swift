@@ -4,12 +4,16 @@ internal import TidemarkEngine
 /// What goes before what: dependencies and priorities.
 extension Forming {
   /// Whether a change has to wait for others that must come first.
-  mutating func isHeld(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    if heldKeys.contains(change.key) { return true }
+  /// - Parameter last: the last changes by key of the group that it goes with.
+  mutating func isHeld(
+    _ change: LoggedChange, with last: [[UInt8]: UInt64] = [:]
+  ) throws(TidemarkError) -> Bool {
+    if let from = heldKeys[change.key], from < change.sequence { return true }
     guard !change.attributes.after.isEmpty else { return false }
     for target in change.attributes.after where target < change.sequence {
-      if try isOutstanding(target) {
-        heldKeys.insert(change.key)
+      if try isOutstanding(target, with: last) {
+        holdKey(of: change)
+        session.setAside.hold(change.sequence, behind: target)
         return true
       }
     }
@@ -18,25 +22,40 @@ extension Forming {
 
   /// Whether an entry that others come after is neither with the peer nor before them in this
   /// batch. What was replaced before it was sent counts as what replaced it.
-  private func isOutstanding(_ target: UInt64) throws(TidemarkError) -> Bool {
+  private func isOutstanding(
+    _ target: UInt64, with last: [[UInt8]: UInt64]
+  ) throws(TidemarkError) -> Bool {
     guard let change = try session.engine.change(at: target), change.isOwn,
       session.position(of: change) == nil
     else { return false }
-    if let last = taken[change.key], last >= target { return false }
-    if session.isPending(change, in: progress) { return true }
-    guard let newest = try session.engine.newestChange(ofKey: change.key), newest.isOwn else {
-      return false
-    }
+    if max(taken[change.key] ?? 0, last[change.key] ?? 0) >= target { return false }
+    let newest = try session.engine.newestChange(ofKey: change.key)
+    // What waits for the user is never sent once there is a newer one.
+    let isReplaced =
+      newest.map { $0.sequence > target } ?? true
+      && progress.waiting[target].map { !$0.state.goesOn } ?? false
+    if !isReplaced, session.isPending(change, in: progress) { return true }
+    guard let newest, newest.isOwn else { return false }
     return session.isPending(newest, in: progress)
   }
 
   // MARK: Priority
 
   /// Whether an entry goes only when nothing else does; then it is kept for the end.
-  mutating func canWait(_ change: LoggedChange) -> Bool {
+  func canWait(_ change: LoggedChange) -> Bool {
     guard change.attributes.priority < 0 else { return false }
-    deferred.append(change)
+    session.setAside.low.insert(change.sequence)
     return true
+  }
+
+  /// Finds what comes after others that are with the peer or in this batch now.
+  func release() throws(TidemarkError) -> SequenceSet {
+    var freed = SequenceSet()
+    for target in session.setAside.targets(outside: progress.again).sequences
+    where try !isOutstanding(target, with: [:]) {
+      freed.formUnion(session.setAside.release(target))
+    }
+    return freed
   }
 
   /// Takes what is more urgent than what was written before it.
@@ -44,8 +63,15 @@ extension Forming {
     try session.urgent.look(session, progress)
     for change in session.urgent.inOrder {
       if isFull { return }
-      if try dependsOnVerdict(change) { continue }
-      guard session.isPending(change, in: progress), try canOvertake(change) else {
+      if held.contains(change.sequence) { continue }
+      guard session.isPending(change, in: progress) else {
+        session.urgent.remove(change)
+        continue
+      }
+      let isWhole = change.attributes.atomicGroup != 0
+      let together = isWhole ? try session.engine.atomicGroup(of: change) : [change]
+      if try dependsOnVerdict(together) { continue }
+      guard try !isPreceded(together) else {
         session.urgent.remove(change)
         continue
       }
@@ -57,29 +83,63 @@ extension Forming {
     }
   }
 
-  /// Whether no older change of the key must go by itself, and before it.
-  private func canOvertake(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+  private func dependsOnVerdict(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for change in changes where try dependsOnVerdict(change) { return true }
+    return false
+  }
+
+  /// Whether an older change of one of the keys must go by itself, and before.
+  func isPreceded(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for change in changes where try isPreceded(change) { return true }
+    return false
+  }
+
+  private func isPreceded(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    let group = change.attributes.atomicGroup
+    let last = taken[change.key] ?? 0
     var former = try session.engine.change(at: change.previous)
-    while let version = former {
+    while let version = former, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
-        guard session.isPending(version, in: progress) else { return true }
-        if version.attributes.atomicGroup != 0 { return false }
+        guard session.isPending(version, in: progress) else { return false }
+        // Several changes of a group go together, and several plain ones as one. What waits makes
+        // way, or the key is looked at for it.
+        if version.attributes.atomicGroup != group, progress.waiting[version.sequence] == nil {
+          return true
+        }
       }
       former = try session.engine.change(at: version.previous)
     }
-    return true
+    return false
   }
 }
 
 extension SyncSession {
-  /// What an entry that is yet to be sent waits for.
-  func stateOfUnsent(_ change: LoggedChange) -> PendingState {
-    for target in change.attributes.after {
-      if let reason = progress.waiting[target], !reason.state.goesOn {
-        return .blocked(by: target)
+  /// So many entries are looked at for what one of them waits for.
+  private static let mostTargets = 256
+
+  /// What an entry that is yet to be sent waits for, be it over several others.
+  func stateOfUnsent(_ change: LoggedChange) throws(TidemarkError) -> PendingState {
+    var left = change.attributes.after.filter { $0 < change.sequence }
+    var seen: Set<UInt64> = []
+    while let target = left.popLast(), seen.count < Self.mostTargets {
+      guard seen.insert(target).inserted, let found = try engine.change(at: target), found.isOwn,
+        position(of: found) == nil
+      else { continue }
+      // What was replaced counts as what replaced it.
+      let newest = try engine.newestChange(ofKey: found.key) ?? found
+      guard isPending(found, in: progress) || isPending(newest, in: progress) else { continue }
+      if let reason = progress.waiting[newest.sequence], !reason.state.goesOn {
+        return .blocked(by: newest.sequence)
       }
+      left += newest.attributes.after.filter { $0 < newest.sequence }
     }
     return .pending
+  }
+
+  /// Whether an entry up to a sequence comes after others that wait for the user, as of the last
+  /// batch.
+  func isBlocked(through sequence: UInt64) -> Bool {
+    held.intersection(progress.again).first.map { $0 <= sequence } ?? false
   }
 }
 

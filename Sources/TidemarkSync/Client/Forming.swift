@@ -15,12 +15,12 @@ struct Forming {
   var bytes = 0
   /// The keys that are in the batch, with the sequence of their last change in it.
   var taken: [[UInt8]: UInt64] = [:]
-  /// Keys of which nothing may go in this batch any more.
-  var heldKeys: Set<[UInt8]> = []
+  /// Keys of which nothing may go in this batch any more that is newer than this.
+  var heldKeys: [[UInt8]: UInt64] = [:]
   /// What has to wait for something else than the peer.
-  var held: Set<UInt64> = []
-  /// What goes only when nothing else is there to go.
-  var deferred: [LoggedChange] = []
+  var held = SequenceSet()
+  /// How many entries were read to find what goes.
+  private(set) var looked = 0
   /// Whether the batch ends here, although there would be room.
   var isClosed = false
   let most: Int
@@ -37,38 +37,81 @@ struct Forming {
     isClosed || items.count >= most || bytes >= session.limits.bytes
   }
 
+  /// So often the entries are looked through, as long as none can go.
+  private static let passes = 16
+
   mutating func run() throws(TidemarkError) {
+    session.setAside.keep(progress.again)
+    for _ in 0..<Self.passes {
+      let before = progress
+      try pass()
+      // What has been put out of the way may have held up another.
+      guard items.isEmpty, !held.isEmpty, progress != before else { return }
+      (taken, heldKeys, held, isClosed) = ([:], [:], SequenceSet(), false)
+    }
+  }
+
+  private mutating func pass() throws(TidemarkError) {
+    _ = try release()
+    held = session.setAside.held.intersection(progress.again)
     try takeUrgent()
-    for sequence in progress.again.sequences {
-      if isFull { return }
+    let known = session.setAside.low
+    guard try takeAgain(progress.again.subtracting(known).subtracting(held), isLast: false),
+      try takeNew()
+    else { return }
+    var rest = progress.again.intersection(session.setAside.low)
+    // What has come after others that are in this batch now can go, too.
+    while try takeAgain(rest, isLast: true) {
+      rest = try release()
+      guard !rest.isEmpty else { return }
+      held = held.subtracting(rest)
+    }
+  }
+
+  /// Takes what is to be sent again.
+  /// - Parameter isLast: whether nothing else is there to go.
+  /// - Returns: whether the batch does not end here.
+  private mutating func takeAgain(
+    _ sequences: SequenceSet, isLast: Bool
+  ) throws(TidemarkError) -> Bool {
+    for sequence in sequences.sequences {
+      if isFull { return false }
+      // With the group that it belongs to.
+      if held.contains(sequence) || !progress.again.contains(sequence) { continue }
+      looked += 1
       guard let change = try session.engine.change(at: sequence) else {
         progress.again.remove(sequence)
         progress.lost.remove(sequence)
         continue
       }
-      if canWait(change) { continue }
-      if try dependsOnVerdict(change) { return }
+      if !isLast, canWait(change) { continue }
+      if try dependsOnVerdict(change) { return false }
       try take(change)
     }
+    return true
+  }
+
+  /// Takes what the log has behind the frontier.
+  /// - Returns: whether the batch does not end here.
+  private mutating func takeNew() throws(TidemarkError) -> Bool {
     let head = session.engine.lastSequence
     var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
     while !isFull {
       guard let entry = try cursor.next() else {
         passed(head)
-        break
+        return true
       }
+      looked += 1
       let change = try LoggedChange(entry)
-      if change.isOwn, !progress.ahead.contains(change.sequence) {
-        if try dependsOnVerdict(change) { return }
+      if !change.isOwn {
+        if try isCached(change) { return false }
+      } else if !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
+        if try dependsOnVerdict(change) { return false }
         if canWait(change) { progress.again.insert(change.sequence) } else { try take(change) }
       }
       passed(change.sequence)
     }
-    for change in deferred {
-      if isFull { return }
-      if try dependsOnVerdict(change) { return }
-      try take(change)
-    }
+    return false
   }
 
   /// Whether what becomes of a change cannot be said before the verdict on an older one of its key,
@@ -76,6 +119,15 @@ struct Forming {
   func dependsOnVerdict(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard session.formed != nil else { return false }
     return try session.isInFlight(change.key)
+  }
+
+  /// A value that is not for the peer has taken the place of what waits for the user.
+  /// - Returns: whether what becomes of an older one is not known yet.
+  private mutating func isCached(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard change.kind != .touch, change.attributes.origin == nil else { return false }
+    if try dependsOnVerdict(change) { return true }
+    _ = supersede(by: change)
+    return false
   }
 
   private mutating func passed(_ sequence: UInt64) {
@@ -94,6 +146,9 @@ struct Forming {
     else { return }
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
+    if supersede(by: newest) {
+      return hold(newest.sequence, wasLost && newest.sequence == change.sequence)
+    }
     guard try session.isWithin(newest), try !waits(newest) else { return }
     if try isHeld(newest) {
       // It is come upon again by itself, unless this is the place.
@@ -110,37 +165,40 @@ struct Forming {
   ) throws(TidemarkError) -> LoggedChange? {
     guard let slot = try session.engine.slot(ofKey: change.key.rawSpan) else { return nil }
     if slot.sequence == change.sequence, !slot.size.isTouched { return change }
-    guard let newest = try session.engine.newestChange(ofKey: change.key) else { return nil }
-    var candidate: LoggedChange? = newest
-    var version: LoggedChange? = newest
+    var candidate: LoggedChange?
+    var version = try session.engine.newestChange(ofKey: change.key)
     while let found = version, found.sequence > change.sequence {
-      let former = try session.engine.change(at: found.previous)
-      if found.attributes.atomicGroup != 0 { candidate = former }
-      version = former
+      if found.attributes.atomicGroup != 0 {
+        candidate = nil
+      } else if found.kind != .touch {
+        candidate = candidate ?? found
+      }
+      version = try session.engine.change(at: found.previous)
     }
-    return candidate
+    return candidate ?? change
   }
 
-  /// Whether a key waits for what the peer has, or for the user, and a change does not end that.
+  /// A new change is the user's decision, and takes the place of what waited for one, whether it
+  /// is within the scope or not. One that was made after what lost is judged by itself.
+  /// - Returns: whether what waited goes before it all the same.
+  mutating func supersede(by change: LoggedChange) -> Bool {
+    guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
+    if case .conflict = waiting.reason { return false }
+    return progress.supersede(change.key, by: change.sequence) != nil
+  }
+
+  /// Whether a key waits for what the peer has, or for the user.
   private mutating func waits(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    let sequence = change.sequence
-    guard let waiting = session.waitingKeys[change.key], let reason = progress.waiting[waiting]
-    else { return false }
-    guard waiting != sequence else { return true }
-    progress.waiting[waiting] = nil
-    switch reason {
-    case .conflict:
-      // The resolver runs on the newest local value.
-      progress.waiting[sequence] = reason
-      session.waitingKeys[change.key] = sequence
-      if sequence > progress.frontier { progress.ahead.insert(sequence) }
-      return true
-    // A new change is the user's decision, and supersedes what was parked. One that was made
-    // after what lost is judged by itself.
-    case .lost, .parked, .needsDecision:
-      session.waitingKeys[change.key] = nil
-      return false
-    }
+    guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
+    if waiting.sequence > change.sequence { hold(change.sequence) }
+    // The resolver runs on the newest local value.
+    if waiting.sequence < change.sequence { progress.wait(change, for: waiting.reason) }
+    return true
+  }
+
+  /// Lets what is newer than a change of its key wait for a later batch.
+  mutating func holdKey(of change: LoggedChange) {
+    heldKeys[change.key] = min(change.sequence, heldKeys[change.key] ?? .max)
   }
 
   /// Leaves an entry for a later batch.

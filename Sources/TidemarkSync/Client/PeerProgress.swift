@@ -37,7 +37,7 @@ package struct PeerProgress: Sendable, Hashable {
   package var again = SequenceSet()
   /// Those in `again` that the feed has had before it was restored from a backup.
   package var lost = SequenceSet()
-  package var waiting: [UInt64: Waiting] = [:]
+  package var waiting = WaitingEntries()
   /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
   package var batchLimit: UInt64 = 0
   /// What has to be put right first; nil when nothing has.
@@ -114,7 +114,7 @@ package struct PeerProgress: Sendable, Hashable {
     for _ in 0..<count {
       let sequence = try reader.varint()
       let reason = try Waiting(from: &reader, after: last)
-      waiting[sequence] = reason
+      waiting.restore(sequence, reason)
       last = reason
     }
     batchLimit = try reader.varint()

@@ -92,6 +92,13 @@ final class PeerRecords {
     try RecordTable.add(.remoteState, key: key, value: state.encoded, to: &batch)
   }
 
+  func forgetRemote(
+    ofKey key: [UInt8], into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    guard table.sequence(of: .remoteState, key: key) != nil else { return }
+    try RecordTable.add(.remoteState, key: key, value: [], to: &batch)
+  }
+
   /// Takes note of a batch that was committed, and lists the records when it is time.
   func note(_ batch: OperationBatch, _ result: CommitResult) throws(TidemarkError) {
     try table.note(batch, result)

@@ -8,10 +8,10 @@ extension SyncSession {
   /// Keys whose remote state is needed and does not come with the feed any more.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    for (key, sequence) in inOrder(waitingKeys) {
-      guard let position = progress.waiting[sequence]?.position,
-        try !hasRemote(key, from: position)
-      else { continue }
+    for (key, entry) in progress.waiting.conflicts {
+      guard let position = entry.reason.position, try !hasRemote(key, from: position) else {
+        continue
+      }
       keys.append(key)
       if keys.count == limits.changes { break }
     }
@@ -25,11 +25,6 @@ extension SyncSession {
     return state.rounds
   }
 
-  /// By key, so that the same happens in every run.
-  private func inOrder(_ keys: [[UInt8]: UInt64]) -> [(key: [UInt8], value: UInt64)] {
-    keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-  }
-
   private func hasRemote(
     _ key: [UInt8], from position: Position
   ) throws(TidemarkError) -> Bool {
@@ -39,34 +34,26 @@ extension SyncSession {
 
   /// Runs the resolver on keys whose remote state is there.
   func resolveWaiting() throws {
-    for (key, sequence) in inOrder(waitingKeys) {
-      guard let reason = progress.waiting[sequence], let position = reason.position,
+    for (key, entry) in progress.waiting.conflicts {
+      let (sequence, reason) = (entry.sequence, entry.reason)
+      guard progress.waiting[sequence] == reason, let position = reason.position,
         let found = try beside(ofKey: key),
         found.state.position.offset >= position.offset
       else { continue }
       let newest = try engine.newestChange(ofKey: key)?.sequence
       try commit { operations, next, _ in
         #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting[sequence] = nil }
+          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting.remove(sequence) }
         #endif
         // The change is pending until the resolver has decided. A policy decides on this change
         // only: one made since is judged by itself.
         if !reason.isLost || newest == sequence || isLostForAll {
-          try meet(key, found.state, isLost: reason.isLost, into: &operations, &next)
+          try meet(
+            key, found.state, isLost: reason.isLost, isAlone: true, into: &operations, &next)
         }
-        if next.waiting[sequence]?.position != nil { next.waiting[sequence] = nil }
+        if next.waiting[sequence]?.position != nil { next.waiting.remove(sequence) }
       }
-      if progress.waiting[sequence] == nil { waitingKeys[key] = nil }
-      try noteWaiting(key)
     }
-  }
-
-  private var isOlderKept: Bool {
-    #if TIDEMARK_PLANTED
-      PlantedSyncBug.isOn(.olderWaitsForEver)
-    #else
-      false
-    #endif
   }
 
   private var isLostForAll: Bool {
@@ -91,7 +78,7 @@ extension SyncSession {
             operation: OperationID(replica: .none, sequence: 0), key: key)
         var state = RemoteState(entry, rounds: try rounds(ofKey: key))
         // What stands there may be older than the conflict said, after a restored backup.
-        if let sequence = waitingKeys[key], let wanted = progress.waiting[sequence]?.position,
+        if let wanted = progress.waiting.entry(ofKey: key)?.reason.position,
           state.position.offset < wanted.offset
         {
           state.position = wanted
@@ -103,13 +90,20 @@ extension SyncSession {
   }
 
   /// Brings a remote state and what stands at its key here together.
+  /// - Parameter isAlone: whether no other key is met in the same commit.
   func meet(
-    _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false,
+    _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false,
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
     let slot = try engine.slot(ofKey: key.rawSpan)
     let newest = try engine.newestChange(ofKey: key)
     guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
+      // What is known to stand there may have been read before what was sent since.
+      if let newest, newest.kind != .evict, let known = position(of: newest),
+        known.offset > remote.position.offset
+      {
+        return
+      }
       try add(remote, ofKey: key, upon: slot, into: &operations)
       return
     }
@@ -123,6 +117,21 @@ extension SyncSession {
       return
     }
     let local = newest.kind == .put ? try engine.content(of: newest) : nil
+    let resolution = try self.resolution(on: newest, local, remote, isLost: isLost, next)
+    if !isAlone, resolution.writes, try !pendingMembers(upTo: newest, in: next).isEmpty {
+      // What it makes of others concerns other keys: it is asked again.
+      try records.write(remote, ofKey: key, into: &operations)
+      next.wait(newest, for: .conflict(remote.position))
+      return
+    }
+    try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
+  }
+
+  /// What is to become of a key with a change that is not decided.
+  private func resolution(
+    on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool,
+    _ next: PeerProgress
+  ) throws -> Resolution {
     let there = remote.isDeleted ? nil : remote.content
     var resolution = Resolution.remote
     if !isLost, local != there {
@@ -141,57 +150,68 @@ extension SyncSession {
       } else {
         resolution = resolver.resolve(
           Conflict(
-            key: key, base: base, local: local, remote: there,
+            key: newest.key, base: base, local: local, remote: there,
             localTime: newest.commitTime, remoteTime: remote.commitTime))
       }
     }
     if case .merged(let content) = resolution {
-      if content == there { resolution = .remote }
+      if content == there, try pendingMembers(upTo: newest, in: next).isEmpty {
+        resolution = .remote
+      }
       if content == local { resolution = .local }
     }
-    try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
+    if !isLost, local == there, try goesWithGroup(newest, next) { resolution = .local }
+    return resolution
   }
 
   func carryOut(
     _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
-    _ remote: RemoteState, _ slot: Slot?, into operations: inout OperationBatch,
-    _ next: inout PeerProgress
+    _ remote: RemoteState, _ slot: Slot?, isForUser: Bool = false,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
     let key = newest.key
     let sequence = newest.sequence
     // What waited on an older change of the key does not any more.
-    if let older = waitingKeys[key], older != sequence, !isOlderKept { next.waiting[older] = nil }
+    next.supersede(key, by: sequence)
     var beside = remote
     beside.rounds += 1
+    var free: [UInt8]?
+    if case .both(let other) = resolution, local != nil {
+      free = try freeKey(other, beside: key)
+      guard free != nil else {
+        return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next)
+      }
+    }
+    guard
+      let companions = try endMembers(
+        upTo: newest, for: resolution, isForUser: isForUser, into: &operations, &next)
+    else { return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next) }
+    let group = newGroup(with: companions)
     switch resolution {
     case .local:
       try records.write(beside, ofKey: key, into: &operations)
-      next.waiting[sequence] = nil
+      next.waiting.remove(sequence)
       if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
     case .remote:
-      decide(sequence, &next)
+      next.decide(sequence)
       try add(remote, ofKey: key, upon: slot, into: &operations)
     case .merged(let content):
-      decide(sequence, &next)
+      next.decide(sequence)
       try records.write(beside, ofKey: key, into: &operations)
-      try put(content, key: key, upon: slot, into: &operations)
-    case .both(let other):
-      if let local {
-        guard let free = try freeKey(other, beside: key) else {
-          return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next)
-        }
-        keysChosen.insert(free)
-        try put(
-          local, key: free, upon: try engine.slot(ofKey: free.rawSpan), into: &operations)
-      }
-      decide(sequence, &next)
+      try put(content, key: key, upon: slot, group: group, into: &operations)
+    case .both:
+      next.decide(sequence)
       try add(remote, ofKey: key, upon: slot, into: &operations)
+      if let local, let free {
+        keysChosen.insert(free)
+        let taken = try engine.slot(ofKey: free.rawSpan)
+        try put(local, key: free, upon: taken, group: group, into: &operations)
+      }
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
-      next.again.remove(sequence)
-      next.waiting[sequence] = .needsDecision
-      if sequence > next.frontier { next.ahead.insert(sequence) }
+      next.wait(newest, for: .needsDecision)
     }
+    try rewrite(companions, group: group, into: &operations)
   }
 
   /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
@@ -210,13 +230,6 @@ extension SyncSession {
       free += suffix
     }
     return nil
-  }
-
-  /// An entry is not pending any more.
-  private func decide(_ sequence: UInt64, _ next: inout PeerProgress) {
-    next.waiting[sequence] = nil
-    next.again.remove(sequence)
-    if sequence > next.frontier { next.ahead.insert(sequence) }
   }
 
   /// Enters what came from the feed.
@@ -247,10 +260,11 @@ extension SyncSession {
 
   /// Writes a resolver's result as a change of our own.
   private func put(
-    _ content: SyncContent, key: [UInt8], upon slot: Slot?,
+    _ content: SyncContent, key: [UInt8], upon slot: Slot?, group: UInt64,
     into operations: inout OperationBatch
   ) throws(TidemarkError) {
     var attributes = EntryAttributes()
+    attributes.atomicGroup = group
     attributes.hash = content.hash
     attributes.maxAge = content.maxAgeSeconds
     let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
@@ -270,14 +284,6 @@ extension SyncSession {
     }
     keysInFlight = (formed.number, keys)
     return keys.contains(key)
-  }
-
-  /// Looks whether a key's newest change waits.
-  func noteWaiting(_ key: [UInt8]) throws(TidemarkError) {
-    guard let newest = try engine.newestChange(ofKey: key),
-      progress.waiting[newest.sequence] != nil
-    else { return }
-    waitingKeys[key] = newest.sequence
   }
 }
 

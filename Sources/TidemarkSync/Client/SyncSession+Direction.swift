@@ -26,6 +26,7 @@ extension SyncSession {
       return try next()
     }
     if direction.pulls, progress.cursor.offset < range.head { return .pull(pullRequest()) }
+    try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
     guard direction.pushes, let batch = try formBatch() else { return nil }

@@ -33,8 +33,9 @@ extension SyncSession {
     if try isIndivisible(batch) {
       for item in batch.items {
         next.again.remove(item.sequence)
-        next.waiting[item.sequence] = .parked(
-          Rejection(code: "failed", message: lastFailure?.message ?? "the peer fails on it"))
+        let message = lastFailure?.message ?? "the peer fails on it"
+        try wait(
+          item.sequence, for: .parked(Rejection(code: "failed", message: message)), &next)
       }
       next.batchLimit = 1
     } else {

@@ -62,7 +62,6 @@ extension SyncSession {
       if hadPeer { next.resync = Resync(adopts: true) }
       runs = SettledRuns()
     }
-    waitingKeys = [:]
   }
 
   /// The peer was restored from a backup: what it had taken since is pending again, and what
@@ -101,7 +100,7 @@ extension SyncSession {
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
         // What they were in conflict with may be gone.
         for (sequence, reason) in next.waiting where reason.position != nil {
-          next.waiting[sequence] = nil
+          next.waiting.remove(sequence)
           next.again.insert(sequence)
         }
         next.resync = Resync(
@@ -112,7 +111,6 @@ extension SyncSession {
       formed = taken ?? batch
       throw error
     }
-    waitingKeys = waitingKeys.filter { progress.waiting[$0.value] != nil }
     // The batch may arrive late, when its number is the next one again: under the old name nothing
     // more is sent, so that it never is.
     if batch != nil || isCopied { try rename() }

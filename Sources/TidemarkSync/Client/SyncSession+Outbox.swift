@@ -14,7 +14,7 @@ extension SyncSession {
   /// Forms the next batch of what is pending, and writes down that it was formed.
   /// - Returns: nil when nothing is pending that may be sent now.
   func formBatch() throws(TidemarkError) -> FormedBatch? {
-    let (keys, urgentNow) = (waitingKeys, urgent)
+    let urgentNow = urgent
     var forming = try nextForming()
     held = forming.held
     guard !forming.items.isEmpty else {
@@ -25,7 +25,7 @@ extension SyncSession {
     }
     tooManyWaiting = nil
     guard forming.progress.waiting.count < mostWaiting else {
-      (waitingKeys, urgent) = (keys, urgentNow)
+      urgent = urgentNow
       tooManyWaiting = progress.waiting.count
       return nil
     }

@@ -44,7 +44,7 @@ extension SyncSession {
       // Somebody may have written in between.
       _ = try waitingChange(sequence, Self.isParked)
       let slot = try engine.slot(ofKey: change.key.rawSpan)
-      next.waiting[sequence] = nil
+      next.waiting.remove(sequence)
       var attributes = EntryAttributes()
       attributes.hash = content.hash
       attributes.maxAge = content.maxAgeSeconds
@@ -61,7 +61,6 @@ extension SyncSession {
           attributes: attributes, condition: condition)
       }
     }
-    waitingKeys[change.key] = nil
     return try engine.slot(ofKey: change.key.rawSpan)?.sequence ?? sequence
   }
 
@@ -76,13 +75,12 @@ extension SyncSession {
       let slot = try engine.slot(ofKey: change.key.rawSpan)
       guard let known else {
         // As if a policy had decided for whatever the peer has.
-        next.waiting[sequence] = .lost(.beginning)
+        next.wait(change, for: .lost(.beginning))
         return
       }
-      next.waiting[sequence] = nil
+      next.waiting.remove(sequence)
       try add(known, ofKey: change.key, upon: slot, into: &operations)
     }
-    waitingKeys[change.key] = known == nil ? sequence : nil
     return try dependents(of: sequence, table)
   }
 
@@ -148,9 +146,8 @@ extension SyncSession {
     try commit { operations, next, _ in
       _ = try waitingChange(sequence) { $0 == .needsDecision }
       let slot = try engine.slot(ofKey: key.rawSpan)
-      try carryOut(resolution, change, local, state, slot, into: &operations, &next)
+      try carryOut(
+        resolution, change, local, state, slot, isForUser: true, into: &operations, &next)
     }
-    waitingKeys[key] = nil
-    try noteWaiting(key)
   }
 }

@@ -6,7 +6,6 @@ struct PreparedBatch {
   var forming: Forming
   /// What this needs to be so still.
   var former: PeerProgress
-  var waitingKeys: [[UInt8]: UInt64]
   var urgent: UrgentEntries
 
   /// The batch upon what has become of the one before it, or nil when that was not what it was
@@ -34,20 +33,19 @@ extension SyncSession {
   /// under way are there. It counts only if these are what nearly all are.
   package func prepareBatch() throws {
     guard formed != nil, prepared == nil, progress.resync == nil, failures == 0 else { return }
-    let (keys, urgentNow) = (waitingKeys, urgent)
-    defer { (waitingKeys, urgent) = (keys, urgentNow) }
+    let urgentNow = urgent
+    defer { urgent = urgentNow }
     var forming = Forming(self)
     try forming.run()
     guard !forming.items.isEmpty else { return }
-    prepared = PreparedBatch(
-      forming: forming, former: progress, waitingKeys: waitingKeys, urgent: urgent)
+    prepared = PreparedBatch(forming: forming, former: progress, urgent: urgent)
   }
 
   /// What the next batch is to be.
   func nextForming() throws(TidemarkError) -> Forming {
     defer { prepared = nil }
     if let prepared, let forming = prepared.upon(progress) {
-      (waitingKeys, urgent) = (prepared.waitingKeys, prepared.urgent)
+      urgent = prepared.urgent
       return forming
     }
     var forming = Forming(self)

@@ -48,7 +48,6 @@ extension SyncSession {
       }
     }
     totals.pulled += page.entries.count { $0.kind != .own }
-    for key in last.keys { try noteWaiting(key) }
     try resolveWaiting()
   }
 
@@ -123,7 +122,7 @@ extension SyncSession {
     _ runs: inout SettledRuns
   ) {
     guard !sequencesInFlight.contains(sequence) else { return }
-    if case .parked = next.waiting[sequence] { next.waiting[sequence] = nil }
+    if case .parked = next.waiting[sequence] { next.waiting.remove(sequence) }
     next.again.remove(sequence)
     next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }

@@ -73,7 +73,6 @@ extension SyncSession {
     now.differing.removeFirst(count)
     now.purged += gone
     comparing = now
-    for key in keys { try noteWaiting(key) }
     try resolveWaiting()
   }
 

@@ -30,6 +30,7 @@ extension SyncSession {
     let hasBeside = records.hasRemoteStates
     let end = endOfBatch(verdicts)
     let prepared = prepared
+    let keepsAny = verdicts.contains(where: \.keepsWaiting)
     // Until the next batch is formed, which is made durable with all that came before it, the peer
     // says the same again, if it counts batches.
     try commit(capabilities.isNumbered ? .buffered : .durable) { operations, next, runs in
@@ -62,18 +63,22 @@ extension SyncSession {
               ofKey: change.key, into: &operations)
             try catchUp(item.sequence, from: position, into: &operations, &next)
           }
-        case .conflict(let position): next.waiting[item.sequence] = .conflict(toFetch(position))
-        case .lost(let position): next.waiting[item.sequence] = .lost(position)
+        case .conflict(let position):
+          try wait(item.sequence, for: .conflict(toFetch(position)), &next)
+        case .lost(let position): try wait(item.sequence, for: .lost(position), &next)
         case .rejected(let rejection):
-          next.waiting[item.sequence] = .parked(rejection)
+          try wait(item.sequence, for: .parked(rejection), &next)
           try keepBase(of: item.sequence, into: &operations)
         case .aborted: next.again.insert(item.sequence)
+        }
+        // Of several changes of a key only the last has anything to wait for.
+        if keepsAny, !verdict.keepsWaiting, let change = try engine.change(at: item.sequence) {
+          next.supersede(change.key, by: item.sequence)
         }
       }
     }
     self.prepared = prepared
     failures = 0
-    try noteParked(batch)
     count(verdicts)
     try resolveWaiting()
   }
@@ -105,14 +110,11 @@ extension SyncSession {
     }
   }
 
-  /// Takes note of the keys of a batch that wait now.
-  private func noteParked(_ batch: FormedBatch) throws(TidemarkError) {
-    for item in batch.items where progress.waiting[item.sequence] != nil {
-      // An edit made meanwhile takes its place when it is sent.
-      if let change = try engine.change(at: item.sequence) {
-        waitingKeys[change.key] = item.sequence
-      }
-    }
+  /// Lets an entry wait. One that compaction has dropped was replaced by a newer one of its key.
+  func wait(
+    _ sequence: UInt64, for reason: PeerProgress.Waiting, _ next: inout PeerProgress
+  ) throws(TidemarkError) {
+    if let change = try engine.change(at: sequence) { next.wait(change, for: reason) }
   }
 
   /// Somebody may have built on our operation before we heard that it counts: what came from
@@ -139,7 +141,16 @@ extension SyncSession {
     }
     formed = nil
     failures = 0
-    try noteParked(batch)
+  }
+}
+
+extension Verdict {
+  /// Whether the change waits for somebody.
+  fileprivate var keepsWaiting: Bool {
+    switch self {
+    case .conflict, .lost, .rejected: true
+    case .applied, .duplicate, .aborted: false
+    }
   }
 }
 

@@ -79,7 +79,8 @@ package final class SyncSession {
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
   /// What has to wait for something else than the peer, as of the last batch.
-  var held: Set<UInt64> = []
+  var held = SequenceSet()
+  var setAside = SetAside()
   var urgent = UrgentEntries()
   /// Nil whenever it may not be what is to be sent next.
   var prepared: PreparedBatch?
@@ -87,8 +88,6 @@ package final class SyncSession {
   var keysArriving: Set<[UInt8]> = []
   /// Keys that got a value laid beside another in this commit.
   var keysChosen: Set<[UInt8]> = []
-  /// Keys that wait for their remote state; the sequence of the local change that does.
-  var waitingKeys: [[UInt8]: UInt64] = [:]
   /// The comparison that is under way.
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
@@ -117,13 +116,22 @@ package final class SyncSession {
       formed = batch
       sequencesInFlight = Set(batch.items.map(\.sequence))
     }
-    for sequence in progress.waiting.keys {
-      if let change = try engine.change(at: sequence) {
-        waitingKeys[change.key] = sequence
-      } else {
-        // A later change has taken its place, and it went with the history.
-        progress.waiting[sequence] = nil
-      }
+    try restoreWaiting()
+  }
+
+  /// Learns the keys of what waits, and drops what a later change has taken the place of.
+  private func restoreWaiting() throws(TidemarkError) {
+    for sequence in progress.waiting.withoutKey {
+      guard let reason = progress.waiting[sequence] else { continue }
+      progress.waiting.remove(sequence)
+      // It went with the history.
+      guard let change = try engine.change(at: sequence) else { continue }
+      progress.wait(change, for: reason)
+      guard reason.position == nil,
+        let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
+        !isPending(newest, in: progress)
+      else { continue }
+      progress.supersede(change.key, by: newest.sequence)
     }
   }
 
@@ -142,6 +150,8 @@ package final class SyncSession {
     guard let range else { return .hello(hello(hasResynced: hasCompared)) }
     if let formed { return .push(try request(for: formed)) }
     if progress.cursor.offset < range.head { return .pull(pullRequest()) }
+    // What was found out before a crash, and not decided.
+    try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
     if let batch = try formBatch() { return .push(try request(for: batch)) }
@@ -154,7 +164,7 @@ package final class SyncSession {
       progress.cursor.offset >= range.head
     else { return false }
     return progress.frontier >= engine.lastSequence
-      && progress.again.sequences.allSatisfy(held.contains)
+      && progress.again.subtracting(held).isEmpty
   }
 
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.

@@ -14,7 +14,8 @@ public enum PendingState: Sendable, Hashable {
   case parked(Rejection)
   /// The resolver leaves it to the user.
   case needsDecision
-  /// It comes after an entry that waits for the user, the one with this sequence.
+  /// It comes after an entry that waits for the user, the one with this sequence, or after others
+  /// that do.
   case blocked(by: UInt64)
 
   /// Whether it will go on by itself once the peer is there.
@@ -32,10 +33,11 @@ public enum PendingState: Sendable, Hashable {
 /// scope, and without a verdict. What came from a peer does not count, nor do touches and entries
 /// of class `cache`, nor an entry that a newer one of its key has replaced before it was sent, nor
 /// a key that was put and deleted before the peer heard of it. What is in flight counts until its
-/// verdict has come. Entries that wait for the user (parked, or to be decided) are counted apart;
-/// those that come after one of them are not.
+/// verdict has come. Entries that wait for the user (parked, or to be decided) are counted apart.
+/// Those that come after one of them count as if they went on by themselves, which they do when
+/// that is settled; ``PendingEntry/state`` tells them from others.
 public struct PendingSummary: Sendable, Hashable {
-  /// How many entries will go on by themselves once the peer is there.
+  /// How many entries will go on once the peer is there, and what they come after.
   public var entries = 0
   /// The bytes of their keys and values.
   public var bytes = 0
@@ -132,6 +134,14 @@ extension HostState {
     return counts
   }
 
+  private mutating func state(
+    of change: LoggedChange, _ inFlight: Set<UInt64>
+  ) throws(TidemarkError) -> PendingState {
+    let session = try session()
+    if let reason = session.progress.waiting[change.sequence] { return reason.state }
+    return inFlight.contains(change.sequence) ? .inFlight : try session.stateOfUnsent(change)
+  }
+
   /// A page of what is pending.
   mutating func pendingPage(
     after sequence: UInt64, limit: Int, _ label: Label? = nil
@@ -152,8 +162,7 @@ extension HostState {
           key: Key(change.key), sequence: change.sequence,
           kind: change.kind == .put ? .put : .delete, labels: change.labels,
           bytes: Int(row.bytes), commitTime: HybridTime(change.commitTime).timestamp,
-          state: session.progress.waiting[row.sequence]?.state
-            ?? (inFlight.contains(row.sequence) ? .inFlight : session.stateOfUnsent(change))))
+          state: try state(of: change, inFlight)))
     }
     return page
   }

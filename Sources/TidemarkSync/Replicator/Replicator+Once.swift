@@ -2,8 +2,8 @@ internal import Tidemark
 internal import TidemarkEngine
 
 extension Replicator {
-  /// Replicates until everything that was pending at the call is settled or parked, and what
-  /// stood in the feed is taken.
+  /// Replicates until everything that was pending at the call is settled or parked, or comes after
+  /// what is, and what stood in the feed is taken.
   ///
   /// For background tasks and command lines; where the replicator runs already, that one does it,
   /// without waiting any longer. What is written meanwhile may go along or stay.
@@ -28,14 +28,14 @@ extension Replicator {
     } catch let error as DeadlinePassed {
       last = error
     }
-    let isComplete = last == nil
-    let (totals, pending) = try await host.perform { state in
-      (state.totals, try state.pendingSummary())
+    let (totals, pending, isBlocked) = try await host.perform { state in
+      let isBlocked = try state.session().isBlocked(through: goal.sequence)
+      return (state.totals, try state.pendingSummary(), isBlocked)
     }
     var report = SyncReport(totals - before)
     report.pending = pending
-    report.isComplete = isComplete
-    if !isComplete { report.lastError = status.lastError }
+    report.isComplete = last == nil && !isBlocked
+    if last != nil { report.lastError = status.lastError }
     change { $0.pending = pending }
     return report
   }
@@ -116,8 +116,7 @@ extension SyncSession {
   func isSettled(through sequence: UInt64, _ direction: SyncDirection) -> Bool {
     guard let range, formed == nil else { return false }
     if direction.pulls, progress.cursor.offset < range.head { return false }
-    guard waitingKeys.isEmpty || !progress.waiting.values.contains(where: { $0.state == .conflict })
-    else { return false }
+    guard !progress.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
     guard direction.pushes else { return true }
     // What a resolver has made in answer to a conflict goes along.
     return progress.frontier >= max(sequence, resolvedThrough)

@@ -83,8 +83,9 @@ public struct SyncReport: Sendable, Hashable {
   /// What is not synced now.
   public var pending = PendingSummary()
   /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
+  /// It is not as long as an entry comes after one that waits for the user.
   public var isComplete = false
-  /// Why not, if it is not.
+  /// What has failed, if that is why it is not.
   public var lastError: SyncStatus.Failure?
 
   init(_ totals: SyncSession.Totals) {

@@ -116,6 +116,35 @@ struct AtomicGroupTests {
     #expect(session.progress.waiting.count == 3)
   }
 
+  @Test(
+    "of a group partly out of scope the rest is sent when the scope is widened",
+    arguments: [true, false])
+  func partlyOutside(conflicts: Bool) throws {
+    let world = try SyncWorld()
+    world.devices[0].scope = SyncScope(labels: ["s"])
+    try world.restart(0)
+    try world.put(0, "note", "base", labels: ["s"])
+    try world.settle()
+    var batch = WriteBatch(atomicAtPeer: true)
+    try batch.put("note", "mine", labels: ["s"])
+    try batch.put("index", "mine")
+    try batch.put("other", "mine", labels: ["s"])
+    try world.commit(0, batch)
+    #expect(try world.nextPush(0)?.changes.map(\.name) == ["note", "other"])
+    if conflicts {
+      try world.put(1, "note", "theirs", labels: ["s"])
+      try world.settle(only: 1)
+    }
+    try world.settle()
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    #expect(try world.serverState() == ["note": "mine s", "other": "mine s"])
+    world.devices[0].scope = .everything
+    try world.restart(0)
+    try world.settle()
+    #expect(try world.serverState() == ["note": "mine s", "other": "mine s", "index": "mine "])
+    try world.expectEqual()
+  }
+
   @Test("a batch that is too large to apply together is refused when it is written")
   func tooLarge() throws {
     var batch = WriteBatch(atomicAtPeer: true)
@@ -153,6 +182,11 @@ extension SyncWorld {
   func writeTogether(_ index: Int, _ puts: [(key: String, value: String)]) throws {
     var batch = WriteBatch(atomicAtPeer: true)
     for put in puts { try batch.put(put.key, put.value) }
+    try commit(index, batch)
+  }
+
+  /// Commits a batch as a program does.
+  func commit(_ index: Int, _ batch: WriteBatch) throws {
     var operations = batch.operations
     operations.numberGroup(devices[index].engine.environment.random.next())
     try devices[index].engine.commit(operations)

@@ -31,7 +31,7 @@ struct OrderTests {
     #expect(try world.serverState().keys.sorted() == ["other", "third"])
     let session = world.devices[0].session
     let change = try #require(try world.devices[0].engine.change(at: note))
-    #expect(session.stateOfUnsent(change) == .blocked(by: attachment))
+    #expect(try session.stateOfUnsent(change) == .blocked(by: attachment))
     #expect(session.isPending(change, in: session.progress))
 
     // Also when the program was ended meanwhile.
@@ -95,6 +95,28 @@ struct OrderTests {
     #expect(try world.repeatedOperations().isEmpty)
   }
 
+  @Test(
+    "a plain edit goes before a group that changes its key, too, and is not lost when that is refused",
+    arguments: ["urgent", "touched", "can wait"])
+  func groupBehindEdit(kind: String) throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    try world.write(0, "b", "plain", priority: kind == "can wait" ? -1 : 0)
+    if kind == "touched" {
+      var touch = WriteBatch()
+      try touch.touch("b", maxAgeSeconds: 60)
+      try world.devices[0].engine.commit(touch.operations)
+    }
+    var batch = WriteBatch(atomicAtPeer: true)
+    try batch.put("a", "1", options: PutOptions(priority: kind == "urgent" ? 5 : 0))
+    try batch.put("b", "1")
+    try batch.put("bad", "1")
+    try world.commit(0, batch)
+    try world.settle()
+    #expect(try world.serverState() == ["b": "plain "])
+    #expect(world.devices[0].session.progress.waiting.count == 3)
+  }
+
   @Test("what can wait goes when nothing else is there, also after a restart")
   func canWait() throws {
     let world = try SyncWorld(devices: 1)
@@ -105,6 +127,74 @@ struct OrderTests {
     try world.restart(0)
     try world.settle()
     #expect(try world.serverState().count == 21)
+  }
+
+  @Test("what can wait is read when it comes up, and not again for each batch")
+  func canWaitOnce() throws {
+    let world = try SyncWorld(devices: 1)
+    for number in 0..<300 { try world.write(0, "photo \(number)", "1", priority: -1) }
+    let session = world.devices[0].session
+    try world.step(0)
+    session.limits.changes = 10
+    var looked: [Int] = []
+    for batch in 0..<30 {
+      if batch == 15 { try world.write(0, "note", "1") }
+      var forming = Forming(session)
+      try forming.run()
+      looked.append(forming.looked)
+      #expect(forming.items.count == 10)
+      #expect(forming.changes.first?.name == "note" || batch != 15)
+      try world.step(0)
+    }
+    #expect(looked[0] <= 310)
+    #expect(looked.dropFirst().allSatisfy { $0 <= 11 }, "\(looked)")
+    try world.settle()
+    #expect(try world.serverState().count == 301)
+    #expect(try world.repeatedOperations().isEmpty)
+  }
+
+  @Test("what is blocked is not read again for each batch")
+  func blockedOnce() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let refused = try world.write(0, "bad", "1")
+    try world.settle()
+    for number in 0..<300 {
+      try world.write(0, "note \(number)", "1", after: [refused], priority: Int64(number % 3) - 1)
+    }
+    try world.settle()
+    let session = world.devices[0].session
+    for number in 0..<10 {
+      try world.write(0, "other \(number)", "1")
+      var forming = Forming(session)
+      try forming.run()
+      #expect(forming.looked <= 10)
+      #expect(forming.items.count == 1)
+      try world.settle()
+    }
+    try world.acceptAll()
+    _ = try session.retry(refused)
+    try world.settle()
+    #expect(try world.serverState().count == 311)
+  }
+
+  @Test("a long chain of entries that come one after the other goes in one batch once it is free")
+  func chain() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let refused = try world.write(0, "bad", "1")
+    try world.settle()
+    var last = refused
+    for number in 0..<100 { last = try world.write(0, "note \(number)", "1", after: [last]) }
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.acceptAll()
+    _ = try world.devices[0].session.retry(refused)
+    #expect(try world.nextPush(0)?.changes.count == 1)
+    try world.step(0)
+    #expect(try world.nextPush(0)?.changes.count == 100)
+    try world.settle()
+    #expect(try world.serverState().count == 101)
   }
 
   @Test("what leaves the scope while it travels is sent, although the next batch is formed by then")

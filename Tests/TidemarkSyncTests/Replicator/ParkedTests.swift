@@ -41,6 +41,24 @@ struct ParkedTests {
     #expect(try await store.pending().isEmpty)
   }
 
+  @Test("what comes after a parked entry, be it over others, is blocked by it and not complete")
+  func blocked() async throws {
+    let replicator = try store.replicator(named: "home", peer: peer)
+    let refused = try await store.put("photo", "bad").sequences.lowerBound
+    #expect(try await replicator.syncOnce().isComplete)
+    let note = try await store.put("note", "1", options: PutOptions(after: [refused]))
+    try await store.put("index", "1", options: PutOptions(after: [note.sequences.lowerBound]))
+    try await store.put("other", "1")
+    let report = try await replicator.syncOnce()
+    #expect(!report.isComplete && report.lastError == nil && report.applied == 1)
+    #expect(report.pending.entries == 2 && report.pending.parked == 1)
+    let states = try await store.pendingEntries(for: "home").entries.map(\.state)
+    #expect(states.dropFirst() == [.blocked(by: refused), .blocked(by: refused)])
+    try await store.put("photo", "good")
+    let second = try await replicator.syncOnce()
+    #expect(second.isComplete && second.pending.isEmpty)
+  }
+
   @Test("a retry sends the same content as a new entry")
   func retry() async throws {
     let isStrict = Lock(true)

@@ -1,0 +1,174 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+
+@testable import TidemarkSync
+
+/// A write that applies at the peer as a whole, and of which a change meets another's.
+@Suite("Conflicts of writes that apply together")
+struct AtomicConflictTests {
+  private static let base = #"{"x":0,"y":0}"#
+  private static let mine = #"{"x":1,"y":0}"#
+  private static let theirs = #"{"x":0,"y":1}"#
+  private static let both = #"{"x":1,"y":1}"#
+
+  /// A device has sent a group, and another has changed keys of it before that came.
+  private func meeting(
+    _ resolver: ConflictResolver, theirs keys: [String] = ["a"], refusing refused: String? = nil,
+    isSent: Bool = true, then: (SyncWorld) throws -> Void = { _ in }
+  ) throws -> SyncWorld {
+    let world = try SyncWorld(resolver: resolver)
+    if let refused { world.refuse(prefix: refused) }
+    for key in keys { try world.put(0, key, Self.base) }
+    try world.settle()
+    try world.writeTogether(
+      0, [("a", Self.mine), ("b", keys.contains("b") ? Self.mine : "2"), ("c", "2")])
+    if isSent { #expect(try world.nextPush(0)?.changes.count == 3) }
+    for key in keys { try world.put(1, key, Self.theirs) }
+    try world.settle(only: 1)
+    try then(world)
+    if isSent { try world.step(0) }
+    return world
+  }
+
+  @Test("a merged value goes with the rest of its group, in one batch")
+  func merged() throws {
+    let world = try meeting(.mergeFields())
+    let push = try #require(try world.nextPush(0))
+    #expect(push.changes.map(\.name) == ["a", "b", "c"])
+    #expect(Set(push.changes.map(\.atomicGroup)).count == 1)
+    #expect(push.changes.first?.atomicGroup != 0)
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.both + " ", "b": "2 ", "c": "2 "])
+    try world.expectEqual()
+  }
+
+  @Test("a change that another has made alike does not hold the rest of its group back")
+  func alike() throws {
+    let world = try SyncWorld()
+    try world.writeTogether(0, [("a", "1"), ("b", "1")])
+    try world.put(1, "a", "1")
+    try world.settle(only: 1)
+    try world.settle()
+    #expect(try world.serverState() == ["a": "1 ", "b": "1 "])
+    try world.expectEqual()
+  }
+
+  @Test("a merged value does not go alone when another of its group was refused")
+  func mergedAndRefused() throws {
+    let world = try meeting(.mergeFields(), refusing: "c")
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.theirs + " "])
+    #expect(world.devices[0].session.progress.waiting.count == 3)
+    #expect(try world.get(0, "a") == Self.both)
+    for (change, _) in try world.devices[0].session.waitingForUser() where change.key != [99] {
+      _ = try world.devices[0].session.retry(change.sequence)
+    }
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.both + " ", "b": "2 "])
+  }
+
+  @Test("a merged value is left to the user when another of its group was given up")
+  func mergedAndGivenUp() throws {
+    let merge = ConflictResolver.mergeFields()
+    let world = try meeting(
+      ConflictResolver { $0.key == Array("a".utf8) ? .remote : merge.resolve($0) },
+      theirs: ["a", "b"])
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.theirs + " ", "b": Self.theirs + " "])
+    let session = world.devices[0].session
+    #expect(session.progress.waiting.count == 2)
+    #expect(session.progress.waiting.values.contains(.needsDecision))
+    try session.decide(
+      Array("b".utf8), .merged(SyncContent(value: Array(Self.both.utf8))))
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.theirs + " ", "b": Self.both + " "])
+  }
+
+  @Test("several of a group can be merged", arguments: [true, false])
+  func severalMerged(isSent: Bool) throws {
+    let world = try meeting(.mergeFields(), theirs: ["a", "b"], isSent: isSent)
+    var groups: Set<Int> = []
+    while let push = try world.nextPush(0) {
+      groups.insert(push.changes.count)
+      try world.step(0)
+    }
+    #expect(groups == [3])
+    try world.settle()
+    #expect(
+      try world.serverState() == ["a": Self.both + " ", "b": Self.both + " ", "c": "2 "])
+    try world.expectEqual()
+  }
+
+  @Test("what is kept under another key goes with the rest of its group")
+  func keptBoth() throws {
+    let world = try meeting(.keepBoth())
+    let push = try #require(try world.nextPush(0))
+    #expect(push.changes.map(\.name) == ["a (local)", "b", "c"])
+    #expect(Set(push.changes.map(\.atomicGroup)).count == 1)
+    try world.settle()
+    #expect(
+      try world.serverState() == [
+        "a": Self.theirs + " ", "a (local)": Self.mine + " ", "b": "2 ", "c": "2 ",
+      ])
+    try world.expectEqual()
+  }
+
+  @Test("a key of a group that was edited since lets the group go, and then the edit")
+  func editedSince() throws {
+    let world = try meeting(.localWins) { try $0.put(0, "a", "later") }
+    var pushes: [[String]] = []
+    while let push = try world.nextPush(0) {
+      pushes.append(push.changes.map(\.name))
+      try world.step(0)
+    }
+    #expect(pushes == [["a", "b", "c"], ["a"]])
+    #expect(try world.serverState() == ["a": "later ", "b": "2 ", "c": "2 "])
+    try world.settle()
+    try world.expectEqual()
+  }
+
+  @Test("a merged value takes the place of an edit made since, too")
+  func mergedEdit() throws {
+    let edit = #"{"x":2,"y":0}"#
+    let world = try meeting(.mergeFields()) { try $0.put(0, "a", edit) }
+    try world.settle()
+    #expect(
+      try world.serverState() == ["a": #"{"x":2,"y":1}"# + " ", "b": "2 ", "c": "2 "])
+    try world.expectEqual()
+  }
+
+  @Test("an edit of a key that the user is asked about decides for the group, too")
+  func decidedByEdit() throws {
+    let world = try meeting(.ask)
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.theirs + " "])
+    try world.put(0, "a", "mine")
+    try world.settle()
+    #expect(try world.serverState() == ["a": "mine ", "b": "2 ", "c": "2 "])
+    try world.expectEqual()
+  }
+
+  @Test("whatever the user decides, the group goes as a whole or not at all", arguments: 0...3)
+  func decided(choice: Int) throws {
+    let world = try meeting(.ask) { try $0.put(0, "a", "later") }
+    try world.settle()
+    #expect(try world.serverState() == ["a": Self.theirs + " "])
+    let session = world.devices[0].session
+    let key = Array("a".utf8)
+    let merged = SyncContent(value: Array("merged".utf8))
+    let decisions: [Resolution] = [
+      .local, .remote, .merged(merged), .both(localKey: Array("copy".utf8)),
+    ]
+    try session.decide(key, decisions[choice])
+    try world.settle()
+    let expected: [[String: String]] = [
+      ["a": "later ", "b": "2 ", "c": "2 "], ["a": Self.theirs + " "],
+      ["a": "merged ", "b": "2 ", "c": "2 "],
+      ["a": Self.theirs + " ", "copy": "later ", "b": "2 ", "c": "2 "],
+    ]
+    #expect(try world.serverState() == expected[choice])
+    // What was given up stays here until the user says what becomes of it.
+    #expect(session.progress.waiting.count == (choice == 1 ? 2 : 0))
+  }
+}

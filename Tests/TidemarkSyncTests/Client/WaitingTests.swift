@@ -1,0 +1,136 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+
+@testable import TidemarkSync
+
+/// Of each key one change waits at most.
+@Suite("Changes that wait")
+struct WaitingTests {
+  @Test(
+    "changes of one key that conflict together wait as one, and nothing old comes back",
+    arguments: [true, false])
+  func together(startsPlain: Bool) throws {
+    let world = try SyncWorld()
+    try world.put(0, "k", "base")
+    try world.settle()
+    if startsPlain {
+      try world.put(0, "k", "plain")
+      try world.writeTogether(0, [("k", "whole"), ("l", "whole")])
+    } else {
+      try world.writeTogether(0, [("k", "first"), ("k", "whole"), ("l", "whole")])
+    }
+    #expect(try world.nextPush(0)?.changes.map(\.name) == ["k", "k", "l"])
+    try world.put(1, "k", "other")
+    try world.settle(only: 1)
+    try world.step(0)
+    #expect(world.devices[0].session.progress.waiting.count == 1)
+    try world.settle()
+    #expect(try world.serverState() == ["k": "whole ", "l": "whole "])
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+    try world.restart(0)
+    try world.put(1, "m", "1")
+    try world.settle()
+    #expect(try world.serverState() == ["k": "whole ", "l": "whole ", "m": "1 "])
+    try world.expectEqual()
+  }
+
+  @Test("what waited beside a change of its key that has gone through is forgotten")
+  func beside() throws {
+    let world = try SyncWorld(devices: 1)
+    let session = world.devices[0].session
+    world.server.options.validators = [
+      SyncValidator { change, _ in
+        change.content.value == Array("bad".utf8) ? Rejection(code: "bad", message: "bad") : nil
+      }
+    ]
+    let refused = try world.write(0, "k", "bad")
+    try world.writeTogether(0, [("k", "good"), ("l", "good")])
+    try world.write(0, "note", "1", after: [refused])
+    try world.settle()
+    #expect(try world.serverState() == ["k": "good ", "l": "good ", "note": "1 "])
+    #expect(session.progress.waiting.isEmpty)
+  }
+
+  @Test("a remote state that was read before what was sent since does not come back")
+  func stale() throws {
+    let world = try SyncWorld()
+    try world.put(0, "k", "base")
+    try world.settle()
+    try world.put(1, "k", "other")
+    try world.settle(only: 1)
+    try world.put(0, "k", "mine")
+    try world.settle()
+    // As a session of old may have left it.
+    let session = world.devices[0].session
+    let newest = try #require(try session.engine.newestChange(ofKey: Array("k".utf8)))
+    let beside = try #require(try session.records.remote(ofKey: newest.key)?.state)
+    try session.commit { operations, next, _ in
+      try session.meet(newest.key, beside, into: &operations, &next)
+    }
+    #expect(try world.get(0, "k") == "mine")
+  }
+
+  // MARK: What is not its key's newest any more
+
+  @Test("a refused entry whose key was written again out of scope holds up nothing")
+  func replacedOutside() throws {
+    let world = try SyncWorld(devices: 1)
+    world.devices[0].scope = SyncScope(labels: ["s"])
+    try world.restart(0)
+    world.refuse(prefix: "bad")
+    try world.put(0, "bad", "1", labels: ["s"])
+    let refused = world.devices[0].engine.lastSequence
+    try world.settle()
+    #expect(world.devices[0].session.progress.waiting.count == 1)
+    try world.writeLabelled(0, "note", "1", ["s"], after: [refused])
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    try world.put(0, "bad", "2")
+    try world.settle()
+    #expect(try world.serverState() == ["note": "1 s"])
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+  }
+
+  @Test("a refused entry whose key holds a cached value since holds up nothing")
+  func replacedByCache() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let refused = try world.write(0, "bad", "1")
+    try world.settle()
+    try world.write(0, "note", "1", after: [refused])
+    var batch = WriteBatch()
+    try batch.put("bad", "cached", options: PutOptions(storageClass: .cache))
+    try world.commit(0, batch)
+    try world.settle()
+    #expect(try world.serverState() == ["note": "1 "])
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+  }
+
+  @Test("a group goes that replaces the refused entry which one of its members comes after")
+  func replacedByGroup() throws {
+    let world = try SyncWorld(devices: 1)
+    world.refuse(prefix: "bad")
+    let refused = try world.write(0, "bad", "1")
+    try world.settle()
+    try world.acceptAll()
+    var batch = WriteBatch(atomicAtPeer: true)
+    try batch.put("bad", "2")
+    try batch.put("note", "2", options: PutOptions(after: [refused]))
+    try world.commit(0, batch)
+    try world.settle()
+    #expect(try world.serverState() == ["bad": "2 ", "note": "2 "])
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+  }
+}
+
+extension SyncWorld {
+  func writeLabelled(
+    _ index: Int, _ key: String, _ value: String, _ labels: [String], after: [UInt64] = []
+  ) throws {
+    var batch = WriteBatch()
+    try batch.put(
+      Key(key), value, labels: labels.map { Label($0) }, options: PutOptions(after: after))
+    try devices[index].engine.commit(batch.operations)
+  }
+}
