@@ -146,7 +146,8 @@ extension SyncService {
   private func collect(
     _ request: Request, _ coding: Coding, _ writer: borrowing ResponseWriter
   ) async throws(Problem) -> Body {
-    let stated = request.headers[.contentLength].flatMap { Int($0) }
+    // A number that fits no number here is a length, too.
+    let stated = request.headers[.contentLength].map { Int($0) ?? .max }
     guard stated != nil || request.headers[.transferEncoding] != nil else {
       throw Problem(.lengthRequired, .malformed, "the request has no body")
     }
