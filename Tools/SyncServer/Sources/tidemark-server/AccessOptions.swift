@@ -21,9 +21,13 @@ struct AccessOptions: ParsableArguments {
     name: .customLong("jwt-es256-key-file"),
     help: ArgumentHelp("The public key, as PEM, of those by ES256.", valueName: "path"))
   var keyFile: String?
-  @Option(name: .customLong("jwt-issuer"), help: "What their iss has to be.")
+  @Option(
+    name: .customLong("jwt-issuer"),
+    help: ArgumentHelp("What their iss has to be.", valueName: "text"))
   var issuer: String?
-  @Option(name: .customLong("jwt-audience"), help: "What their aud has to be or to hold.")
+  @Option(
+    name: .customLong("jwt-audience"),
+    help: ArgumentHelp("What their aud has to be or to hold.", valueName: "text"))
   var audience: String?
   @Flag(help: "Let /metrics be read without a token.")
   var openMetrics = false
