@@ -15,6 +15,11 @@ struct RunningOptions: ParsableArguments {
   var leaseDays: Int?
   @Option(
     help: ArgumentHelp(
+      "Who wins a conflict: NAME=P or NAME/PREFIX=P, P detect or lastWriterWins; * is any NAME.",
+      valueName: "rule"))
+  var policy: [String] = []
+  @Option(
+    help: ArgumentHelp(
       "How long requests may go on when the server ends, in seconds. (default: 30)",
       valueName: "seconds"))
   var shutdownTimeout: Int?
@@ -40,6 +45,7 @@ struct RunningOptions: ParsableArguments {
       }
       options.leaseSeconds = days > 0 ? UInt32(days) * 86_400 : nil
     }
+    options.policies = policy.isEmpty ? Setting.words("POLICY") : policy
     if let seconds = try shutdownTimeout ?? Setting.number("SHUTDOWN_TIMEOUT"), seconds >= 0 {
       options.shutdownTimeout = .seconds(seconds)
     }

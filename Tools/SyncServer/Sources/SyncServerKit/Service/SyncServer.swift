@@ -40,7 +40,8 @@ public struct SyncServer: Service {
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
-      options: SyncHandler.Options(leaseSeconds: options.leaseSeconds), logger: logger)
+      options: SyncHandler.Options(leaseSeconds: options.leaseSeconds),
+      policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
       options, try await options.authenticator(), databases, logger: logger)
   }
