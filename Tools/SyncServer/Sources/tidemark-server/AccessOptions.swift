@@ -34,9 +34,12 @@ struct AccessOptions: ParsableArguments {
   @Flag(help: "Take callers' addresses from X-Forwarded-For, which a proxy in front sets.")
   var trustProxy = false
 
+  /// The file with the tokens, if there is one.
+  var tokenPath: String? { tokenFile ?? Setting.text("TOKEN_FILE") }
+
   func apply(to options: inout ServerOptions) throws {
     if try open || Setting.flag("OPEN") ?? false { options.isOpen = true }
-    if let path = tokenFile ?? Setting.text("TOKEN_FILE") {
+    if let path = tokenPath {
       options.tokens = try Setting.textFile(path)
     } else {
       options.tokens = Setting.text("TOKENS") ?? ""

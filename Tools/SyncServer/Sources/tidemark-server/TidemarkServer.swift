@@ -45,8 +45,16 @@ struct TidemarkServer: AsyncParsableCommand {
     } catch { throw ValidationError(error.description) }
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
+    var services: [any Service] = [server]
+    let hasCertificates = options.certificateFile != nil
+    if access.tokenPath != nil || hasCertificates {
+      services.append(
+        Reload(
+          tokenPath: access.tokenPath, hasCertificates: hasCertificates, server: server,
+          logger: logger))
+    }
     let group = ServiceGroup(
-      services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
     try await group.run()
     logger.notice("ended")
   }

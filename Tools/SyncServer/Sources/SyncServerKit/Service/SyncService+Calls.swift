@@ -108,7 +108,7 @@ extension SyncService {
         return page.isEmpty ? nil : try encode(.pullAnswer(page), coding)
       }
     }
-    if let waiter = waiters.add(caller.id) {
+    if let waiter = addWaiter(caller) {
       metrics.waiting(1)
       connections.set(.waiting, connection)
       connections.onHangUp(connection) { waiter.end() }
