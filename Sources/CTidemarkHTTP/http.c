@@ -84,6 +84,9 @@ static CURLcode set_up(CURL *easy, const ctidemark_http_request *request,
   // Threads have no use for signals; those of this package hold SIGPIPE back.
   SET(CURLOPT_NOSIGNAL, 1L);
   SET(CURLOPT_TCP_KEEPALIVE, 1L);
+  // What OpenSSL, Python, Go and the program curl look at; libcurl does not.
+  const char *authorities = getenv("SSL_CERT_FILE");
+  if (authorities != NULL && authorities[0] != 0) SET(CURLOPT_CAINFO, authorities);
   SET(CURLOPT_HTTPHEADER, headers);
   SET(CURLOPT_HEADERFUNCTION, take_line);
   SET(CURLOPT_HEADERDATA, receiver);

@@ -21,18 +21,25 @@ struct AccessOptions: ParsableArguments {
     name: .customLong("jwt-es256-key-file"),
     help: ArgumentHelp("The public key, as PEM, of those by ES256.", valueName: "path"))
   var keyFile: String?
-  @Option(name: .customLong("jwt-issuer"), help: "What their iss has to be.")
+  @Option(
+    name: .customLong("jwt-issuer"),
+    help: ArgumentHelp("What their iss has to be.", valueName: "text"))
   var issuer: String?
-  @Option(name: .customLong("jwt-audience"), help: "What their aud has to be or to hold.")
+  @Option(
+    name: .customLong("jwt-audience"),
+    help: ArgumentHelp("What their aud has to be or to hold.", valueName: "text"))
   var audience: String?
   @Flag(help: "Let /metrics be read without a token.")
   var openMetrics = false
   @Flag(help: "Take callers' addresses from X-Forwarded-For, which a proxy in front sets.")
   var trustProxy = false
 
+  /// The file with the tokens, if there is one.
+  var tokenPath: String? { tokenFile ?? Setting.text("TOKEN_FILE") }
+
   func apply(to options: inout ServerOptions) throws {
     if try open || Setting.flag("OPEN") ?? false { options.isOpen = true }
-    if let path = tokenFile ?? Setting.text("TOKEN_FILE") {
+    if let path = tokenPath {
       options.tokens = try Setting.textFile(path)
     } else {
       options.tokens = Setting.text("TOKENS") ?? ""

@@ -3,39 +3,71 @@ internal import SyncServerKit
 
 /// The options that bound what callers get.
 struct LimitOptions: ParsableArguments {
-  @Option(help: "Longest body of a request in bytes. (default: 8388608)")
+  @Option(
+    help: ArgumentHelp("Longest body of a request in bytes. (default: 8388608)", valueName: "bytes")
+  )
   var maxBody: Int?
-  @Option(help: "What all bodies in hand may have together, in bytes. (default: 268435456)")
+  @Option(
+    help: ArgumentHelp(
+      "What all bodies in hand may have together, in bytes. (default: 268435456)",
+      valueName: "bytes"))
   var maxAllBodies: Int?
-  @Option(help: "Most connections. (default: 2048)")
+  @Option(help: ArgumentHelp("Most connections. (default: 2048)", valueName: "count"))
   var maxConnections: Int?
-  @Option(help: "Most connections from one address. (default: 1024)")
+  @Option(
+    help: ArgumentHelp("Most connections from one address. (default: 1024)", valueName: "count"))
   var maxConnectionsPerAddress: Int?
-  @Option(help: "Most waiting pulls and event streams together. (default: 1536)")
+  @Option(
+    help: ArgumentHelp(
+      "Most waiting pulls and event streams together. (default: 1536)", valueName: "count"))
   var maxWaiting: Int?
-  @Option(help: "Most waiting pulls and event streams of one caller. (default: 512)")
+  @Option(
+    help: ArgumentHelp(
+      "Most waiting pulls and event streams of one caller. (default: 512)", valueName: "count"))
   var maxWaitingPerCaller: Int?
-  @Option(help: "Requests of one caller in a second; 0 for any number. (default: 500)")
+  @Option(
+    help: ArgumentHelp(
+      "Requests of one caller in a second; 0 for any number. (default: 500)", valueName: "count"))
   var rate: Double?
-  @Option(help: "How many requests a caller may make at once. (default: 1000)")
+  @Option(
+    help: ArgumentHelp(
+      "How many requests a caller may make at once. (default: 1000)", valueName: "count"))
   var burst: Double?
-  @Option(help: "Longest time that a pull waits, in seconds. (default: 30)")
+  @Option(
+    help: ArgumentHelp(
+      "Longest time that a pull waits, in seconds. (default: 30)", valueName: "seconds"))
   var maxWait: Int?
-  @Option(help: "How long a new connection may take to make a request, in seconds. (default: 10)")
+  @Option(
+    help: ArgumentHelp(
+      "How long a new connection may take to make a request, in seconds. (default: 10)",
+      valueName: "seconds"))
   var headerTimeout: Int?
-  @Option(help: "How long a connection may stay without a request, in seconds. (default: 75)")
+  @Option(
+    help: ArgumentHelp(
+      "How long a connection may stay without a request, in seconds. (default: 75)",
+      valueName: "seconds"))
   var idleTimeout: Int?
-  @Option(help: "How long a request's body may take, in seconds. (default: 60)")
+  @Option(
+    help: ArgumentHelp(
+      "How long a request's body may take, in seconds. (default: 60)", valueName: "seconds"))
   var bodyTimeout: Int?
-  @Option(help: "Most databases that are open at a time. (default: 128)")
+  @Option(
+    help: ArgumentHelp("Most databases that are open at a time. (default: 128)", valueName: "count")
+  )
   var maxOpenDatabases: Int?
-  @Option(help: "Most databases before no more are made. (default: 10000)")
+  @Option(
+    help: ArgumentHelp(
+      "Most databases before no more are made. (default: 10000)", valueName: "count"))
   var maxDatabases: Int?
-  @Option(help: "Seconds until a database that nobody uses is closed. (default: 600)")
+  @Option(
+    help: ArgumentHelp(
+      "Seconds until a database that nobody uses is closed. (default: 600)", valueName: "seconds"))
   var databaseIdle: Int?
-  @Option(help: "What all open databases may cache, in bytes. (default: 268435456)")
+  @Option(
+    help: ArgumentHelp(
+      "What all open databases may cache, in bytes. (default: 268435456)", valueName: "bytes"))
   var cache: Int?
-  @Option(help: "Threads that wait for the disk. (default: 8)")
+  @Option(help: ArgumentHelp("Threads that wait for the disk. (default: 8)", valueName: "count"))
   var threads: Int?
 
   func apply(to options: inout ServerOptions) throws {

@@ -4,13 +4,29 @@ internal import SyncServerKit
 
 /// The options that say how the server behaves beside that.
 struct RunningOptions: ParsableArguments {
-  @Option(help: "Seconds between two heartbeats of an event stream. (default: 15)")
+  @Option(
+    help: ArgumentHelp(
+      "Seconds between two heartbeats of an event stream. (default: 15)", valueName: "seconds"))
   var heartbeat: Int?
-  @Option(help: "Days for which deletes are kept for a device that does not call. (default: 90)")
+  @Option(
+    help: ArgumentHelp(
+      "Days for which deletes are kept for a device that does not call. (default: 90)",
+      valueName: "days"))
   var leaseDays: Int?
-  @Option(help: "How long requests may go on when the server ends, in seconds. (default: 30)")
+  @Option(
+    help: ArgumentHelp(
+      "Who wins a conflict: NAME=P or NAME/PREFIX=P, P detect or lastWriterWins; * is any NAME.",
+      valueName: "rule"))
+  var policy: [String] = []
+  @Option(
+    help: ArgumentHelp(
+      "How long requests may go on when the server ends, in seconds. (default: 30)",
+      valueName: "seconds"))
   var shutdownTimeout: Int?
-  @Option(help: "Log from this level on: debug, info, notice, warning, error. (default: info)")
+  @Option(
+    help: ArgumentHelp(
+      "Log from this level on: debug, info, notice, warning, error. (default: info)",
+      valueName: "level"))
   var logLevel: String?
   @Flag(help: "Log every request, not only those that fail.")
   var logRequests = false
@@ -29,6 +45,7 @@ struct RunningOptions: ParsableArguments {
       }
       options.leaseSeconds = days > 0 ? UInt32(days) * 86_400 : nil
     }
+    options.policies = policy.isEmpty ? Setting.words("POLICY") : policy
     if let seconds = try shutdownTimeout ?? Setting.number("SHUTDOWN_TIMEOUT"), seconds >= 0 {
       options.shutdownTimeout = .seconds(seconds)
     }

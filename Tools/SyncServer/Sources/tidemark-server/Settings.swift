@@ -18,6 +18,11 @@ enum Setting {
     return text.isEmpty ? nil : text
   }
 
+  /// The words of `TIDEMARK_NAME`, for options that can be given more than once.
+  static func words(_ name: String) -> [String] {
+    (text(name) ?? "").split(whereSeparator: \.isWhitespace).map(String.init)
+  }
+
   static func number<N: LosslessStringConvertible>(_ name: String) throws -> N? {
     guard let text = text(name) else { return nil }
     guard let number = N(text) else {

@@ -16,14 +16,8 @@ struct TidemarkServer: AsyncParsableCommand {
       TIDEMARK_TOKEN_FILE for --token-file.
       """)
 
-  @Option(name: .customLong("data"), help: "The directory with a store for each database.")
-  var dataDirectory: String?
-  @Option(help: "Where to listen: a name or an address. (default: 127.0.0.1)")
-  var host: String?
-  @Option(help: "The port; 0 for any that is free. (default: 8080)")
-  var port: Int?
-  @Flag(name: .customLong("no-create"), help: "Make no databases; serve those that exist.")
-  var doesNotCreate = false
+  @OptionGroup(title: "What is served where")
+  var serving: ServingOptions
   @OptionGroup(title: "Who may do what")
   var access: AccessOptions
   @OptionGroup(title: "Limits")
@@ -32,16 +26,7 @@ struct TidemarkServer: AsyncParsableCommand {
   var running: RunningOptions
 
   func run() async throws {
-    guard let data = dataDirectory ?? Setting.text("DATA") else {
-      throw ValidationError("say with --data where the databases are")
-    }
-    var options = ServerOptions(dataDirectory: data)
-    options.host = host ?? Setting.text("HOST") ?? options.host
-    options.port = try port ?? Setting.number("PORT") ?? options.port
-    guard (0...65_535).contains(options.port) else {
-      throw ValidationError("ports are 0 to 65535")
-    }
-    options.createsDatabases = try !(doesNotCreate || Setting.flag("NO_CREATE") ?? false)
+    var options = try serving.options()
     try access.apply(to: &options)
     try limits.apply(to: &options)
     try running.apply(to: &options)
@@ -60,8 +45,16 @@ struct TidemarkServer: AsyncParsableCommand {
     } catch { throw ValidationError(error.description) }
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
+    var services: [any Service] = [server]
+    let hasCertificates = options.certificateFile != nil
+    if access.tokenPath != nil || hasCertificates {
+      services.append(
+        Reload(
+          tokenPath: access.tokenPath, hasCertificates: hasCertificates, server: server,
+          logger: logger))
+    }
     let group = ServiceGroup(
-      services: [server], gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
     try await group.run()
     logger.notice("ended")
   }

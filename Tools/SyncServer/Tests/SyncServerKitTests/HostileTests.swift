@@ -65,6 +65,14 @@ struct HostileTests {
       let answer = try await server.request("POST", "/a/v1/hello", json, body: nested)
       #expect(answer.status == 400)
       #expect(try WireCoder().decodeJSON(answer.body).errorKind == .malformed)
+      for length in ["100001", "\(Int.max)", "\(UInt64.max)"] {
+        try await RawConnection.open(to: server.port) { connection in
+          try await connection.send(
+            "POST /a/v1/hello HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+              + "Content-Length: \(length)\r\n\r\n")
+          #expect(try await connection.answer().status == 413)
+        }
+      }
       // The caller promises more than it sends, and says nothing of it at all.
       try await RawConnection.open(to: server.port) { connection in
         try await connection.send(

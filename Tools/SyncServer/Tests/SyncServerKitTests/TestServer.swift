@@ -17,6 +17,7 @@ struct TestServer: Sendable {
   let port: Int
   let directory: String
   private let group: ServiceGroup
+  private let server: SyncServer
 
   /// Runs `body` with a server in an empty directory, and ends that in order.
   static func run(
@@ -57,7 +58,8 @@ struct TestServer: Sendable {
         return
       }
       do {
-        try await body(TestServer(port: port, directory: directory, group: group))
+        try await body(
+          TestServer(port: port, directory: directory, group: group, server: server))
       } catch {
         await group.triggerGracefulShutdown()
         throw error
@@ -69,6 +71,9 @@ struct TestServer: Sendable {
 
   /// Begins to end the server.
   func shutDown() async { await group.triggerGracefulShutdown() }
+
+  /// Takes other tokens.
+  func replaceTokens(_ text: String) throws { try server.replaceTokens(text) }
 
   /// Makes one request on a connection of its own.
   func request(

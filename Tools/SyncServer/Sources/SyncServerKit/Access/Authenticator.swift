@@ -5,8 +5,10 @@ internal import TidemarkSync
 struct Authenticator: Sendable {
   /// Everybody may do everything.
   private let isOpen: Bool
-  private let tokens: StaticTokens
+  private var tokens: StaticTokens
   private let webTokens: WebTokens?
+  /// How often the tokens were replaced.
+  private(set) var generation = 0
 
   /// Longest bearer token.
   private static let longest = 8 << 10
@@ -15,6 +17,17 @@ struct Authenticator: Sendable {
     self.isOpen = isOpen
     self.tokens = tokens
     self.webTokens = webTokens
+  }
+
+  /// Takes other tokens in the place of those out of a file.
+  /// - Throws: when nobody, or not only they, could come in then; nothing has changed in that case.
+  mutating func replace(_ tokens: StaticTokens) throws(SettingsError) {
+    guard !isOpen else { throw SettingsError("a server that is open takes no tokens") }
+    guard !tokens.isEmpty || webTokens != nil else {
+      throw SettingsError("there are no tokens, so nobody could come in")
+    }
+    self.tokens = tokens
+    generation += 1
   }
 
   /// Who makes a request.
@@ -32,7 +45,8 @@ struct Authenticator: Sendable {
     else { throw Self.refused("the authorization is no bearer token") }
     let token = parts[1]
     if let found = tokens.grant(for: token.utf8) {
-      return Caller(id: "token \(found.row)", grant: found.grant)
+      return Caller(
+        id: Caller.tokenPrefix + "\(found.row)", grant: found.grant, generation: generation)
     }
     guard let webTokens, let caller = await webTokens.caller(String(token)) else {
       throw Self.refused("the token is not valid, or not any more")

@@ -44,17 +44,19 @@ final class DatabaseTable: Sendable {
   private let creates: Bool
   private let limits: ServerLimits
   private let options: SyncHandler.Options
+  private let policies: PolicyRules
   private let logger: Logger
   private let state = Mutex(State())
 
   init(
     _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
-    options: SyncHandler.Options, logger: Logger
+    options: SyncHandler.Options, policies: PolicyRules, logger: Logger
   ) {
     self.directory = directory
     self.creates = creates
     self.limits = limits
     self.options = options
+    self.policies = policies
     self.logger = logger
   }
 
@@ -126,8 +128,13 @@ final class DatabaseTable: Sendable {
     let configuration = Store.Configuration(
       access: access, cacheBytes: limits.cacheBytes / max(1, limits.openDatabases))
     do throws(TidemarkError) {
-      return try SyncHandler(
+      let handler = try SyncHandler(
         at: directory.store(of: name), configuration: configuration, options: options)
+      do throws(TidemarkError) { try handler.adopt(policies.policies(of: name)) } catch {
+        try? handler.close()
+        throw error
+      }
+      return handler
     } catch {
       if error.code == .storeMissing { return nil }
       throw failed(name, error)

@@ -28,6 +28,9 @@ public struct ServerOptions: Sendable {
   /// For how many seconds deletes are kept for a replica that does not call; nil for as long as
   /// the store's retention has it.
   public var leaseSeconds: UInt32? = 90 * 86_400
+  /// Which policies for conflicts databases get when they are opened: `NAME=POLICY`, or
+  /// `NAME/PREFIX=POLICY` for the keys that begin with a prefix; `*` is any name.
+  public var policies: [String] = []
   /// How long requests may go on when the server ends.
   public var shutdownTimeout = Duration.seconds(30)
   /// Whether requests that did not fail are logged, too.

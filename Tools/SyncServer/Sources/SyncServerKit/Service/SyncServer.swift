@@ -7,7 +7,6 @@ internal import TidemarkSync
 
 #if TLS
   internal import HummingbirdTLS
-  internal import NIOSSL
 #endif
 
 /// Serves the databases in a directory over HTTP.
@@ -22,6 +21,7 @@ public struct SyncServer: Service {
   private let options: ServerOptions
   private let logger: Logger
   private let service: SyncService
+  private let files: TLSFiles?
   private let onReady: @Sendable (Int) async -> Void
 
   /// A server.
@@ -37,13 +37,29 @@ public struct SyncServer: Service {
     self.options = options
     self.logger = logger
     self.onReady = onReady
+    files =
+      options.certificateFile == nil && options.keyFile == nil
+      ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile)
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
-      options: SyncHandler.Options(leaseSeconds: options.leaseSeconds), logger: logger)
+      options: SyncHandler.Options(leaseSeconds: options.leaseSeconds),
+      policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
       options, try await options.authenticator(), databases, logger: logger)
   }
+
+  /// Takes other tokens in the place of those of the options, while it runs. Web tokens go on.
+  /// - Parameter text: as ``ServerOptions/tokens``.
+  /// - Throws: for tokens with which it would not start; the former ones count still.
+  public func replaceTokens(_ text: String) throws(SettingsError) {
+    try service.replace(try StaticTokens(text))
+  }
+
+  /// Reads certificates and key for HTTPS again, for the connections that come from now on. Does
+  /// nothing without HTTPS.
+  /// - Throws: for files with which it would not start; the former ones count still.
+  public func reloadCertificates() throws(SettingsError) { try files?.reload() }
 
   /// Runs until the task is cancelled or the group of services ends.
   public func run() async throws {
@@ -87,14 +103,12 @@ public struct SyncServer: Service {
       configuration: HTTP1Channel.Configuration(
         additionalChannelHandlers: [ConnectionHandler(service.connections)],
         httpDecoderConfiguration: decoder))
-    guard options.certificateFile != nil || options.keyFile != nil else {
-      return makeServer(http, on: group)
-    }
     #if TLS
-      return makeServer(try TLSChannel(http, tlsConfiguration: try tls()), on: group)
-    #else
-      throw SettingsError("this server was built without HTTPS (trait TLS)")
+      if let files {
+        return makeServer(try TLSChannel(http, tlsConfiguration: files.configuration), on: group)
+      }
     #endif
+    return makeServer(http, on: group)
   }
 
   private func makeServer(_ http: some ServerChildChannel, on group: any EventLoopGroup)
@@ -110,17 +124,6 @@ public struct SyncServer: Service {
       onServerRunning: { await onReady($0.localAddress?.port ?? 0) }, eventLoopGroup: group,
       logger: quiet)
   }
-
-  #if TLS
-    private func tls() throws -> TLSConfiguration {
-      guard let certificate = options.certificateFile, let key = options.keyFile else {
-        throw SettingsError("HTTPS needs both a certificate and its key")
-      }
-      return TLSConfiguration.makeServerConfiguration(
-        certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
-        privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
-    }
-  #endif
 
   /// Closes what is too slow or not used, every second.
   private func keepUp() async {

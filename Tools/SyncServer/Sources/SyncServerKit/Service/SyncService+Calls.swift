@@ -108,7 +108,7 @@ extension SyncService {
         return page.isEmpty ? nil : try encode(.pullAnswer(page), coding)
       }
     }
-    if let waiter = waiters.add(caller.id) {
+    if let waiter = addWaiter(caller) {
       metrics.waiting(1)
       connections.set(.waiting, connection)
       connections.onHangUp(connection) { waiter.end() }
@@ -146,7 +146,8 @@ extension SyncService {
   private func collect(
     _ request: Request, _ coding: Coding, _ writer: borrowing ResponseWriter
   ) async throws(Problem) -> Body {
-    let stated = request.headers[.contentLength].flatMap { Int($0) }
+    // A number that fits no number here is a length, too.
+    let stated = request.headers[.contentLength].map { Int($0) ?? .max }
     guard stated != nil || request.headers[.transferEncoding] != nil else {
       throw Problem(.lengthRequired, .malformed, "the request has no body")
     }

@@ -42,8 +42,8 @@ extension SyncService {
     }
     // A stream of a replica takes the place of one that nobody may be reading any more.
     guard
-      let waiter = waiters.add(
-        caller.id, name: replica.map { "\(caller.id)/\(name)/\($0)" })
+      let waiter = addWaiter(
+        caller, name: replica.map { "\(caller.id)/\(name)/\($0)" })
     else {
       throw Problem(PeerError(.busy, "too many event streams", retryAfterSeconds: 10))
     }

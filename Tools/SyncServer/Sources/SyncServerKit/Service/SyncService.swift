@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
+internal import Synchronization
 internal import TidemarkSync
 
 /// Answers the requests of all connections.
@@ -20,7 +21,7 @@ final class SyncService: Sendable {
   /// Writes answers: what the log has must come through, whatever may be sent to it.
   let writer = WireCoder(limit: WireFrame.largestLimit)
 
-  private let authenticator: Authenticator
+  private let authenticator: Mutex<Authenticator>
   private let rates: RateLimiter
   private let hasOpenMetrics: Bool
   private let trustsProxy: Bool
@@ -32,7 +33,7 @@ final class SyncService: Sendable {
   ) {
     let limits = options.limits
     self.limits = limits
-    self.authenticator = authenticator
+    self.authenticator = Mutex(authenticator)
     self.databases = databases
     heartbeat = options.heartbeat
     hasOpenMetrics = options.hasOpenMetrics
@@ -129,6 +130,7 @@ final class SyncService: Sendable {
   private func caller(_ request: Request, _ address: String) async throws(Problem) -> Caller {
     let caller: Caller
     do throws(Problem) {
+      let authenticator = authenticator.withLock { $0 }
       caller = try await authenticator.caller(request.headers, address: address)
     } catch {
       try count("at " + address)
@@ -136,6 +138,25 @@ final class SyncService: Sendable {
     }
     try count(caller.id)
     return caller
+  }
+
+  /// Takes other tokens in the place of those out of a file. Whoever waits by one of them is
+  /// answered with nothing, and event streams end: their callers come again, if they still may.
+  func replace(_ tokens: StaticTokens) throws(SettingsError) {
+    try authenticator.withLock { (current) throws(SettingsError) in try current.replace(tokens) }
+    waiters.end { $0.hasPrefix(Caller.tokenPrefix) }
+  }
+
+  /// One more that waits for a caller; nil when there are too many.
+  func addWaiter(_ caller: Caller, name: String? = nil) -> Waiters.Waiter? {
+    let waiter = waiters.add(caller.id, name: name)
+    // The tokens may have been replaced between the look at this one and now.
+    if let generation = caller.generation,
+      authenticator.withLock({ $0.generation }) != generation
+    {
+      waiter?.end()
+    }
+    return waiter
   }
 
   private func count(_ id: String) throws(Problem) {

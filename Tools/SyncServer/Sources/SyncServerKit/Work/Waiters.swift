@@ -69,6 +69,14 @@ final class Waiters: Sendable {
     state.byCaller[waiter.caller] = left > 0 ? left : nil
   }
 
+  /// Ends the waiting of some callers, by their ids.
+  func end(where isMeant: (String) -> Bool) {
+    let waiters = state.withLock { state in
+      state.waiters.values.filter { isMeant($0.caller) }
+    }
+    for waiter in waiters { waiter.end() }
+  }
+
   /// Ends all waiting, and lets nobody begin.
   func endAll() {
     let waiters = state.withLock { state in

@@ -1,0 +1,37 @@
+internal import Logging
+internal import ServiceLifecycle
+internal import SyncServerKit
+internal import UnixSignals
+
+/// Reads the files with the tokens and the certificates again at each SIGHUP. Where there are none
+/// the signal ends the server, as it does when its terminal is closed.
+struct Reload: Service {
+  /// The file with the tokens, if there is one.
+  let tokenPath: String?
+  let hasCertificates: Bool
+  let server: SyncServer
+  let logger: Logger
+
+  func run() async throws {
+    let signals = await UnixSignalsSequence(trapping: .sighup)
+    for await _ in signals.cancelOnGracefulShutdown() { reload() }
+  }
+
+  private func reload() {
+    if let tokenPath {
+      tell("tokens") { try server.replaceTokens(try Setting.textFile(tokenPath)) }
+    }
+    if hasCertificates { tell("certificates") { try server.reloadCertificates() } }
+  }
+
+  /// What is wrong stays as it was: a server that goes on is worth more than a new file.
+  private func tell(_ what: String, _ read: () throws -> Void) {
+    do {
+      try read()
+      logger.notice("read the \(what) again")
+    } catch {
+      logger.error(
+        "the \(what) stay as they were: cannot be read again", metadata: ["error": "\(error)"])
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import SyncServerKit
+import Testing
+import TidemarkSync
+
+@Suite("Tokens that are replaced", .timeLimit(.minutes(1)))
+struct TokenReplacementTests {
+  private let hello = WireMessage.helloRequest(HelloRequest(replica: .test(1)))
+  private let tokens = """
+    the-first-of-all-tokens *
+    stays-what-it-always-was *
+    """
+
+  private func run(_ body: (TestServer) async throws -> Void) async throws {
+    try await TestServer.run {
+      $0.tokens = tokens
+    } _: {
+      try await body($0)
+    }
+  }
+
+  @Test("those that have gone are refused, those that came are taken, and what is allowed changes")
+  func replaced() async throws {
+    try await run { server in
+      #expect(try await server.call(hello, token: "the-first-of-all-tokens").status == 200)
+      #expect(try await server.call(hello, token: "another-one-comes-later").status == 401)
+      try server.replaceTokens(
+        "another-one-comes-later *\nstays-what-it-always-was tasks")
+      #expect(try await server.call(hello, token: "the-first-of-all-tokens").status == 401)
+      #expect(try await server.call(hello, token: "another-one-comes-later").status == 200)
+      #expect(try await server.call(hello, token: "stays-what-it-always-was").status == 403)
+    }
+  }
+
+  @Test("event streams end, so that none outlives its token")
+  func streams() async throws {
+    try await run { server in
+      let fields = [("Authorization", "Bearer the-first-of-all-tokens")]
+      try await RawConnection.open(to: server.port) { connection in
+        try await connection.request("GET", "/notes/v1/events", fields)
+        _ = try await connection.read(through: "event: poke")
+        try server.replaceTokens("another-one-comes-later *")
+        _ = try await connection.read(through: "0\r\n\r\n")
+      }
+      #expect(try await server.request("GET", "/notes/v1/events", fields).status == 401)
+    }
+  }
+
+  @Test("a file that makes no sense, or would keep everybody out, changes nothing")
+  func refused() async throws {
+    try await run { server in
+      for text in ["", "# nothing", "short *", "another-one-comes-later ../x"] {
+        #expect(throws: SettingsError.self) { try server.replaceTokens(text) }
+        let status = try await server.call(hello, token: "the-first-of-all-tokens").status
+        #expect(status == 200)
+      }
+    }
+  }
+
+  @Test("a server that is open takes none")
+  func open() async throws {
+    try await TestServer.run { server in
+      #expect(throws: SettingsError.self) {
+        try server.replaceTokens("another-one-comes-later *")
+      }
+      let status = try await server.call(hello).status
+      #expect(status == 200)
+    }
+  }
+}
