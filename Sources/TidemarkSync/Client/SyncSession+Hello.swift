@@ -113,6 +113,9 @@ extension SyncSession {
     }
     // The batch may arrive late, when its number is the next one again: under the old name nothing
     // more is sent, so that it never is.
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.lateBatchForgotten) { return }
+    #endif
     if batch != nil || isCopied { try rename() }
   }
 
@@ -140,9 +143,6 @@ extension SyncSession {
 
   /// Whether a mark tells of the batch under way.
   private func isTaken(by mark: ReplicaMark) -> Bool {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.takenBatchSentAgain) { return false }
-    #endif
     guard let formed, formed.number == mark.number else { return false }
     return mark.batchID == formed.batchID || mark.batchID == Self.emptyID(formed.batchID)
   }

@@ -62,9 +62,12 @@ extension SyncSession {
       // comparison.
       return entry.position.offset <= next.comparedThrough
     }
-    guard let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: next) else {
-      return false
-    }
+    // What never went hides an own change below it that stands there, and for longer.
+    let found =
+      isUnheard(newest)
+      ? try knownRemote(ofKey: entry.key, from: newest)
+      : try reflectedRemote(ofKey: entry.key, newest: newest, in: next)
+    guard let known = found else { return false }
     return known.position.offset >= entry.position.offset
   }
 

@@ -35,8 +35,8 @@
     /// A change that the server refuses counts as done.
     case refusedForgotten
 
-    /// A batch that a restored server still has is sent again.
-    case takenBatchSentAgain
+    /// A name goes on although a batch that was sent under it may yet arrive at a restored server.
+    case lateBatchForgotten
     /// What lay outside of the scope is not sent when the scope is widened.
     case outsideForgotten
     /// A server that was restored between two calls is taken for the same.

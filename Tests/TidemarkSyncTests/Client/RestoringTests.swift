@@ -1,4 +1,5 @@
 import Testing
+import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
@@ -173,6 +174,28 @@ struct RestoringTests {
     try world.settle()
     #expect(try world.serverState() == ["other": "value "])
     try world.expectEqual()
+  }
+
+  @Test("what a restored feed is read once more for does not count before what stands behind it")
+  func readAgain() throws {
+    let world = try SyncWorld(resolver: .remoteWins)
+    world.devices[0].scope = SyncScope(labels: ["a"])
+    try world.devices[0].engine.close()
+    try world.reopen(0)
+    try world.put(1, "key", "1", labels: ["a"])
+    try world.settle()
+    let backup = try world.backUpServer()
+    try world.put(0, "key", "2")
+    let late = try #require(try world.nextPush(0))
+    try world.settle()
+    // Out of scope.
+    try world.put(0, "key", "3")
+    try world.settle()
+    try world.restoreServer(backup)
+    _ = try world.answer(.push(late))
+    try world.settle()
+    #expect(try world.serverState() == ["key": "2 "])
+    #expect(try world.get(0, "key") == "3")
   }
 
   @Test(

@@ -25,4 +25,91 @@ struct SimulatedScriptTests {
       restore 301
       """)
   }
+
+  @Test(
+    """
+    what was made upon history that was dropped gives way after a restore, if its resolver says so
+    """)
+  func historyDropped() throws {
+    try run(
+      """
+      world 8543 3 1 300
+      write d2 : put l3 50 0 -
+      exchange d2 4
+      backUp
+      restore 1000000
+      exchange d1 2
+      durableWrite d1 : put l3 58 0 -
+      exchange d1 1
+      dropHistory d1
+      restore 274
+      resolver d1 1
+      """)
+  }
+
+  @Test("of what two lives of a feed had, either may stay")
+  func differentLives() throws {
+    try run(
+      """
+      world 10987 3 7 262144
+      write d2 : put h0 5 0 -
+      backUp d2
+      write d1 : put h0 11 0 -
+      backUp
+      exchange d2 3
+      backUp
+      backUp
+      restore 645
+      exchange d1 3
+      backUp
+      backUp
+      backUp
+      backUp
+      backUp
+      backUp
+      restore 622
+      restore d2 788
+      exchange d2 4
+      backUp
+      backUp
+      restore 280
+      """)
+  }
+
+  @Test("a delete that was out of scope may go with the history")
+  func outOfScope() throws {
+    try run(
+      """
+      world 8493 3 4000 262144
+      write d0 : put c24 2013 0 -
+      exchange d0 5
+      exchange d1 2
+      scope d1 1
+      write d1 : put l1 2085 6 a ; put c24 2087 0 -
+      exchange d1 4
+      giveUp d1
+      write d1 : delete c24
+      call d1
+      dropHistory d1
+      deliver 58
+      deliver 532
+      write d1 : put l1 2115 0 -
+      call d1
+      scope d1 0
+      """)
+  }
+
+  @Test("what a restored server has lost need not come back from where it is out of scope now")
+  func scopeNarrowed() throws {
+    try run(
+      """
+      world 12799 2 4000 262144
+      exchange d0 2
+      backUp
+      write d0 : put c18 66 0 -
+      exchange d0 1
+      restore 957
+      scope d0 3
+      """)
+  }
 }

@@ -4,7 +4,7 @@ internal import TidemarkSync
 
 extension DeviceBook {
   /// What was shown before does not count any more.
-  mutating func shownFromHere() { shown = newest.mapValues { [$0.content] } }
+  func shownFromHere() { shown = newest.mapValues { [$0.content] } }
 }
 
 extension ResolverAnswer {

@@ -5,16 +5,19 @@ internal import TidemarkSync
 /// What goes over the network.
 extension SyncOracle {
   /// A call that goes out.
-  mutating func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
+  func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
     guard case .push(let request) = call else { return }
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
-    guard batches.updateValue(request.changes, forKey: name) == nil else { return }
     let book = books[device.index]
+    book.sent.insert(name)
+    guard batches.updateValue(request.changes, forKey: name) == nil else { return }
     for change in request.changes {
       let operation = OperationID(replica: request.replica, sequence: change.sequence)
       firstBatch[operation] = min(firstBatch[operation] ?? .max, request.number)
-      if let position = book.counting[operation], book.range?.contains(position) ?? false {
+      // Under whichever name.
+      let position = book.counting[operation] ?? book.countingHere[change.sequence]
+      if let position, book.range?.contains(position) ?? false {
         throw BrokenPromise(
           "d\(device.index) sends \(change.sequence) again, which it knows to count already")
       }
@@ -22,7 +25,7 @@ extension SyncOracle {
   }
 
   /// An answer that the server gives.
-  mutating func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
+  func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
     guard let mark = answer.mark, let changes = batches[BatchName(call.replica, mark)]
     else { return }
     for (change, verdict) in zip(changes, mark.verdicts) {
@@ -35,14 +38,27 @@ extension SyncOracle {
   }
 
   /// An answer that a device takes: it knows what stands in it.
-  mutating func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+  func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
     let replica = device.session.replica
-    books[device.index].range = answer.range
+    let book = books[device.index]
+    if book.range?.epochs != answer.range.epochs {
+      // Of what the feed has lost it knows nothing any more, even if that comes back.
+      book.countingHere = book.countingHere.filter { answer.range.contains($0.value) }
+    }
+    book.range = answer.range
+    if case .hello(let hello) = answer, book.feed != hello.feed {
+      // Of what it has sent to another feed it knows nothing any more.
+      book.feed = hello.feed
+      book.sent = []
+      book.countingHere = [:]
+    }
     if let mark = answer.mark, let changes = batches[BatchName(replica, mark)] {
+      let isOwn = book.sent.contains(BatchName(replica, mark))
       for (change, verdict) in zip(changes, mark.verdicts) {
         guard case .applied(let position) = verdict else { continue }
         let operation = OperationID(replica: replica, sequence: change.sequence)
-        books[device.index].counting[operation] = position
+        book.counting[operation] = position
+        if isOwn { book.countingHere[change.sequence] = position }
       }
     }
     let entries: [FeedEntry] =
@@ -53,9 +69,9 @@ extension SyncOracle {
       }
     for entry in entries {
       switch entry.kind {
-      case .put: books[device.index].learn(entry.key, Content(entry.content))
+      case .put: book.learn(entry.key, Content(entry.content))
       // It knows that the key holds something that is none of its business.
-      case .left: books[device.index].learn(entry.key, contents[entry.operation] ?? .deleted)
+      case .left: book.learn(entry.key, contents[entry.operation] ?? .deleted)
       case .delete, .own: break
       }
     }

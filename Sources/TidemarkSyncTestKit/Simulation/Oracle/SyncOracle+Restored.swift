@@ -17,7 +17,7 @@ struct Outdated {
 /// What others know better than a server that was restored.
 extension SyncOracle {
   /// Another store stands in the server's place.
-  mutating func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
+  func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
     outdated = [:]
     let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
     for (key, lost) in line.state where !isScoped {
@@ -26,13 +26,17 @@ extension SyncOracle {
       guard kept != lost, !mayReturn(kept), !(copy.shown[key]?.contains(lost) ?? false) else {
         continue
       }
+      // Nobody knows better if the two belong to different lives of the feed, or if it was the
+      // other way round in another one.
+      guard kept == .deleted || isFollowed(kept, by: lost, key), !isFollowed(lost, by: kept, key)
+      else { continue }
       let holders = books.indices.filter { books[$0].newest[key] != nil }
       let keepers = holders.filter {
         books[$0].newest[key].map { $0.content == lost && !$0.isEvicted } ?? false
       }
       let isDeletedSomewhere = holders.contains { books[$0].newest[key]?.content == .deleted }
       guard !keepers.isEmpty, kept != .deleted || !isDeletedSomewhere else { continue }
-      let blind = keepers.filter { !books[$0].known.contains(Known(key: key, content: kept)) }
+      let blind = keepers.filter { !books[$0].knows(key, kept) }
       outdated[key] = Outdated(
         kept: kept, lost: lost, keepers: Set(keepers), blind: Set(blind))
     }
@@ -40,18 +44,35 @@ extension SyncOracle {
     line = copy
   }
 
-  /// A program has written to a key.
-  mutating func noteWrite(_ key: [UInt8]) { outdated[key] = nil }
+  /// An entry stands in the feed behind all that its key has shown there.
+  func noteOrder(_ entry: ObservedEntry) {
+    for content in line.shown[entry.key] ?? [] where content != entry.content {
+      followers[entry.key, default: [:]][content, default: []].insert(entry.content)
+    }
+  }
 
-  /// A policy may have let a write win over what its writer had never heard of. It is pending again
-  /// once the server has lost it, so that the writer's resolver is asked, who has the last word.
-  mutating func noteGivenWay(
+  private func isFollowed(_ content: Content, by other: Content, _ key: [UInt8]) -> Bool {
+    followers[key]?[content]?.contains(other) ?? false
+  }
+
+  /// A program has written to a key.
+  func noteWrite(_ key: [UInt8]) { outdated[key] = nil }
+
+  /// A policy may have let a write win over what its writer had never heard of, or what it was made
+  /// upon may have gone with the writer's history. It is pending again once the server has lost it,
+  /// so that the writer's resolver is asked, who has the last word.
+  func noteGivenWay(
     _ former: Seen?, to seen: Seen, _ key: [UInt8], _ answers: [ResolverAnswer], by device: Int
   ) {
     guard let former, let rule = outdated[key], former.isOwn, former.content == rule.lost,
-      seen.content == rule.kept, rule.blind.contains(device),
+      seen.content == rule.kept, rule.blind.contains(device) || hasDroppedHistory,
       answers.contains(where: { $0.gives(way: former, to: seen, key) })
     else { return }
+    noLonger(device, keeps: key)
+  }
+
+  /// A device need not bring back what the server has lost.
+  func noLonger(_ device: Int, keeps key: [UInt8]) {
     outdated[key]?.keepers.remove(device)
     if outdated[key]?.keepers.isEmpty ?? false { outdated[key] = nil }
   }

@@ -5,7 +5,7 @@ internal import TidemarkSync
 /// What must be true whatever happens: a model of what users wrote and what became of it, made
 /// from the logs of the stores and from what went over the network, and of nothing that the code
 /// under test says of itself but whether a change is pending.
-struct SyncOracle {
+final class SyncOracle {
   struct BatchName: Hashable {
     var replica: ReplicaID
     var number: UInt64
@@ -38,6 +38,8 @@ struct SyncOracle {
   private var accepted: Set<Fate> = []
   /// What operations gave their keys.
   var contents: [OperationID: Content] = [:]
+  /// By key and content: what has stood behind it in a life of the feed.
+  var followers: [[UInt8]: [Content: Set<Content>]] = [:]
   /// All that keys have ever held in a feed.
   private var inFeed: [[UInt8]: Set<Content>] = [:]
   /// Changes that the server has told the end of: lost, refused, or the same was there.
@@ -53,7 +55,7 @@ struct SyncOracle {
   // MARK: The feed
 
   /// Looks at what the feed has got.
-  mutating func observe(_ server: SimulatedServer) throws {
+  func observe(_ server: SimulatedServer) throws {
     let entries = try ObservedEntry.all(
       in: server.engine, after: line.lastSeen, includesLosers: true)
     line.lastSeen = server.engine.lastSequence
@@ -83,12 +85,13 @@ struct SyncOracle {
       if former != .deleted, former != entry.content,
         Self.policy(for: entry.key, server) == .detect,
         !(writers[operation.replica] ?? []).contains(where: {
-          books[$0].everKnown.contains(Known(key: entry.key, content: former))
+          books[$0].hasEverKnown(entry.key, former)
         })
       {
         throw BrokenPromise(
           "\(name(entry.key)) was written over by somebody who did not know what it held")
       }
+      noteOrder(entry)
       line.state[entry.key] = entry.content
       line.shown[entry.key, default: []].insert(entry.content)
     }
@@ -116,7 +119,7 @@ struct SyncOracle {
   }
 
   /// The server has started again.
-  mutating func comesBack(_ server: SimulatedServer) throws {
+  func comesBack(_ server: SimulatedServer) throws {
     // What it has answered is durable; what it has not may be gone again.
     guard server.engine.lastSequence >= line.lastSeen else {
       return try forgetEnd(of: server)
@@ -125,7 +128,7 @@ struct SyncOracle {
   }
 
   /// The last entries were never answered, and are gone.
-  private mutating func forgetEnd(of server: SimulatedServer) throws {
+  private func forgetEnd(of server: SimulatedServer) throws {
     line = FeedLine()
     try observe(server)
   }
@@ -133,19 +136,18 @@ struct SyncOracle {
   // MARK: Devices
 
   /// Looks at what a device's log has got.
-  mutating func observe(_ device: SimulatedDevice) throws {
+  func observe(_ device: SimulatedDevice) throws {
     let answers = device.takeAnswers()
     for answer in answers {
       // Of the same fields the same may be made again.
       if case .merged(let content) = answer.resolution { common.insert(Content(content)) }
     }
-    var book = books[device.index]
+    let book = books[device.index]
     book.wasScoped = book.wasScoped || !device.session.scope.isEverything
-    books[device.index].wasScoped = book.wasScoped
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
       let former = book.newest[entry.key]
       var seen = Seen(entry)
-      forgetDeleted(former, entry.key, &book)
+      forgetDeleted(former, entry.key, book)
       (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
       if let former, former.isOwn, !seen.isOwn, former.content != seen.content,
         !isTold(former, entry.key), !isOutlived(former, by: seen, entry.key, book),
@@ -158,15 +160,12 @@ struct SyncOracle {
       book.newest[entry.key] = seen
       // What was deleted by others need not be deleted once more.
       if !seen.isOwn, seen.content == .deleted {
-        book.known = book.known.filter { $0.key != entry.key }
+        book.known[entry.key] = nil
       }
-      if !seen.isEvicted { try show(seen, entry.key, &book, device.index) }
+      if !seen.isEvicted { try show(seen, entry.key, book) }
     }
     book.lastSeen = device.engine.lastSequence
-    book.pending = Set(
-      book.newest.values.lazy.filter { $0.isOwn && device.session.isPending($0.sequence) }
-        .map(\.sequence))
-    books[device.index] = book
+    book.lookAtPending(device.session)
   }
 
   func mayReturn(_ content: Content) -> Bool {
@@ -175,46 +174,47 @@ struct SyncOracle {
 
   /// Once the feed has a device's delete, it need not be told of another one before somebody
   /// writes the key again.
-  private func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: inout DeviceBook) {
+  private func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: DeviceBook) {
     guard let former, former.isOwn, former.content == .deleted,
       accepted.contains(Fate(key, .deleted, former.sequence))
     else { return }
-    book.known = book.known.filter { $0.key != key }
+    book.known[key] = nil
   }
 
   /// Whether a device knows of a value that the key had in the feed, and whether it may not know
   /// that it was there.
   private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> (Bool, isCopy: Bool) {
-    let known = (inFeed[key] ?? []).filter {
-      !common.contains($0) && book.known.contains(Known(key: key, content: $0))
-    }
+    let known = (inFeed[key] ?? []).intersection(book.known[key] ?? []).subtracting(common)
     return (!known.isEmpty, known.allSatisfy(copied.contains))
   }
 
-  private func show(
-    _ seen: Seen, _ key: [UInt8], _ book: inout DeviceBook, _ index: Int
-  ) throws {
+  private func show(_ seen: Seen, _ key: [UInt8], _ book: DeviceBook) throws {
     book.learn(key, seen.content)
     let former = book.shown[key] ?? []
     guard former.last != seen.content else { return }
     // What a change out of scope was made upon may have gone with the device's history; then it
     // meets that as something else's, and the resolver may let it win.
-    let isForgotten = hasDroppedHistory && books[index].wasScoped
+    let isForgotten = hasDroppedHistory && book.wasScoped
     if seen.content != .deleted, former.contains(seen.content), !wasReplaced, !isForgotten,
       !mayReturn(seen.content)
     {
-      throw BrokenPromise("\(name(key)) has an old value again on d\(index)")
+      throw BrokenPromise("\(name(key)) has an old value again on d\(book.device)")
     }
-    book.shown[key] = former + [seen.content]
+    book.shown[key, default: []].append(seen.content)
   }
 
   /// Whether the end of a write is known: it was in a feed, or the server has said why not.
   private func isTold(_ seen: Seen, _ key: [UInt8]) -> Bool {
-    let fate = Fate(key, seen.content, seen.sequence)
-    if accepted.contains(fate) || documented.contains(fate) { return true }
+    if hasEnded(seen, key) { return true }
     // Nobody need hear of a delete of what nobody has heard of.
     return seen.content == .deleted
       && (!seen.knewRemote || (line.state[key] ?? .deleted) == .deleted)
+  }
+
+  /// The same for what a server has had or told of, which stays so.
+  private func hasEnded(_ seen: Seen, _ key: [UInt8]) -> Bool {
+    let fate = Fate(key, seen.content, seen.sequence)
+    return accepted.contains(fate) || documented.contains(fate)
   }
 
   /// Whether a delete of what a server that was replaced had lost, or that a former life of the
@@ -239,18 +239,42 @@ struct SyncOracle {
     if isTold(seen, key) { return true }
     if seen.content == .deleted {
       // What was out of scope, too, goes with the history.
-      return wasReplaced || seen.knewCopies
-        || hasDroppedHistory && !device.session.scope.isEverything
+      let isScoped =
+        !device.session.scope.isEverything
+        || books[device.index].outside.contains(seen.sequence)
+      return wasReplaced || seen.knewCopies || hasDroppedHistory && isScoped
     }
     return !device.session.scope.contains(key: key, labels: seen.labels)
+  }
+
+  /// A device is about to want other entries: deletes that were none of the server's business may
+  /// have gone with the history, so that nobody hears of them once they are; and what the server
+  /// has lost need not come back from this device.
+  func scopeChanges(of device: SimulatedDevice, to scope: SyncScope) {
+    if !scope.isEverything {
+      for key in Array(outdated.keys) { noLonger(device.index, keeps: key) }
+    }
+    guard !device.session.scope.isEverything else { return }
+    let book = books[device.index]
+    for seen in book.newest.values where seen.isOwn && seen.content == .deleted {
+      book.outside.insert(seen.sequence)
+    }
   }
 
   /// Nothing leaves pending without a verdict.
   func checkPending(of device: SimulatedDevice, _ server: SimulatedServer) throws {
     // Before the hello a new scope is not known to be one.
     guard device.session.range != nil else { return }
-    for (key, seen) in books[device.index].newest
-    where seen.isOwn && !device.session.isPending(seen.sequence) {
+    let book = books[device.index]
+    book.lookAtPending(device.session)
+    for (key, seen) in book.newest
+    where seen.isOwn && !book.pending.contains(seen.sequence)
+      && !book.told.contains(seen.sequence)
+    {
+      if hasEnded(seen, key) {
+        book.told.insert(seen.sequence)
+        continue
+      }
       guard isDone(seen, key, device) else {
         throw BrokenPromise(
           "d\(device.index): write \(seen.sequence) to \(name(key)) is not pending, "
@@ -260,7 +284,7 @@ struct SyncOracle {
   }
 
   /// A device has started again.
-  mutating func comesBack(_ device: SimulatedDevice, lostPower: Bool) throws {
+  func comesBack(_ device: SimulatedDevice, lostPower: Bool) throws {
     let former = books[device.index]
     guard device.engine.lastSequence >= former.durableThrough else {
       throw BrokenPromise("d\(device.index) has lost what was durable")
@@ -305,10 +329,13 @@ struct SyncOracle {
   }
 
   /// A device's store is a copy, or an older one.
-  mutating func beginAnew(_ device: SimulatedDevice) throws {
-    books[device.index].known = []
+  func beginAnew(_ device: SimulatedDevice) throws {
+    books[device.index].known = [:]
     books[device.index].counting = [:]
+    books[device.index].countingHere = [:]
+    books[device.index].sent = []
     books[device.index].newest = [:]
+    books[device.index].outside = []
     try readAll(device)
     books[device.index].shownFromHere()
     outdated = [:]
@@ -317,19 +344,24 @@ struct SyncOracle {
     }
   }
 
-  private mutating func readAll(_ device: SimulatedDevice) throws {
+  private func readAll(_ device: SimulatedDevice) throws {
     _ = device.takeAnswers()
-    var book = DeviceBook()
-    book.known = books[device.index].known
+    let older = books[device.index]
+    let book = DeviceBook(device.index)
+    book.known = older.known
     // A delete may have gone from the log meanwhile.
-    for (key, seen) in books[device.index].newest { forgetDeleted(seen, key, &book) }
-    book.everKnown = books[device.index].everKnown
-    book.counting = books[device.index].counting
-    book.wasScoped = books[device.index].wasScoped
+    for (key, seen) in older.newest { forgetDeleted(seen, key, book) }
+    book.everKnown = older.everKnown
+    book.counting = older.counting
+    book.countingHere = older.countingHere
+    book.sent = older.sent
+    book.feed = older.feed
+    book.wasScoped = older.wasScoped
+    book.outside = older.outside
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
-      let former = books[device.index].newest[entry.key]
-      forgetDeleted(book.newest[entry.key], entry.key, &book)
+      let former = older.newest[entry.key]
+      forgetDeleted(book.newest[entry.key], entry.key, book)
       (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
       if let former, former.sequence == seen.sequence {
         seen.knewRemote = former.knewRemote
@@ -339,9 +371,7 @@ struct SyncOracle {
       book.newest[entry.key] = seen
     }
     book.lastSeen = device.engine.lastSequence
-    book.pending = Set(
-      book.newest.values.lazy.filter { $0.isOwn && device.session.isPending($0.sequence) }
-        .map(\.sequence))
+    book.lookAtPending(device.session)
     books[device.index] = book
   }
 

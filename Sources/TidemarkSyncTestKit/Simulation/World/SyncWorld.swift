@@ -11,7 +11,7 @@ final class SyncWorld {
   private(set) var devices: [SimulatedDevice] = []
   let server: SimulatedServer
   var network = SimulatedNetwork()
-  var oracle = SyncOracle()
+  let oracle = SyncOracle()
   var report = SyncSimulationReport()
   private var generator: SeededGenerator
 
@@ -35,7 +35,7 @@ final class SyncWorld {
         disk: copy.map { SimulatedFileSystem(killedAt: $0, seed: seed) }
           ?? SimulatedFileSystem(seed: seed),
         random: generator.next()))
-    oracle.books.append(DeviceBook())
+    oracle.books.append(DeviceBook(oracle.books.count))
   }
 
   /// The device that an event is about; nil for the server.
@@ -81,7 +81,9 @@ final class SyncWorld {
       try reopenServer()
     case .scope:
       guard let device else { return }
-      device.scope = SimulatedDevice.scopes[event.number(0) % SimulatedDevice.scopes.count]
+      let scope = SimulatedDevice.scopes[event.number(0) % SimulatedDevice.scopes.count]
+      oracle.scopeChanges(of: device, to: scope)
+      device.scope = scope
       try guarding(device) { try device.beginSession() }
     case .resolver:
       guard let device else { return }
