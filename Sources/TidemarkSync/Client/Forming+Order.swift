@@ -23,11 +23,13 @@ extension Forming {
   /// Whether an entry that others come after is neither with the peer nor before them in this
   /// batch. What was replaced before it was sent counts as what replaced it.
   private func isOutstanding(
-    _ target: UInt64, with last: [[UInt8]: UInt64]
+    _ target: UInt64, with last: [[UInt8]: UInt64], isHeldByIt: Bool = false
   ) throws(TidemarkError) -> Bool {
     guard let change = try session.engine.change(at: target), change.isOwn,
       session.position(of: change) == nil
     else { return false }
+    // What has been held by one that was refused waits for the verdict on what replaced that.
+    if isHeldByIt, taken[change.key] ?? 0 > target { return true }
     if max(taken[change.key] ?? 0, last[change.key] ?? 0) >= target { return false }
     let newest = try session.engine.newestChange(ofKey: change.key)
     // What waits for the user is never sent once there is a newer one.
@@ -52,7 +54,7 @@ extension Forming {
   func release() throws(TidemarkError) -> SequenceSet {
     var freed = SequenceSet()
     for target in session.setAside.targets(outside: progress.again).sequences
-    where try !isOutstanding(target, with: [:]) {
+    where try !isOutstanding(target, with: [:], isHeldByIt: true) {
       freed.formUnion(session.setAside.release(target))
     }
     return freed
