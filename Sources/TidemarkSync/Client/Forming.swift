@@ -159,7 +159,8 @@ struct Forming {
   }
 
   /// The last change of a key that can go in the place of an older one: what belongs to an atomic
-  /// group goes in its own.
+  /// group, or comes after other entries, goes in its own. So what an entry waits for is always
+  /// older than that entry, and nothing waits for itself.
   private func newest(
     inPlaceOf change: LoggedChange
   ) throws(TidemarkError) -> LoggedChange? {
@@ -168,7 +169,7 @@ struct Forming {
     var candidate: LoggedChange?
     var version = try session.engine.newestChange(ofKey: change.key)
     while let found = version, found.sequence > change.sequence {
-      if found.attributes.atomicGroup != 0 {
+      if found.attributes.atomicGroup != 0 || !found.attributes.after.isEmpty {
         candidate = nil
       } else if found.kind != .touch {
         candidate = candidate ?? found

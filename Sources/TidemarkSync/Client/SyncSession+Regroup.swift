@@ -15,8 +15,8 @@ extension SyncSession {
     }
   }
 
-  /// Whether a change that another has made alike is sent all the same: it is a duplicate there, and
-  /// lets the others of its group go, or of one that goes before it.
+  /// Whether a change that another has made alike is sent all the same: it is a duplicate there,
+  /// and lets the others of its group go, or of one that goes before it.
   func goesWithGroup(
     _ change: LoggedChange, _ next: PeerProgress
   ) throws(TidemarkError) -> Bool {

@@ -96,7 +96,7 @@ struct OrderTests {
   }
 
   @Test(
-    "a plain edit goes before a group that changes its key, too, and is not lost when that is refused",
+    "a plain edit goes before a group that changes its key, and is not lost when that is refused",
     arguments: ["urgent", "touched", "can wait"])
   func groupBehindEdit(kind: String) throws {
     let world = try SyncWorld(devices: 1)
@@ -115,6 +115,18 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState() == ["b": "plain "])
     #expect(world.devices[0].session.progress.waiting.count == 3)
+  }
+
+  @Test("a change of a key that comes after what came after the key's older change waits for both")
+  func afterItsOwnFollower() throws {
+    let world = try SyncWorld(devices: 1)
+    let first = try world.write(0, "album", "1")
+    let photo = try world.write(0, "photo", "1", after: [first])
+    try world.write(0, "album", "2", after: [photo])
+    #expect(try world.nextPush(0)?.changes.map(\.name) == ["album", "photo", "album"])
+    try world.settle()
+    #expect(try world.serverState() == ["album": "2 ", "photo": "1 "])
+    #expect(world.devices[0].session.progress.again.isEmpty)
   }
 
   @Test("what can wait goes when nothing else is there, also after a restart")
