@@ -48,6 +48,7 @@ public final class HTTPPeer: Peer {
   let options: Options
   private let authorization: Authorization?
   private let limits = Lock(SyncLimits())
+  private let prepared = PreparedBody()
 
   /// The peer at an address.
   /// - Parameters:
@@ -88,10 +89,18 @@ public final class HTTPPeer: Peer {
   }
 
   public func push(_ request: PushRequest) async throws -> PushAnswer {
-    guard case .pushAnswer(let answer) = try await call("push", .pushRequest(request)) else {
+    let body = try prepared.take(request) ?? coder.encode(.pushRequest(request))
+    guard case .pushAnswer(let answer) = try await call("push", body) else {
       throw Self.wrongAnswer
     }
     return answer
+  }
+
+  /// Encodes and compresses a batch ahead of its time.
+  public func prepare(_ request: PushRequest) {
+    // What fails now fails then, and tells it.
+    guard let body = try? coder.encode(.pushRequest(request)) else { return }
+    prepared.keep(request, body)
   }
 
   /// Reads the feed after a position, 256 KiB at a time; where there is nothing, the server waits
@@ -132,8 +141,16 @@ public final class HTTPPeer: Peer {
   private func call(
     _ route: String, _ message: WireMessage, wait: Duration = .zero
   ) async throws -> WireMessage {
-    let coder = WireCoder(limit: options.largestMessage, codec: options.codec)
-    let body = try coder.encode(message)
+    try await call(route, try coder.encode(message), wait: wait)
+  }
+
+  private var coder: WireCoder {
+    WireCoder(limit: options.largestMessage, codec: options.codec)
+  }
+
+  private func call(
+    _ route: String, _ body: [UInt8], wait: Duration = .zero
+  ) async throws -> WireMessage {
     let headers = ["Content-Type": WireFrame.contentType, "Accept": WireFrame.contentType]
     return try await withDeadline(options.timeout + wait) { [self] in
       let answer = try await authorized { value in

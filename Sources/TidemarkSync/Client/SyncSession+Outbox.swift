@@ -15,7 +15,7 @@ extension SyncSession {
   /// - Returns: nil when nothing is pending that may be sent now.
   func formBatch() throws(TidemarkError) -> FormedBatch? {
     let urgentNow = urgent
-    var forming = try nextForming()
+    var (forming, id) = try nextForming()
     held = forming.held
     guard !forming.items.isEmpty else {
       // What was looked at in vain need not be looked at again; it is written with what comes.
@@ -29,9 +29,7 @@ extension SyncSession {
       tooManyWaiting = progress.waiting.count
       return nil
     }
-    let batch = FormedBatch(
-      number: progress.number + 1, batchID: BatchID(engine.environment.random.next() | 1),
-      items: forming.items)
+    let batch = FormedBatch(number: progress.number + 1, batchID: id, items: forming.items)
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.formedNotKept) {
         progress = forming.progress

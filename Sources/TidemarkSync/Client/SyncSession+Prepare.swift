@@ -4,6 +4,8 @@ internal import TidemarkEngine
 /// The next batch, as far as it could be formed while another one was under way.
 struct PreparedBatch {
   var forming: Forming
+  /// What is sent if it comes to that.
+  var request: PushRequest
   /// What this needs to be so still.
   var former: PeerProgress
   var urgent: UrgentEntries
@@ -31,25 +33,36 @@ struct PreparedBatch {
 extension SyncSession {
   /// Forms what is likely to be the next batch, to have it when the verdicts of the one that is
   /// under way are there. It counts only if these are what nearly all are.
-  package func prepareBatch() throws {
-    guard formed != nil, prepared == nil, progress.resync == nil, failures == 0 else { return }
+  /// - Returns: what is then sent; nil when there is nothing to prepare.
+  @discardableResult
+  package func prepareBatch() throws -> PushRequest? {
+    guard let formed, prepared == nil, progress.resync == nil, failures == 0 else { return nil }
     let urgentNow = urgent
     defer { urgent = urgentNow }
     var forming = Forming(self)
     try forming.run()
-    guard !forming.items.isEmpty else { return }
-    prepared = PreparedBatch(forming: forming, former: progress, urgent: urgent)
+    guard !forming.items.isEmpty else { return nil }
+    let request = PushRequest(
+      replica: replica, number: formed.number + 1, batchID: newBatchID(),
+      changes: forming.changes)
+    prepared = PreparedBatch(
+      forming: forming, request: request, former: progress, urgent: urgent)
+    return request
   }
 
-  /// What the next batch is to be.
-  func nextForming() throws(TidemarkError) -> Forming {
+  /// What the next batch is to be, and the id that it gets.
+  func nextForming() throws(TidemarkError) -> (forming: Forming, id: BatchID) {
     defer { prepared = nil }
-    if let prepared, let forming = prepared.upon(progress) {
+    if let prepared, let forming = prepared.upon(progress),
+      prepared.request.number == progress.number + 1, prepared.request.replica == replica
+    {
       urgent = prepared.urgent
-      return forming
+      return (forming, prepared.request.batchID)
     }
     var forming = Forming(self)
     try forming.run()
-    return forming
+    return (forming, newBatchID())
   }
+
+  private func newBatchID() -> BatchID { BatchID(engine.environment.random.next() | 1) }
 }

@@ -9,6 +9,10 @@ public protocol Peer: Sendable {
   func hello(_ request: HelloRequest) async throws -> HelloAnswer
   /// Hands a numbered batch over. The peer answers after a durable commit only.
   func push(_ request: PushRequest) async throws -> PushAnswer
+  /// Tells what batch is likely to be handed over next, while another one is under way, so that
+  /// what it takes to send it can be done now. It may never come, and nothing must depend on this
+  /// call; the default does nothing.
+  func prepare(_ request: PushRequest)
   /// Reads the feed after a position.
   func pull(_ request: PullRequest) async throws -> PullAnswer
   /// Reads what keys hold now.
@@ -28,6 +32,7 @@ public protocol Peer: Sendable {
 }
 
 extension Peer {
+  public func prepare(_ request: PushRequest) {}
   public func pokes() -> AsyncStream<Void>? { nil }
 }
 

@@ -159,7 +159,9 @@ extension Replicator {
       await countPending(always: false)
       if case .push = call, direction.pushes {
         // The next batch is formed while this one travels. What fails now fails then, too.
-        host.performAside { state in try? state.session().prepareBatch() }
+        host.performAside { [peer] state in
+          if let next = try? state.session().prepareBatch() { peer.prepare(next) }
+        }
       }
       do { answer = try await call.perform(at: peer) } catch {
         try await give(up: call, error)

@@ -57,6 +57,22 @@ struct SyncSessionTests {
     #expect(world.devices[1].session.totals.pulled == 1)
   }
 
+  @Test("what was prepared while a batch travelled is sent as it was prepared")
+  func prepared() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.settle()
+    world.devices[0].session.limits.changes = 1
+    try world.put(0, "a", "1")
+    try world.put(0, "b", "2")
+    let first = try #require(try world.nextPush(0))
+    let next = try #require(try world.devices[0].session.prepareBatch())
+    #expect(next.changes.map(\.name) == ["b"])
+    try world.devices[0].session.receive(world.answer(.push(first)))
+    #expect(try world.nextPush(0) == next)
+    try world.settle()
+    #expect(try world.serverState() == ["a": "1 ", "b": "2 "])
+  }
+
   @Test("two edits offline: each resolver gives its result on both sides")
   func conflict() throws {
     let cases: [(ConflictResolver, [String: String])] = [

@@ -1,0 +1,34 @@
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// The body of the batch that is likely to be sent next. A batch is known by its id: what has the
+/// same id is the same.
+final class PreparedBody: Sendable {
+  private struct Name: Equatable {
+    var replica: ReplicaID
+    var number: UInt64
+    var id: BatchID
+
+    init(_ request: PushRequest) {
+      replica = request.replica
+      number = request.number
+      id = request.batchID
+    }
+  }
+
+  private let kept = Lock<(name: Name, body: [UInt8])?>(nil)
+
+  func keep(_ request: PushRequest, _ body: [UInt8]) {
+    kept.withLock { $0 = (Name(request), body) }
+  }
+
+  /// The body of a batch, once; whatever else was kept goes, too.
+  func take(_ request: PushRequest) -> [UInt8]? {
+    let found = kept.withLock { kept in
+      defer { kept = nil }
+      return kept
+    }
+    guard let found, found.name == Name(request) else { return nil }
+    return found.body
+  }
+}
