@@ -16,6 +16,8 @@ public struct PutOptions: Sendable, Hashable {
   /// receipts of earlier writes. At most 16.
   public var after: [UInt64]
   /// What goes to a peer first: above 0 before what is usual, below 0 when nothing else is left.
+  /// A hint, which yields to order: a key's changes go in the order of the writes, entries go
+  /// behind what they come after, and what others wait for does not wait itself.
   public var priority: Int
 
   /// Options of a put.

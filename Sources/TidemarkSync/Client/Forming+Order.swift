@@ -9,10 +9,12 @@ extension Forming {
     _ change: LoggedChange, with last: [[UInt8]: UInt64] = [:]
   ) throws(TidemarkError) -> Bool {
     if let from = heldKeys[change.key], from < change.sequence { return true }
+    if change.attributes.atomicGroup == 0, try isPreceded(change) { return true }
     guard !change.attributes.after.isEmpty else { return false }
     for target in change.attributes.after where target < change.sequence {
       if try isOutstanding(target, with: last) {
         holdKey(of: change)
+        session.setAside.wanted.insert(target)
         session.setAside.hold(change.sequence, behind: target)
         return true
       }
@@ -21,7 +23,8 @@ extension Forming {
   }
 
   /// Whether an entry that others come after is neither with the peer nor before them in this
-  /// batch. What was replaced before it was sent counts as what replaced it.
+  /// batch. What was replaced before it was sent counts as what goes in its place; what else its
+  /// key was given later may itself wait for what comes after it.
   private func isOutstanding(
     _ target: UInt64, with last: [[UInt8]: UInt64], isHeldByIt: Bool = false
   ) throws(TidemarkError) -> Bool {
@@ -31,21 +34,24 @@ extension Forming {
     // What has been held by one that was refused waits for the verdict on what replaced that.
     if isHeldByIt, taken[change.key] ?? 0 > target { return true }
     if max(taken[change.key] ?? 0, last[change.key] ?? 0) >= target { return false }
-    let newest = try session.engine.newestChange(ofKey: change.key)
+    let newest = try newest(inPlaceOf: change)
     // What waits for the user is never sent once there is a newer one.
     let isReplaced =
-      newest.map { $0.sequence > target } ?? true
+      try session.engine.newestChange(ofKey: change.key).map { $0.sequence > target } ?? true
       && progress.waiting[target].map { !$0.state.goesOn } ?? false
     if !isReplaced, session.isPending(change, in: progress) { return true }
-    guard let newest, newest.isOwn else { return false }
+    guard let newest, newest.isOwn, newest.sequence > target else { return false }
     return session.isPending(newest, in: progress)
   }
 
   // MARK: Priority
 
-  /// Whether an entry goes only when nothing else does; then it is kept for the end.
+  /// Whether an entry goes only when nothing else does; then it is kept for the end. What others
+  /// wait for cannot.
   func canWait(_ change: LoggedChange) -> Bool {
-    guard change.attributes.priority < 0 else { return false }
+    guard change.attributes.priority < 0, !session.setAside.wanted.contains(change.sequence) else {
+      return false
+    }
     session.setAside.low.insert(change.sequence)
     return true
   }
@@ -96,16 +102,21 @@ extension Forming {
     return false
   }
 
+  /// Only what was put off can be overtaken, and that is to be sent again. Plain changes of a key
+  /// go as one, unless the later one comes after others; several of a group go together.
   private func isPreceded(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     let group = change.attributes.atomicGroup
+    let goesAlone = group == 0 && !change.attributes.after.isEmpty
     let last = taken[change.key] ?? 0
     var former = try session.engine.change(at: change.previous)
     while let version = former, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
-        guard session.isPending(version, in: progress) else { return false }
-        // Several changes of a group go together, and several plain ones as one. What waits makes
-        // way, or the key is looked at for it.
-        if version.attributes.atomicGroup != group, progress.waiting[version.sequence] == nil {
+        guard version.isOwn, session.position(of: version) == nil else { return false }
+        // What waits makes way, or the key is looked at for it.
+        if goesAlone || version.attributes.atomicGroup != group,
+          progress.waiting[version.sequence] == nil, session.isPending(version, in: progress)
+        {
+          session.setAside.wanted.insert(version.sequence)
           return true
         }
       }

@@ -4,8 +4,11 @@ internal import TidemarkEngine
 /// Walks the pending entries and takes the first that fit into a batch.
 ///
 /// Urgent ones go first, then what is to be sent again, then what the log has behind the frontier,
-/// and what can wait comes last. In whatever order, a key's changes go in the order in which they
-/// were made.
+/// and what can wait comes last, unless another one waits for it. In whatever order, a key's
+/// changes go in the order in which they were made.
+///
+/// Whatever waits does so for something that was written before it, for the peer, or for the user:
+/// so there always is one that can go.
 struct Forming {
   let session: SyncSession
   var progress: PeerProgress
@@ -55,7 +58,7 @@ struct Forming {
     _ = try release()
     held = session.setAside.held.intersection(progress.again)
     try takeUrgent()
-    let known = session.setAside.low
+    let known = session.setAside.low.subtracting(session.setAside.wanted)
     guard try takeAgain(progress.again.subtracting(known).subtracting(held), isLast: false),
       try takeNew()
     else { return }
@@ -159,8 +162,9 @@ struct Forming {
   }
 
   /// The last change of a key that can go in the place of an older one: what belongs to an atomic
-  /// group goes in its own.
-  private func newest(
+  /// group, or comes after other entries, goes in its own. So what goes in the place of another
+  /// waits for nothing that is newer than that, and entries cannot wait for each other.
+  func newest(
     inPlaceOf change: LoggedChange
   ) throws(TidemarkError) -> LoggedChange? {
     guard let slot = try session.engine.slot(ofKey: change.key.rawSpan) else { return nil }
@@ -170,7 +174,7 @@ struct Forming {
     while let found = version, found.sequence > change.sequence {
       if found.attributes.atomicGroup != 0 {
         candidate = nil
-      } else if found.kind != .touch {
+      } else if found.kind != .touch, found.attributes.after.isEmpty {
         candidate = candidate ?? found
       }
       version = try session.engine.change(at: found.previous)

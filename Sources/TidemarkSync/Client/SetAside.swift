@@ -5,6 +5,8 @@ internal import TidemarkEngine
 struct SetAside {
   /// Those that go when nothing else does.
   var low = SequenceSet()
+  /// Those that others wait for, so that they do not.
+  var wanted = SequenceSet()
   /// Those that come after others.
   private(set) var held = SequenceSet()
   /// The same, by what they come after.
@@ -32,6 +34,7 @@ struct SetAside {
   /// Forgets what is not to be sent again.
   mutating func keep(_ again: SequenceSet) {
     low = low.intersection(again)
+    wanted = wanted.intersection(again)
     held = held.intersection(again)
   }
 }

@@ -114,8 +114,9 @@ extension SyncSession {
     _ next: inout PeerProgress
   ) throws(TidemarkError) {
     for companion in companions {
-      if let waiting = next.waiting.entry(ofKey: companion.key) {
-        next.waiting.remove(waiting.sequence)
+      if next.waiting.entry(ofKey: companion.key) != nil {
+        // That of yet another group goes with that.
+        next.supersede(companion.key, by: .max)
         try records.forgetRemote(ofKey: companion.key, into: &operations)
       }
       guard let newest = try engine.newestChange(ofKey: companion.key) else { continue }

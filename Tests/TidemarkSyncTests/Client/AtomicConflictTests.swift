@@ -85,6 +85,21 @@ struct AtomicConflictTests {
     #expect(try world.serverState() == ["a": Self.theirs + " ", "b": Self.both + " "])
   }
 
+  @Test("a later group of a companion's key goes with its own when the companion is written anew")
+  func laterGroup() throws {
+    let world = try SyncWorld(resolver: .mergeFields())
+    for key in ["a", "k"] { try world.put(0, key, Self.base) }
+    try world.settle()
+    try world.writeTogether(0, [("a", Self.mine), ("k", Self.mine)])
+    try world.writeTogether(0, [("k", Self.mine), ("m", "1")])
+    for key in ["a", "k"] { try world.put(1, key, Self.theirs) }
+    try world.settle(only: 1)
+    try world.settle()
+    #expect(
+      try world.serverState() == ["a": Self.both + " ", "k": Self.both + " ", "m": "1 "])
+    try world.expectEqual()
+  }
+
   @Test("several of a group can be merged", arguments: [true, false])
   func severalMerged(isSent: Bool) throws {
     let world = try meeting(.mergeFields(), theirs: ["a", "b"], isSent: isSent)

@@ -96,7 +96,7 @@ struct OrderTests {
   }
 
   @Test(
-    "a plain edit goes before a group that changes its key, too, and is not lost when that is refused",
+    "a plain edit goes before a group that changes its key, and is not lost when that is refused",
     arguments: ["urgent", "touched", "can wait"])
   func groupBehindEdit(kind: String) throws {
     let world = try SyncWorld(devices: 1)
@@ -115,6 +115,67 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState() == ["b": "plain "])
     #expect(world.devices[0].session.progress.waiting.count == 3)
+  }
+
+  @Test("a change of a key that comes after what came after the key's older change waits for both")
+  func afterItsOwnFollower() throws {
+    let world = try SyncWorld(devices: 1)
+    let first = try world.write(0, "album", "1")
+    let photo = try world.write(0, "photo", "1", after: [first])
+    try world.write(0, "album", "2", after: [photo])
+    #expect(try world.nextPush(0)?.changes.map(\.name) == ["album", "photo", "album"])
+    try world.settle()
+    #expect(try world.serverState() == ["album": "2 ", "photo": "1 "])
+    #expect(world.devices[0].session.progress.again.isEmpty)
+  }
+
+  @Test("what comes after a change that was replaced waits for nothing that is newer than itself")
+  func afterReplaced() throws {
+    let world = try SyncWorld(devices: 1)
+    let first = try world.write(0, "album", "1")
+    try world.write(0, "album", "2")
+    try world.settle()
+    let photo = try world.write(0, "photo", "1", after: [first])
+    try world.write(0, "album", "3", after: [photo])
+    try world.settle()
+    #expect(try world.serverState() == ["album": "3 ", "photo": "1 "])
+    try world.write(0, "photo", "2", after: [first])
+    try world.writeTogether(0, [("album", "4"), ("photo", "3")])
+    try world.settle()
+    #expect(try world.serverState() == ["album": "4 ", "photo": "3 "])
+    #expect(world.devices[0].session.progress.again.isEmpty)
+  }
+
+  @Test("a group that can wait is not overtaken by a later edit of one of its keys")
+  func groupThatCanWait() throws {
+    let world = try SyncWorld(devices: 1)
+    var batch = WriteBatch(atomicAtPeer: true)
+    try batch.put("a", "1", options: PutOptions(priority: -1))
+    try batch.put("b", "1", options: PutOptions(priority: -1))
+    try world.commit(0, batch)
+    try world.put(0, "c", "1")
+    try world.put(0, "b", "2")
+    try world.settle()
+    #expect(try world.serverState() == ["a": "1 ", "b": "2 ", "c": "1 "])
+    #expect(world.devices[0].session.progress.waiting.isEmpty)
+  }
+
+  @Test("what others wait for goes before what does not")
+  func wanted() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.step(0)
+    world.devices[0].session.limits.changes = 1
+    try world.write(0, "other photo", "1", priority: -1)
+    let photo = try world.write(0, "photo", "1", priority: -1)
+    try world.write(0, "note", "1", after: [photo])
+    try world.put(0, "usual", "1")
+    var pushed: [String] = []
+    while let push = try world.nextPush(0) {
+      pushed += push.changes.map(\.name)
+      try world.step(0)
+    }
+    #expect(pushed.count == 4)
+    #expect(pushed.prefix(2) == ["usual", "photo"])
   }
 
   @Test("what can wait goes when nothing else is there, also after a restart")
