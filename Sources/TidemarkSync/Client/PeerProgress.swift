@@ -32,6 +32,10 @@ package struct PeerProgress: Sendable, Hashable {
   package var batchID = BatchID.none
   /// The batch that is under way; a formed one with another id was given up.
   package var underWay = BatchID.none
+  /// The ids of the last batches that were formed: what a restored peer holds of these is no
+  /// copy's.
+  package private(set) var formedIDs: [BatchID] = []
+  private static let mostFormedIDs = 16
   package var frontier: UInt64 = 0
   package var ahead = SequenceSet()
   package var again = SequenceSet()
@@ -56,6 +60,13 @@ package struct PeerProgress: Sendable, Hashable {
   /// The last own change of which the peer may have heard.
   var lastSent: UInt64 { max(heardThrough, frontier, ahead.last ?? 0) }
 
+  /// Takes note of a batch that is formed.
+  mutating func note(_ id: BatchID) {
+    underWay = id
+    formedIDs.append(id)
+    if formedIDs.count > Self.mostFormedIDs { formedIDs.removeFirst() }
+  }
+
   // MARK: Coding
 
   private static let version: UInt8 = 1
@@ -64,7 +75,8 @@ package struct PeerProgress: Sendable, Hashable {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.u8(
-      (feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2) | (comparedThrough == 0 ? 0 : 4))
+      (feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2) | (comparedThrough == 0 ? 0 : 4)
+        | (formedIDs.isEmpty ? 0 : 8))
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     cursor.encode(into: &writer)
     furthest.encode(into: &writer)
@@ -90,6 +102,8 @@ package struct PeerProgress: Sendable, Hashable {
     writer.blob(resumption)
     if heardThrough != 0 { writer.varint(heardThrough) }
     if comparedThrough != 0 { writer.varint(comparedThrough) }
+    if !formedIDs.isEmpty { writer.u8(UInt8(formedIDs.count)) }
+    for id in formedIDs { writer.u64(id.bits) }
     return writer.bytes
   }
 
@@ -123,6 +137,9 @@ package struct PeerProgress: Sendable, Hashable {
     resumption = try reader.blob()
     if parts & 2 != 0 { heardThrough = try reader.varint() }
     if parts & 4 != 0 { comparedThrough = try reader.varint() }
+    if parts & 8 != 0 {
+      for _ in 0..<(try reader.u8()) { formedIDs.append(BatchID(try reader.u64())) }
+    }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

@@ -121,8 +121,13 @@ extension SyncSession {
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
   private func isForeign(_ mark: ReplicaMark) -> Bool {
-    mark.number > progress.number
-      || (mark.number == progress.number && mark.batchID != progress.batchID)
+    guard mark.number >= progress.number, mark.batchID != progress.batchID else { return false }
+    return !isFormed(mark.batchID)
+  }
+
+  /// Whether an id is that of a batch of this store's, or of the empty one in its place.
+  private func isFormed(_ id: BatchID) -> Bool {
+    progress.formedIDs.contains { $0 == id || Self.emptyID($0) == id }
   }
 
   /// Whether an own change stands upon one that never went, whose place it took: then what both
@@ -216,6 +221,13 @@ extension SyncSession {
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
       }
       return
+    }
+    if formed == nil, isFormed(mark.batchID) {
+      // A restored peer was given a later copy. What it has again comes with the feed.
+      return try commit { _, next, _ in
+        next.number = mark.number
+        next.batchID = mark.batchID
+      }
     }
     // Batches under our name that are not ours: this store is a copy of another, or was restored
     // from a backup. It goes on under a new name; what the other one sent comes as somebody

@@ -40,7 +40,7 @@ extension SyncSession {
       }
     #endif
     var operations = OperationBatch()
-    forming.progress.underWay = batch.batchID
+    forming.progress.note(batch.batchID)
     try records.write(forming.progress, [], into: &operations)
     try records.write(batch, into: &operations)
     let kept = try writePin(forming.progress, batch, into: &operations)

@@ -51,26 +51,7 @@ extension SyncSession {
           }
           if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         #endif
-        switch verdict {
-        case .applied(let position):
-          runs.add(item.sequence, at: position)
-          if hasBeside { try catchUp(item.sequence, from: position, into: &operations, &next) }
-        case .duplicate(let position):
-          runs.add(item.sequence, at: position)
-          if let change = try engine.change(at: item.sequence), position != .beginning {
-            try records.write(
-              RemoteState(same: change, try engine.content(of: change), at: position, replica),
-              ofKey: change.key, into: &operations)
-            try catchUp(item.sequence, from: position, into: &operations, &next)
-          }
-        case .conflict(let position):
-          try wait(item.sequence, for: .conflict(toFetch(position)), &next)
-        case .lost(let position): try wait(item.sequence, for: .lost(position), &next)
-        case .rejected(let rejection):
-          try wait(item.sequence, for: .parked(rejection), &next)
-          try keepBase(of: item.sequence, into: &operations)
-        case .aborted: next.again.insert(item.sequence)
-        }
+        try settle(item.sequence, verdict, hasBeside, into: &operations, &next, &runs)
         // Of several changes of a key only the last has anything to wait for.
         if keepsAny, !verdict.keepsWaiting, let change = try engine.change(at: item.sequence) {
           next.supersede(change.key, by: item.sequence)
@@ -81,6 +62,33 @@ extension SyncSession {
     failures = 0
     count(verdicts)
     try resolveWaiting()
+  }
+
+  /// Takes what a peer says of one change.
+  /// - Parameter hasBeside: whether remote states are laid beside any key.
+  private func settle(
+    _ sequence: UInt64, _ verdict: Verdict, _ hasBeside: Bool,
+    into operations: inout OperationBatch, _ next: inout PeerProgress, _ runs: inout SettledRuns
+  ) throws {
+    switch verdict {
+    case .applied(let position):
+      runs.add(sequence, at: position)
+      if hasBeside { try catchUp(sequence, from: position, into: &operations, &next) }
+    case .duplicate(let position):
+      runs.add(sequence, at: position)
+      if let change = try engine.change(at: sequence), position != .beginning {
+        try records.write(
+          RemoteState(same: change, try engine.content(of: change), at: position, replica),
+          ofKey: change.key, into: &operations)
+        try catchUp(sequence, from: position, into: &operations, &next)
+      }
+    case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)
+    case .lost(let position): try wait(sequence, for: .lost(position), &next)
+    case .rejected(let rejection):
+      try wait(sequence, for: .parked(rejection), &next)
+      try keepBase(of: sequence, into: &operations)
+    case .aborted: next.again.insert(sequence)
+    }
   }
 
   /// The feed's end, when nothing but the batch under way lies between it and the cursor.

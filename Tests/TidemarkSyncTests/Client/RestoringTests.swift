@@ -45,6 +45,28 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("a batch that a twice restored server has again is known, and not taken for a copy's")
+  func restoredTwice() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "a", "1")
+    try world.settle()
+    let older = try world.backUpServer()
+    try world.put(0, "b", "2")
+    try world.settle()
+    let newer = try world.backUpServer()
+    let replica = world.devices[0].session.replica
+    try world.restoreServer(older)
+    world.devices[0].session.disconnect()
+    try world.step(0)
+    #expect(world.devices[0].session.progress.number == 1)
+    try world.restoreServer(newer)
+    try world.restart(0)
+    try world.settle()
+    #expect(world.devices[0].session.replica == replica)
+    #expect(try world.serverState() == ["a": "1 ", "b": "2 "])
+    try world.expectEqual()
+  }
+
   @Test("a remote made anew gets everything, and takes nothing away")
   func anew() throws {
     let world = try SyncWorld()

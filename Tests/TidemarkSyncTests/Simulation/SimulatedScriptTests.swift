@@ -47,6 +47,31 @@ struct SimulatedScriptTests {
       """)
   }
 
+  @Test("deletes of what a replica has sent and not read yet are kept for it")
+  func sentAndNotRead() throws {
+    try run(
+      """
+      world 253 3 3 262144
+      write d1 : bad c16 8 0 - ; put c5 9 0 -
+      write d1 : put l0 1054 0 -
+      exchange d1 3
+      write d0 : same l0 1073 0 -
+      write d2 : put l0 1076 0 -
+      call d0
+      deliver 389
+      deliver 376
+      write d1 : delete l0
+      call d1
+      call d0
+      deliver 768
+      deliver 414
+      deliver 797
+      dropHistory
+      exchange d0 5
+      write d0 : delete l0
+      """)
+  }
+
   @Test("of what two lives of a feed had, either may stay")
   func differentLives() throws {
     try run(
