@@ -183,7 +183,7 @@ extension SyncSession {
       }
     }
     guard
-      let companions = try endMembers(
+      let companions = try endPending(
         upTo: newest, for: resolution, isForUser: isForUser, into: &operations, &next)
     else { return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next) }
     let group = newGroup(with: companions)

@@ -38,21 +38,21 @@ extension SyncSession {
     return found
   }
 
-  /// Ends the pending changes of a key that belong to groups, as far as something else takes their
-  /// place.
+  /// Ends the pending changes of a key, as far as something else takes their place: with those
+  /// that belong to groups, and what was written before these.
   /// - Parameter isForUser: whether the user has decided so, of this key alone if need be.
   /// - Returns: what is to be written together with the result; nil when the resolver's may not go,
   ///   since another of the group was given up: then the user is to decide.
-  func endMembers(
+  func endPending(
     upTo newest: LoggedChange, for resolution: Resolution, isForUser: Bool,
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws(TidemarkError) -> [LoggedChange]? {
     guard resolution.writes || resolution == .remote else { return [] }
-    let members = try pendingMembers(upTo: newest, in: next)
-    guard !members.isEmpty else { return [] }
+    let pending = try unsent(upTo: newest).filter { isPending($0, in: next) }
+    let members = pending.filter { $0.attributes.atomicGroup != 0 }
     let found = resolution.writes ? try companions(of: members, in: next) : []
     if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
-    for member in members { next.decide(member.sequence) }
+    for change in pending { next.decide(change.sequence) }
     try replace(found ?? [], into: &operations, &next)
     return found ?? []
   }

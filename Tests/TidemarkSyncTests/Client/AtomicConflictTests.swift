@@ -100,6 +100,24 @@ struct AtomicConflictTests {
     try world.expectEqual()
   }
 
+  @Test("what gives way takes along what was written before it, also across a group")
+  func givesWay() throws {
+    let world = try SyncWorld(resolver: .remoteWins)
+    for round in 0..<2 {
+      try world.put(1, "k", "1")
+      try world.settle(only: 1)
+      try world.delete(1, "k")
+      try world.settle(only: 1)
+      guard round == 0 else { break }
+      try world.settle()
+      try world.put(0, "k", "plain")
+      try world.writeTogether(0, [("k", "2"), ("m", "2")])
+    }
+    try world.settle()
+    #expect(try world.serverState().isEmpty)
+    #expect(try world.get(0, "k") == nil)
+  }
+
   @Test("several of a group can be merged", arguments: [true, false])
   func severalMerged(isSent: Bool) throws {
     let world = try meeting(.mergeFields(), theirs: ["a", "b"], isSent: isSent)

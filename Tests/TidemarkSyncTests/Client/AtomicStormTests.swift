@@ -63,7 +63,21 @@ struct AtomicStormTests {
     }
     for device in world.devices {
       let progress = device.session.progress
-      #expect(progress.again.isEmpty && device.session.isAtRest, "seed \(seed): \(device.name)")
+      // What comes after one that waits for the user is blocked by that.
+      #expect(progress.again.isEmpty || !progress.waiting.isEmpty, "seed \(seed): \(device.name)")
+      #expect(device.session.isAtRest, "seed \(seed): \(device.name)")
+    }
+  }
+
+  /// Sends what was given up once more, until nothing is left of it.
+  private func retryAll(_ world: SyncWorld, _ seed: UInt64) throws {
+    for _ in 0..<40 where world.devices.contains(where: { !$0.session.progress.waiting.isEmpty }) {
+      for device in world.devices {
+        for (change, _) in try device.session.waitingForUser() {
+          _ = try device.session.retry(change.sequence)
+        }
+      }
+      try end(world, seed)
     }
   }
 
@@ -107,7 +121,8 @@ struct AtomicStormTests {
     for (number, keys) in try applied(world) {
       #expect(keys.count == groups[number], "seed \(seed), group \(number)")
     }
-    #expect(try world.repeatedOperations().isEmpty, "seed \(seed)")
+    try retryAll(world, seed)
+    try world.expectEqual("seed \(seed)")
   }
 
   @Test("whatever is merged, all devices end equal", arguments: 41...52 as ClosedRange<UInt64>)
