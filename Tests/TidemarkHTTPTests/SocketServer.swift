@@ -50,7 +50,12 @@ final class SocketServer: Sendable {
     port = UInt16(bigEndian: address.sin_port)
     let listening = listener
     Thread.detachNewThread { [state] in
+      // The thread that accepts closes, too: a number that was closed may be another server's.
+      defer { close(listening) }
       while true {
+        var waiting = pollfd(fd: listening, events: Int16(POLLIN), revents: 0)
+        guard poll(&waiting, 1, 20) >= 0, !state.withLock({ $0.isStopped }) else { return }
+        guard waiting.revents != 0 else { continue }
         let socket = accept(listening, nil, nil)
         guard socket >= 0 else { return }
         guard state.withLock({ $0.isStopped ? false : $0.connections.insert(socket).inserted })
@@ -82,7 +87,6 @@ final class SocketServer: Sendable {
       state.isStopped = true
       for socket in state.connections { shutdown(socket, Int32(SHUT_RDWR)) }
       shutdown(listener, Int32(SHUT_RDWR))
-      close(listener)
     }
   }
 

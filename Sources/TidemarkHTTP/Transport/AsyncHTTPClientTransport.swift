@@ -25,15 +25,6 @@
       Task { try? await client.shutdown() }
     }
 
-    public func answer(
-      to request: HTTPTransportRequest, limit: Int
-    ) async throws -> HTTPTransportAnswer {
-      let collector = AnswerCollector(limit: limit)
-      try await stream(
-        request, head: { try collector.take(head: $0) }, body: { try collector.take($0) })
-      return try collector.answer()
-    }
-
     public func stream(
       _ request: HTTPTransportRequest,
       head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,

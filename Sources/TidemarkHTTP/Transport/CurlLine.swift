@@ -12,7 +12,6 @@
   final class CurlLine: @unchecked Sendable {
     private let handle: OpaquePointer
     private let thread: JobThread
-    private let wasCancelled = Lock(false)
 
     init() throws {
       thread = try JobThread(name: "tidemark-http")
@@ -24,13 +23,8 @@
 
     deinit { unsafe ctidemark_http_destroy(handle) }
 
-    var isCancelled: Bool { wasCancelled.withLock { $0 } }
-
     /// Ends what is under way, from any thread; the line is of no further use.
-    func cancel() {
-      wasCancelled.withLock { $0 = true }
-      unsafe ctidemark_http_cancel(handle)
-    }
+    func cancel() { unsafe ctidemark_http_cancel(handle) }
 
     /// Sends a message and hands its answer on; on the line's thread, which tells the end, too.
     func perform(

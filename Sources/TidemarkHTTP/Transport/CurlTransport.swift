@@ -25,15 +25,6 @@
 
     deinit { closeAll() }
 
-    public func answer(
-      to request: HTTPTransportRequest, limit: Int
-    ) async throws -> HTTPTransportAnswer {
-      let collector = AnswerCollector(limit: limit)
-      try await stream(
-        request, head: { try collector.take(head: $0) }, body: { try collector.take($0) })
-      return try collector.answer()
-    }
-
     public func stream(
       _ request: HTTPTransportRequest,
       head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
@@ -47,15 +38,18 @@
         try await withCheckedThrowingContinuation { continuation in
           outcome.expect(continuation)
           line.perform(message, CurlReception(head: head, body: body)) { [weak self] result in
-            // What was cut off half-way is not used again.
-            if case .success = result { self?.giveBack(line) } else { self?.drop(line) }
-            outcome.end(result)
+            outcome.end(result) {
+              // What was cut off half-way is not used again.
+              if case .success = result { self?.giveBack(line) } else { self?.drop(line) }
+            }
           }
         }
       } onCancel: {
-        // Nobody waits for what becomes of it.
-        line.cancel()
-        outcome.end(.failure(CancellationError()))
+        // Once it has ended the line may be somebody else's.
+        outcome.end(.failure(CancellationError())) {
+          line.cancel()
+          drop(line)
+        }
       }
     }
 
@@ -78,7 +72,7 @@
     private func giveBack(_ line: CurlLine) {
       state.withLock { state in
         state.busy[ObjectIdentifier(line)] = nil
-        if state.isOpen, !line.isCancelled, state.idle.count < mostIdle { state.idle.append(line) }
+        if state.isOpen, state.idle.count < mostIdle { state.idle.append(line) }
       }
     }
 
@@ -120,19 +114,19 @@
       if let result { continuation.resume(with: result) }
     }
 
-    func end(_ result: Result<Void, any Error>) {
-      let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-        switch state {
-        case .begun:
-          state = .ended(result)
-          return nil
-        case .awaited(let continuation):
-          state = .ended(result)
-          return continuation
-        case .ended: return nil
-        }
+    /// - Parameter first: what to do before anybody goes on; only where nobody else has ended it.
+    func end(_ result: Result<Void, any Error>, first: () -> Void) {
+      let before = state.withLock { state in
+        defer { if case .ended = state {} else { state = .ended(result) } }
+        return state
       }
-      continuation?.resume(with: result)
+      switch before {
+      case .begun: first()
+      case .awaited(let continuation):
+        first()
+        continuation.resume(with: result)
+      case .ended: break
+      }
     }
   }
 #endif

@@ -7,7 +7,7 @@ package import TidemarkSync
 /// and `CancellationError` soon after their task was cancelled. Deadlines are the caller's: it
 /// cancels.
 public protocol HTTPTransport: Sendable {
-  /// Sends a request and waits for the whole answer.
+  /// Sends a request and waits for the whole answer; by default with ``stream(_:head:body:)``.
   /// - Parameters:
   ///   - request: what to send.
   ///   - limit: most bytes of the answer's body. What has more is given up as soon as that is
@@ -30,6 +30,18 @@ public protocol HTTPTransport: Sendable {
 
   /// Lets go of connections. Calls that are under way fail.
   func close() async
+}
+
+extension HTTPTransport {
+  /// Puts the whole answer together from the pieces of a stream.
+  public func answer(
+    to request: HTTPTransportRequest, limit: Int
+  ) async throws -> HTTPTransportAnswer {
+    let collector = AnswerCollector(limit: limit)
+    try await stream(
+      request, head: { try collector.take(head: $0) }, body: { try collector.take($0) })
+    return try collector.answer()
+  }
 }
 
 /// A request for an ``HTTPTransport``.
