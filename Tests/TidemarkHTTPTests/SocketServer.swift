@@ -28,8 +28,12 @@ final class SocketServer: Sendable {
   private let listener: Int32
   private let state = Lock(State())
 
-  /// - Parameter serve: answers a request on its connection; false ends the connection.
-  init(_ serve: @escaping @Sendable (Request, Connection) -> Bool) throws {
+  /// - Parameters:
+  ///   - wanted: the port; 0 for any that is free.
+  ///   - serve: answers a request on its connection; false ends the connection.
+  init(
+    port wanted: UInt16 = 0, _ serve: @escaping @Sendable (Request, Connection) -> Bool
+  ) throws {
     #if canImport(Glibc)
       let kind = Int32(SOCK_STREAM.rawValue)
     #else
@@ -40,13 +44,22 @@ final class SocketServer: Sendable {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+    address.sin_port = wanted.bigEndian
+    if wanted > 0 {
+      // Connections of the server that was there before may still be dying.
+      var isReused: Int32 = 1
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isReused, socklen_t(MemoryLayout<Int32>.size))
+    }
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let result = withUnsafeMutablePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         bind(socket, $0, length) + listen(socket, 64) + getsockname(socket, $0, &length)
       }
     }
-    guard socket >= 0, result == 0 else { throw POSIXError(.EADDRINUSE) }
+    guard socket >= 0, result == 0 else {
+      close(socket)
+      throw POSIXError(.EADDRINUSE)
+    }
     port = UInt16(bigEndian: address.sin_port)
     let listening = listener
     Thread.detachNewThread { [state] in

@@ -130,7 +130,7 @@ extension Replicator {
   }
 
   private func pause(_ wait: Backoff.Wait, seen: UInt64, poked: UInt64) async throws {
-    await countPending(always: true)
+    await countUnlessMuch()
     let now = store.engine.environment.clock.now()
     let end = Timestamp(
       milliseconds: now.milliseconds + wait.total.components.seconds * 1000
@@ -186,30 +186,6 @@ extension Replicator {
     }
     try Task.checkCancellation()
     return isOver
-  }
-
-  /// Counts what is pending every second in which something was written, while somebody looks.
-  private func keepCounting() async throws -> Bool {
-    while true {
-      let seen = news.count
-      try await Task.sleep(for: .seconds(1))
-      if hasObservers, news.count != seen { await countPending(always: true) }
-    }
-  }
-
-  /// Brings the pending entries of the status up to date.
-  /// - Parameter always: also when that was done just now.
-  func countPending(always: Bool) async {
-    let now = store.engine.environment.clock.monotonicNanoseconds()
-    let isDue = state.withLock { state in
-      guard always || !state.observers.isEmpty && now &- state.counted >= 1_000_000_000 else {
-        return false
-      }
-      state.counted = now
-      return true
-    }
-    guard isDue, let pending = try? await host.perform({ try $0.pendingSummary() }) else { return }
-    change { $0.pending = pending }
   }
 }
 

@@ -74,6 +74,10 @@ public final class Replicator: Sendable {
     var nextObserver = 0
     /// When the pending entries of the status were counted, monotonic nanoseconds.
     var counted: UInt64 = 0
+    /// The last entry that was there then.
+    var countedThrough: UInt64 = 0
+    /// Whether the phase has changed since without a count.
+    var isCountDue = false
     var lastRound: Round?
   }
 
@@ -129,15 +133,16 @@ public final class Replicator: Sendable {
   public func statuses() -> AsyncStream<SyncStatus> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))
-    let (id, now) = state.withLock { state in
+    let (id, now, isCountDue) = state.withLock { state in
       state.nextObserver += 1
       state.observers[state.nextObserver] = continuation
-      return (state.nextObserver, state.status)
+      return (state.nextObserver, state.status, state.isCountDue)
     }
     continuation.onTermination = { [weak self] _ in
       self?.state.withLock { $0.observers[id] = nil }
     }
-    continuation.yield(now)
+    let isCounted = isCountDue && countAside { continuation.yield($0) }
+    if !isCounted { continuation.yield(now) }
     return stream
   }
 

@@ -86,9 +86,13 @@ final class SyncHost: Sendable {
     }
   }
 
-  /// Does something with the session meanwhile, on the host's thread; nothing where it has none.
-  func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) {
-    thread?.add { [state] in state.withLock { body(&$0) } }
+  /// Does something with the session meanwhile, on the host's thread.
+  /// - Returns: false where it has none; then nothing is done.
+  @discardableResult
+  func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) -> Bool {
+    guard let thread else { return false }
+    thread.add { [state] in state.withLock { body(&$0) } }
+    return true
   }
 
   /// Does something with the session on the calling thread, which waits.

@@ -50,7 +50,9 @@ public struct SyncStatus: Sendable, Hashable {
   /// What the replicator is doing.
   public var phase = Phase.stopped
   /// How much is not synced: as it was when the phase last changed, or a second ago at most while
-  /// somebody looks at ``Replicator/statuses()``.
+  /// somebody looks at ``Replicator/statuses()``. While nobody does, and much is written though the
+  /// peer cannot be reached, it is counted only once the writers pause; ``Replicator/pending`` is
+  /// exact at any time.
   public var pending = PendingSummary()
   /// How many entries were sent and decided since the replicator was made.
   public var pushed = 0
