@@ -38,11 +38,15 @@ extension SyncHandler {
       // Whoever has been here and has no lease was forgotten.
       let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
       var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
+      // Deletes that were dropped since it compared have to be compared, too.
+      let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
+      // The lease of a replica that has read further says nothing of a copy of it: deletes that one
+      // has seen, or found out by comparing, may be gone before the copy has read them.
+      let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
+      if isBehind, request.cursor != .beginning { isAlive = false }
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
       #endif
-      // Deletes that were dropped since it compared have to be compared, too.
-      let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
       guard isAlive || hasAll else { return nil }
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(

@@ -103,6 +103,34 @@ struct LeaseTests {
       } == .cursorGone)
   }
 
+  @Test("a copy of a replica that has compared everything must compare everything, too")
+  func copied() throws {
+    let bench = bench(restarts: false)
+    var a = Device(1)
+    let b = Device(2)
+    _ = try bench.push(&a, a.put("k", "1"), a.put("l", "1"))
+    _ = try bench.handler().hello(HelloRequest(replica: b.id))
+    let former = try bench.pullAll(b).cursor
+    bench.clock.advance(by: .seconds(2000))
+    var hello = HelloRequest(replica: a.id, cursor: former, hasResynced: true)
+    #expect(try !bench.handler().hello(hello).isLeaseExpired)
+    _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
+    let end = try bench.pullAll(a).cursor
+    hello.cursor = end
+    _ = try bench.handler().hello(hello)
+    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    try feed.engine.compact(CompactionOptions(dropHistory: true))
+    #expect(
+      try bench.handler().hello(HelloRequest(replica: b.id, cursor: former)).isLeaseExpired)
+    hello = HelloRequest(replica: b.id, cursor: end, hasResynced: true)
+    #expect(try !bench.handler().hello(hello).isLeaseExpired)
+    // The copy stands where both stood, and the delete is gone.
+    #expect(
+      try bench.handler().hello(HelloRequest(replica: b.id, cursor: former)).isLeaseExpired)
+    hello.hasResynced = false
+    #expect(try !bench.handler().hello(hello).isLeaseExpired)
+  }
+
   @Test("what a replica has sent and not read is held by it: its deletes are kept")
   func sentAndNotRead() throws {
     let bench = bench(restarts: false)
