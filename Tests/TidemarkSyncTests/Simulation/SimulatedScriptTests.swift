@@ -137,4 +137,24 @@ struct SimulatedScriptTests {
       scope d0 3
       """)
   }
+
+  @Test("what others have deleted is not known any more, also once a device was opened again")
+  func openedAgain() throws {
+    try run(
+      """
+      world 4956 2 1 300
+      write d1 : put l2 7 0 -
+      exchange d1 3
+      write d1 : delete l2
+      exchange d1 1
+      exchange d0 4
+      write d0 : edit j1 30 0 -
+      exchange d0 1
+      reopen d0
+      write d0 : same l2 56 0 -
+      dropHistory d0
+      write d0 : delete l2
+      write d1 : put l2 100 0 -
+      """)
+  }
 }

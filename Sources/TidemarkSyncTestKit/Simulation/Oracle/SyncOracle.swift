@@ -369,6 +369,8 @@ final class SyncOracle {
       }
       book.learn(entry.key, seen.content)
       book.newest[entry.key] = seen
+      // As when it came.
+      if !seen.isOwn, seen.content == .deleted { book.known[entry.key] = nil }
     }
     book.lastSeen = device.engine.lastSequence
     book.lookAtPending(device.session)
