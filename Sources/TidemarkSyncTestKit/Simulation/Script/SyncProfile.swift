@@ -14,13 +14,18 @@ public struct SyncProfile: Sendable, Hashable {
   /// How much time passes at most, in seconds.
   public var longestAbsence: Int
   /// How often several events follow each other that chance alone rarely brings together.
-  public var stories: Double
+  public var storyShare: Double
+  /// Which ones.
+  public var stories: [SyncStory]
+  /// What some scripts begin with.
+  public var opening: SyncStory?
 
   /// Creates a profile.
   public init(
     _ name: String, _ weights: [SyncEvent.Kind: Int], serverShare: Double = 0.25,
     hotKeys: Int = 5, coldKeys: Int = 30, batches: Double = 0.15, longestAbsence: Int = 86_400,
-    stories: Double = 0
+    storyShare: Double = 0, stories: [SyncStory] = [],
+    opening: SyncStory? = nil
   ) {
     self.name = name
     self.weights = weights
@@ -29,7 +34,9 @@ public struct SyncProfile: Sendable, Hashable {
     self.coldKeys = coldKeys
     self.batches = batches
     self.longestAbsence = longestAbsence
+    self.storyShare = storyShare
     self.stories = stories
+    self.opening = opening
   }
 
   private static let network: [SyncEvent.Kind: Int] = [
@@ -49,22 +56,25 @@ public struct SyncProfile: Sendable, Hashable {
   /// Processes that die and machines that lose power.
   public static let crashes = SyncProfile(
     "crashes", network([.kill: 14, .powerCut: 14, .fuse: 30, .exchange: 70]),
-    serverShare: 0.4)
+    serverShare: 0.4, storyShare: 0.005, stories: [.deletedUnseen])
   /// Devices that are restored from older copies, or copied.
   public static let copies = SyncProfile(
     "copies", network([.kill: 4, .powerCut: 4, .backUp: 10, .restore: 8, .clone: 2]),
-    serverShare: 0)
+    serverShare: 0, storyShare: 0.005, stories: [.clonedUnderWay],
+    opening: .restoredToNothing)
   /// Servers, too, and servers made anew.
   public static let backups = SyncProfile(
     "backups",
     network([
       .kill: 4, .powerCut: 4, .backUp: 12, .restore: 8, .clone: 1, .anew: 1, .exchange: 70,
-    ]), serverShare: 0.5, stories: 0.015)
+    ]), serverShare: 0.5, storyShare: 0.02,
+    stories: [.restoredWhileAsked, .arrivedAfterRestore, .arrivedLate])
   /// Long absences and compaction without history.
   public static let absences = SyncProfile(
     "absences",
     network([.advance: 25, .dropHistory: 12, .compact: 6, .kill: 4, .exchange: 70, .jump: 8]),
-    longestAbsence: 40 * 86_400, stories: 0.01)
+    longestAbsence: 40 * 86_400, storyShare: 0.02,
+    stories: [.returnedWithWinner, .returnedToDeletes, .returnedWithBatch, .deletedUnseen])
   /// Devices that want other entries than before.
   public static let scopes = SyncProfile(
     "scopes", network([.scope: 12, .kill: 3, .dropHistory: 2, .exchange: 70]))
@@ -78,7 +88,8 @@ public struct SyncProfile: Sendable, Hashable {
     network([
       .kill: 5, .powerCut: 5, .fuse: 10, .backUp: 8, .restore: 5, .clone: 1, .anew: 1,
       .advance: 15, .dropHistory: 5, .scope: 4, .exchange: 70,
-    ]), longestAbsence: 40 * 86_400, stories: 0.01)
+    ]), longestAbsence: 40 * 86_400, storyShare: 0.02,
+    stories: SyncStory.allCases.filter { $0 != .restoredToNothing }, opening: .restoredToNothing)
 
   /// All there are; a seed picks one of them by its remainder.
   public static let everyKind: [SyncProfile] = [

@@ -3,12 +3,12 @@ internal import TidemarkTestKit
 /// Makes up the events of scripts.
 struct SyncScriptGenerator {
   private let seed: UInt64
-  private var generator: SeededGenerator
+  var generator: SeededGenerator
   private let profile: SyncProfile
   private let choices: [(kind: SyncEvent.Kind, weight: Int)]
   private let totalWeight: Int
-  private var devices = 3
-  private var number: UInt64 = 0
+  var devices = 3
+  var number: UInt64 = 0
 
   init(seed: UInt64, profile: SyncProfile? = nil) {
     self.seed = seed
@@ -19,14 +19,21 @@ struct SyncScriptGenerator {
     totalWeight = choices.reduce(0) { $0 + $1.weight }
   }
 
+  private static let openings = 0.25
+
   mutating func script(_ count: Int) -> SyncScript {
     devices = generator.pick([2, 3, 3, 3, 3, 4]) ?? 3
     let batch = generator.pick([1, 3, 7, 20, 4000, 4000]) ?? 4000
     let bytes = generator.pick([300, 4000, 256 << 10, 256 << 10]) ?? 4000
     var events: [SyncEvent] = []
+    if let opening = profile.opening, generator.chance(Self.openings) {
+      events += self.events(of: opening)
+    }
     while events.count < count {
-      if profile.stories > 0, generator.chance(profile.stories) {
-        events += story()
+      if profile.storyShare > 0, generator.chance(profile.storyShare),
+        let story = generator.pick(profile.stories)
+      {
+        events += self.events(of: story)
       } else {
         events.append(next())
       }
@@ -34,45 +41,6 @@ struct SyncScriptGenerator {
     events.removeLast(events.count - max(0, count))
     return SyncScript(
       seed: seed, devices: devices, batch: batch, batchBytes: bytes, events: events)
-  }
-
-  /// Events that chance rarely puts in this order, on one key and with devices that hear of each
-  /// other as it needs.
-  private mutating func story() -> [SyncEvent] {
-    let one = someDevice()
-    let other = (one + 1 + generator.int(below: devices - 1)) % devices
-    let key = key()
-    var events = [one, other].flatMap {
-      [SyncEvent(.heal, device: $0), SyncEvent(.exchange, device: $0, [8])]
-    }
-    let mine = SyncEvent(.write, device: one, writes: [write(.put, key)])
-    let theirs = SyncEvent(.write, device: other, writes: [write(.put, key)])
-    switch generator.int(below: 3) {
-    case 0:
-      // The server is restored while a device waits with a question on what it has sent.
-      events += [
-        SyncEvent(.exchange, device: one, [8]), SyncEvent(.backUp), mine, theirs,
-        SyncEvent(.exchange, device: one, [1]), SyncEvent(.restore, [SyncEvent.last]),
-        SyncEvent(.exchange, device: other, [8]), SyncEvent(.exchange, device: one, [2]),
-      ]
-    case 1:
-      // A batch arrives only once the server was restored, and its answer is lost.
-      events += [
-        SyncEvent(.backUp), theirs, SyncEvent(.exchange, device: other, [2]),
-        SyncEvent(.exchange, device: one, [4]), mine, SyncEvent(.call, device: one),
-        SyncEvent(.restore, [SyncEvent.last]), SyncEvent(.deliver, [SyncEvent.last]),
-        SyncEvent(.giveUp, device: one), SyncEvent(.exchange, device: one, [8]),
-      ]
-    default:
-      // A device comes back after its lease with a change that wins, and would have given way.
-      events += [
-        SyncEvent(.policy, [0, 1]), SyncEvent(.resolver, device: one, [1]),
-        SyncEvent(.exchange, device: one, [8]), SyncEvent(.advance, [31 * 86_400]),
-        theirs, SyncEvent(.exchange, device: other, [8]), SyncEvent(.advance, [1]),
-        mine, SyncEvent(.exchange, device: one, [8]),
-      ]
-    }
-    return events
   }
 
   private mutating func pickKind() -> SyncEvent.Kind {
@@ -86,7 +54,7 @@ struct SyncScriptGenerator {
 
   private mutating func index(below bound: Int) -> UInt64 { UInt64(generator.int(below: bound)) }
 
-  private mutating func someDevice() -> Int { generator.int(below: devices) }
+  mutating func someDevice() -> Int { generator.int(below: devices) }
 
   /// Nil for the server.
   private mutating func sufferer() -> Int? {
@@ -139,7 +107,7 @@ struct SyncScriptGenerator {
     return (0..<generator.int(in: 2...6)).map { _ in write() }
   }
 
-  private mutating func key() -> String {
+  mutating func key() -> String {
     generator.chance(0.6) || profile.coldKeys == 0
       ? ["h", "j", "l"][generator.int(below: 3)] + "\(generator.int(below: profile.hotKeys))"
       : "c\(generator.int(below: profile.coldKeys))"
@@ -156,7 +124,7 @@ struct SyncScriptGenerator {
     }
   }
 
-  private mutating func write(_ kind: SyncWrite.Kind, _ key: String) -> SyncWrite {
+  mutating func write(_ kind: SyncWrite.Kind, _ key: String) -> SyncWrite {
     number += 1
     var size = generator.int(below: 60)
     if generator.chance(0.05) { size = generator.int(below: 3000) }
