@@ -19,10 +19,14 @@ extension SyncSession {
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
       let isElsewhere = progress.cursor != .beginning
+      // What was sent to the old feed may arrive late, and its number fit here: nothing is sent to
+      // this one under the same name. The name comes first, as after a restart.
+      let wasHeard = progress.feed != nil && (progress.number > 0 || formed != nil)
+      if wasHeard { try engine.changeReplica() }
       try beginAnew(with: answer)
       // The peer takes a cursor of another feed for one of its own that was left alone for long. As
       // a newcomer we read what it holds from the beginning, deletes included.
-      if isElsewhere { return disconnect() }
+      if isElsewhere || wasHeard { return disconnect() }
     } else if !answer.range.contains(progress.cursor)
       || !answer.range.contains(progress.furthest)
     {
@@ -75,7 +79,17 @@ extension SyncSession {
     let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
     let batch = stays ? nil : formed
     let taken = stays ? formed : nil
-    let isCopied = taken == nil && isForeign(answer.mark)
+    // The batch may arrive late, when its number is the next one again: under the old name nothing
+    // more is sent, so that it never is. The name comes first: once the rest is written down a
+    // restart would find nothing amiss.
+    #if TIDEMARK_PLANTED
+      let renames =
+        !PlantedSyncBug.isOn(.lateBatchForgotten)
+        && (batch != nil || taken == nil && isForeign(answer.mark))
+    #else
+      let renames = batch != nil || taken == nil && isForeign(answer.mark)
+    #endif
+    if renames { try engine.changeReplica() }
     formed = taken
     comparing = nil
     do {
@@ -85,8 +99,8 @@ extension SyncSession {
         next.heardThrough = progress.lastSent
         next.comparedThrough = 0
         if taken == nil {
-          next.number = answer.mark.number
-          next.batchID = answer.mark.batchID
+          next.number = renames ? 0 : answer.mark.number
+          next.batchID = renames ? .none : answer.mark.batchID
           next.underWay = .none
         }
         for sequence in runs.removeLost(answer.range.contains) {
@@ -111,12 +125,8 @@ extension SyncSession {
       formed = taken ?? batch
       throw error
     }
-    // The batch may arrive late, when its number is the next one again: under the old name nothing
-    // more is sent, so that it never is.
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.lateBatchForgotten) { return }
-    #endif
-    if batch != nil || isCopied { try rename() }
+    // The next call is a hello under the new name.
+    if renames { disconnect() }
   }
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
