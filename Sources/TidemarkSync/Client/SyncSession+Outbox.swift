@@ -46,7 +46,7 @@ extension SyncSession {
     progress = forming.progress
     formed = batch
     sending = forming.changes
-    keysInFlight = (batch.number, Set(forming.changes.map(\.key)))
+    keysInFlight = (batch.number, forming.taken)
     pin = kept
     try records.note(operations, result)
     return batch
