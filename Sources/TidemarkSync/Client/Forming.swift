@@ -55,8 +55,6 @@ struct Forming {
 
   mutating func run() throws(TidemarkError) {
     session.setAside.keep(progress.again)
-    // A prepared batch holds on to no segment.
-    defer { values = ValueReader(session.engine) }
     for _ in 0..<Self.passes {
       let before = progress
       try pass()

@@ -15,38 +15,38 @@ extension SyncSession {
   /// - Returns: nil when nothing is pending that may be sent now.
   func formBatch() throws(TidemarkError) -> FormedBatch? {
     let urgentNow = urgent
-    var (forming, id) = try nextForming()
-    held = forming.held
-    guard !forming.items.isEmpty else {
+    var (draft, id) = try nextDraft()
+    held = draft.held
+    guard !draft.items.isEmpty else {
       // What was looked at in vain need not be looked at again; it is written with what comes.
-      progress = forming.progress
+      progress = draft.progress
       tooManyWaiting = nil
       return nil
     }
     tooManyWaiting = nil
-    guard forming.progress.waiting.count < mostWaiting else {
+    guard draft.progress.waiting.count < mostWaiting else {
       urgent = urgentNow
       tooManyWaiting = progress.waiting.count
       return nil
     }
-    let batch = FormedBatch(number: progress.number + 1, batchID: id, items: forming.items)
+    let batch = FormedBatch(number: progress.number + 1, batchID: id, items: draft.items)
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.formedNotKept) {
-        progress = forming.progress
+        progress = draft.progress
         formed = batch
         return batch
       }
     #endif
     var operations = OperationBatch()
-    forming.progress.note(batch.batchID)
-    try records.write(forming.progress, [], into: &operations)
+    draft.progress.note(batch.batchID)
+    try records.write(draft.progress, [], into: &operations)
     try records.write(batch, into: &operations)
-    let kept = try writePin(forming.progress, batch, into: &operations)
+    let kept = try writePin(draft.progress, batch, into: &operations)
     let result = try engine.commit(operations, durability: .durable)
-    progress = forming.progress
+    progress = draft.progress
     formed = batch
-    sending = forming.changes
-    keysInFlight = (batch.number, forming.taken)
+    sending = draft.changes
+    keysInFlight = (batch.number, draft.taken)
     pin = kept
     try records.note(operations, result)
     return batch

@@ -1,9 +1,28 @@
 internal import Tidemark
 internal import TidemarkEngine
 
+/// What a walk through the pending entries has come to. The session can hold this; a walk it must
+/// not hold, since that holds the session, and neither would ever go.
+struct BatchDraft {
+  var progress: PeerProgress
+  var items: [FormedBatch.Item]
+  var changes: [PushedChange]
+  /// The keys of the batch.
+  var taken: KeyTable
+  var held: SequenceSet
+}
+
+extension Forming {
+  /// What it has come to.
+  var draft: BatchDraft {
+    BatchDraft(
+      progress: progress, items: items, changes: changes, taken: taken, held: held)
+  }
+}
+
 /// The next batch, as far as it could be formed while another one was under way.
 struct PreparedBatch {
-  var forming: Forming
+  var draft: BatchDraft
   /// What is sent if it comes to that.
   var request: PushRequest
   /// What this needs to be so still.
@@ -12,21 +31,21 @@ struct PreparedBatch {
 
   /// The batch upon what has become of the one before it, or nil when that was not what it was
   /// formed upon.
-  func upon(_ progress: PeerProgress) -> Forming? {
+  func upon(_ progress: PeerProgress) -> BatchDraft? {
     guard progress.frontier == former.frontier, progress.ahead == former.ahead,
       progress.again == former.again, progress.lost == former.lost,
       progress.waiting == former.waiting, progress.batchLimit == former.batchLimit,
       progress.scope == former.scope, progress.resync == nil, former.resync == nil
     else { return nil }
-    var forming = forming
+    var draft = draft
     var next = progress
-    next.frontier = forming.progress.frontier
-    next.ahead = forming.progress.ahead
-    next.again = forming.progress.again
-    next.lost = forming.progress.lost
-    next.waiting = forming.progress.waiting
-    forming.progress = next
-    return forming
+    next.frontier = draft.progress.frontier
+    next.ahead = draft.progress.ahead
+    next.again = draft.progress.again
+    next.lost = draft.progress.lost
+    next.waiting = draft.progress.waiting
+    draft.progress = next
+    return draft
   }
 }
 
@@ -46,22 +65,22 @@ extension SyncSession {
       replica: replica, number: formed.number + 1, batchID: newBatchID(),
       changes: forming.changes)
     prepared = PreparedBatch(
-      forming: forming, request: request, former: progress, urgent: urgent)
+      draft: forming.draft, request: request, former: progress, urgent: urgent)
     return request
   }
 
   /// What the next batch is to be, and the id that it gets.
-  func nextForming() throws(TidemarkError) -> (forming: Forming, id: BatchID) {
+  func nextDraft() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID) {
     defer { prepared = nil }
-    if let prepared, let forming = prepared.upon(progress),
+    if let prepared, let draft = prepared.upon(progress),
       prepared.request.number == progress.number + 1, prepared.request.replica == replica
     {
       urgent = prepared.urgent
-      return (forming, prepared.request.batchID)
+      return (draft, prepared.request.batchID)
     }
     var forming = Forming(self)
     try forming.run()
-    return (forming, newBatchID())
+    return (forming.draft, newBatchID())
   }
 
   private func newBatchID() -> BatchID { BatchID(engine.environment.random.next() | 1) }
