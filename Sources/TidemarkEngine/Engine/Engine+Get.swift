@@ -53,6 +53,37 @@ extension Engine {
     try slotAndOpening(ofKey: key).slot
   }
 
+  /// Whether a put or delete is what its key holds now, untouched: faster than to ask for the slot.
+  /// - Parameters:
+  ///   - sequence: of an entry of the log.
+  ///   - key: the key of that entry.
+  package func isNewest(
+    _ sequence: UInt64, ofKey key: RawSpan
+  ) throws(TidemarkError) -> Bool {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      let isNewest: Bool
+      do throws(IndexError) {
+        isNewest = try read.index.isNewest(sequence, of: key, hash: read.index.hash(key))
+      } catch { throw .index(error) }
+      if isNewest, sequence < read.staleBelow {
+        throw .store(Self.possiblyStale(read.staleBelow))
+      }
+      return isNewest
+    }
+  }
+
+  /// Makes ``isNewest(_:ofKey:)`` faster for entries of a frame that are asked about soon.
+  func prefetchSlots(of entries: ArraySlice<EntryHead>, in front: DecodedFront) {
+    guard let image = reading.withLock({ $0.index.image }) else { return }
+    var hashes: [UInt64] = []
+    hashes.reserveCapacity(entries.count)
+    for entry in entries { hashes.append(KeyHash.hash(front.key(of: entry), seed: hashSeed)) }
+    image.prefetch(hashes)
+  }
+
+  /// Seeds hashes of keys; nobody who chooses keys knows it.
+  package var hashSeed: UInt64 { hotCache.seed }
+
   private func slotAndOpening(
     ofKey key: RawSpan
   ) throws(TidemarkError) -> (slot: Slot?, opening: Int) {

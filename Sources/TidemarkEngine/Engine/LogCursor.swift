@@ -7,17 +7,30 @@ package struct LogCursor {
   private let engine: Engine
   private var upcoming: UInt64
   private let through: UInt64
+  /// Entries of one frame that come next, of a segment in order of sequence.
+  private var heads: [EntryHead] = []
+  private var frame: (segment: Segment, front: DecodedFront)?
+  /// What comes next of a compacted segment.
   private var pending: [LogEntry] = []
+  /// The number of the next one, of whichever of both there is.
   private var position = 0
   private let includesRecords: Bool
+  /// So many entries of a frame are looked up at once.
+  private static let prefetched = 32
+  private let prefetches: Bool
+  /// The number of the first entry of the frame that was not prefetched.
+  private var prefetchedThrough = 0
 
   /// - Parameters:
   ///   - first: the first sequence wanted.
   ///   - through: the last one wanted.
   ///   - includesRecords: also the engine's own entries.
+  ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
   package init(
-    _ engine: Engine, from first: UInt64, through: UInt64, includesRecords: Bool = false
+    _ engine: Engine, from first: UInt64, through: UInt64, includesRecords: Bool = false,
+    prefetches: Bool = false
   ) {
+    self.prefetches = prefetches
     self.engine = engine
     upcoming = max(first, 1)
     self.through = through
@@ -27,12 +40,41 @@ package struct LogCursor {
   /// The next entry; nil at the end.
   package mutating func next() throws(TidemarkError) -> LogEntry? {
     while true {
+      if let entry = nextOfFrame() { return entry }
       if position < pending.count {
         position += 1
         return pending[position - 1]
       }
       guard upcoming <= through, try fill() else { return nil }
     }
+  }
+
+  private mutating func nextOfFrame() -> LogEntry? {
+    while position < heads.count {
+      if prefetches, position >= prefetchedThrough { prefetch() }
+      let head = heads[position]
+      guard head.sequence <= through else { break }
+      position += 1
+      if includesRecords || head.kind != .record, let frame {
+        return LogEntry(segment: frame.segment, front: frame.front, head: head)
+      }
+    }
+    leaveFrame()
+    return nil
+  }
+
+  private mutating func leaveFrame() {
+    guard frame != nil else { return }
+    frame = nil
+    heads = []
+    position = 0
+  }
+
+  private mutating func prefetch() {
+    guard let front = frame?.front else { return }
+    let end = min(position + Self.prefetched, heads.count)
+    engine.prefetchSlots(of: heads[position..<end], in: front)
+    prefetchedThrough = end
   }
 
   /// Loads what comes next; false at the end of the log.
@@ -68,9 +110,11 @@ package struct LogCursor {
           .format(FormatError("locator points at another frame")), offset: Int(record.offset),
           sequences: first...first)
       }
-      for head in front.entries where head.sequence >= first && head.sequence <= through {
-        add(LogEntry(segment: segment, front: front, head: head))
-      }
+      // Here the entries of a frame have sequences one behind the other.
+      position = Int(first - front.header.firstSequence)
+      prefetchedThrough = position
+      frame = (segment, front)
+      heads = front.entries
       upcoming = front.header.nextSequence
     }
   }

@@ -37,6 +37,16 @@ package final class Index {
     return try image?.lookup(key, hash: hash)?.slot
   }
 
+  /// Whether a put or delete is the newest entry of its key, and was not touched since.
+  package func isNewest(
+    _ sequence: UInt64, of key: RawSpan, hash: UInt64
+  ) throws(IndexError) -> Bool {
+    if let slot = lookupDeltas(key, hash: hash) {
+      return slot.sequence == sequence && !slot.size.isTouched
+    }
+    return try image?.holds(sequence, hash: hash) ?? false
+  }
+
   /// The newest slot of a key if it was written since the image; else ``image`` has it, and
   /// can be asked outside the owner's lock.
   package func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {

@@ -51,6 +51,10 @@ package struct SequenceSet: Sendable, Hashable {
   /// - Returns: whether it was not there.
   @discardableResult
   package mutating func insert(_ sequence: UInt64) -> Bool {
+    if let last = ranges.last, last.upperBound < sequence, sequence - last.upperBound == 1 {
+      ranges[ranges.count - 1] = last.lowerBound...sequence
+      return true
+    }
     guard !contains(sequence) else { return false }
     insert(sequence...sequence)
     return true

@@ -30,6 +30,13 @@ package struct FormedBatch: Sendable, Hashable {
     return writer.bytes
   }
 
+  /// The entries.
+  var sequences: SequenceSet {
+    var sequences = SequenceSet()
+    for item in items { sequences.insert(item.sequence) }
+    return sequences
+  }
+
   init(number: UInt64, batchID: BatchID, items: [Item]) {
     self.number = number
     self.batchID = batchID

@@ -105,6 +105,7 @@ extension Forming {
   /// Only what was put off can be overtaken, and that is to be sent again. Plain changes of a key
   /// go as one, unless the later one comes after others; several of a group go together.
   private func isPreceded(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard change.previous > 0 else { return false }
     let group = change.attributes.atomicGroup
     let goesAlone = group == 0 && !change.attributes.after.isEmpty
     let last = taken[change.key] ?? 0

@@ -17,7 +17,12 @@ struct Forming {
   var changes: [PushedChange] = []
   var bytes = 0
   /// The keys that are in the batch, with the sequence of their last change in it.
-  var taken: [[UInt8]: UInt64] = [:]
+  var taken: KeyTable
+  private var values: ValueReader
+  /// The keys of the batch under way; nil when there is none, or they are not known yet.
+  private let inFlight: KeyTable?
+  /// Whether anything was laid beside a value here.
+  private let hasBeside: Bool
   /// Keys of which nothing may go in this batch any more that is newer than this.
   var heldKeys: [[UInt8]: UInt64] = [:]
   /// What has to wait for something else than the peer.
@@ -31,6 +36,11 @@ struct Forming {
   init(_ session: SyncSession) {
     self.session = session
     progress = session.progress
+    taken = KeyTable(seed: session.engine.hashSeed)
+    values = ValueReader(session.engine)
+    hasBeside = session.records.hasRemoteStates
+    let known = session.keysInFlight
+    inFlight = known?.number == session.formed?.number ? known?.keys : nil
     most = min(
       session.limits.changes,
       progress.batchLimit == 0 ? .max : Int(clamping: progress.batchLimit))
@@ -50,7 +60,8 @@ struct Forming {
       try pass()
       // What has been put out of the way may have held up another.
       guard items.isEmpty, !held.isEmpty, progress != before else { return }
-      (taken, heldKeys, held, isClosed) = ([:], [:], SequenceSet(), false)
+      taken.removeAll()
+      (heldKeys, held, isClosed) = ([:], SequenceSet(), false)
     }
   }
 
@@ -98,13 +109,15 @@ struct Forming {
   /// - Returns: whether the batch does not end here.
   private mutating func takeNew() throws(TidemarkError) -> Bool {
     let head = session.engine.lastSequence
-    var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
+    var cursor = LogCursor(
+      session.engine, from: progress.frontier + 1, through: head, prefetches: true)
     while !isFull {
       guard let entry = try cursor.next() else {
         passed(head)
         return true
       }
       looked += 1
+      values.enter(entry)
       let change = try LoggedChange(entry)
       if !change.isOwn {
         if try isCached(change) { return false }
@@ -120,6 +133,7 @@ struct Forming {
   /// Whether what becomes of a change cannot be said before the verdict on an older one of its key,
   /// which travels: a batch that is prepared ends before it.
   func dependsOnVerdict(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    if let inFlight { return inFlight.sends(change.key) }
     guard session.formed != nil else { return false }
     return try session.isInFlight(change.key)
   }
@@ -167,8 +181,8 @@ struct Forming {
   func newest(
     inPlaceOf change: LoggedChange
   ) throws(TidemarkError) -> LoggedChange? {
-    guard let slot = try session.engine.slot(ofKey: change.key.rawSpan) else { return nil }
-    if slot.sequence == change.sequence, !slot.size.isTouched { return change }
+    if try session.engine.isNewest(change.sequence, ofKey: change.key.rawSpan) { return change }
+    guard try session.engine.slot(ofKey: change.key.rawSpan) != nil else { return nil }
     var candidate: LoggedChange?
     var version = try session.engine.newestChange(ofKey: change.key)
     while let found = version, found.sequence > change.sequence {
@@ -215,14 +229,17 @@ struct Forming {
   /// Puts a change into the batch.
   mutating func add(_ change: LoggedChange) throws(TidemarkError) {
     let sequence = change.sequence
-    let base = try session.base(of: change)
-    taken[change.key] = sequence
+    let base = change.previous == 0 && !hasBeside ? .absent : try session.base(of: change)
+    // Put, then deleted before anybody heard of it.
+    let isNothing =
+      change.kind == .delete && base == .absent && change.attributes.atomicGroup == 0
+    taken.note(change.key, sequence, isSent: !isNothing)
     if sequence > progress.frontier { progress.ahead.insert(sequence) }
     progress.again.remove(sequence)
-    // Put, then deleted before anybody heard of it.
-    if change.kind == .delete, base == .absent, change.attributes.atomicGroup == 0 { return }
+    if isNothing { return }
     items.append(FormedBatch.Item(sequence: sequence, base: base))
-    let pushed = PushedChange(change, try session.engine.content(of: change), upon: base)
+    let value = change.kind == .put ? try values.value(of: sequence) : []
+    let pushed = PushedChange(change, change.content(value), upon: base)
     bytes += change.key.count + pushed.content.value.count + 64
     changes.append(pushed)
   }

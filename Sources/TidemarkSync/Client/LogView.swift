@@ -23,6 +23,14 @@ struct LoggedChange {
   /// Whether it is a change of another's, which the feed had lost and this store has brought back.
   var isBroughtBack: Bool { attributes.origin == nil && attributes.writerTime != 0 }
 
+  /// What it gave its key.
+  /// - Parameter value: the value of a put; empty for a delete.
+  func content(_ value: [UInt8]) -> SyncContent {
+    guard kind == .put else { return SyncContent() }
+    return SyncContent(
+      value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge)
+  }
+
   init(_ entry: LogEntry) throws(TidemarkError) {
     sequence = entry.sequence
     kind = entry.head.kind
@@ -56,8 +64,6 @@ extension Engine {
     let value = try withValue(of: change.sequence) { (value, _) throws(TidemarkError) in
       [UInt8](copying: value)
     }
-    return SyncContent(
-      value: value, labels: change.labels, hash: change.attributes.hash,
-      maxAgeSeconds: change.attributes.maxAge)
+    return change.content(value)
   }
 }

@@ -42,7 +42,7 @@ final class PeerRecords {
 
   /// What the feed holds at a key whose value here is another, and the sequence of the record.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
-    guard let sequence = table.sequence(of: .remoteState, key: key),
+    guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
       let state = try read(
         .remoteState, key,
         { (bytes) throws(FormatError) in try RemoteState(decoding: bytes) })

@@ -277,13 +277,15 @@ extension SyncSession {
   /// Whether a change of the key is under way: what becomes of it is not known yet.
   func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
     guard let formed else { return false }
-    if let known = keysInFlight, known.number == formed.number { return known.keys.contains(key) }
-    var keys: Set<[UInt8]> = []
+    if let known = keysInFlight, known.number == formed.number { return known.keys.sends(key) }
+    var keys = KeyTable(seed: engine.hashSeed)
     for item in formed.items {
-      if let change = try engine.change(at: item.sequence) { keys.insert(change.key) }
+      if let change = try engine.change(at: item.sequence) {
+        keys.note(change.key, item.sequence, isSent: true)
+      }
     }
     keysInFlight = (formed.number, keys)
-    return keys.contains(key)
+    return keys.sends(key)
   }
 }
 

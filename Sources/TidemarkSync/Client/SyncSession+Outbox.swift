@@ -46,7 +46,7 @@ extension SyncSession {
     progress = draft.progress
     formed = batch
     sending = draft.changes
-    keysInFlight = (batch.number, Set(draft.changes.map(\.key)))
+    keysInFlight = (batch.number, draft.taken)
     pin = kept
     try records.note(operations, result)
     return batch

@@ -7,13 +7,16 @@ struct BatchDraft {
   var progress: PeerProgress
   var items: [FormedBatch.Item]
   var changes: [PushedChange]
+  /// The keys of the batch.
+  var taken: KeyTable
   var held: SequenceSet
 }
 
 extension Forming {
   /// What it has come to.
   var draft: BatchDraft {
-    BatchDraft(progress: progress, items: items, changes: changes, held: held)
+    BatchDraft(
+      progress: progress, items: items, changes: changes, taken: taken, held: held)
   }
 }
 

@@ -58,12 +58,12 @@ package final class SyncSession {
   package internal(set) var progress: PeerProgress
   package internal(set) var formed: FormedBatch? {
     didSet {
-      sequencesInFlight = Set(formed?.items.map(\.sequence) ?? [])
+      sequencesInFlight = formed?.sequences ?? SequenceSet()
       if formed == nil || formed?.batchID != oldValue?.batchID { sending = nil }
     }
   }
   /// The changes of the batch under way.
-  private(set) var sequencesInFlight: Set<UInt64> = []
+  private(set) var sequencesInFlight = SequenceSet()
   package internal(set) var settled: SettledRuns
   /// What the peer said last of its feed; nil before the hello of this session.
   package internal(set) var range: FeedRange?
@@ -77,7 +77,7 @@ package final class SyncSession {
   /// What the batch under way sends; nil when it was formed before the program was started.
   var sending: [PushedChange]?
   /// The keys of the batch under way, and its number.
-  var keysInFlight: (number: UInt64, keys: Set<[UInt8]>)?
+  var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// What has to wait for something else than the peer, as of the last batch.
   var held = SequenceSet()
   var setAside = SetAside()
@@ -114,7 +114,7 @@ package final class SyncSession {
     pin = try records.pin()
     if let batch = try records.formed(), batch.batchID == progress.underWay {
       formed = batch
-      sequencesInFlight = Set(batch.items.map(\.sequence))
+      sequencesInFlight = batch.sequences
     }
     try restoreWaiting()
   }

@@ -13,6 +13,8 @@ struct IndexRun {
   let labelVariety: Int
   let files = MemoryFileSystem()
   var images = 0
+  /// The sequence that a key had before its newest.
+  var former: [[UInt8]: UInt64] = [:]
   /// The last sequence in the frozen delta, while there is one.
   var frozenAt: UInt64?
 
@@ -69,6 +71,7 @@ struct IndexRun {
       key.rawSpan, hash: index.hash(key.rawSpan),
       Slot(sequence: sequence, labelSet: set, size: size))
     require(old?.sequence == model.rows[key]?.newest.sequence, "old slot differs")
+    former[key] = old?.sequence
     model.upsert(key, sequence: sequence, size: size, labels: Set(labels))
   }
 
@@ -136,7 +139,23 @@ struct IndexRun {
   mutating func compareLookups() throws {
     for _ in 0..<50 {
       let key = key()
-      try check(key, index.lookup(key.rawSpan, hash: index.hash(key.rawSpan)))
+      let hash = index.hash(key.rawSpan)
+      let slot = try index.lookup(key.rawSpan, hash: hash)
+      try check(key, slot)
+      try checkNewest(key, hash, slot)
+    }
+  }
+
+  /// Asks whether a sequence is a key's newest, with what was asked from memory before or not.
+  mutating func checkNewest(_ key: [UInt8], _ hash: UInt64, _ slot: Slot?) throws {
+    if random.below(2) == 0 { index.image?.prefetch([hash]) }
+    if let slot {
+      let isNewest = try index.isNewest(slot.sequence, of: key.rawSpan, hash: hash)
+      require(isNewest, "the newest is not found")
+    }
+    if let former = former[key] {
+      let isNewest = try index.isNewest(former, of: key.rawSpan, hash: hash)
+      require(!isNewest, "a former one is taken for the newest")
     }
   }
 

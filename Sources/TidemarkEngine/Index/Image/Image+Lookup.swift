@@ -36,6 +36,82 @@ extension Image {
     return nil
   }
 
+  /// Whether some key's slot is a sequence and no touch: the record says so, and since a sequence
+  /// belongs to one key, no key needs to be read.
+  /// - Parameter hash: the hash of the sequence's key.
+  func holds(_ sequence: UInt64, hash: UInt64) throws(IndexError) -> Bool {
+    let buckets = header[.hash].count
+    guard buckets > 0 else { return false }
+    var bucket = ImageLayout.bucket(hash, of: buckets)
+    for _ in 0...header.longestProbe {
+      let bytes = try self.bytes(
+        .hash, bucket * ImageLayout.bucketBytes, ImageLayout.bucketBytes)
+      let used = Int(Self.byte(bytes, ImageLayout.bucketCount))
+      guard used <= ImageLayout.entriesPerBucket else { throw damage(.hash, bucket * 64) }
+      var matches = Self.matches(bytes, tag: UInt8(truncatingIfNeeded: hash))
+      while matches != 0 {
+        let entry = matches.trailingZeroBitCount
+        matches &= matches - 1
+        if entry >= used { break }
+        let slot = try slot(at: Int(Self.ordinal(bytes, entry)))
+        if slot.sequence == sequence { return !slot.size.isTouched }
+      }
+      if Self.byte(bytes, ImageLayout.bucketRunsOver) == 0 { return false }
+      bucket += 1
+      if bucket == buckets { bucket = 0 }
+    }
+    return false
+  }
+
+  /// Asks the processor for what ``holds(_:hash:)`` will look at, as far as it was read from the
+  /// file: so that it waits for the memory of many keys at once.
+  func prefetch(_ hashes: [UInt64]) {
+    let buckets = header[.hash].count
+    guard buckets > 0 else { return }
+    for hash in hashes {
+      prefetch(
+        .hash, ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes,
+        ImageLayout.bucketBytes)
+    }
+    for hash in hashes {
+      let place = ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes
+      guard isLoaded(.hash, place, ImageLayout.bucketBytes),
+        let bytes = try? self.bytes(.hash, place, ImageLayout.bucketBytes)
+      else { continue }
+      let matches = Self.matches(bytes, tag: UInt8(truncatingIfNeeded: hash))
+      guard matches != 0, matches.trailingZeroBitCount < ImageLayout.entriesPerBucket else {
+        continue
+      }
+      prefetchRecord(Int(Self.ordinal(bytes, matches.trailingZeroBitCount)))
+    }
+  }
+
+  private func prefetchRecord(_ ordinal: Int) {
+    let place = ordinal / ImageLayout.keysPerBlock * ImageLayout.offsetBytes
+    guard isLoaded(.blockOffsets, place, ImageLayout.offsetBytes),
+      let offset = try? bytes(.blockOffsets, place, ImageLayout.offsetBytes)
+    else { return }
+    let position = ordinal % ImageLayout.keysPerBlock * ImageLayout.recordBytes
+    prefetch(.blocks, Self.offset(offset, 0) + position, ImageLayout.recordBytes)
+  }
+
+  private func prefetch(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) {
+    guard isLoaded(section, offset, count), let bytes = try? bytes(section, offset, count) else {
+      return
+    }
+    bytes.prefetch()
+  }
+
+  /// The slot at an ordinal.
+  private func slot(at ordinal: Int) throws(IndexError) -> Slot {
+    guard ordinal < count else { throw damage(.hash) }
+    let number = ordinal / ImageLayout.keysPerBlock
+    let block = try block(number)
+    do { return try block.slot(ordinal % ImageLayout.keysPerBlock) } catch {
+      throw blockDamage(number)
+    }
+  }
+
   /// The slot at an ordinal if its key is the one given.
   private func slot(_ ordinal: Int, ifKeyIs key: RawSpan) throws(IndexError) -> Slot? {
     guard ordinal < count else { throw damage(.hash) }

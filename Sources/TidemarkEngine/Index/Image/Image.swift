@@ -103,6 +103,17 @@ package final class Image: Sendable {
     return unsafe _overrideLifetime(memory.bytes(start, count), borrowing: self)
   }
 
+  /// Whether some bytes of a section were read already.
+  func isLoaded(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) -> Bool {
+    let place = header[section]
+    guard offset >= 0, count > 0, offset <= place.bytes, count <= place.bytes - offset else {
+      return false
+    }
+    let start = place.offset + offset
+    return memory.isLoaded(start >> ImageLayout.chunkShift)
+      && memory.isLoaded((start + count - 1) >> ImageLayout.chunkShift)
+  }
+
   /// Whether the image is encrypted and its key not known.
   var isOpaque: Bool { header.seal != nil && sealer == nil }
 

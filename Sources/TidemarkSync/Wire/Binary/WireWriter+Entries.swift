@@ -10,8 +10,10 @@ extension WireWriter {
     out.u64(request.batchID.bits)
     out.varint(request.changes.count)
     var numbers = EntryNumbers()
-    for change in request.changes { try head(change, &numbers) }
-    for change in request.changes { out.raw(change.content.value) }
+    // Over the span no change is copied.
+    let changes = request.changes.span
+    for index in changes.indices { try head(changes[index], &numbers) }
+    for index in changes.indices { out.raw(changes[index].content.value) }
   }
 
   private mutating func head(

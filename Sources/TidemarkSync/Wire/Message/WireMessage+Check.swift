@@ -15,7 +15,8 @@ extension WireMessage {
     case .pushRequest(let request):
       try Self.check(count: request.number)
       try Self.check(rows: request.changes.count)
-      for change in request.changes { try change.check() }
+      let changes = request.changes.span
+      for index in changes.indices { try changes[index].check() }
     case .pushAnswer(let answer):
       try answer.range.check()
       try answer.mark.check()
