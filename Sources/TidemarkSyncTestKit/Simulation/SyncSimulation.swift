@@ -33,13 +33,18 @@ public struct SyncSimulation: Sendable {
   public init(_ script: SyncScript) { self.script = script }
 
   /// Runs it.
+  /// - Parameter tell: gets what happens as lines of text, for who looks for a failure's cause.
   /// - Throws: ``SyncViolation`` when a promise of replication was broken.
   @discardableResult
-  public func run() throws(SyncViolation) -> SyncSimulationReport {
+  public func run(
+    narrating tell: ((String) -> Void)? = nil
+  ) throws(SyncViolation) -> SyncSimulationReport {
     var index = 0
     do {
       let world = try SyncWorld(script)
+      world.oracle.narrator = tell.map { SyncNarrator(tell: $0) }
       for event in script.events {
+        world.oracle.narrator?.event(index, event)
         try world.carryOut(event)
         index += 1
       }

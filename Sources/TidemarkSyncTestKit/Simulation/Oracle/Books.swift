@@ -48,7 +48,9 @@ struct Seen: Sendable, Hashable {
   /// Whether the store wrote it itself.
   var isOwn: Bool
   var isEvicted = false
-  /// Whether the store knew, when it wrote this, of a value that the key had in the feed.
+  /// Whether somebody else wrote it, whose server has lost it.
+  var isBroughtBack = false
+  /// Whether the store knew, when it deleted the key, of a value that it had in the feed.
   var knewRemote = false
   /// Whether that was in a copy of the store, which may not know that it was in the feed.
   var knewCopies = false
@@ -59,6 +61,7 @@ struct Seen: Sendable, Hashable {
     labels = entry.labels
     isOwn = entry.origin == nil && entry.kind != .evict
     isEvicted = entry.kind == .evict
+    isBroughtBack = entry.isBroughtBack
   }
 
   init(sequence: UInt64, content: Content, labels: [[UInt8]]) {
@@ -82,6 +85,8 @@ final class DeviceBook {
   let device: Int
   var lastSeen: UInt64 = 0
   var newest: [[UInt8]: Seen] = [:]
+  /// What it knew of keys when it deleted them.
+  var knewRemote: [UInt64: (Bool, isCopy: Bool)] = [:]
   /// What a key has shown, in order.
   var shown: [[UInt8]: [Content]] = [:]
   /// What it knows keys to have held, here or in the feed.
@@ -164,8 +169,15 @@ struct ObservedEntry {
   var kind: Kind
   var key: [UInt8]
   var content: Content
+  /// The value's first bytes, for people.
+  var text = ""
   var labels: [[UInt8]]
   var origin: OperationID?
+  var isBroughtBack: Bool
+
+  static func short(_ value: [UInt8]) -> String {
+    String(decoding: value.prefix(24), as: UTF8.self)
+  }
 
   /// The entries of a log behind a sequence: changes and losers, no touches.
   static func all(
@@ -187,19 +199,21 @@ struct ObservedEntry {
       default: continue
       }
       var content = Content.deleted
+      var text = ""
       if kind == .put {
         let value = try engine.withValue(of: entry.sequence) { (value, _) in
           [UInt8](copying: value)
         }
         content = Content(value, entry.labels)
+        text = short(value)
       }
       result.append(
         ObservedEntry(
           sequence: entry.sequence, kind: kind, key: entry.key, content: content,
-          labels: entry.labels,
+          text: text, labels: entry.labels,
           origin: attributes.origin.flatMap { origin in
             ReplicaID(origin.replica).map { OperationID(replica: $0, sequence: origin.sequence) }
-          }))
+          }, isBroughtBack: attributes.origin == nil && attributes.writerTime != 0))
     }
     return result
   }

@@ -6,6 +6,7 @@ internal import TidemarkSync
 extension SyncOracle {
   /// A call that goes out.
   func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
+    narrator?.call(call, from: device)
     guard case .push(let request) = call else { return }
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
@@ -39,6 +40,7 @@ extension SyncOracle {
 
   /// An answer that a device takes: it knows what stands in it.
   func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+    narrator?.answer(answer, at: device)
     let replica = device.session.replica
     let book = books[device.index]
     if book.range?.epochs != answer.range.epochs {
@@ -67,11 +69,18 @@ extension SyncOracle {
       case .values(let values): values.entries
       default: []
       }
-    for entry in entries {
+    // Of several entries of a key in one answer only the last shows.
+    let last = Dictionary(entries.map { ($0.key, $0.position) }) { $1 }
+    for entry in entries where last[entry.key] == entry.position {
       switch entry.kind {
       case .put: book.learn(entry.key, Content(entry.content))
-      // It knows that the key holds something that is none of its business.
-      case .left: book.learn(entry.key, contents[entry.operation] ?? .deleted)
+      // It knows that the key holds something that is none of its business, if it had the key
+      // from there.
+      case .left:
+        guard let shown = book.newest[entry.key], shown.content != .deleted,
+          !shown.isOwn || hasEnded(shown, entry.key)
+        else { continue }
+        book.learn(entry.key, contents[entry.operation] ?? .deleted)
       case .delete, .own: break
       }
     }

@@ -40,7 +40,7 @@ extension SyncOracle {
       outdated[key] = Outdated(
         kept: kept, lost: lost, keepers: Set(keepers), blind: Set(blind))
     }
-    wasReplaced = true
+    timesReplaced += 1
     line = copy
   }
 
@@ -59,13 +59,15 @@ extension SyncOracle {
   func noteWrite(_ key: [UInt8]) { outdated[key] = nil }
 
   /// A policy may have let a write win over what its writer had never heard of, or what it was made
-  /// upon may have gone with the writer's history. It is pending again once the server has lost it,
-  /// so that the writer's resolver is asked, who has the last word.
+  /// upon may have gone with the writer's history, or may be forgotten since the server had yet
+  /// another past meanwhile. It is pending again once the server has lost it, so that the writer's
+  /// resolver is asked, who has the last word.
   func noteGivenWay(
     _ former: Seen?, to seen: Seen, _ key: [UInt8], _ answers: [ResolverAnswer], by device: Int
   ) {
     guard let former, let rule = outdated[key], former.isOwn, former.content == rule.lost,
-      seen.content == rule.kept, rule.blind.contains(device) || hasDroppedHistory,
+      seen.content == rule.kept || timesReplaced > 1,
+      rule.blind.contains(device) || hasDroppedHistory || timesReplaced > 1,
       answers.contains(where: { $0.gives(way: former, to: seen, key) })
     else { return }
     noLonger(device, keeps: key)

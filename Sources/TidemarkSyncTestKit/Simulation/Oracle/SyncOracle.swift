@@ -22,6 +22,8 @@ final class SyncOracle {
     }
   }
 
+  /// Hears of all that is seen; nil for nobody.
+  var narrator: SyncNarrator?
   /// By device.
   var books: [DeviceBook] = []
   /// The feed as it is now.
@@ -32,8 +34,10 @@ final class SyncOracle {
   private var copied: Set<Content> = []
   /// Whether a device has dropped its history.
   var hasDroppedHistory = false
-  /// Whether the server was replaced: what its devices bring back is new to it.
-  var wasReplaced = false
+  /// How often another store was put in the server's place: what its devices bring back is new to
+  /// it.
+  var timesReplaced = 0
+  var wasReplaced: Bool { timesReplaced > 0 }
   /// Changes that were in a feed.
   private var accepted: Set<Fate> = []
   /// What operations gave their keys.
@@ -61,6 +65,7 @@ final class SyncOracle {
     line.lastSeen = server.engine.lastSequence
     try checkMarks(entries, server)
     for entry in entries {
+      narrator?.entry(entry, of: nil)
       // What lost by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
       guard line.operations.insert(operation).inserted else {
@@ -145,10 +150,14 @@ final class SyncOracle {
     let book = books[device.index]
     book.wasScoped = book.wasScoped || !device.session.scope.isEverything
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
+      narrator?.entry(entry, of: device)
       let former = book.newest[entry.key]
       var seen = Seen(entry)
       forgetDeleted(former, entry.key, book)
-      (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
+      if seen.content == .deleted {
+        (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
+        book.knewRemote[seen.sequence] = (seen.knewRemote, seen.knewCopies)
+      }
       if let former, former.isOwn, !seen.isOwn, former.content != seen.content,
         !isTold(former, entry.key), !isOutlived(former, by: seen, entry.key, book),
         !answers.contains(where: { $0.gives(way: former, to: seen, entry.key) })
@@ -212,7 +221,7 @@ final class SyncOracle {
   }
 
   /// The same for what a server has had or told of, which stays so.
-  private func hasEnded(_ seen: Seen, _ key: [UInt8]) -> Bool {
+  func hasEnded(_ seen: Seen, _ key: [UInt8]) -> Bool {
     let fate = Fate(key, seen.content, seen.sequence)
     return accepted.contains(fate) || documented.contains(fate)
   }
@@ -224,6 +233,7 @@ final class SyncOracle {
     _ former: Seen, by seen: Seen, _ key: [UInt8], _ book: DeviceBook
   ) -> Bool {
     guard former.content == .deleted else { return false }
+    if former.isBroughtBack { return true }
     // A delete out of scope needs no peer, and goes with the history.
     if hasDroppedHistory, book.wasScoped { return true }
     guard wasReplaced || former.knewCopies else { return false }
@@ -316,13 +326,12 @@ final class SyncOracle {
     for (key, seen) in now.newest
     where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
       // What was found to be none of the server's business is looked at once more, even if a
-      // former life of the device has sent it.
+      // former life of the device has sent it, or a server had it that is no more.
       let isOutside =
         seen.content != .deleted && !device.session.scope.contains(key: key, labels: seen.labels)
-      guard
-        isOutside
-          || isDone(seen, key, device) && !accepted.contains(Fate(key, seen.content, seen.sequence))
-      else {
+      let isGone = wasReplaced && seen.content == .deleted
+      let wasThere = accepted.contains(Fate(key, seen.content, seen.sequence))
+      guard isOutside || isDone(seen, key, device) && (isGone || !wasThere) else {
         throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
       }
     }
@@ -331,6 +340,7 @@ final class SyncOracle {
   /// A device's store is a copy, or an older one.
   func beginAnew(_ device: SimulatedDevice) throws {
     books[device.index].known = [:]
+    books[device.index].knewRemote = [:]
     books[device.index].counting = [:]
     books[device.index].countingHere = [:]
     books[device.index].sent = []
@@ -349,6 +359,7 @@ final class SyncOracle {
     let older = books[device.index]
     let book = DeviceBook(device.index)
     book.known = older.known
+    book.knewRemote = older.knewRemote
     // A delete may have gone from the log meanwhile.
     for (key, seen) in older.newest { forgetDeleted(seen, key, book) }
     book.everKnown = older.everKnown
@@ -360,12 +371,12 @@ final class SyncOracle {
     book.outside = older.outside
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
-      let former = older.newest[entry.key]
       forgetDeleted(book.newest[entry.key], entry.key, book)
-      (seen.knewRemote, seen.knewCopies) = knowsRemote(entry.key, book)
-      if let former, former.sequence == seen.sequence {
-        seen.knewRemote = former.knewRemote
-        seen.knewCopies = former.knewCopies
+      if seen.content == .deleted {
+        // What has become known since, and may be gone again, does not count.
+        (seen.knewRemote, seen.knewCopies) =
+          book.knewRemote[seen.sequence] ?? knowsRemote(entry.key, book)
+        book.knewRemote[seen.sequence] = (seen.knewRemote, seen.knewCopies)
       }
       book.learn(entry.key, seen.content)
       book.newest[entry.key] = seen

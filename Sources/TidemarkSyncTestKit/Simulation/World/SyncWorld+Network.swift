@@ -94,6 +94,7 @@ extension SyncWorld {
       case .failure(let error): throw error
       }
     }
+    oracle.narrator?.standing(of: device)
     try oracle.checkPending(of: device, server)
   }
 

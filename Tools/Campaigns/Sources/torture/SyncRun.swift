@@ -28,7 +28,8 @@ struct SyncRun {
     if let replay {
       let script = try SyncScript(parsing: Files.read(replay))
       do throws(SyncViolation) {
-        let report = try SyncSimulation(script).run()
+        let report = try SyncSimulation(script).run(
+          narrating: showsTrace ? { Output.line($0) } : nil)
         Output.line("\(report)")
       } catch {
         Output.line("FAILED: \(error.message)")

@@ -1,0 +1,113 @@
+internal import Tidemark
+internal import TidemarkSync
+
+/// Tells what a simulation does, event by event, to whoever looks for the cause of a failure.
+struct SyncNarrator {
+  /// What is told.
+  let tell: (String) -> Void
+
+  func event(_ index: Int, _ event: SyncEvent) { tell("\(index + 1): \(event)") }
+
+  /// What a log has got.
+  func entry(_ entry: ObservedEntry, of device: SimulatedDevice?) {
+    let origin = entry.origin.map { " of \($0.short)" } ?? ""
+    let labels = entry.labels.map { String(decoding: $0, as: UTF8.self) }.joined()
+    tell(
+      "    \(device.map { "d\($0.index)" } ?? "server") \(entry.sequence): \(entry.kind) "
+        + "\(String(decoding: entry.key, as: UTF8.self)) \(entry.text)"
+        + "\(labels.isEmpty ? "" : " [\(labels)]")\(origin)")
+  }
+
+  func call(_ call: SyncSession.Call, from device: SimulatedDevice) {
+    let name = "  d\(device.index) (\(device.session.replica.short))"
+    switch call {
+    case .hello(let request):
+      let compared = request.hasResynced ? ", compared" : ""
+      tell("\(name) hello, cursor \(request.cursor.short)\(compared)")
+    case .push(let request):
+      tell("\(name) push \(request.number)")
+      for change in request.changes {
+        tell(
+          "      \(change.sequence): \(change.kind) \(String(decoding: change.key, as: UTF8.self)) "
+            + "\(change.content.short) upon \(change.base.short)")
+      }
+    case .pull(let request): tell("\(name) pull after \(request.after.short)")
+    case .values(let request):
+      tell("\(name) values of \(request.keys.map { String(decoding: $0, as: UTF8.self) })")
+    case .digest(let request): tell("\(name) digest \(request.path)")
+    }
+  }
+
+  func answer(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+    let name = "  d\(device.index) gets"
+    let mark = answer.mark.map { " mark \($0.number) \($0.verdicts.map(\.short))" } ?? ""
+    tell("\(name)\(mark), head \(answer.range.headPosition.short)")
+    let entries: [FeedEntry] =
+      switch answer {
+      case .pull(let page): page.entries
+      case .values(let values): values.entries
+      default: []
+      }
+    for entry in entries {
+      tell(
+        "      \(entry.position.short): \(entry.kind) "
+          + "\(String(decoding: entry.key, as: UTF8.self)) \(entry.content.short) "
+          + "of \(entry.operation.short)")
+    }
+  }
+
+  /// What a device makes of what it has heard.
+  func standing(of device: SimulatedDevice) {
+    let progress = device.session.progress
+    var words = ["frontier \(progress.frontier)"]
+    if !progress.ahead.isEmpty { words.append("ahead \(progress.ahead.ranges)") }
+    if !progress.again.isEmpty { words.append("again \(progress.again.ranges)") }
+    if !progress.lost.isEmpty { words.append("lost \(progress.lost.ranges)") }
+    for (sequence, reason) in progress.waiting { words.append("\(sequence) waits: \(reason)") }
+    if let formed = device.session.formed {
+      words.append("under way \(formed.items.map(\.sequence))")
+    }
+    if progress.resync != nil { words.append("resynchronises") }
+    tell("    d\(device.index): \(words.joined(separator: ", "))")
+  }
+}
+
+extension ReplicaID {
+  fileprivate var short: String { bytes.prefix(2).map { String($0, radix: 16) }.joined() }
+}
+
+extension OperationID {
+  fileprivate var short: String { "\(replica.short)-\(sequence)" }
+}
+
+extension Position {
+  /// The epoch's last digits and the offset.
+  fileprivate var short: String { "\(String(epoch & 0xfff, radix: 16))@\(offset)" }
+}
+
+extension SyncContent {
+  fileprivate var short: String { ObservedEntry.short(value) }
+}
+
+extension ChangeBase {
+  fileprivate var short: String {
+    switch self {
+    case .absent: "nothing"
+    case .position(let position): position.short
+    case .operation(let sequence): "own \(sequence)"
+    }
+  }
+}
+
+extension Verdict {
+  fileprivate var short: String {
+    switch self {
+    case .applied(let position): "applied \(position.short)"
+    case .duplicate(let position): "duplicate \(position.short)"
+    case .conflict(let position): "conflict \(position.short)"
+    case .lost(let position): "lost \(position.short)"
+    case .rejected: "rejected"
+    case .aborted: "aborted"
+    }
+  }
+}
