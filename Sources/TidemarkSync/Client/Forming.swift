@@ -231,8 +231,9 @@ struct Forming {
     let sequence = change.sequence
     let base = change.previous == 0 && !hasBeside ? .absent : try session.base(of: change)
     // Put, then deleted before anybody heard of it.
-    let isNothing =
+    var isNothing =
       change.kind == .delete && base == .absent && change.attributes.atomicGroup == 0
+    if isNothing { isNothing = try !session.isCutOff(change) }
     taken.note(change.key, sequence, isSent: !isNothing)
     if sequence > progress.frontier { progress.ahead.insert(sequence) }
     progress.again.remove(sequence)

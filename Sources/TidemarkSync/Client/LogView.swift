@@ -35,7 +35,8 @@ struct LoggedChange {
     sequence = entry.sequence
     kind = entry.head.kind
     key = entry.key
-    previous = entry.head.previous
+    // Of touches compaction keeps only the last: what they renew is the way to what was before.
+    previous = entry.head.kind == .touch ? entry.head.valueSequence : entry.head.previous
     valueLength = entry.head.valueLength
     commitTime = entry.head.commitTime
     labels = entry.labels.map { Label($0) }

@@ -18,6 +18,9 @@ package struct SettledRuns: Sendable {
 
   /// In the order of their sequences.
   package private(set) var runs: [Run] = []
+  /// The first sequence, and the last position, of those that may lie behind what was read of the
+  /// feed.
+  private var unread: (first: UInt64, through: UInt64)?
   /// The first run that no record holds yet.
   private(set) var changedFrom = 0
 
@@ -44,6 +47,7 @@ package struct SettledRuns: Sendable {
   mutating func add(_ sequence: UInt64, at position: Position) {
     let index = index(sequence)
     if index < runs.count, runs[index].first <= sequence { return }
+    noteUnread(sequence, position.offset)
     if index > 0, runs[index - 1].last + 1 == sequence, runs[index - 1].epoch == position.epoch,
       runs[index - 1].lastOffset + 1 == position.offset
     {
@@ -55,6 +59,24 @@ package struct SettledRuns: Sendable {
         at: index)
       changedFrom = min(changedFrom, index)
     }
+  }
+
+  private mutating func noteUnread(_ first: UInt64, _ through: UInt64) {
+    unread = (min(first, unread?.first ?? first), max(through, unread?.through ?? through))
+  }
+
+  /// Looks for the operations that stand behind what was read of the feed.
+  mutating func findUnread(after offset: UInt64) {
+    unread = nil
+    for run in runs where run.lastOffset > offset { noteUnread(run.first, run.lastOffset) }
+  }
+
+  /// Everything up to an offset was read.
+  /// - Returns: the first operation that may stand behind it; nil when none does. What stands
+  ///   before it in the feed is older than what is here, and must not be taken for newer.
+  mutating func firstUnread(after offset: UInt64) -> UInt64? {
+    if let unread, unread.through <= offset { self.unread = nil }
+    return unread?.first
   }
 
   /// The operations that a feed which goes up to some position only has lost.

@@ -69,19 +69,22 @@ extension SyncSession {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     let asked = try keysToFetch().prefix(answer.answered)
-    try commit { operations, _, _ in
+    try commit { operations, next, _ in
       for key in asked {
         let entry =
           found[key]
           ?? FeedEntry(
             position: answer.range.headPosition, kind: .delete,
             operation: OperationID(replica: .none, sequence: 0), key: key)
-        var state = RemoteState(entry, rounds: try rounds(ofKey: key))
-        // What stands there may be older than the conflict said, after a restored backup.
-        if let wanted = progress.waiting.entry(ofKey: key)?.reason.position,
-          state.position.offset < wanted.offset
+        let state = RemoteState(entry, rounds: try rounds(ofKey: key))
+        // What stands there may be older than the conflict said, after a restored backup, or as the
+        // verdict knew of nothing there: it is all there is to decide upon.
+        if let waiting = next.waiting.entry(ofKey: key), let wanted = waiting.reason.position,
+          state.position.offset < wanted.offset,
+          let change = try engine.change(at: waiting.sequence)
         {
-          state.position = wanted
+          next.wait(
+            change, for: waiting.reason.isLost ? .lost(state.position) : .conflict(state.position))
         }
         try records.write(state, ofKey: key, into: &operations)
       }
@@ -136,7 +139,8 @@ extension SyncSession {
     var resolution = Resolution.remote
     if !isLost, local != there {
       let base = try baseContent(of: newest)
-      if let there, try there == base || isMade(newest, upon: remote) {
+      let isBase = try isMade(newest, upon: remote) || isDecidedUpon(remote, ofKey: newest.key)
+      if isBase || there != nil && there == base {
         // Nobody has changed anything there since.
         resolution = .local
       } else if newest.isBroughtBack, local == base {

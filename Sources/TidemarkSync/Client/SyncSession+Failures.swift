@@ -15,7 +15,8 @@ extension SyncSession {
     disconnect()
     switch error.kind {
     case .unavailable, .busy, .unauthorized: break
-    case .cursorGone, .leaseExpired: try beginResync(seenThrough: progress.cursor.offset)
+    case .cursorGone, .leaseExpired:
+      try beginResync(seenThrough: progress.cursor.offset, canRead: error.kind == .leaseExpired)
     case .forbidden, .malformed, .failed:
       guard hadRange, formed != nil, progress.resync == nil else { return }
       failures += 1

@@ -10,6 +10,7 @@ extension SyncSession {
     let hasCompared = hasCompared
     self.hasCompared = false
     range = answer.range
+    lastMark = answer.mark.batchID
     do { try compare(answer, hasCompared) } catch {
       disconnect()
       throw error
@@ -98,6 +99,7 @@ extension SyncSession {
         next.resumption = []
         next.heardThrough = progress.lastSent
         next.comparedThrough = 0
+        runs.findUnread(after: common)
         if taken == nil {
           next.number = renames ? 0 : answer.mark.number
           next.batchID = renames ? .none : answer.mark.batchID
@@ -131,12 +133,11 @@ extension SyncSession {
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
   private func isForeign(_ mark: ReplicaMark) -> Bool {
-    guard mark.number >= progress.number, mark.batchID != progress.batchID else { return false }
-    return !isFormed(mark.batchID)
+    mark.number > 0 && mark.batchID != progress.batchID && !isFormed(mark.batchID)
   }
 
   /// Whether an id is that of a batch of this store's, or of the empty one in its place.
-  private func isFormed(_ id: BatchID) -> Bool {
+  func isFormed(_ id: BatchID) -> Bool {
     progress.formedIDs.contains { $0 == id || Self.emptyID($0) == id }
   }
 
@@ -170,6 +171,8 @@ extension SyncSession {
     let passed = try passedOver()
     try commit { _, next, _ in
       next.scope = Self.fingerprint(of: scope)
+      // What lies within it now was not compared.
+      next.comparedThrough = 0
       // What lay outside may have been lost there meanwhile, by a peer that was restored.
       next.resync = next.resync ?? Resync()
       next.resync?.adopts = true

@@ -41,11 +41,12 @@ extension SyncSession {
     draft.progress.note(batch.batchID)
     try records.write(draft.progress, [], into: &operations)
     try records.write(batch, into: &operations)
-    let kept = try writePin(draft.progress, batch, into: &operations)
+    let unread = settled.firstUnread(after: draft.progress.cursor.offset)
+    let kept = try writePin(draft.progress, batch, unread, into: &operations)
     let result = try engine.commit(operations, durability: .durable)
     progress = draft.progress
     formed = batch
-    sending = draft.changes
+    sending = (draft.changes, draft.knownHead)
     keysInFlight = (batch.number, draft.taken)
     pin = kept
     try records.note(operations, result)
@@ -58,21 +59,26 @@ extension SyncSession {
   func request(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
     if !isGivenUp, let sending, batch.batchID == formed?.batchID {
       return PushRequest(
-        replica: replica, number: batch.number, batchID: batch.batchID, changes: sending)
+        replica: replica, number: batch.number, batchID: batch.batchID,
+        knownHead: sending.knownHead, changes: sending.changes)
     }
     var changes: [PushedChange] = []
     for item in batch.items {
       guard !isGivenUp, let change = try engine.change(at: item.sequence) else {
         return PushRequest(
           replica: replica, number: batch.number, batchID: Self.emptyID(batch.batchID),
-          changes: [])
+          knownHead: knownHead, changes: [])
       }
       changes.append(
         PushedChange(change, try engine.content(of: change), upon: item.base))
     }
     return PushRequest(
-      replica: replica, number: batch.number, batchID: batch.batchID, changes: changes)
+      replica: replica, number: batch.number, batchID: batch.batchID, knownHead: knownHead,
+      changes: changes)
   }
+
+  /// The feed's end as far as it is known.
+  var knownHead: Position { range?.headPosition ?? progress.furthest }
 
   /// The id of the empty batch that takes another's place.
   static func emptyID(_ id: BatchID) -> BatchID { BatchID(~id.bits) }

@@ -6,13 +6,16 @@ extension SyncSession {
   private static let millisecondsToRenew: UInt64 = 86_400_000
 
   /// Keeps the history that the peer has yet to hear of: pending deletes, and what pending changes
-  /// were made upon.
+  /// were made upon. And own deletes that the peer has heard of already, as long as what stands
+  /// before them there has yet to come.
+  /// - Parameter unread: the first own change in the feed behind what was read of it.
   /// - Returns: the pin, which counts once it is committed.
   func writePin(
-    _ next: PeerProgress, _ formed: FormedBatch?, into operations: inout OperationBatch
+    _ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?,
+    into operations: inout OperationBatch
   ) throws(TidemarkError) -> RetentionPin {
     let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
-    let first = try firstNeeded(next, formed)
+    let first = min(try firstNeeded(next, formed), unread ?? .max)
     if let pin, pin.first == first, now &- pin.renewed < Self.millisecondsToRenew { return pin }
     let renewed = RetentionPin(first: first, renewed: now)
     try records.write(renewed, into: &operations)

@@ -10,13 +10,16 @@ struct BatchDraft {
   /// The keys of the batch.
   var taken: KeyTable
   var held: SequenceSet
+  /// The feed's end as it was known then: a request that is prepared stays the same.
+  var knownHead: Position
 }
 
 extension Forming {
   /// What it has come to.
   var draft: BatchDraft {
     BatchDraft(
-      progress: progress, items: items, changes: changes, taken: taken, held: held)
+      progress: progress, items: items, changes: changes, taken: taken, held: held,
+      knownHead: session.knownHead)
   }
 }
 
@@ -63,7 +66,7 @@ extension SyncSession {
     guard !forming.items.isEmpty else { return nil }
     let request = PushRequest(
       replica: replica, number: formed.number + 1, batchID: newBatchID(),
-      changes: forming.changes)
+      knownHead: knownHead, changes: forming.changes)
     prepared = PreparedBatch(
       draft: forming.draft, request: request, former: progress, urgent: urgent)
     return request

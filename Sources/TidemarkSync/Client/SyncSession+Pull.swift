@@ -8,6 +8,7 @@ extension SyncSession {
       throw PeerError(.malformed, "the feed's cursor went back")
     }
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
+    lastMark = page.mark.batchID
     if page.entries.contains(where: isForeign) {
       // Written under our name, and not by us: this store is a copy of another.
       return try rename()
@@ -40,7 +41,12 @@ extension SyncSession {
         case .own: try catchUp(entry, into: &operations, next)
         case .put, .delete:
           guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
-          try meet(entry.key, try remoteState(entry), into: &operations, &next)
+          let remote = try remoteState(entry)
+          if try isReplaced(entry, next) {
+            try records.write(remote, ofKey: entry.key, into: &operations)
+          } else {
+            try meet(entry.key, remote, into: &operations, &next)
+          }
         case .left:
           guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
           try purge(entry, into: &operations, next)
@@ -72,18 +78,25 @@ extension SyncSession {
   }
 
   /// Whether an entry bears our name, and neither counts as settled nor is under way.
-  private func isForeign(_ entry: FeedEntry) -> Bool {
-    guard capabilities.isNumbered, entry.kind == .own else { return false }
+  ///
+  /// In a life of the feed whose last batch under our name is known all of them are ours: a store
+  /// that meets another's batch under its name goes on under a new one before it sends.
+  func isForeign(_ entry: FeedEntry) -> Bool {
+    guard capabilities.isNumbered, entry.operation.replica == replica, !isFormed(lastMark) else {
+      return false
+    }
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
   }
 
   /// The own change that an entry is, also under another name: nil for what is somebody else's.
-  private func ownSequence(
+  func ownSequence(
     of entry: FeedEntry, _ next: PeerProgress
   ) throws(TidemarkError) -> UInt64? {
-    if entry.kind == .own { return entry.operation.sequence }
+    if entry.kind == .own || entry.operation.replica == replica {
+      return entry.operation.sequence
+    }
     // Only what the peer has lost can be there under another name.
     guard next.heardThrough > 0, entry.kind != .left else { return nil }
     if try isOurs(entry, next) { return entry.operation.sequence }
@@ -100,14 +113,16 @@ extension SyncSession {
     return try engine.content(of: change) == entry.content
   }
 
-  /// An own change that the peer had lost and somebody else has brought back, with the time at
-  /// which it was made: what stands behind it there was made upon it.
+  /// A change that the peer had lost and somebody else has brought back, with the time at which it
+  /// was made: what stands behind it there was made upon it. It is an own one, or one that would be
+  /// brought back by this store, too.
   private func broughtBack(
     by entry: FeedEntry, _ next: PeerProgress
   ) throws(TidemarkError) -> UInt64? {
     var version = try engine.newestChange(ofKey: entry.key)
     while let change = version, isPending(change, in: next) {
-      if change.sequence <= next.heardThrough, change.commitTime == entry.commitTime,
+      if change.sequence <= next.heardThrough || change.isBroughtBack,
+        change.commitTime == entry.commitTime,
         change.kind == (entry.kind == .put ? .put : .delete),
         try engine.content(of: change) == entry.content
       {
@@ -118,14 +133,25 @@ extension SyncSession {
     return nil
   }
 
+  /// Whether the feed holds an own change that is not in the log any more, since one that is
+  /// pending took its place and was made upon it.
+  func isReplaced(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    let sequence = entry.operation.sequence
+    guard entry.operation.replica == replica, try engine.change(at: sequence) == nil,
+      let newest = try engine.newestChange(ofKey: entry.key), newest.sequence > sequence
+    else { return false }
+    return isPending(newest, in: next)
+  }
+
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its
   /// batch was lost and its mark is gone.
-  private func confirm(
+  func confirm(
     _ sequence: UInt64, at position: Position, _ next: inout PeerProgress,
     _ runs: inout SettledRuns
   ) {
     guard !sequencesInFlight.contains(sequence) else { return }
-    if case .parked = next.waiting[sequence] { next.waiting.remove(sequence) }
+    // Whatever it was at odds with, in this life of the feed it was taken.
+    next.waiting.remove(sequence)
     next.again.remove(sequence)
     next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }

@@ -36,9 +36,14 @@ extension SyncSession {
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
-    // The hello tells that everything was compared, which renews the lease.
+    // The hello tells that everything was compared, which renews the lease, and how far that went:
+    // the cursor may stand before it, where the feed is read once more.
     range = nil
-    return .hello(hello(hasResynced: true))
+    var request = hello(hasResynced: true)
+    if let compared = now.walk.position, compared.offset > request.cursor.offset {
+      request.cursor = compared
+    }
+    return .hello(request)
   }
 
   /// Takes the sums of a part.
@@ -57,15 +62,19 @@ extension SyncSession {
   func reconcile(_ answer: ValuesAnswer) throws {
     guard var now = comparing, !now.differing.isEmpty else { return }
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
+    if answer.entries.contains(where: isForeign) { return try rename() }
     let count = min(answer.answered, min(now.differing.count, limits.changes))
     let keys = now.differing.prefix(count).map(\.key)
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
     keysArriving = Set(keys)
     defer { keysArriving = [] }
-    try commit { operations, next, _ in
+    try commit { operations, next, runs in
       gone = []
       for key in keys {
+        if let entry = found[key], try confirmAhead(entry, into: &operations, &next, &runs) {
+          continue
+        }
         let remote = try found[key].map { try remoteState($0) }
         if try reconcile(key, remote, into: &operations, &next) { gone.append(key) }
       }
@@ -74,6 +83,31 @@ extension SyncSession {
     now.purged += gone
     comparing = now
     try resolveWaiting()
+  }
+
+  /// What a key holds in a feed that was restored, and is read once more, may be an own change:
+  /// those made upon it are at odds with nothing that stands before it.
+  private func confirmAhead(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: inout PeerProgress,
+    _ runs: inout SettledRuns
+  ) throws -> Bool {
+    guard progress.resync?.keepsCursor ?? false, entry.position.offset > progress.cursor.offset
+    else { return false }
+    guard let sequence = try ownSequence(of: entry, next) else {
+      let remote = try remoteState(entry)
+      guard let newest = try engine.newestChange(ofKey: entry.key), isPending(newest, in: next),
+        try isDecidedUpon(remote, ofKey: entry.key)
+      else { return false }
+      try records.write(remote, ofKey: entry.key, into: &operations)
+      return true
+    }
+    confirm(sequence, at: entry.position, &next, &runs)
+    if try isReplaced(entry, next) {
+      try records.write(try remoteState(entry), ofKey: entry.key, into: &operations)
+      return true
+    }
+    // One that is not in the log, nor anything made upon it, is as good as somebody else's.
+    return try engine.change(at: sequence) != nil
   }
 
   /// - Returns: whether the key is to go here.
@@ -184,11 +218,15 @@ extension SyncSession {
   // MARK: Beginning and end
 
   /// Compares everything before anything else goes on.
-  func beginResync(seenThrough: UInt64) throws {
+  /// - Parameters:
+  ///   - seenThrough: what stands in the feed up to here was taken from it before.
+  ///   - canRead: whether the feed can still be read from the cursor on.
+  func beginResync(seenThrough: UInt64, canRead: Bool = true) throws {
     comparing = nil
-    try commit { _, next, _ in
+    try commit { _, next, runs in
       guard capabilities.hasDigest else {
         // Nothing can be compared: everything is fetched again.
+        runs.findUnread(after: 0)
         next.cursor = .beginning
         next.resumption = []
         return
@@ -196,6 +234,8 @@ extension SyncSession {
       guard next.resync?.compares != true else { return }
       var resync = next.resync ?? Resync()
       resync.compares = true
+      // What it may have of this store must be found before anything is sent.
+      if canRead, readsAgain { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
       next.resync = resync
     }

@@ -55,6 +55,26 @@ extension SyncSession {
     return false
   }
 
+  /// Whether what a change was made upon went with the history: then the peer may know the key.
+  func isCutOff(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    var previous = change.previous
+    while previous > 0 {
+      guard let version = try engine.change(at: previous) else { return true }
+      previous = version.previous
+    }
+    return false
+  }
+
+  /// Whether a pending change was made upon a remote state, or was decided against it, when that
+  /// stood at another place: the peer was restored since.
+  func isDecidedUpon(_ remote: RemoteState, ofKey key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard let found = try records.remote(ofKey: key)?.state,
+      !(range?.contains(found.position) ?? true)
+    else { return false }
+    return found.commitTime == remote.commitTime && found.isDeleted == remote.isDeleted
+      && found.content == remote.content
+  }
+
   /// Lays beside a key what a change was made upon, when the peer will not have the change: a
   /// later one is made upon that still, and the history between them need not be kept for it.
   func keepBase(

@@ -75,9 +75,11 @@ package final class SyncSession {
   var tooManyWaiting: Int?
   package internal(set) var totals = Totals()
   /// What the batch under way sends; nil when it was formed before the program was started.
-  var sending: [PushedChange]?
+  var sending: (changes: [PushedChange], knownHead: Position)?
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: KeyTable)?
+  /// The last batch under this store's name that the peer has told of.
+  var lastMark = BatchID.none
   /// What has to wait for something else than the peer, as of the last batch.
   var held = SequenceSet()
   var setAside = SetAside()
@@ -111,6 +113,7 @@ package final class SyncSession {
     records = try PeerRecords(engine, peer: self.name)
     progress = try records.progress() ?? PeerProgress()
     settled = try records.settled()
+    settled.findUnread(after: progress.cursor.offset)
     pin = try records.pin()
     if let batch = try records.formed(), batch.batchID == progress.underWay {
       formed = batch
@@ -171,8 +174,12 @@ package final class SyncSession {
   package func pullRequest(waitMilliseconds: UInt32 = 0) -> PullRequest {
     PullRequest(
       replica: replica, after: progress.cursor, scope: scope, limits: limits,
-      waitMilliseconds: waitMilliseconds)
+      waitMilliseconds: waitMilliseconds, includesOwn: readsAgain)
   }
+
+  /// Whether a restored feed is read once more, of which this store may have forgotten what it has
+  /// sent itself: deletes, and what others have taken the place of.
+  var readsAgain: Bool { progress.cursor.offset < progress.comparedThrough }
 
   /// Takes an answer.
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
@@ -252,7 +259,8 @@ package final class SyncSession {
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)
-        let kept = try writePin(next, formed, into: &batch)
+        let unread = runs.firstUnread(after: next.cursor.offset)
+        let kept = try writePin(next, formed, unread, into: &batch)
         let result = try engine.commit(batch, durability: durability)
         // It is committed, whatever becomes of what follows.
         progress = next

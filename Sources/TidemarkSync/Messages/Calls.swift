@@ -83,13 +83,18 @@ public struct PushRequest: Sendable, Hashable {
   public var number: UInt64
   /// Tells a batch that is sent again from another one.
   public var batchID: BatchID
+  /// The feed's end as the caller has heard of it. A feed that does not have it was restored from
+  /// an older copy since: what arrives late from before must not count there.
+  public var knownHead: Position
   /// The changes, in the order in which they are to be judged.
   public var changes: [PushedChange]
 
   /// A batch.
   public init(
-    replica: ReplicaID, number: UInt64, batchID: BatchID, changes: [PushedChange]
+    replica: ReplicaID, number: UInt64, batchID: BatchID, knownHead: Position = .beginning,
+    changes: [PushedChange]
   ) {
+    self.knownHead = knownHead
     self.replica = replica
     self.number = number
     self.batchID = batchID
@@ -116,7 +121,7 @@ public struct PushAnswer: Sendable, Hashable {
 
 /// Asks for what stands in the feed after a position.
 public struct PullRequest: Sendable, Hashable {
-  /// Who asks: its own operations come without key and value.
+  /// Who asks.
   public var replica: ReplicaID
   /// The position of the last entry that it has.
   public var after: Position
@@ -126,12 +131,16 @@ public struct PullRequest: Sendable, Hashable {
   public var limits: SyncLimits
   /// How long to wait for an entry when there is none.
   public var waitMilliseconds: UInt32
+  /// Whether its own operations come with key and value, too: for a reader that has forgotten them,
+  /// and reads a feed again which was restored from an older copy.
+  public var includesOwn: Bool
 
   /// A pull.
   public init(
     replica: ReplicaID, after: Position, scope: SyncScope = .everything,
-    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0
+    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, includesOwn: Bool = false
   ) {
+    self.includesOwn = includesOwn
     self.replica = replica
     self.after = after
     self.scope = scope

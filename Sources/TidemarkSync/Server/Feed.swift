@@ -76,6 +76,9 @@ package struct FeedState: Sendable, Hashable {
   package var labels: [[UInt8]]
   package var valueLength: Int
   package var attributes: EntryAttributes
+
+  /// The writer's commit time as it is: by it a change is known again, wherever it has been.
+  var writtenTime: UInt64 { attributes.writerTime != 0 ? attributes.writerTime : commitTime }
 }
 
 /// A put or a delete of a feed, without its value.

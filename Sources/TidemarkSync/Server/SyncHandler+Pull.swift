@@ -98,7 +98,7 @@ extension SyncHandler {
   private func outcome(
     of head: FeedHead, _ request: PullRequest, _ access: SyncAccess
   ) throws -> FeedEntry.Kind? {
-    if head.operation.replica == request.replica { return .own }
+    if head.operation.replica == request.replica, !request.includesOwn { return .own }
     func isWithin(_ labels: [[UInt8]]) -> Bool {
       request.scope.contains(key: head.key, labels: labels)
         && access.reaches(key: head.key, labels: labels)

@@ -72,6 +72,9 @@ extension SyncHandler {
           .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
       }
     }
+    guard try feed.settledRange().contains(request.knownHead) else {
+      throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
+    }
     for attempt in 1...Self.attempts {
       var judge = Judge(
         request, feed: feed, access: access, policies: state.policies,

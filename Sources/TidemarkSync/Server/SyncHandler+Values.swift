@@ -38,7 +38,7 @@ extension SyncHandler {
       guard access.reaches(key: key, labels: state.labels) else { return nil }
       var entry = FeedEntry(
         position: state.position, kind: .delete, operation: state.operation, key: key,
-        commitTime: state.commitTime, time: state.attributes.time)
+        commitTime: state.writtenTime, time: state.attributes.time)
       if state.isDeleted { return entry }
       guard let value = try feed.value(at: state.position.offset) else { continue }
       entry.kind = .put

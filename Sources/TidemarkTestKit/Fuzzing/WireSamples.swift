@@ -58,6 +58,7 @@ package enum WireSamples {
 
   private static let push = PushRequest(
     replica: replica, number: 8, batchID: BatchID(0x0102_0304_0506_0708),
+    knownHead: at(398),
     changes: [
       PushedChange(
         sequence: 1001, kind: .put, key: Array("note/1".utf8),
@@ -80,7 +81,8 @@ package enum WireSamples {
 
   private static let pull = PullRequest(
     replica: replica, after: at(398), scope: SyncScope(labels: ["inbox"]),
-    limits: SyncLimits(changes: 500, bytes: 65_536), waitMilliseconds: 25_000)
+    limits: SyncLimits(changes: 500, bytes: 65_536), waitMilliseconds: 25_000,
+    includesOwn: true)
 
   private static let entries = [
     FeedEntry(

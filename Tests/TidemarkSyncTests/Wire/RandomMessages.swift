@@ -33,13 +33,13 @@ struct RandomMessages {
       .pushRequest(
         PushRequest(
           replica: replica(), number: count(), batchID: BatchID(random.next()),
-          changes: many(20) { $0.change() }))
+          knownHead: position(), changes: many(20) { $0.change() }))
     case .pushAnswer: .pushAnswer(PushAnswer(mark: mark(), range: range()))
     case .pullRequest:
       .pullRequest(
         PullRequest(
           replica: replica(), after: position(), scope: scope(), limits: limits(),
-          waitMilliseconds: u32()))
+          waitMilliseconds: u32(), includesOwn: flip()))
     case .pullAnswer:
       .pullAnswer(
         PullAnswer(

@@ -31,6 +31,8 @@ enum WireFlags {
 
   /// Of a hello.
   static let hasResynced: UInt8 = 1
+  /// Of a pull.
+  static let includesOwn: UInt8 = 1
   /// Of a hello's answer.
   static let hasLease: UInt8 = 1
   static let isLeaseExpired: UInt8 = 2

@@ -26,9 +26,11 @@ extension WireReader {
   }
 
   mutating func pullRequest() throws(FormatError) -> PullRequest {
-    PullRequest(
-      replica: try replica(), after: try position(), scope: try scope(), limits: try limits(),
-      waitMilliseconds: try u32())
+    let replica = try replica()
+    let includesOwn = try flags(WireFlags.includesOwn) != 0
+    return PullRequest(
+      replica: replica, after: try position(), scope: try scope(), limits: try limits(),
+      waitMilliseconds: try u32(), includesOwn: includesOwn)
   }
 
   mutating func pullAnswer() throws(FormatError) -> PullAnswer {

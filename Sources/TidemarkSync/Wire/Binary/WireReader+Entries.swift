@@ -6,7 +6,7 @@ extension WireReader {
   mutating func pushRequest() throws(FormatError) -> PushRequest {
     var request = PushRequest(
       replica: try replica(), number: try bytes.varint(), batchID: BatchID(try bytes.u64()),
-      changes: [])
+      knownHead: try position(), changes: [])
     let count = try count(WireLimits.rows, each: 5)
     request.changes.reserveCapacity(count)
     var lengths: [Int] = []

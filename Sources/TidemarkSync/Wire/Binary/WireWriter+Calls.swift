@@ -23,6 +23,7 @@ extension WireWriter {
 
   mutating func write(_ request: PullRequest) {
     replica(request.replica)
+    out.u8(request.includesOwn ? WireFlags.includesOwn : 0)
     position(request.after)
     write(request.scope)
     write(request.limits)

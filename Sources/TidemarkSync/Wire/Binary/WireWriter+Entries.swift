@@ -8,6 +8,7 @@ extension WireWriter {
     replica(request.replica)
     out.varint(request.number)
     out.u64(request.batchID.bits)
+    position(request.knownHead)
     out.varint(request.changes.count)
     var numbers = EntryNumbers()
     // Over the span no change is copied.

@@ -57,6 +57,7 @@ extension JSONOutput {
     replica("replica", request.replica)
     number("number", request.number)
     word("batch", request.batchID.bits)
+    if request.knownHead != .beginning { position("known_head", request.knownHead) }
     objects("changes", request.changes) { $0.fields($1) }
   }
 
@@ -66,6 +67,7 @@ extension JSONOutput {
     write(request.scope)
     write(request.limits)
     number("wait_milliseconds", UInt64(request.waitMilliseconds))
+    if request.includesOwn { flag("includes_own") }
   }
 
   private mutating func fields(_ answer: DigestAnswer) {

@@ -64,6 +64,7 @@ extension JSONFields {
       replica: try required(replica("replica"), "replica"),
       number: try required(number("number"), "number"),
       batchID: BatchID(try required(word("batch"), "batch")),
+      knownHead: try position("known_head") ?? .beginning,
       changes: try required(
         objects("changes", atMost: WireLimits.rows, isRequest: true) {
           (fields) throws(FormatError) in try fields.change()
@@ -75,7 +76,8 @@ extension JSONFields {
       replica: try required(replica("replica"), "replica"),
       after: try required(position("after"), "after"), scope: try scope(),
       limits: try limits(isRequest: true) ?? SyncLimits(),
-      waitMilliseconds: try u32("wait_milliseconds") ?? 0)
+      waitMilliseconds: try u32("wait_milliseconds") ?? 0,
+      includesOwn: try flag("includes_own"))
   }
 
   fileprivate mutating func valuesRequest() throws(FormatError) -> ValuesRequest {

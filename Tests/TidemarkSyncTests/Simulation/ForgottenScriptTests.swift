@@ -1,0 +1,139 @@
+import Testing
+import TidemarkSyncTestKit
+
+/// Failures that the simulator has found where a log did not hold any more what the peer knew.
+@Suite("What a store has forgotten")
+struct ForgottenScriptTests {
+  private func run(_ script: String) throws {
+    try SyncSimulation(SyncScript(parsing: script)).run()
+  }
+
+  @Test("a delete is sent though compaction has kept only the last of the touches before it")
+  func touched() throws {
+    try run(
+      """
+      world 60821 3 1 4000
+      exchange d1 3
+      write d1 : edit j1 7 0 -
+      exchange d1 1
+      exchange d0 2
+      write d0 : touch j1
+      write d0 : touch j1
+      write d0 : edit j3 1059 0 -
+      exchange d0 1
+      dropHistory d0
+      durableWrite d0 : delete j1
+      """)
+  }
+
+  @Test("an own delete is kept until what stands before it in the feed was read")
+  func unread() throws {
+    try run(
+      """
+      world 26868 2 20 262144
+      write d1 : put h3 71 0 -
+      policy 0 1
+      exchange d0 2
+      write d0 : same h3 119 0 -
+      call d0
+      call d1
+      exchange d1 4
+      drop 483
+      deliver 438
+      deliver 892
+      write d1 : delete h3
+      call d1
+      deliver 138
+      deliver 876
+      dropHistory d1
+      """)
+  }
+
+  @Test("what lies within a wider scope is not taken for deleted")
+  func widened() throws {
+    try run(
+      """
+      world 27599 3 20 4000
+      write d1 : edit j3 1039 0 -
+      scope d2 4
+      exchange d1 4
+      backUp
+      restore 1000000
+      exchange d2 3
+      write d0 : put c6 1053 0 -
+      restore 859
+      exchange d0 1
+      write d2 : put c5 1056 0 -
+      exchange d0 2
+      exchange d2 6
+      clone d2
+      """)
+  }
+
+  @Test("a delete is sent when what it was made upon went with the history")
+  func cutOff() throws {
+    try run(
+      """
+      world 76397 2 3 300
+      write d1 : edit j1 1013 0 -
+      exchange d1 3
+      exchange d0 2
+      write d0 : put l2 1059 0 -
+      write d0 : put l1 1061 0 - ; edit j3 1062 0 - ; put c9 1063 0 - ; put c25 1064 0 -
+      scope d0 3
+      call d0
+      deliver 57
+      duplicate 947
+      write d0 : put c7 1073 0 -
+      exchange d0 2
+      write d0 : edit j1 1075 0 - ; put h2 1076 0 -
+      call d0
+      scope d0 5
+      durableWrite d0 : put h1 1111 2098 - ; edit j1 1112 0 -
+      exchange d0 7
+      write d0 : delete j1
+      dropHistory d0
+      """)
+  }
+
+  @Test("an own change that compaction has dropped is what the next one was made upon")
+  func dropped() throws {
+    try run(
+      """
+      world 24695 3 20 262144
+      resolver d2 3
+      write d0 : edit j3 1058 0 -
+      exchange d0 4
+      exchange d2 2
+      write d2 : edit j3 1065 0 -
+      call d2
+      write d2 : edit j3 1074 0 -
+      backUp
+      reopen 834124
+      exchange d2 3
+      restore 868
+      dropHistory d2
+      """)
+  }
+
+  @Test("a conflict with nothing is decided upon what has come since")
+  func conflictWithNothing() throws {
+    try run(
+      """
+      world 1543 4 4000 262144
+      exchange d2 1
+      backUp
+      write d1 : put c11 15 0 -
+      exchange d1 3
+      exchange d3 3
+      exchange d2 1
+      durableWrite d3 : bad h1 19 58 b
+      scope d2 2
+      exchange d3 1
+      write d2 : put c11 51 14 ab
+      exchange d2 4
+      restore 362
+      call d2
+      """)
+  }
+}
