@@ -53,7 +53,7 @@ package struct PeerProgress: Sendable, Hashable {
   package var heardThrough: UInt64 = 0
   /// Up to here the feed was compared by digest after it was restored, and is read once more for
   /// own operations: what a key without any version here had in it was deleted there.
-  package var comparedThrough: UInt64 = 0
+  package var comparedThrough = Position.beginning
 
   init() {}
 
@@ -75,7 +75,7 @@ package struct PeerProgress: Sendable, Hashable {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.u8(
-      (feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2) | (comparedThrough == 0 ? 0 : 4)
+      (feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2) | (comparedThrough == .beginning ? 0 : 4)
         | (formedIDs.isEmpty ? 0 : 8))
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     cursor.encode(into: &writer)
@@ -101,7 +101,7 @@ package struct PeerProgress: Sendable, Hashable {
     resync?.encode(into: &writer)
     writer.blob(resumption)
     if heardThrough != 0 { writer.varint(heardThrough) }
-    if comparedThrough != 0 { writer.varint(comparedThrough) }
+    if comparedThrough != .beginning { comparedThrough.encode(into: &writer) }
     if !formedIDs.isEmpty { writer.u8(UInt8(formedIDs.count)) }
     for id in formedIDs { writer.u64(id.bits) }
     return writer.bytes
@@ -136,7 +136,7 @@ package struct PeerProgress: Sendable, Hashable {
     if try reader.u8() != 0 { resync = try Resync(from: &reader) }
     resumption = try reader.blob()
     if parts & 2 != 0 { heardThrough = try reader.varint() }
-    if parts & 4 != 0 { comparedThrough = try reader.varint() }
+    if parts & 4 != 0 { comparedThrough = try Position(from: &reader) }
     if parts & 8 != 0 {
       for _ in 0..<(try reader.u8()) { formedIDs.append(BatchID(try reader.u64())) }
     }

@@ -98,7 +98,7 @@ extension SyncSession {
         next.cursor = answer.range.position(ofOffset: common)
         next.resumption = []
         next.heardThrough = progress.lastSent
-        next.comparedThrough = 0
+        next.comparedThrough = .beginning
         runs.findUnread(after: common)
         if taken == nil {
           next.number = renames ? 0 : answer.mark.number
@@ -172,7 +172,7 @@ extension SyncSession {
     try commit { _, next, _ in
       next.scope = Self.fingerprint(of: scope)
       // What lies within it now was not compared.
-      next.comparedThrough = 0
+      next.comparedThrough = .beginning
       // What lay outside may have been lost there meanwhile, by a peer that was restored.
       next.resync = next.resync ?? Resync()
       next.resync?.adopts = true

@@ -66,7 +66,7 @@ extension SyncSession {
     guard let newest = try engine.newestChange(ofKey: entry.key) else {
       // Its delete may be an own one that is gone from this log: then nothing tells of it but the
       // comparison.
-      return entry.position.offset <= next.comparedThrough
+      return entry.position.offset <= next.comparedThrough.offset
     }
     // What never went hides an own change below it that stands there, and for longer.
     let found =

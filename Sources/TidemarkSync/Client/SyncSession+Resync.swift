@@ -36,14 +36,9 @@ extension SyncSession {
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
-    // The hello tells that everything was compared, which renews the lease, and how far that went:
-    // the cursor may stand before it, where the feed is read once more.
+    // The hello tells that everything was compared, which renews the lease.
     range = nil
-    var request = hello(hasResynced: true)
-    if let compared = now.walk.position, compared.offset > request.cursor.offset {
-      request.cursor = compared
-    }
-    return .hello(request)
+    return .hello(hello(hasResynced: true))
   }
 
   /// Takes the sums of a part.
@@ -246,7 +241,7 @@ extension SyncSession {
     try commit { _, next, _ in
       next.resync = nil
       guard let position else { return }
-      if keepsCursor { next.comparedThrough = position.offset } else { next.cursor = position }
+      if keepsCursor { next.comparedThrough = position } else { next.cursor = position }
     }
     comparing = nil
     hasCompared = position != nil

@@ -73,14 +73,14 @@ extension SyncSession {
     switch verdict {
     case .applied(let position):
       runs.add(sequence, at: position)
-      if hasBeside { try catchUp(sequence, from: position, into: &operations, &next) }
+      if hasBeside { try catchUp(sequence, from: position, runs, into: &operations, &next) }
     case .duplicate(let position):
       runs.add(sequence, at: position)
       if let change = try engine.change(at: sequence), position != .beginning {
         try records.write(
           RemoteState(same: change, try engine.content(of: change), at: position, replica),
           ofKey: change.key, into: &operations)
-        try catchUp(sequence, from: position, into: &operations, &next)
+        try catchUp(sequence, from: position, runs, into: &operations, &next)
       }
     case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)
     case .lost(let position): try wait(sequence, for: .lost(position), &next)
@@ -128,13 +128,18 @@ extension SyncSession {
   /// Somebody may have built on our operation before we heard that it counts: what came from
   /// the feed for its key meanwhile was laid beside.
   private func catchUp(
-    _ sequence: UInt64, from position: Position, into operations: inout OperationBatch,
+    _ sequence: UInt64, from position: Position, _ runs: SettledRuns,
+    into operations: inout OperationBatch,
     _ next: inout PeerProgress
   ) throws {
     guard let change = try engine.change(at: sequence),
       let found = try beside(ofKey: change.key),
       found.state.position.offset > position.offset
     else { return }
+    // That it stands in the feed counts already.
+    let former = settled
+    settled = runs
+    defer { settled = former }
     try meet(change.key, found.state, into: &operations, &next)
   }
 

@@ -179,7 +179,7 @@ package final class SyncSession {
 
   /// Whether a restored feed is read once more, of which this store may have forgotten what it has
   /// sent itself: deletes, and what others have taken the place of.
-  var readsAgain: Bool { progress.cursor.offset < progress.comparedThrough }
+  var readsAgain: Bool { progress.cursor.offset < progress.comparedThrough.offset }
 
   /// Takes an answer.
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
@@ -232,8 +232,11 @@ package final class SyncSession {
   }
 
   func hello(hasResynced: Bool) -> HelloRequest {
+    // Where a feed is read once more, what was compared needs no deletes from before; but a store
+    // at the beginning would count as one that holds nothing.
     HelloRequest(
-      replica: replica, cursor: progress.cursor, scope: scope, hasResynced: hasResynced,
+      replica: replica, cursor: readsAgain ? progress.comparedThrough : progress.cursor,
+      scope: scope, hasResynced: hasResynced,
       resumption: progress.resumption)
   }
 

@@ -98,7 +98,21 @@ extension SyncHandler {
   private func outcome(
     of head: FeedHead, _ request: PullRequest, _ access: SyncAccess
   ) throws -> FeedEntry.Kind? {
-    if head.operation.replica == request.replica, !request.includesOwn { return .own }
+    guard head.operation.replica == request.replica else {
+      return try outcomeOfOthers(head, request, access)
+    }
+    guard request.includesOwn else { return .own }
+    // What its reader has sent must be told of wherever it lies.
+    switch try outcomeOfOthers(head, request, access) {
+    case .put: return .put
+    case .delete: return .delete
+    default: return .own
+    }
+  }
+
+  private func outcomeOfOthers(
+    _ head: FeedHead, _ request: PullRequest, _ access: SyncAccess
+  ) throws -> FeedEntry.Kind? {
     func isWithin(_ labels: [[UInt8]]) -> Bool {
       request.scope.contains(key: head.key, labels: labels)
         && access.reaches(key: head.key, labels: labels)

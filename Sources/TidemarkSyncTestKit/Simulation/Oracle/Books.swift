@@ -85,6 +85,8 @@ final class DeviceBook {
   let device: Int
   var lastSeen: UInt64 = 0
   var newest: [[UInt8]: Seen] = [:]
+  /// The keys whose values it asked for last.
+  var asked: [[UInt8]] = []
   /// What it knew of keys when it deleted them.
   var knewRemote: [UInt64: (Bool, isCopy: Bool)] = [:]
   /// What a key has shown, in order.

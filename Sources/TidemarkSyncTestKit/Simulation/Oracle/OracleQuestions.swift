@@ -5,6 +5,12 @@ internal import TidemarkSync
 extension DeviceBook {
   /// What was shown before does not count any more.
   func shownFromHere() { shown = newest.mapValues { [$0.content] } }
+
+  /// It does not know any more what counts.
+  func forgetCounting() {
+    counting = [:]
+    countingHere = [:]
+  }
 }
 
 extension ResolverAnswer {

@@ -7,6 +7,7 @@ extension SyncOracle {
   /// A call that goes out.
   func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
     narrator?.call(call, from: device)
+    if case .values(let request) = call { books[device.index].asked = request.keys }
     guard case .push(let request) = call else { return }
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
@@ -69,6 +70,13 @@ extension SyncOracle {
       case .values(let values): values.entries
       default: []
       }
+    if case .values(let values) = answer {
+      // Of what is not there any more, nor its delete, there is nothing to be deleted.
+      let found = Set(entries.map(\.key))
+      for key in book.asked.prefix(values.answered) where !found.contains(key) {
+        book.known[key] = nil
+      }
+    }
     // Of several entries of a key in one answer only the last shows.
     let last = Dictionary(entries.map { ($0.key, $0.position) }) { $1 }
     for entry in entries where last[entry.key] == entry.position {

@@ -61,14 +61,14 @@ extension SyncOracle {
   /// A policy may have let a write win over what its writer had never heard of, or what it was made
   /// upon may have gone with the writer's history, or may be forgotten since the server had yet
   /// another past meanwhile. It is pending again once the server has lost it, so that the writer's
-  /// resolver is asked, who has the last word.
+  /// resolver is asked, who has the last word; of what was brought back the time decides.
   func noteGivenWay(
     _ former: Seen?, to seen: Seen, _ key: [UInt8], _ answers: [ResolverAnswer], by device: Int
   ) {
     guard let former, let rule = outdated[key], former.isOwn, former.content == rule.lost,
       seen.content == rule.kept || timesReplaced > 1,
       rule.blind.contains(device) || hasDroppedHistory || timesReplaced > 1,
-      answers.contains(where: { $0.gives(way: former, to: seen, key) })
+      former.isBroughtBack || answers.contains(where: { $0.gives(way: former, to: seen, key) })
     else { return }
     noLonger(device, keeps: key)
   }

@@ -32,6 +32,8 @@ final class SyncOracle {
   var common: Set<Content> = []
   /// Contents that may come back besides: a copy of a store held them before they were sent.
   private var copied: Set<Content> = []
+  /// Whether there are copies of devices.
+  var hasCopies = false
   /// Whether a device has dropped its history.
   var hasDroppedHistory = false
   /// How often another store was put in the server's place: what its devices bring back is new to
@@ -159,7 +161,8 @@ final class SyncOracle {
         book.knewRemote[seen.sequence] = (seen.knewRemote, seen.knewCopies)
       }
       if let former, former.isOwn, !seen.isOwn, former.content != seen.content,
-        !isTold(former, entry.key), !isOutlived(former, by: seen, entry.key, book),
+        !book.told.contains(former.sequence), !isTold(former, entry.key),
+        !isOutlived(former, by: seen, entry.key, book),
         !answers.contains(where: { $0.gives(way: former, to: seen, entry.key) })
       {
         throw BrokenPromise(
@@ -281,7 +284,8 @@ final class SyncOracle {
     where seen.isOwn && !book.pending.contains(seen.sequence)
       && !book.told.contains(seen.sequence)
     {
-      if hasEnded(seen, key) {
+      // What was not there when it was deleted may be written anew by others.
+      if isTold(seen, key) {
         book.told.insert(seen.sequence)
         continue
       }
@@ -300,7 +304,13 @@ final class SyncOracle {
       throw BrokenPromise("d\(device.index) has lost what was durable")
     }
     try readAll(device)
-    if lostPower { return books[device.index].shownFromHere() }
+    if lostPower {
+      books[device.index].shownFromHere()
+      // What it was told and had not synced the mark tells again, unless a copy of it has sent more
+      // under the same name meanwhile.
+      if hasCopies { books[device.index].forgetCounting() }
+      return
+    }
     let now = books[device.index]
     for (key, seen) in former.newest where seen.content != .deleted {
       guard now.newest[key] == seen else {
@@ -341,6 +351,7 @@ final class SyncOracle {
   func beginAnew(_ device: SimulatedDevice) throws {
     books[device.index].known = [:]
     books[device.index].knewRemote = [:]
+    books[device.index].told = []
     books[device.index].counting = [:]
     books[device.index].countingHere = [:]
     books[device.index].sent = []
@@ -369,6 +380,7 @@ final class SyncOracle {
     book.feed = older.feed
     book.wasScoped = older.wasScoped
     book.outside = older.outside
+    book.told = older.told.filter { $0 <= device.engine.lastSequence }
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
       var seen = Seen(entry)
       forgetDeleted(book.newest[entry.key], entry.key, book)

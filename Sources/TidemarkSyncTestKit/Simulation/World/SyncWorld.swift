@@ -59,6 +59,7 @@ final class SyncWorld {
       guard let device, devices.count < Self.mostDevices else { return }
       let copy = device.disk.snapshot()
       try addDevice(on: copy)
+      oracle.hasCopies = true
       oracle.books[devices.count - 1].everKnown = oracle.books[device.index].everKnown
       try oracle.beginAnew(devices[devices.count - 1])
     case .advance:
