@@ -94,6 +94,22 @@ extension PeerConformance {
       try bench.expect(
         try await bench.push(&a, a.put("k", "1")).map(\.name), is: ["applied"], "what follows it")
     },
+    Check("a push that knows of what the feed never had is refused", needs: [.numbers]) { bench in
+      var a = try await bench.writer(1)
+      try await bench.push(&a, a.put("k", "1"))
+      let range = try await bench.peer.hello(HelloRequest(replica: a.replica)).range
+      var late = a.batch([a.put("k", "2")])
+      // As one that was sent before the feed was restored from an older copy.
+      late.knownHead = Position(epoch: range.headPosition.epoch ^ 1, offset: range.head)
+      try await bench.expectFailure([.busy], "a batch from another life of the feed") {
+        try await bench.peer.push(late)
+      }
+      try bench.expect(try await bench.value("k", a.replica), is: "1", "what the key holds")
+      late.knownHead = range.headPosition
+      try bench.expect(
+        try await bench.peer.push(late).mark.verdicts.map(\.name), is: ["applied"],
+        "what knows the feed's end")
+    },
     Check("a batch without number or id, or with a sequence twice, is refused", needs: [.numbers]) {
       bench in
       var a = try await bench.writer(1)

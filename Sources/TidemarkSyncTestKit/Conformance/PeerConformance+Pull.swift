@@ -4,6 +4,25 @@ internal import TidemarkSync
 extension PeerConformance {
   /// Reading the feed.
   static let pullChecks: [Check] = [
+    Check("own operations come with key and value to who asks for them", needs: [.numbers]) {
+      bench in
+      var a = try await bench.writer(1)
+      let put = a.put("k", "1", labels: ["x"])
+      try await bench.push(&a, put)
+      try await bench.push(&a, a.delete("k", base: .operation(sequence: put.sequence)))
+      func kinds(_ scope: SyncScope, _ includesOwn: Bool) async throws -> [FeedEntry.Kind] {
+        try await bench.peer.pull(
+          PullRequest(
+            replica: a.replica, after: .beginning, scope: scope, includesOwn: includesOwn)
+        ).entries.map(\.kind)
+      }
+      try bench.expect(try await kinds(.everything, false), is: [.own, .own], "own operations")
+      try bench.expect(
+        try await kinds(.everything, true), is: [.put, .delete], "own operations in full")
+      try bench.expect(
+        try await kinds(SyncScope(keyPrefixes: [[UInt8(ascii: "z")]]), true), is: [.own, .own],
+        "own operations out of scope")
+    },
     Check("own entries come without key and value, those of others whole", needs: [.numbers]) {
       bench in
       var a = try await bench.writer(1)
