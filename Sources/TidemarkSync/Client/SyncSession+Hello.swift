@@ -10,7 +10,7 @@ extension SyncSession {
     let hasCompared = hasCompared
     self.hasCompared = false
     range = answer.range
-    lastMark = answer.mark.batchID
+    lastMark = (answer.mark.batchID, answer.range.head)
     do { try compare(answer, hasCompared) } catch {
       disconnect()
       throw error

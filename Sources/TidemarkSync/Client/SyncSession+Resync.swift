@@ -230,7 +230,7 @@ extension SyncSession {
       var resync = next.resync ?? Resync()
       resync.compares = true
       // What it may have of this store must be found before anything is sent.
-      if canRead, readsAgain { resync.keepsCursor = true }
+      if canRead, readsAgain || !next.lost.isEmpty { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
       next.resync = resync
     }

@@ -78,8 +78,8 @@ package final class SyncSession {
   var sending: (changes: [PushedChange], knownHead: Position)?
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: KeyTable)?
-  /// The last batch under this store's name that the peer has told of.
-  var lastMark = BatchID.none
+  /// The last batch under this store's name that the peer has told of, and how far its feed went.
+  var lastMark: (batch: BatchID, head: UInt64) = (.none, 0)
   /// What has to wait for something else than the peer, as of the last batch.
   var held = SequenceSet()
   var setAside = SetAside()
@@ -194,6 +194,7 @@ package final class SyncSession {
     case .push(let push):
       try checkIsSame(push.range)
       range = push.range
+      lastMark = (push.mark.batchID, push.range.head)
       try settle(push.mark)
       if formed != nil {
         // The peer counts our batches differently than we do; the hello finds out why.

@@ -103,11 +103,7 @@ extension SyncHandler {
     }
     guard request.includesOwn else { return .own }
     // What its reader has sent must be told of wherever it lies.
-    switch try outcomeOfOthers(head, request, access) {
-    case .put: return .put
-    case .delete: return .delete
-    default: return .own
-    }
+    return try outcomeOfOthers(head, request, access) ?? .own
   }
 
   private func outcomeOfOthers(

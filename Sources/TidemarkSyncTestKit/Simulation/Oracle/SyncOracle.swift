@@ -31,7 +31,9 @@ final class SyncOracle {
   /// Contents that others write as well, or make by merging.
   var common: Set<Content> = []
   /// Contents that may come back besides: a copy of a store held them before they were sent.
-  private var copied: Set<Content> = []
+  var copied: Set<Content> = []
+  /// Whether a server has dropped its history.
+  var hasServerDropped = false
   /// Whether there are copies of devices.
   var hasCopies = false
   /// Whether a device has dropped its history.
@@ -41,7 +43,7 @@ final class SyncOracle {
   var timesReplaced = 0
   var wasReplaced: Bool { timesReplaced > 0 }
   /// Changes that were in a feed.
-  private var accepted: Set<Fate> = []
+  var accepted: Set<Fate> = []
   /// What operations gave their keys.
   var contents: [OperationID: Content] = [:]
   /// By key and content: what has stood behind it in a life of the feed.
@@ -70,11 +72,13 @@ final class SyncOracle {
       narrator?.entry(entry, of: nil)
       // What lost by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
-      guard line.operations.insert(operation).inserted else {
+      // What a restored server has dropped with its history nobody can find there.
+      let mayBeGone = wasReplaced && hasServerDropped
+      guard line.operations.insert(operation).inserted || mayBeGone else {
         throw BrokenPromise("\(name(entry.key)) counts twice in the feed: \(operation)")
       }
       let writer = FeedLine.Writer(replica: operation.replica.bytes, key: entry.key)
-      if let last = line.last[writer], last > operation.sequence {
+      if let last = line.last[writer], last > operation.sequence, !mayBeGone {
         throw BrokenPromise(
           "\(name(entry.key)): operation \(operation.sequence) stands after \(last) in the feed")
       }
@@ -186,7 +190,7 @@ final class SyncOracle {
 
   /// Once the feed has a device's delete, it need not be told of another one before somebody
   /// writes the key again.
-  private func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: DeviceBook) {
+  func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: DeviceBook) {
     guard let former, former.isOwn, former.content == .deleted,
       accepted.contains(Fate(key, .deleted, former.sequence))
     else { return }
@@ -195,7 +199,7 @@ final class SyncOracle {
 
   /// Whether a device knows of a value that the key had in the feed, and whether it may not know
   /// that it was there.
-  private func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> (Bool, isCopy: Bool) {
+  func knowsRemote(_ key: [UInt8], _ book: DeviceBook) -> (Bool, isCopy: Bool) {
     let known = (inFeed[key] ?? []).intersection(book.known[key] ?? []).subtracting(common)
     return (!known.isEmpty, known.allSatisfy(copied.contains))
   }
@@ -216,7 +220,7 @@ final class SyncOracle {
   }
 
   /// Whether the end of a write is known: it was in a feed, or the server has said why not.
-  private func isTold(_ seen: Seen, _ key: [UInt8]) -> Bool {
+  func isTold(_ seen: Seen, _ key: [UInt8]) -> Bool {
     if hasEnded(seen, key) { return true }
     // Nobody need hear of a delete of what nobody has heard of.
     return seen.content == .deleted
@@ -248,7 +252,7 @@ final class SyncOracle {
   /// being out of scope, or a delete of what a server that was replaced does not have, or of what
   /// a former life of the device or a copy of it may have sent. If the device meets what it has
   /// deleted, that must not undo the delete.
-  private func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
+  func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
     if isTold(seen, key) { return true }
     if seen.content == .deleted {
       // What was out of scope, too, goes with the history.
@@ -295,109 +299,6 @@ final class SyncOracle {
             + "and nobody has it")
       }
     }
-  }
-
-  /// A device has started again.
-  func comesBack(_ device: SimulatedDevice, lostPower: Bool) throws {
-    let former = books[device.index]
-    guard device.engine.lastSequence >= former.durableThrough else {
-      throw BrokenPromise("d\(device.index) has lost what was durable")
-    }
-    try readAll(device)
-    if lostPower {
-      books[device.index].shownFromHere()
-      // What it was told and had not synced the mark tells again, unless a copy of it has sent more
-      // under the same name meanwhile.
-      if hasCopies { books[device.index].forgetCounting() }
-      return
-    }
-    let now = books[device.index]
-    for (key, seen) in former.newest where seen.content != .deleted {
-      guard now.newest[key] == seen else {
-        throw BrokenPromise("d\(device.index) reads \(name(key)) otherwise after it was opened")
-      }
-    }
-    books[device.index].shown = former.shown
-    books[device.index].durableThrough = former.durableThrough
-    for (key, seen) in former.newest
-    where former.pending.contains(seen.sequence) && !now.pending.contains(seen.sequence) {
-      // A compaction may take a delete of what nobody has heard of, or that a feed had.
-      if seen.content == .deleted, now.newest[key] == nil, isTold(seen, key) || wasReplaced {
-        continue
-      }
-      throw BrokenPromise("d\(device.index) has forgotten that \(seen.sequence) is pending")
-    }
-    try checkPendingAgain(former, now, device)
-  }
-
-  private func checkPendingAgain(
-    _ former: DeviceBook, _ now: DeviceBook, _ device: SimulatedDevice
-  ) throws {
-    for (key, seen) in now.newest
-    where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
-      // What was found to be none of the server's business is looked at once more, even if a
-      // former life of the device has sent it, or a server had it that is no more.
-      let isOutside =
-        seen.content != .deleted && !device.session.scope.contains(key: key, labels: seen.labels)
-      let isGone = wasReplaced && seen.content == .deleted
-      let wasThere = accepted.contains(Fate(key, seen.content, seen.sequence))
-      guard isOutside || isDone(seen, key, device) && (isGone || !wasThere) else {
-        throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
-      }
-    }
-  }
-
-  /// A device's store is a copy, or an older one.
-  func beginAnew(_ device: SimulatedDevice) throws {
-    books[device.index].known = [:]
-    books[device.index].knewRemote = [:]
-    books[device.index].told = []
-    books[device.index].counting = [:]
-    books[device.index].countingHere = [:]
-    books[device.index].sent = []
-    books[device.index].newest = [:]
-    books[device.index].outside = []
-    try readAll(device)
-    books[device.index].shownFromHere()
-    outdated = [:]
-    for seen in books[device.index].newest.values where seen.isOwn {
-      copied.insert(seen.content)
-    }
-  }
-
-  private func readAll(_ device: SimulatedDevice) throws {
-    _ = device.takeAnswers()
-    let older = books[device.index]
-    let book = DeviceBook(device.index)
-    book.known = older.known
-    book.knewRemote = older.knewRemote
-    // A delete may have gone from the log meanwhile.
-    for (key, seen) in older.newest { forgetDeleted(seen, key, book) }
-    book.everKnown = older.everKnown
-    book.counting = older.counting
-    book.countingHere = older.countingHere
-    book.sent = older.sent
-    book.feed = older.feed
-    book.wasScoped = older.wasScoped
-    book.outside = older.outside
-    book.told = older.told.filter { $0 <= device.engine.lastSequence }
-    for entry in try ObservedEntry.all(in: device.engine, after: 0) {
-      var seen = Seen(entry)
-      forgetDeleted(book.newest[entry.key], entry.key, book)
-      if seen.content == .deleted {
-        // What has become known since, and may be gone again, does not count.
-        (seen.knewRemote, seen.knewCopies) =
-          book.knewRemote[seen.sequence] ?? knowsRemote(entry.key, book)
-        book.knewRemote[seen.sequence] = (seen.knewRemote, seen.knewCopies)
-      }
-      book.learn(entry.key, seen.content)
-      book.newest[entry.key] = seen
-      // As when it came.
-      if !seen.isOwn, seen.content == .deleted { book.known[entry.key] = nil }
-    }
-    book.lastSeen = device.engine.lastSequence
-    book.lookAtPending(device.session)
-    books[device.index] = book
   }
 
   func name(_ key: [UInt8]) -> String { String(decoding: key, as: UTF8.self) }

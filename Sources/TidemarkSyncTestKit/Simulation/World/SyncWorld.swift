@@ -60,6 +60,8 @@ final class SyncWorld {
       let copy = device.disk.snapshot()
       try addDevice(on: copy)
       oracle.hasCopies = true
+      // What it was told and had not synced may have gone with the power before.
+      oracle.books[device.index].forgetCounting()
       oracle.books[devices.count - 1].everKnown = oracle.books[device.index].everKnown
       try oracle.beginAnew(devices[devices.count - 1])
     case .advance:
@@ -157,6 +159,8 @@ final class SyncWorld {
         // A server that was silent for so long holds nothing back, and deletes may go unsent.
         guard device.isPinned else { return }
         oracle.hasDroppedHistory = true
+      } else if drops {
+        oracle.hasServerDropped = true
       }
       let result = try engine.compact(CompactionOptions(dropHistory: drops))
       report.count("dropped entries", result.droppedEntries)
