@@ -72,7 +72,12 @@ extension SyncHandler {
           .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
       }
     }
-    guard try feed.settledRange().contains(request.knownHead) else {
+    #if TIDEMARK_PLANTED
+      let isFenced = !PlantedSyncBug.isOn(.lateBatchForgotten)
+    #else
+      let isFenced = true
+    #endif
+    guard try !isFenced || feed.settledRange().contains(request.knownHead) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
     for attempt in 1...Self.attempts {
