@@ -129,8 +129,7 @@ extension SyncSession {
   /// the feed for its key meanwhile was laid beside.
   private func catchUp(
     _ sequence: UInt64, from position: Position, _ runs: SettledRuns,
-    into operations: inout OperationBatch,
-    _ next: inout PeerProgress
+    into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
     guard let change = try engine.change(at: sequence),
       let found = try beside(ofKey: change.key),

@@ -136,4 +136,63 @@ struct ForgottenScriptTests {
       call d2
       """)
   }
+
+  @Test("a store that begins a feed anew does not keep what was deleted there and dropped")
+  func begunAnew() throws {
+    try run(
+      """
+      world 31319 3 1 262144
+      write d0 : bad c5 13 0 -
+      write d1 : put l4 14 0 - ; edit j0 15 0 - ; put h2 16 0 - ; put h4 17 0 -
+      exchange d1 6
+      write d0 : put l4 25 0 - ; put l2 26 0 - ; put l3 27 0 - ; put c22 28 0 -
+      exchange d0 8
+      exchange d2 8
+      exchange d0 1
+      backUp
+      write d0 : put c12 34 0 -
+      write d1 : bad j3 37 0 -
+      write d0 : put l3 40 0 -
+      advance 2678400
+      exchange d1 8
+      write d1 : put c4 50 0 -
+      exchange d0 7
+      durableWrite d0 : put c17 58 0 -
+      exchange d1 7
+      write d0 : edit j0 60 0 -
+      validator 2
+      scope d2 0
+      write d0 : delete c5
+      exchange d0 5
+      exchange d2 8
+      restore 262
+      exchange d0 8
+      clone d2
+      exchange d839 4
+      exchange d0 8
+      exchange d0 4
+      advance 2678400
+      exchange d0 4
+      dropHistory
+      """)
+  }
+
+  @Test("what counts by the verdict that is being taken is not sent again")
+  func verdictUnderWay() throws {
+    try run(
+      """
+      world 38303 4 3 4000
+      exchange d2 2
+      write d2 : put c11 29 0 -
+      call d2
+      scope d2 2
+      call d2
+      deliver 117
+      write d3 : bad c11 39 12 a
+      deliver 666
+      deliver 888
+      exchange d3 4
+      exchange d2 3
+      """)
+  }
 }

@@ -265,4 +265,78 @@ struct RestoredScriptTests {
       deliver 559
       """)
   }
+
+  @Test("own operations outside of the scope are known again in a restored feed")
+  func outsideScope() throws {
+    try run(
+      """
+      world 38151 3 3 262144
+      backUp
+      write d0 : put c8 15 0 -
+      exchange d0 4
+      write d0 : put s1031 1032 0 -
+      exchange d0 1
+      write d2 : put c8 1051 57 a
+      backUp
+      restore 686
+      scope d0 1
+      exchange d2 4
+      exchange d0 8
+      restore 819
+      """)
+  }
+
+  @Test("what has left the scope by an own operation is told when a restored feed is read")
+  func leftByOwn() throws {
+    try run(
+      """
+      world 29599 3 4000 4000
+      backUp
+      write d0 : put j2 54 0 -
+      write d2 : put j2 55 26 a
+      exchange d2 4
+      backUp
+      write d2 : edit j2 69 0 -
+      exchange d2 1
+      backUp
+      backUp
+      validator 1
+      exchange d0 3
+      write d2 : delete j2
+      scope d2 1
+      exchange d2 6
+      restore 123
+      """)
+  }
+
+  @Test("what came after the last mark may be from a copy, and is read")
+  func afterMark() throws {
+    try run(
+      """
+      world 46335 4 4000 262144
+      durableWrite d1 : edit j0 1068 23 a
+      exchange d1 4
+      clone d1
+      backUp
+      exchange d2 1
+      scope d1 1
+      call d1
+      deliver 430
+      write d1 : delete j0
+      restore 423
+      deliver 933
+      call d1
+      exchange d1 1
+      write d839 : put s1126' 1128 12 ab
+      exchange d839 2
+      deliver 1000000
+      deliver 1000000
+      call d1
+      deliver 900
+      deliver 655
+      call d1
+      deliver 608
+      deliver 415
+      """)
+  }
 }

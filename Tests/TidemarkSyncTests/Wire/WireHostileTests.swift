@@ -159,6 +159,24 @@ struct WireHostileTests {
     #expect(mark([2, 0x20, 3]) == "an offset is out of bounds")
   }
 
+  @Test("a position beyond every feed is refused wherever a request has one")
+  func positions() throws {
+    let replica = try #require(ReplicaID(self.replica))
+    func refuses(_ offset: UInt64) -> [Bool] {
+      let position = Position(epoch: 1, offset: offset)
+      let requests: [WireMessage] = [
+        .helloRequest(HelloRequest(replica: replica, cursor: position)),
+        .pullRequest(PullRequest(replica: replica, after: position)),
+        .pushRequest(
+          PushRequest(
+            replica: replica, number: 1, batchID: BatchID(1), knownHead: position, changes: [])),
+      ]
+      return requests.map { (try? coder.encode($0)) == nil }
+    }
+    #expect(refuses(WireLimits.counts - 1) == [false, false, false])
+    #expect(refuses(WireLimits.counts) == [true, true, true])
+  }
+
   @Test("fields of a later version are passed over in answers and refused in requests")
   func optionalFields() throws {
     let body: [UInt8] = [2, 0] + [1, 0x78]

@@ -14,6 +14,7 @@ extension WireMessage {
       try answer.limits.check()
     case .pushRequest(let request):
       try Self.check(count: request.number)
+      try request.knownHead.check()
       try Self.check(rows: request.changes.count)
       let changes = request.changes.span
       for index in changes.indices { try changes[index].check() }
