@@ -8,6 +8,8 @@ extension RecordType {
   package static let feedLease = RecordType(rawValue: 17)
   /// How conflicts are decided; the key is the prefix of the keys for which it counts.
   package static let feedPolicy = RecordType(rawValue: 18)
+  /// A part of a large value whose change has yet to come; the key is that of ``UploadPart``.
+  package static let feedUpload = RecordType(rawValue: 19)
   /// How far a peer has come; the key is the peer's name.
   package static let peerProgress = RecordType(rawValue: 32)
   /// The batch that is under way to a peer; the key is the peer's name.

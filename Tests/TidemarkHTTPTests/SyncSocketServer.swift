@@ -57,14 +57,13 @@ struct SyncRoutes: Sendable {
 
   private func call(_ path: String, _ message: WireMessage) throws -> WireMessage {
     let route = path.split(separator: "/").last
-    switch (route, message) {
-    case ("hello", .helloRequest(let request)): return .helloAnswer(try handler.hello(request))
-    case ("push", .pushRequest(let request)): return .pushAnswer(try handler.push(request))
-    case ("values", .valuesRequest(let request)): return .valuesAnswer(try handler.values(request))
-    case ("digest", .digestRequest(let request)): return .digestAnswer(try handler.digest(request))
-    case ("pull", .pullRequest(let request)): return .pullAnswer(try pull(request))
-    default: throw PeerError(.malformed, "no such call")
+    if case ("pull", .pullRequest(let request)) = (route, message) {
+      return .pullAnswer(try pull(request))
     }
+    guard let route, route == message.kind.name, message.kind.isRequest else {
+      throw PeerError(.malformed, "no such call")
+    }
+    return try handler.answer(message)
   }
 
   private func pull(_ request: PullRequest) throws -> PullAnswer {

@@ -49,6 +49,7 @@ public final class HTTPPeer: Peer {
   private let authorization: Authorization?
   private let limits = Lock(SyncLimits())
   private let prepared = PreparedBody()
+  let transfer = Lock(BlobTransfer())
 
   /// The peer at an address.
   /// - Parameters:
@@ -88,8 +89,11 @@ public final class HTTPPeer: Peer {
     return answer
   }
 
+  /// Hands a batch over, after its large values.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
-    let body = try prepared.take(request) ?? coder.encode(.pushRequest(request))
+    let named = withoutBlobs(request)
+    let body = try prepared.take(named) ?? coder.encode(.pushRequest(named))
+    try await uploadBlobs(of: request, named: named)
     guard case .pushAnswer(let answer) = try await call("push", body) else {
       throw Self.wrongAnswer
     }
@@ -99,7 +103,7 @@ public final class HTTPPeer: Peer {
   /// Encodes and compresses a batch ahead of its time.
   public func prepare(_ request: PushRequest) {
     // What fails now fails then, and tells it.
-    guard let body = try? coder.encode(.pushRequest(request)) else { return }
+    guard let body = try? coder.encode(.pushRequest(withoutBlobs(request))) else { return }
     prepared.keep(request, body)
   }
 
@@ -108,16 +112,21 @@ public final class HTTPPeer: Peer {
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     var page = request
     page.limits.bytes = min(page.limits.bytes, SyncLimits().bytes)
+    page.takesBlobs = true
     let answer = try await call(
       "pull", .pullRequest(page), wait: .milliseconds(Int64(request.waitMilliseconds)))
-    guard case .pullAnswer(let answer) = answer else { throw Self.wrongAnswer }
+    guard case .pullAnswer(var answer) = answer else { throw Self.wrongAnswer }
+    try await fetchBlobs(of: &answer.entries, for: request.replica)
     return answer
   }
 
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
-    guard case .valuesAnswer(let answer) = try await call("values", .valuesRequest(request)) else {
+    var question = request
+    question.takesBlobs = true
+    guard case .valuesAnswer(var answer) = try await call("values", .valuesRequest(question)) else {
       throw Self.wrongAnswer
     }
+    try await fetchBlobs(of: &answer.entries, for: request.replica)
     return answer
   }
 
@@ -131,14 +140,14 @@ public final class HTTPPeer: Peer {
   /// Closes the transport; calls that are under way fail.
   public func close() async { await transport.close() }
 
-  private static var wrongAnswer: PeerError {
+  static var wrongAnswer: PeerError {
     PeerError(.malformed, "the server has answered another question")
   }
 
   // MARK: Requests
 
   /// Sends a message and reads the answer.
-  private func call(
+  func call(
     _ route: String, _ message: WireMessage, wait: Duration = .zero
   ) async throws -> WireMessage {
     try await call(route, try coder.encode(message), wait: wait)

@@ -33,6 +33,15 @@ package final class SyncSession {
       case .digest(let answer): .digestAnswer(answer)
       }
     }
+
+    /// Whether values are missing, since they travel apart: the peer has to fetch them first.
+    fileprivate var isWithoutValues: Bool {
+      switch self {
+      case .pull(let page): page.entries.contains { $0.content.blob != nil }
+      case .values(let answer): answer.entries.contains { $0.content.blob != nil }
+      case .hello, .push, .digest: false
+      }
+    }
   }
 
   /// What has been done so far.
@@ -187,6 +196,9 @@ package final class SyncSession {
     // It need not have come over a wire, where this was looked at.
     do { try answer.message.normalized.check() } catch {
       throw PeerError(.malformed, error.reason)
+    }
+    guard !answer.isWithoutValues else {
+      throw PeerError(.malformed, "a large value came by name only, which nobody has asked for")
     }
     try renewPin()
     switch answer {

@@ -134,12 +134,16 @@ public struct PullRequest: Sendable, Hashable {
   /// Whether its own operations come with key and value, too: for a reader that has forgotten them,
   /// and reads a feed again which was restored from an older copy.
   public var includesOwn: Bool
+  /// Whether large values come apart, by name only; see ``BlobID``.
+  public var takesBlobs: Bool
 
   /// A pull.
   public init(
     replica: ReplicaID, after: Position, scope: SyncScope = .everything,
-    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, includesOwn: Bool = false
+    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, includesOwn: Bool = false,
+    takesBlobs: Bool = false
   ) {
+    self.takesBlobs = takesBlobs
     self.includesOwn = includesOwn
     self.replica = replica
     self.after = after

@@ -91,9 +91,12 @@ public struct ValuesRequest: Sendable, Hashable {
   public var replica: ReplicaID
   /// Which keys.
   public var keys: [[UInt8]]
+  /// Whether large values come apart, by name only; see ``BlobID``.
+  public var takesBlobs: Bool
 
   /// A question for keys.
-  public init(replica: ReplicaID, keys: [[UInt8]]) {
+  public init(replica: ReplicaID, keys: [[UInt8]], takesBlobs: Bool = false) {
+    self.takesBlobs = takesBlobs
     self.replica = replica
     self.keys = keys
   }

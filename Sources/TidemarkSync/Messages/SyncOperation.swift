@@ -10,8 +10,10 @@ public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
 
 /// What a key holds or held, as it travels.
 public struct SyncContent: Sendable, Hashable {
-  /// The value; empty for a delete.
+  /// The value; empty for a delete, and where it travels apart.
   public var value: [UInt8]
+  /// The value's name where it travels apart; a store never sees it so.
+  public var blob: BlobID?
   /// In byte order, each once.
   public var labels: [Label]
   /// The writer's validator hash.
@@ -21,8 +23,10 @@ public struct SyncContent: Sendable, Hashable {
 
   /// What a put gives a key.
   public init(
-    value: [UInt8] = [], labels: [Label] = [], hash: [UInt8]? = nil, maxAgeSeconds: UInt32? = nil
+    value: [UInt8] = [], labels: [Label] = [], hash: [UInt8]? = nil,
+    maxAgeSeconds: UInt32? = nil, blob: BlobID? = nil
   ) {
+    self.blob = blob
     self.value = value
     self.labels = labels
     self.hash = hash

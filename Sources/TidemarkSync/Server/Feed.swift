@@ -22,6 +22,8 @@ package protocol Feed: Sendable {
   func isDelete(at position: Position, of key: [UInt8]) throws(TidemarkError) -> Bool?
   /// The value of the put at an offset; nil when it is not kept.
   func value(at offset: UInt64) throws(TidemarkError) -> [UInt8]?
+  /// The put or delete at an offset; nil when it is not kept.
+  func head(at offset: UInt64) throws(TidemarkError) -> FeedHead?
   /// The key of the entry at an offset; nil when it is not kept.
   func key(at offset: UInt64) throws(TidemarkError) -> [UInt8]?
 
@@ -152,4 +154,6 @@ package struct JudgedBatch: Sendable {
   package var request: PushRequest
   package var entries: [Entry]
   package var rulings: [Ruling]
+  /// Names of the parts of large values that the batch has, and that need not be kept any more.
+  package var uploads: [[UInt8]] = []
 }

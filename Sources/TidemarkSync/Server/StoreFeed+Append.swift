@@ -49,6 +49,10 @@ extension StoreFeed {
 
   package func append(_ judged: JudgedBatch) throws(TidemarkError) -> Position {
     var batch = OperationBatch()
+    // Before the entries, whose places are counted back from the mark.
+    for name in judged.uploads {
+      try RecordTable.add(.feedUpload, key: name, value: [], to: &batch)
+    }
     for entry in judged.entries { try add(entry, of: judged.request, to: &batch) }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.markApart) {

@@ -49,6 +49,11 @@ extension StoreFeed {
     }
   }
 
+  package func head(at offset: UInt64) throws(TidemarkError) -> FeedHead? {
+    guard let entry = try engine.entryIfKept(at: offset) else { return nil }
+    return try FeedHead(entry, in: engine)
+  }
+
   package func key(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
     try engine.entryIfKept(at: offset)?.key
   }

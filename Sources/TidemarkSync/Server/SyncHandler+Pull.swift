@@ -82,8 +82,9 @@ extension SyncHandler {
         if let outcome = try outcome(of: head, request, access) {
           let size = outcome == .own ? 0 : head.key.count + head.valueLength
           if !page.entries.isEmpty, bytes + size > mostBytes { return page }
-          if let entry = try entry(head, outcome, range) {
+          if var entry = try entry(head, outcome, range) {
             bytes += size
+            if request.takesBlobs { entry.content.moveApart() }
             page.entries.append(entry)
           }
         }

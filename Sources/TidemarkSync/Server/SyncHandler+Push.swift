@@ -19,7 +19,7 @@ extension SyncHandler {
       }
       try check(request)
       try state.withLock { (state: inout State) throws(any Error) in
-        try take(request, access, state)
+        try take(request, access, &state)
       }
       return PushAnswer(
         mark: try mark(of: request.replica), range: try range(for: request.replica))
@@ -40,7 +40,8 @@ extension SyncHandler {
     var largest = 0
     var sequences: Set<UInt64> = []
     for change in request.changes {
-      let size = change.key.count + change.content.value.count
+      let content = change.content
+      let size = change.key.count + (content.blob?.length ?? content.value.count)
       bytes += size
       largest = max(largest, size)
       guard sequences.insert(change.sequence).inserted else {
@@ -56,7 +57,7 @@ extension SyncHandler {
 
   /// Appends the batch, unless the mark says that it is not its turn.
   private func take(
-    _ request: PushRequest, _ access: SyncAccess, _ state: State
+    _ request: PushRequest, _ access: SyncAccess, _ state: inout State
   ) throws {
     let mark = try mark(of: request.replica)
     #if TIDEMARK_PLANTED
@@ -80,13 +81,17 @@ extension SyncHandler {
     guard try !isFenced || feed.settledRange().contains(request.knownHead) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
+    var request = request
+    let uploads = try takeUploads(into: &request, &state.uploads)
     for attempt in 1...Self.attempts {
       var judge = Judge(
         request, feed: feed, access: access, policies: state.policies,
         validators: options.validators)
-      let judged = try judge.run()
+      var judged = try judge.run()
+      judged.uploads = uploads.flatMap(\.names)
       do {
         _ = try feed.append(judged)
+        for upload in uploads { state.uploads.remove(upload) }
         return
       } catch {
         guard error.code == .conflict, attempt < Self.attempts else { throw error }

@@ -13,10 +13,11 @@ extension SyncHandler {
       var bytes = 0
       var answered = 0
       for key in request.keys.prefix(options.limits.changes) {
-        if let found = try entry(ofKey: key, access) {
+        if var found = try entry(ofKey: key, access) {
           let size = key.count + found.content.value.count
           if answered > 0, bytes + size > options.limits.bytes { break }
           bytes += size
+          if request.takesBlobs { found.content.moveApart() }
           entries.append(found)
         }
         answered += 1

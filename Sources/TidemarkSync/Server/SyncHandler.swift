@@ -25,16 +25,21 @@ public final class SyncHandler: Sendable {
     public var leaseSeconds: UInt32?
     /// Look at what is pushed, in this order.
     public var validators: [SyncValidator]
+    /// What large values whose changes have not come yet may take, in bytes; the one that has
+    /// waited longest goes first. At least one value fits in.
+    public var uploadBytes: Int
 
     /// Options.
     /// - Parameters:
     ///   - limits: what fits into a message.
     ///   - leaseSeconds: by default 90 days.
     ///   - validators: look at what is pushed.
+    ///   - uploadBytes: for large values whose changes have not come yet.
     public init(
       limits: SyncLimits = SyncLimits(bytes: 512 << 10), leaseSeconds: UInt32? = 90 * 86_400,
-      validators: [SyncValidator] = []
+      validators: [SyncValidator] = [], uploadBytes: Int = 256 << 20
     ) {
+      self.uploadBytes = uploadBytes
       self.limits = limits
       self.leaseSeconds = leaseSeconds
       self.validators = validators
@@ -44,6 +49,7 @@ public final class SyncHandler: Sendable {
   struct State {
     var policies = PolicyTable()
     var leases = LeaseTable()
+    var uploads = UploadTable()
   }
 
   let feed: any Feed
@@ -81,6 +87,7 @@ public final class SyncHandler: Sendable {
     var options = options
     options.limits.changes = min(max(options.limits.changes, 1), Self.mostChanges)
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
+    options.uploadBytes = max(options.uploadBytes, Limits.valueBytes)
     self.options = options
     var state = State()
     for prefix in feed.recordKeys(of: .feedPolicy) {
@@ -92,6 +99,7 @@ public final class SyncHandler: Sendable {
       state.policies.set(policy, for: prefix)
     }
     state.leases = try LeaseTable(feed)
+    state.uploads = UploadTable(feed)
     if let seconds = options.leaseSeconds, seconds > 0 {
       try feed.keepDeletes(behind: state.leases.earliestCursor(at: feed.now))
     }

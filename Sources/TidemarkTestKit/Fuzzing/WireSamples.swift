@@ -12,7 +12,11 @@ package enum WireSamples {
     ("pull", .pullRequest(pull)), ("pull_answer", .pullAnswer(page)),
     ("values", .valuesRequest(values)), ("values_answer", .valuesAnswer(valuesAnswer)),
     ("digest", .digestRequest(digest)), ("digest_answer", .digestAnswer(digestKeys)),
-    ("digest_answer-sums", .digestAnswer(digestSums)), ("error", .error(error)),
+    ("digest_answer-sums", .digestAnswer(digestSums)), ("upload", .uploadRequest(upload)),
+    ("upload_answer", .uploadAnswer(UploadAnswer(received: blob.length))),
+    ("download", .downloadRequest(download)),
+    ("download_answer", .downloadAnswer(DownloadAnswer(length: blob.length, bytes: part))),
+    ("error", .error(error)),
   ]
 
   private static let replica = id(0x10)
@@ -77,12 +81,26 @@ package enum WireSamples {
       PushedChange(
         sequence: 1005, kind: .put, key: [0xff], content: SyncContent(),
         base: .operation(sequence: 1004), commitTime: commitTime + 65_536),
+      PushedChange(
+        sequence: 1006, kind: .put, key: Array("photo/1".utf8),
+        content: SyncContent(labels: ["2026"], blob: blob), commitTime: commitTime + 65_537),
     ])
+
+  private static let blob = BlobID(
+    low: 0x0123_4567_89ab_cdef, high: 0xfedc_ba98_7654_3210, length: 1_000_000)
+
+  private static let part = Array("the end".utf8)
+
+  private static let upload = UploadRequest(
+    replica: replica, blob: blob, offset: blob.length - part.count, bytes: part)
+
+  private static let download = DownloadRequest(
+    replica: replica, position: at(411), offset: blob.length - part.count, limit: 262_144)
 
   private static let pull = PullRequest(
     replica: replica, after: at(398), scope: SyncScope(labels: ["inbox"]),
     limits: SyncLimits(changes: 500, bytes: 65_536), waitMilliseconds: 25_000,
-    includesOwn: true)
+    includesOwn: true, takesBlobs: true)
 
   private static let entries = [
     FeedEntry(
@@ -101,6 +119,9 @@ package enum WireSamples {
     FeedEntry(
       position: at(410), kind: .left, operation: OperationID(replica: other, sequence: 60),
       key: Array("task/1".utf8), commitTime: commitTime + 4),
+    FeedEntry(
+      position: at(411), kind: .put, operation: OperationID(replica: other, sequence: 61),
+      key: Array("photo/2".utf8), content: SyncContent(blob: blob), commitTime: commitTime + 5),
   ]
 
   private static let page = PullAnswer(
@@ -108,7 +129,8 @@ package enum WireSamples {
     mark: ReplicaMark(number: 7, batchID: BatchID(0xdead_beef_0102_0304)))
 
   private static let values = ValuesRequest(
-    replica: replica, keys: [Array("note/3".utf8), Array("note/4".utf8), [0x00, 0xff]])
+    replica: replica, keys: [Array("note/3".utf8), Array("note/4".utf8), [0x00, 0xff]],
+    takesBlobs: true)
 
   private static let valuesAnswer = ValuesAnswer(
     entries: [entries[0], entries[2]], answered: 2, range: range)

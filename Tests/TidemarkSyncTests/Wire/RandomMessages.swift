@@ -39,13 +39,14 @@ struct RandomMessages {
       .pullRequest(
         PullRequest(
           replica: replica(), after: position(), scope: scope(), limits: limits(),
-          waitMilliseconds: u32(), includesOwn: flip()))
+          waitMilliseconds: u32(), includesOwn: flip(), takesBlobs: flip()))
     case .pullAnswer:
       .pullAnswer(
         PullAnswer(
           entries: many(20) { $0.entry() }, cursor: position(), range: range(), mark: mark()))
     case .valuesRequest:
-      .valuesRequest(ValuesRequest(replica: replica(), keys: many(20) { $0.key() }))
+      .valuesRequest(
+        ValuesRequest(replica: replica(), keys: many(20) { $0.key() }, takesBlobs: flip()))
     case .valuesAnswer:
       .valuesAnswer(
         ValuesAnswer(
@@ -56,6 +57,15 @@ struct RandomMessages {
         DigestRequest(
           replica: replica(), scope: scope(), path: random.bytes(random.int(in: 0...32))))
     case .digestAnswer: .digestAnswer(digestAnswer())
+    case .uploadRequest: .uploadRequest(upload())
+    case .uploadAnswer: .uploadAnswer(UploadAnswer(received: length()))
+    case .downloadRequest:
+      .downloadRequest(
+        DownloadRequest(
+          replica: replica(), position: position(), offset: length(),
+          limit: random.int(in: 1...DownloadRequest.mostBytes)))
+    case .downloadAnswer:
+      .downloadAnswer(DownloadAnswer(length: random.int(in: 60...1_000), bytes: bytes(0...60)))
     case .error:
       .error(
         PeerError(
@@ -154,11 +164,29 @@ struct RandomMessages {
     return ReplicaMark(number: count(), batchID: BatchID(random.next()), verdicts: verdicts)
   }
 
+  /// The length of a value.
+  private mutating func length() -> Int { random.int(in: 0...Limits.valueBytes) }
+
+  private mutating func blob() -> BlobID {
+    BlobID(
+      low: number(), high: number(),
+      length: random.int(in: BlobID.leastLength + 1...Limits.valueBytes))
+  }
+
+  private mutating func upload() -> UploadRequest {
+    let blob = blob()
+    let isLast = random.chance(0.9)
+    let part = isLast ? bytes(0...60) : random.bytes(UploadRequest.leastBytes)
+    return UploadRequest(
+      replica: replica(), blob: blob, offset: isLast ? blob.length - part.count : 0, bytes: part)
+  }
+
   private mutating func content(isPut: Bool) -> SyncContent {
-    SyncContent(
-      value: isPut ? bytes(0...(random.chance(0.1) ? 20_000 : 60)) : [],
+    let blob = isPut && random.chance(0.1) ? blob() : nil
+    return SyncContent(
+      value: isPut && blob == nil ? bytes(0...(random.chance(0.1) ? 20_000 : 60)) : [],
       labels: flip() ? labels(5) : [], hash: random.chance(0.3) ? bytes(0...64) : nil,
-      maxAgeSeconds: random.chance(0.3) ? u32() : nil)
+      maxAgeSeconds: random.chance(0.3) ? u32() : nil, blob: blob)
   }
 
   private mutating func time() -> Timestamp? {

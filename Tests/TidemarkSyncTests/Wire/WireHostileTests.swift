@@ -75,19 +75,20 @@ struct WireHostileTests {
   func counts() {
     let most: [UInt8] = [0x80, 0x80, 0x04]  // 65,536
     let number: [UInt8] = [1] + [UInt8](repeating: 0, count: 8)
-    #expect(refusal(.valuesRequest, [0] + replica + most + [0, 1, 7]) == "ends too early")
+    #expect(refusal(.valuesRequest, [0] + replica + [0] + most + [0, 1, 7]) == "ends too early")
     #expect(refusal(.pushRequest, [0] + replica + number + most + [1, 2, 3]) == "ends too early")
     #expect(
-      refusal(.valuesRequest, [0] + replica + [0x81, 0x80, 0x04]) == "number out of bounds")
+      refusal(.valuesRequest, [0] + replica + [0] + [0x81, 0x80, 0x04]) == "number out of bounds")
     let huge = [UInt8](repeating: 0xff, count: 9) + [0x01]
-    #expect(refusal(.valuesRequest, [0] + replica + huge) == "number out of bounds")
+    #expect(refusal(.valuesRequest, [0] + replica + [0] + huge) == "number out of bounds")
   }
 
   @Test("numbers that are longer than they need be are refused")
   func overlong() {
-    #expect(refusal(.valuesRequest, [0] + replica + [0x00]) == nil)
+    #expect(refusal(.valuesRequest, [0] + replica + [0] + [0x00]) == nil)
     #expect(
-      refusal(.valuesRequest, [0] + replica + [0x80, 0x00]) == "number not in its shortest form")
+      refusal(.valuesRequest, [0] + replica + [0] + [0x80, 0x00])
+        == "number not in its shortest form")
   }
 
   @Test("keys that share their beginning cannot take more memory than a message may have")
@@ -95,6 +96,7 @@ struct WireHostileTests {
     var writer = ByteWriter()
     writer.u8(0)
     writer.raw(replica)
+    writer.u8(0)
     writer.varint(1_001)
     writer.varint(0)
     writer.varint(60_000)
@@ -115,12 +117,13 @@ struct WireHostileTests {
   @Test("a key that could share more with the last one is refused")
   func sharing() {
     let keys: [UInt8] = [2, 0, 2, 0x61, 0x62, 1, 1, 0x63]
-    #expect(refusal(.valuesRequest, [0] + replica + keys) == nil)
+    #expect(refusal(.valuesRequest, [0] + replica + [0] + keys) == nil)
     #expect(
-      refusal(.valuesRequest, [0] + replica + [2, 0, 2, 0x61, 0x62, 0, 2, 0x61, 0x63])
+      refusal(.valuesRequest, [0] + replica + [0] + [2, 0, 2, 0x61, 0x62, 0, 2, 0x61, 0x63])
         == "a key shares more with the last one than it says")
-    #expect(refusal(.valuesRequest, [0] + replica + [1, 0, 0]) == "a key has 1 to 65535 bytes")
-    #expect(refusal(.valuesRequest, [0] + replica + [1, 1, 1, 9]) == "number out of bounds")
+    #expect(
+      refusal(.valuesRequest, [0] + replica + [0] + [1, 0, 0]) == "a key has 1 to 65535 bytes")
+    #expect(refusal(.valuesRequest, [0] + replica + [0] + [1, 1, 1, 9]) == "number out of bounds")
   }
 
   @Test("labels of a scope that are not in order are refused, in JSON they need no order")
@@ -187,7 +190,7 @@ struct WireHostileTests {
     #expect(refusal(.error, [3, 1, 2, 0] + body) == "optional fields end too late")
     #expect(refusal(.error, [1, 1] + body) != nil)
     #expect(
-      refusal(.valuesRequest, [2, 1, 0] + replica + [0]) == "fields that are not known here")
+      refusal(.valuesRequest, [2, 1, 0] + replica + [0, 0]) == "fields that are not known here")
 
     func json(_ text: String) throws -> WireMessage { try coder.decodeJSON(Array(text.utf8)) }
     #expect(try json(#"{"type":"error","kind":"busy","message":"x","new":[{}]}"#) == plain)

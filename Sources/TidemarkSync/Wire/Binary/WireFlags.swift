@@ -23,7 +23,9 @@ enum WireFlags {
   static let otherReplica = 1 << 7
   /// Optional fields follow.
   static let optionalFields = 1 << 8
-  static let all = (1 << 9) - 1
+  /// Of a put: its value travels apart, and its name follows.
+  static let blob = 1 << 9
+  static let all = (1 << 10) - 1
 
   /// Of the verdict codes, in the low bits of a run's tag: the position's epoch follows.
   static let verdictOtherEpoch = 1 << 3
@@ -33,6 +35,10 @@ enum WireFlags {
   static let hasResynced: UInt8 = 1
   /// Of a pull.
   static let includesOwn: UInt8 = 1
+  /// Of a pull.
+  static let takesBlobs: UInt8 = 2
+  /// Of a question for values.
+  static let valuesTakeBlobs: UInt8 = 1
   /// Of a hello's answer.
   static let hasLease: UInt8 = 1
   static let isLeaseExpired: UInt8 = 2

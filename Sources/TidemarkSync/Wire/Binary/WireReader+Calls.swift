@@ -27,10 +27,11 @@ extension WireReader {
 
   mutating func pullRequest() throws(FormatError) -> PullRequest {
     let replica = try replica()
-    let includesOwn = try flags(WireFlags.includesOwn) != 0
+    let flags = try flags(WireFlags.includesOwn | WireFlags.takesBlobs)
     return PullRequest(
       replica: replica, after: try position(), scope: try scope(), limits: try limits(),
-      waitMilliseconds: try u32(), includesOwn: includesOwn)
+      waitMilliseconds: try u32(), includesOwn: flags & WireFlags.includesOwn != 0,
+      takesBlobs: flags & WireFlags.takesBlobs != 0)
   }
 
   mutating func pullAnswer() throws(FormatError) -> PullAnswer {
@@ -42,6 +43,7 @@ extension WireReader {
 
   mutating func valuesRequest() throws(FormatError) -> ValuesRequest {
     var request = ValuesRequest(replica: try replica(), keys: [])
+    request.takesBlobs = try flags(WireFlags.valuesTakeBlobs) != 0
     let count = try count(WireLimits.rows, each: 2)
     request.keys.reserveCapacity(count)
     for _ in 0..<count { request.keys.append(try key()) }

@@ -14,7 +14,7 @@ extension WireReader {
     var numbers = EntryNumbers()
     for _ in 0..<count {
       let change = try change(&numbers)
-      lengths.append(change.kind == .put ? try valueLength() : 0)
+      lengths.append(try inlineLength(change.kind == .put, change.content))
       request.changes.append(change)
     }
     for index in 0..<count where lengths[index] > 0 {
@@ -23,8 +23,12 @@ extension WireReader {
     return request
   }
 
-  private mutating func valueLength() throws(FormatError) -> Int {
-    try bytes.varint(atMost: min(Limits.valueBytes, bytes.remaining))
+  /// How long the value is that stands behind the heads.
+  private mutating func inlineLength(
+    _ isPut: Bool, _ content: SyncContent
+  ) throws(FormatError) -> Int {
+    guard isPut, content.blob == nil else { return 0 }
+    return try bytes.varint(atMost: min(Limits.valueBytes, bytes.remaining))
   }
 
   private mutating func change(_ numbers: inout EntryNumbers) throws(FormatError) -> PushedChange {
@@ -62,7 +66,7 @@ extension WireReader {
     var numbers = EntryNumbers()
     for _ in 0..<count {
       let entry = try entry(&table, &numbers)
-      lengths.append(entry.kind == .put ? try valueLength() : 0)
+      lengths.append(try inlineLength(entry.kind == .put, entry.content))
       entries.append(entry)
     }
     guard table.isUsedUp else { throw FormatError("a replica without entry") }
@@ -119,6 +123,7 @@ extension WireReader {
       content.hash = try bytes.array(try bytes.varint(atMost: Limits.hashBytes))
     }
     if flags & WireFlags.maxAge != 0 { content.maxAgeSeconds = try u32() }
+    if flags & WireFlags.blob != 0 { content.blob = try blob() }
     guard flags & WireFlags.time != 0 else { return nil }
     numbers.seconds = numbers.seconds &+ (try bytes.zigzag())
     return Timestamp(

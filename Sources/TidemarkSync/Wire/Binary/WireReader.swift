@@ -36,6 +36,10 @@ struct WireReader: ~Escapable {
       case .valuesAnswer: .valuesAnswer(try valuesAnswer())
       case .digestRequest: .digestRequest(try digestRequest())
       case .digestAnswer: .digestAnswer(try digestAnswer())
+      case .uploadRequest: .uploadRequest(try uploadRequest())
+      case .uploadAnswer: .uploadAnswer(UploadAnswer(received: try valueLength()))
+      case .downloadRequest: .downloadRequest(try downloadRequest())
+      case .downloadAnswer: .downloadAnswer(try downloadAnswer())
       case .error: .error(try error())
       }
     guard bytes.remaining == 0 else { throw FormatError("bytes after the message") }

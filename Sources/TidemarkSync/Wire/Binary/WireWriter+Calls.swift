@@ -23,7 +23,9 @@ extension WireWriter {
 
   mutating func write(_ request: PullRequest) {
     replica(request.replica)
-    out.u8(request.includesOwn ? WireFlags.includesOwn : 0)
+    out.u8(
+      (request.includesOwn ? WireFlags.includesOwn : 0)
+        | (request.takesBlobs ? WireFlags.takesBlobs : 0))
     position(request.after)
     write(request.scope)
     write(request.limits)

@@ -47,7 +47,9 @@ extension WireWriter {
     }
     content(change.content, change.time, &numbers)
     if change.atomicGroup != 0 { out.varint(change.atomicGroup) }
-    if change.kind == .put { out.varint(change.content.value.count) }
+    if change.kind == .put, change.content.blob == nil {
+      out.varint(change.content.value.count)
+    }
   }
 
   mutating func write(_ entries: [FeedEntry]) throws(FormatError) {
@@ -80,12 +82,13 @@ extension WireWriter {
     numbers.commitTime = entry.commitTime
     if entry.kind != .own { try key(entry.key) }
     content(entry.content, entry.time, &numbers)
-    if entry.kind == .put { out.varint(entry.content.value.count) }
+    if entry.kind == .put, entry.content.blob == nil { out.varint(entry.content.value.count) }
   }
 
   private func flags(_ content: SyncContent, _ time: Timestamp?) -> Int {
     (content.labels.isEmpty ? 0 : WireFlags.labels) | (content.hash == nil ? 0 : WireFlags.hash)
       | (content.maxAgeSeconds == nil ? 0 : WireFlags.maxAge) | (time == nil ? 0 : WireFlags.time)
+      | (content.blob == nil ? 0 : WireFlags.blob)
   }
 
   /// What the flags say that there is.
@@ -95,6 +98,7 @@ extension WireWriter {
     if !content.labels.isEmpty { labels(content.labels) }
     if let hash = content.hash { bytes(hash) }
     if let seconds = content.maxAgeSeconds { out.varint(UInt64(seconds)) }
+    if let blob = content.blob { write(blob) }
     if let time {
       out.zigzag(time.seconds &- numbers.seconds)
       out.varint(UInt64(time.nanoseconds))

@@ -36,6 +36,7 @@ struct WireWriter {
       try write(answer.entries)
     case .valuesRequest(let request):
       replica(request.replica)
+      out.u8(request.takesBlobs ? WireFlags.valuesTakeBlobs : 0)
       out.varint(request.keys.count)
       for key in request.keys { try self.key(key) }
     case .valuesAnswer(let answer):
@@ -47,6 +48,10 @@ struct WireWriter {
       write(request.scope)
       bytes(request.path)
     case .digestAnswer(let answer): try write(answer)
+    case .uploadRequest(let request): write(request)
+    case .uploadAnswer(let answer): out.varint(answer.received)
+    case .downloadRequest(let request): write(request)
+    case .downloadAnswer(let answer): write(answer)
     case .error(let error): write(error)
     }
   }

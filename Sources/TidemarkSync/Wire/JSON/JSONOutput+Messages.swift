@@ -22,6 +22,7 @@ extension JSONOutput {
       case .valuesRequest(let request):
         output.replica("replica", request.replica)
         output.objects("keys", request.keys) { $0.content("key", $1) }
+        if request.takesBlobs { output.flag("takes_blobs") }
       case .valuesAnswer(let answer):
         output.write(answer.range)
         output.number("answered", answer.answered)
@@ -31,6 +32,12 @@ extension JSONOutput {
         output.write(request.scope)
         output.text("path", Hex.text(request.path))
       case .digestAnswer(let answer): output.fields(answer)
+      case .uploadRequest(let request): output.fields(request)
+      case .uploadAnswer(let answer): output.number("received", answer.received)
+      case .downloadRequest(let request): output.fields(request)
+      case .downloadAnswer(let answer):
+        output.number("length", answer.length)
+        output.content("bytes", answer.bytes)
       case .error(let error): output.fields(error)
       }
     }
@@ -68,6 +75,7 @@ extension JSONOutput {
     write(request.limits)
     number("wait_milliseconds", UInt64(request.waitMilliseconds))
     if request.includesOwn { flag("includes_own") }
+    if request.takesBlobs { flag("takes_blobs") }
   }
 
   private mutating func fields(_ answer: DigestAnswer) {
@@ -82,6 +90,27 @@ extension JSONOutput {
         output.position("position", key.position)
         output.word("sum", key.high, key.low)
       }
+    }
+  }
+
+  private mutating func fields(_ request: UploadRequest) {
+    replica("replica", request.replica)
+    write(request.blob)
+    number("offset", request.offset)
+    content("bytes", request.bytes)
+  }
+
+  private mutating func fields(_ request: DownloadRequest) {
+    replica("replica", request.replica)
+    position("position", request.position)
+    number("offset", request.offset)
+    number("limit", request.limit)
+  }
+
+  private mutating func write(_ blob: BlobID) {
+    object("blob") { output in
+      output.word("sum", blob.high, blob.low)
+      output.number("length", blob.length)
     }
   }
 
@@ -166,7 +195,11 @@ extension JSONOutput {
   }
 
   private mutating func fields(_ content: SyncContent, _ time: Timestamp?, hasValue: Bool) {
-    if hasValue { self.content("value", content.value) }
+    if let blob = content.blob {
+      write(blob)
+    } else if hasValue {
+      self.content("value", content.value)
+    }
     if let hash = content.hash { self.content("hash", hash) }
     if !content.labels.isEmpty { contents("labels", content.labels.map(\.bytes)) }
     if let seconds = content.maxAgeSeconds { number("max_age", UInt64(seconds)) }

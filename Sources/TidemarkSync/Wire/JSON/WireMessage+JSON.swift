@@ -38,6 +38,15 @@ extension WireMessage {
           range: try fields.range()))
     case .digestRequest: .digestRequest(try fields.digestRequest())
     case .digestAnswer: .digestAnswer(try fields.digestAnswer())
+    case .uploadRequest: .uploadRequest(try fields.uploadRequest())
+    case .uploadAnswer:
+      .uploadAnswer(UploadAnswer(received: try fields.length("received")))
+    case .downloadRequest: .downloadRequest(try fields.downloadRequest())
+    case .downloadAnswer:
+      .downloadAnswer(
+        DownloadAnswer(
+          length: try fields.length("length"),
+          bytes: try required(fields.bytes("bytes", base64: "bytes_base64"), "bytes")))
     case .error: .error(try fields.error())
     }
   }
@@ -77,7 +86,7 @@ extension JSONFields {
       after: try required(position("after"), "after"), scope: try scope(),
       limits: try limits(isRequest: true) ?? SyncLimits(),
       waitMilliseconds: try u32("wait_milliseconds") ?? 0,
-      includesOwn: try flag("includes_own"))
+      includesOwn: try flag("includes_own"), takesBlobs: try flag("takes_blobs"))
   }
 
   fileprivate mutating func valuesRequest() throws(FormatError) -> ValuesRequest {
@@ -87,7 +96,26 @@ extension JSONFields {
         objects("keys", atMost: WireLimits.rows, isRequest: true) {
           (fields) throws(FormatError) in
           try required(fields.bytes("key", base64: "key_base64"), "key")
-        }, "keys"))
+        }, "keys"), takesBlobs: try flag("takes_blobs"))
+  }
+
+  fileprivate mutating func uploadRequest() throws(FormatError) -> UploadRequest {
+    UploadRequest(
+      replica: try required(replica("replica"), "replica"),
+      blob: try required(blob(isRequest: true), "blob"), offset: try length("offset"),
+      bytes: try required(bytes("bytes", base64: "bytes_base64"), "bytes"))
+  }
+
+  fileprivate mutating func downloadRequest() throws(FormatError) -> DownloadRequest {
+    DownloadRequest(
+      replica: try required(replica("replica"), "replica"),
+      position: try required(position("position"), "position"), offset: try length("offset"),
+      limit: try required(count("limit", atMost: DownloadRequest.mostBytes), "limit"))
+  }
+
+  /// The length of a value, or a place in one.
+  fileprivate mutating func length(_ name: StaticString) throws(FormatError) -> Int {
+    try required(count(name, atMost: Limits.valueBytes), name)
   }
 
   fileprivate mutating func digestRequest() throws(FormatError) -> DigestRequest {
@@ -137,7 +165,7 @@ extension JSONFields {
   }
 
   /// Thirty-two hexadecimal digits, the high half first.
-  private mutating func fingerprint() throws(FormatError) -> (low: UInt64, high: UInt64) {
+  mutating func fingerprint() throws(FormatError) -> (low: UInt64, high: UInt64) {
     let digits = try required(bytes("sum"), "sum")
     guard digits.count == 32, let high = WireText.word(digits[..<16]),
       let low = WireText.word(digits[16...])

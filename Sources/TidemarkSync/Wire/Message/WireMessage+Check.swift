@@ -42,6 +42,19 @@ extension WireMessage {
       try request.scope.check()
       guard request.path.count <= WireLimits.pathBytes else { throw FormatError("path too long") }
     case .digestAnswer(let answer): try answer.check()
+    case .uploadRequest(let request): try request.check()
+    case .uploadAnswer(let answer): try Self.check(bytes: answer.received)
+    case .downloadRequest(let request):
+      try request.position.check()
+      try Self.check(bytes: request.offset)
+      guard (1...DownloadRequest.mostBytes).contains(request.limit) else {
+        throw FormatError("a limit is out of bounds")
+      }
+    case .downloadAnswer(let answer):
+      try Self.check(bytes: answer.length)
+      guard answer.bytes.count <= min(answer.length, DownloadRequest.mostBytes) else {
+        throw FormatError("a part is longer than it may be")
+      }
     case .error(let error):
       guard error.message.utf8.count <= WireLimits.textBytes else {
         throw FormatError("text too long")
@@ -51,6 +64,13 @@ extension WireMessage {
 
   fileprivate static func check(rows: Int) throws(FormatError) {
     guard rows <= WireLimits.rows else { throw FormatError("too many rows in one message") }
+  }
+
+  /// Lengths of values, and places in them.
+  fileprivate static func check(bytes: Int) throws(FormatError) {
+    guard (0...Limits.valueBytes).contains(bytes) else {
+      throw FormatError("a length is out of bounds")
+    }
   }
 
   fileprivate static func check(count: UInt64) throws(FormatError) {
@@ -152,9 +172,32 @@ extension SyncContent {
     guard value.count <= Limits.valueBytes, isPut || value.isEmpty else {
       throw FormatError("a value where none may be, or too long")
     }
+    if let blob {
+      try blob.check()
+      guard isPut, value.isEmpty else { throw FormatError("a large value where none may be") }
+    }
     guard labels.count <= Limits.labelsPerEntry else { throw FormatError("too many labels") }
     if !labels.isEmpty { try Label.check(labels) }
     guard (hash?.count ?? 0) <= Limits.hashBytes else { throw FormatError("hash too long") }
+  }
+}
+
+extension BlobID {
+  fileprivate func check() throws(FormatError) {
+    guard length > Self.leastLength, length <= Limits.valueBytes else {
+      throw FormatError("a large value is too short, or too long")
+    }
+  }
+}
+
+extension UploadRequest {
+  fileprivate func check() throws(FormatError) {
+    try blob.check()
+    guard offset >= 0, offset <= blob.length, bytes.count <= blob.length - offset else {
+      throw FormatError("a part reaches beyond its value")
+    }
+    guard bytes.isEmpty || bytes.count >= Self.leastBytes || offset + bytes.count == blob.length
+    else { throw FormatError("a part is too short") }
   }
 }
 

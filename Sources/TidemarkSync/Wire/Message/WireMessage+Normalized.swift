@@ -27,7 +27,9 @@ extension WireMessage {
     case .error(var error):
       error.message.cut(to: WireLimits.textBytes)
       return .error(error)
-    case .pushRequest, .valuesRequest, .valuesAnswer, .digestAnswer: return self
+    case .pushRequest, .valuesRequest, .valuesAnswer, .digestAnswer, .uploadRequest, .uploadAnswer,
+      .downloadRequest, .downloadAnswer:
+      return self
     }
   }
 
@@ -38,6 +40,8 @@ extension WireMessage {
       request.changes.reduce(256) { $0 + 48 + $1.key.count + $1.content.value.count }
     case .pullAnswer(let answer): Self.sizeHint(answer.entries)
     case .valuesAnswer(let answer): Self.sizeHint(answer.entries)
+    case .uploadRequest(let request): 128 + request.bytes.count
+    case .downloadAnswer(let answer): 128 + answer.bytes.count
     default: 512
     }
   }

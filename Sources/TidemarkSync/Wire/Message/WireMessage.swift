@@ -10,6 +10,10 @@ public enum WireMessage: Sendable, Hashable {
   case valuesAnswer(ValuesAnswer)
   case digestRequest(DigestRequest)
   case digestAnswer(DigestAnswer)
+  case uploadRequest(UploadRequest)
+  case uploadAnswer(UploadAnswer)
+  case downloadRequest(DownloadRequest)
+  case downloadAnswer(DownloadAnswer)
   /// Instead of an answer.
   case error(PeerError)
 
@@ -20,11 +24,15 @@ public enum WireMessage: Sendable, Hashable {
     case pullRequest = 0x03
     case valuesRequest = 0x04
     case digestRequest = 0x05
+    case uploadRequest = 0x06
+    case downloadRequest = 0x07
     case helloAnswer = 0x81
     case pushAnswer = 0x82
     case pullAnswer = 0x83
     case valuesAnswer = 0x84
     case digestAnswer = 0x85
+    case uploadAnswer = 0x86
+    case downloadAnswer = 0x87
     case error = 0xff
 
     /// Whether it asks; then it may hold nothing that its reader does not know.
@@ -44,6 +52,10 @@ public enum WireMessage: Sendable, Hashable {
     case .valuesAnswer: .valuesAnswer
     case .digestRequest: .digestRequest
     case .digestAnswer: .digestAnswer
+    case .uploadRequest: .uploadRequest
+    case .uploadAnswer: .uploadAnswer
+    case .downloadRequest: .downloadRequest
+    case .downloadAnswer: .downloadAnswer
     case .error: .error
     }
   }
@@ -63,6 +75,10 @@ extension WireMessage.Kind {
     case .valuesAnswer: "values_answer"
     case .digestRequest: "digest"
     case .digestAnswer: "digest_answer"
+    case .uploadRequest: "upload"
+    case .uploadAnswer: "upload_answer"
+    case .downloadRequest: "download"
+    case .downloadAnswer: "download_answer"
     case .error: "error"
     }
   }

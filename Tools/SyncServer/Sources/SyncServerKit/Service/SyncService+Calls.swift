@@ -70,7 +70,7 @@ extension SyncService {
         return .reply(try encode(.pullAnswer(page), answerCoding))
       }
       let answer = try attempt { () throws(PeerError) in
-        try lease.handler.answer(message, access)
+        try lease.handler.answer(message, access: access)
       }
       var reply = try encode(answer, answerCoding)
       if case .pushRequest(let push) = message { reply.entries = push.changes.count }
@@ -193,6 +193,8 @@ extension Route.Call {
     case .pull: .pullRequest
     case .values: .valuesRequest
     case .digest: .digestRequest
+    case .upload: .uploadRequest
+    case .download: .downloadRequest
     }
   }
 }
@@ -200,21 +202,4 @@ extension Route.Call {
 extension PullAnswer {
   /// Whether the caller has everything, so that it may wait.
   fileprivate var isEmpty: Bool { entries.isEmpty && cursor.offset >= range.head }
-}
-
-extension SyncHandler {
-  /// Answers a request of any kind.
-  fileprivate func answer(
-    _ message: WireMessage, _ access: SyncAccess
-  ) throws(PeerError) -> WireMessage {
-    switch message {
-    case .helloRequest(let request): .helloAnswer(try hello(request, access: access))
-    case .pushRequest(let request): .pushAnswer(try push(request, access: access))
-    case .pullRequest(let request): .pullAnswer(try pull(request, access: access))
-    case .valuesRequest(let request): .valuesAnswer(try values(request, access: access))
-    case .digestRequest(let request): .digestAnswer(try digest(request, access: access))
-    case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .error:
-      throw PeerError(.malformed, "the message is no request")
-    }
-  }
 }

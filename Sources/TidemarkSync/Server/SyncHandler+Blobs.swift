@@ -1,0 +1,144 @@
+internal import TidemarkEngine
+
+extension SyncHandler {
+  /// Takes a part of a large value, ahead of the change that has it.
+  ///
+  /// What was received is durable and stays until its change is pushed by the same replica, or
+  /// until others need the room. A part that does not continue what is there changes nothing; the
+  /// answer says from where on to go on.
+  /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
+  public func upload(
+    _ request: UploadRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> UploadAnswer {
+    try answering {
+      guard access.canPush else {
+        throw PeerError(.forbidden, "the authorization does not allow to write")
+      }
+      // It need not have come over a wire.
+      do throws(FormatError) { try WireMessage.uploadRequest(request).check() } catch {
+        throw PeerError(error)
+      }
+      let name = UploadTable.Name(replica: request.replica, blob: request.blob)
+      return try state.withLock { (state: inout State) throws(TidemarkError) in
+        let received = state.uploads[name]?.received ?? 0
+        let known = received - request.offset
+        guard known >= 0, known < request.bytes.count else {
+          return UploadAnswer(received: received)
+        }
+        let part = UploadPart(
+          replica: request.replica, blob: request.blob, offset: received,
+          length: request.bytes.count - known)
+        try makeRoom(for: part, name, &state.uploads)
+        try feed.append(.feedUpload, key: part.name, value: Array(request.bytes[known...]))
+        state.uploads.add(part)
+        return UploadAnswer(received: received + part.length)
+      }
+    }
+  }
+
+  private func makeRoom(
+    for part: UploadPart, _ name: UploadTable.Name, _ uploads: inout UploadTable
+  ) throws(TidemarkError) {
+    for stray in uploads.strays { try feed.append(.feedUpload, key: stray, value: []) }
+    uploads.dropStrays()
+    while uploads.bytes + part.length > options.uploadBytes, let oldest = uploads.oldest(but: name)
+    {
+      try drop(oldest, &uploads)
+    }
+  }
+
+  private func drop(
+    _ upload: UploadTable.Upload, _ uploads: inout UploadTable
+  ) throws(TidemarkError) {
+    // From the end, so that what is left after a failure begins at the beginning.
+    for name in upload.names.reversed() { try feed.append(.feedUpload, key: name, value: []) }
+    uploads.remove(upload)
+  }
+
+  /// Puts the large values of a batch in their places.
+  /// - Returns: what need not be kept once the batch is in the feed.
+  /// - Throws: ``PeerError`` of kind `busy` when one has not come, or not whole, and `malformed`
+  ///   when it is another: it has to be uploaded again.
+  func takeUploads(
+    into request: inout PushRequest, _ uploads: inout UploadTable
+  ) throws -> [UploadTable.Upload] {
+    var found: [UploadTable.Name: UploadTable.Upload] = [:]
+    for index in request.changes.indices {
+      guard let blob = request.changes[index].content.blob else { continue }
+      let name = UploadTable.Name(replica: request.replica, blob: blob)
+      guard let upload = uploads[name], upload.received == blob.length else {
+        throw PeerError(.busy, "a large value has not been uploaded", retryAfterSeconds: 0)
+      }
+      var value: [UInt8] = []
+      value.reserveCapacity(blob.length)
+      for part in upload.names {
+        value += try feed.record(.feedUpload, key: part)?.value ?? []
+      }
+      guard BlobID(of: value) == blob else {
+        try drop(upload, &uploads)
+        throw PeerError(.malformed, "a large value is not what its name says")
+      }
+      request.changes[index].content.value = value
+      request.changes[index].content.blob = nil
+      found[name] = upload
+    }
+    return Array(found.values)
+  }
+
+  /// Answers with a part of a large value that stands in the feed.
+  /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
+  ///   place: the page that has named it is to be pulled again.
+  public func download(
+    _ request: DownloadRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> DownloadAnswer {
+    try answering {
+      let range = try feed.settledRange()
+      guard range.contains(request.position),
+        let head = try feed.head(at: request.position.offset), head.kind == .put,
+        access.reaches(key: head.key, labels: head.labels),
+        let value = try feed.value(at: request.position.offset)
+      else {
+        throw PeerError(
+          .busy, "no large value stands there any more: pull again", retryAfterSeconds: 0)
+      }
+      let first = min(max(request.offset, 0), value.count)
+      let count = min(max(request.limit, 1), DownloadRequest.mostBytes, value.count - first)
+      return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
+    }
+  }
+
+  /// Answers a request of any kind, for servers of one's own.
+  /// - Throws: ``PeerError``: `malformed` for a message that is no request.
+  public func answer(
+    _ message: WireMessage, access: SyncAccess = .everything
+  ) throws(PeerError) -> WireMessage {
+    switch message {
+    case .helloRequest(let request): .helloAnswer(try hello(request, access: access))
+    case .pushRequest(let request): .pushAnswer(try push(request, access: access))
+    case .pullRequest(let request): .pullAnswer(try pull(request, access: access))
+    case .valuesRequest(let request): .valuesAnswer(try values(request, access: access))
+    case .digestRequest(let request): .digestAnswer(try digest(request, access: access))
+    case .uploadRequest(let request): .uploadAnswer(try upload(request, access: access))
+    case .downloadRequest(let request): .downloadAnswer(try download(request, access: access))
+    case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
+      .downloadAnswer, .error:
+      throw PeerError(.malformed, "the message is no request")
+    }
+  }
+}
+
+extension SyncContent {
+  /// Leaves a large value's name in its place.
+  mutating func moveApart() {
+    guard value.count > BlobID.leastLength else { return }
+    blob = BlobID(of: value)
+    value = []
+  }
+
+  /// The same with a large value's name in its place.
+  package var movedApart: SyncContent {
+    var content = self
+    content.moveApart()
+    return content
+  }
+}

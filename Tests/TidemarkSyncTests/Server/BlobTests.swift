@@ -1,0 +1,228 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Large values that travel apart")
+struct BlobTests {
+  /// Differs with `seed`, and does not compress away.
+  private func value(_ count: Int = 300_000, _ seed: UInt64 = 1) -> [UInt8] {
+    var random = SeededGenerator(seed: seed)
+    return random.bytes(count)
+  }
+
+  private func upload(
+    _ bench: Bench, _ device: Device, _ value: [UInt8], _ range: Range<Int>
+  ) throws -> Int {
+    try bench.handler().upload(
+      UploadRequest(
+        replica: device.id, blob: BlobID(of: value), offset: range.lowerBound,
+        bytes: Array(value[range]))
+    ).received
+  }
+
+  private func put(_ device: inout Device, _ key: String, _ value: [UInt8]) -> PushedChange {
+    var change = device.put(key, "")
+    change.content = SyncContent(blob: BlobID(of: value))
+    return change
+  }
+
+  @Test("parts become the value of the change that names it, and go", arguments: [false, true])
+  func parts(restarts: Bool) throws {
+    let bench = Bench(restarts: restarts)
+    var a = Device(1)
+    let value = value()
+    #expect(try upload(bench, a, value, 0..<0) == 0)
+    #expect(try upload(bench, a, value, 0..<100_000) == 100_000)
+    // A part that came twice, one that overlaps, and one behind a gap.
+    #expect(try upload(bench, a, value, 0..<100_000) == 100_000)
+    #expect(try upload(bench, a, value, 50_000..<150_000) == 150_000)
+    #expect(try upload(bench, a, value, 200_000..<300_000) == 150_000)
+    #expect(try upload(bench, a, value, 150_000..<300_000) == 300_000)
+    let change = put(&a, "photo", value)
+    let verdicts = try bench.push(&a, a.put("first", "1"), change, a.put("last", "1"))
+    #expect(verdicts.map(\.name) == ["applied", "applied", "applied"])
+    let offsets = verdicts.compactMap { $0.place?.offset }
+    #expect(offsets == [offsets[0], offsets[0] + 1, offsets[0] + 2])
+    let entries = try bench.pullAll(Device(2)).entries
+    #expect(entries.map(\.content.value) == [Array("1".utf8), value, Array("1".utf8)])
+    #expect(try upload(bench, a, value, 0..<0) == 0)
+    try bench.withEngine { engine in
+      let records = try RecordTable(engine)
+      #expect(records.keys(of: .feedUpload).isEmpty)
+    }
+  }
+
+  @Test("a batch whose value is not there as a whole changes nothing, and counts once it is")
+  func incomplete() throws {
+    let bench = Bench()
+    var a = Device(1)
+    var b = Device(2)
+    let value = value()
+    _ = try bench.push(&a, a.put("k", "1"))
+    _ = try upload(bench, a, value, 0..<200_000)
+    // Somebody else's upload is nobody's business.
+    _ = try bench.push(&b, b.put("l", "1"))
+    _ = try upload(bench, b, value, 0..<300_000)
+    a.number += 1
+    let batch = a.batch([put(&a, "photo", value)])
+    #expect(failure { _ = try bench.handler().push(batch) } == .busy)
+    #expect(try bench.value("photo") == nil)
+    #expect(try upload(bench, a, value, 200_000..<300_000) == 300_000)
+    let answer = try bench.handler().push(batch)
+    #expect(answer.mark.verdicts.map(\.name) == ["applied"])
+    // Sent again, it needs no value.
+    #expect(try bench.handler().push(batch).mark == answer.mark)
+  }
+
+  @Test("a value that is not what its name says is refused, and can be uploaded again")
+  func anotherValue() throws {
+    let bench = Bench()
+    var a = Device(1)
+    let value = value()
+    let wrong = self.value(300_000, 2)
+    _ = try bench.push(&a, a.put("k", "1"))
+    let request = UploadRequest(
+      replica: a.id, blob: BlobID(of: value), offset: 0, bytes: wrong)
+    #expect(try bench.handler().upload(request).received == 300_000)
+    a.number += 1
+    let batch = a.batch([put(&a, "photo", value)])
+    #expect(failure { _ = try bench.handler().push(batch) } == .malformed)
+    #expect(try upload(bench, a, value, 0..<300_000) == 300_000)
+    #expect(try bench.handler().push(batch).mark.verdicts.map(\.name) == ["applied"])
+  }
+
+  @Test("what was uploaded is there after the power was cut at any call")
+  func crash() throws {
+    let bench = Bench()
+    bench.disk.keepsCrashPoints = true
+    let a = Device(1)
+    let value = value()
+    var moments: [(disk: DiskSnapshot, received: Int)] = []
+    var received = 0
+    for end in [70_000, 150_000, 300_000] {
+      let next = try upload(bench, a, value, received..<end)
+      moments += bench.disk.takeCrashPoints().map { ($0, received) }
+      received = next
+    }
+    #expect(moments.count > 5)
+    for (call, moment) in moments.enumerated() {
+      for survival in Survival.sweep(seed: UInt64(call), randoms: 1) {
+        let disk = SimulatedFileSystem(moment.disk, keeping: survival, seed: 7)
+        var again = Device(1)
+        let restored = Bench(disk: disk, openings: 10)
+        let kept = try upload(restored, again, value, 0..<0)
+        #expect(kept >= moment.received, "call \(call), \(survival)")
+        #expect(try upload(restored, again, value, kept..<300_000) == 300_000)
+        let change = put(&again, "photo", value)
+        #expect(try restored.push(&again, change).map(\.name) == ["applied"])
+      }
+    }
+  }
+
+  @Test("where there is no room the upload goes that has waited longest")
+  func room() throws {
+    // One value as large as can be, and not much more.
+    let bench = Bench(options: SyncHandler.Options(uploadBytes: 0))
+    let value = value(40 << 20)
+    let other = self.value(1 << 20, 2)
+    let (a, b) = (Device(1), Device(2))
+    let step = 4 << 20
+    #expect(try upload(bench, b, other, 0..<100_000) == 100_000)
+    for start in stride(from: 0, to: value.count, by: step) {
+      #expect(try upload(bench, a, value, start..<start + step) == start + step)
+    }
+    #expect(try upload(bench, b, other, 0..<0) == 100_000)
+    for start in stride(from: 0, to: 24 << 20, by: step) {
+      #expect(try upload(bench, Device(3), value, start..<start + step) == start + step)
+    }
+    #expect(try upload(bench, b, other, 0..<0) == 0)
+    #expect(try upload(bench, a, value, 0..<0) == value.count)
+    _ = try upload(bench, Device(3), value, 24 << 20..<28 << 20)
+    #expect(try upload(bench, a, value, 0..<0) == 0)
+    #expect(try upload(bench, Device(3), value, 0..<0) == 28 << 20)
+  }
+
+  @Test("who asks for them gets large values by name, and reads them part by part")
+  func downloads() throws {
+    let bench = Bench()
+    var a = Device(1)
+    let b = Device(2)
+    let value = value()
+    var change = a.put("photo", "")
+    change.content.value = value
+    _ = try bench.push(&a, a.put("small", "1"), change)
+    let page = try bench.handler().pull(
+      PullRequest(
+        replica: b.id, after: .beginning, limits: SyncLimits(bytes: 512 << 10), takesBlobs: true))
+    let names: [BlobID?] = [nil, BlobID(of: value)]
+    #expect(page.entries.map(\.content.blob) == names)
+    let large = try #require(page.entries.last)
+    #expect(large.content.value.isEmpty)
+    let question = ValuesRequest(replica: b.id, keys: [Array("photo".utf8)], takesBlobs: true)
+    #expect(try bench.handler().values(question).entries.first?.content.blob == names[1])
+    var read: [UInt8] = []
+    while true {
+      let part = try bench.handler().download(
+        DownloadRequest(
+          replica: b.id, position: large.position, offset: read.count, limit: 70_000))
+      #expect(part.length == value.count)
+      if part.bytes.isEmpty { break }
+      read += part.bytes
+    }
+    #expect(read == value)
+  }
+
+  @Test("a download reaches no further than a pull, and says when something else is there")
+  func access() throws {
+    let bench = Bench()
+    var a = Device(1)
+    let value = value()
+    var change = a.put("secret", "", labels: ["them"])
+    change.content.value = value
+    _ = try bench.push(&a, change)
+    let position = try #require(try bench.pullAll(Device(2)).entries.first).position
+    func download(_ offset: UInt64, _ access: SyncAccess = .everything) throws -> PeerError.Kind? {
+      failure {
+        _ = try bench.handler().download(
+          DownloadRequest(
+            replica: Device(2).id, position: Position(epoch: position.epoch, offset: offset),
+            offset: 0, limit: 100), access: access)
+      }
+    }
+    #expect(try download(position.offset) == nil)
+    #expect(try download(position.offset, SyncAccess(to: SyncScope(labels: ["me"]))) == .busy)
+    #expect(try download(position.offset + 1) == .busy)
+    #expect(try download(1 << 40) == .busy)
+    #expect(try download(0) == .busy)
+    _ = try bench.push(&a, a.put("secret", "2", base: .operation(sequence: 1)))
+    try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
+    #expect(try download(position.offset) == .busy)
+    let reader = SyncAccess(to: nil, canPush: false)
+    #expect(
+      failure {
+        _ = try bench.handler().upload(
+          UploadRequest(replica: a.id, blob: BlobID(of: value), offset: 0, bytes: value),
+          access: reader)
+      } == .forbidden)
+  }
+
+  @Test("parts and names that make no sense are refused")
+  func hostile() throws {
+    let bench = Bench()
+    let a = Device(1)
+    func refuses(_ length: Int, _ offset: Int, _ count: Int) -> Bool {
+      let bytes = [UInt8](repeating: 0, count: count)
+      let request = UploadRequest(
+        replica: a.id, blob: BlobID(low: 1, high: 2, length: length), offset: offset, bytes: bytes)
+      return failure { _ = try bench.handler().upload(request) } == .malformed
+    }
+    #expect(!refuses(300_000, 0, 65_536) && !refuses(300_000, 299_999, 1))
+    #expect(refuses(300_000, 0, 65_535) && refuses(300_000, 299_999, 2))
+    #expect(refuses(256 << 10, 0, 65_536) && refuses((64 << 20) + 1, 0, 65_536))
+    #expect(refuses(-1, 0, 0) && refuses(.max, 0, 0) && refuses(300_000, -1, 65_536))
+    #expect(refuses(300_000, .max, 65_536) && refuses(300_000, .min, 0))
+  }
+}
