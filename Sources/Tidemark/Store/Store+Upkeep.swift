@@ -15,7 +15,7 @@ public struct CompactionSummary: Sendable, Hashable {
   /// The oldest sequence of which a view is answered from now on.
   public var historyFrom: UInt64
 
-  init(_ report: CompactionReport) {
+  package init(_ report: CompactionReport) {
     segmentsBefore = report.segmentsBefore
     segmentsAfter = report.segmentsAfter
     bytesBefore = report.bytesBefore

@@ -8,15 +8,25 @@ package struct CompactionOptions: Sendable {
   package var dryRun = false
   /// Encrypts everything with the key that this gives when asked with nil; nil keeps the key.
   package var newKey: Encryption?
+  /// Asked again and again; the compaction ends with `closed` once it says yes. What it has
+  /// rewritten by then stays so.
+  package var shouldStop: (@Sendable () -> Bool)?
 
   package init(
     dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
-    newKey: Encryption? = nil
+    newKey: Encryption? = nil, shouldStop: (@Sendable () -> Bool)? = nil
   ) {
     self.dropHistory = dropHistory
     self.dense = dense
     self.dryRun = dryRun
     self.newKey = newKey
+    self.shouldStop = shouldStop
+  }
+
+  /// - Throws: `closed` once the compaction is to end.
+  func checkStop() throws(TidemarkError) {
+    guard let shouldStop, shouldStop() else { return }
+    throw TidemarkError(.closed, "the compaction was stopped")
   }
 }
 
@@ -41,6 +51,9 @@ struct CompactionFloor: Sendable {
   /// The least that an open view, or the next opening after a power cut, needs: everything above
   /// stays, whatever the count of versions, and so does each key's first version at or below.
   var needed: UInt64 = 0
+  /// Deletes above stay, also below the limit: somebody has yet to hear of them. The index knows
+  /// nothing of those; only who reads the log finds them.
+  var deletes = UInt64.max
   /// Whether anything may go at all.
   var drops: Bool { sequence > 0 || versionsPerKey != nil }
   /// Everything above stays.

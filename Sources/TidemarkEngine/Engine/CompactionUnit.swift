@@ -39,6 +39,7 @@ struct CompactionUnit {
       for window in try windows() {
         let kept = try survivors(of: window, &outcome, &swap)
         if options.dryRun || kept.items.isEmpty { continue }
+        try options.checkStop()
         let row = try write(kept, covering: window.range, &written)
         swap.rows.append(row)
         swap.superseded.append(kept.superseded)
@@ -135,6 +136,7 @@ struct CompactionUnit {
     var records = NewestRecords()
     var versions = NeededVersions(engine, floor)
     for (segment, record) in window.frames {
+      try options.checkStop()
       let front = try segment.front(record, caches: caches)
       for head in front.entries {
         kept.latestCommitTime = max(kept.latestCommitTime, head.commitTime)
@@ -214,6 +216,9 @@ struct CompactionUnit {
     #endif
     guard floor.drops, head.sequence <= floor.limit else {
       return .kept(created: head.created, isSuperseded: isSuperseded)
+    }
+    if head.kind.removes, head.sequence > floor.deletes {
+      return .kept(created: head.created, isSuperseded: true)
     }
     // A key that the index has forgotten was deleted at or below the floor.
     guard newest > 0 else {

@@ -47,6 +47,7 @@ extension Engine {
         read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
     }
     for group in plan.groups {
+      try options.checkStop()
       let unit = CompactionUnit(self, group, floor: floor, options: options)
       let outcome = try unit.run()
       if let swap = outcome.swap, !options.dryRun { try replace(swap) }
@@ -121,19 +122,25 @@ extension Engine {
   }
 
   /// What the retention, or the options, let go.
-  private func compactionFloor(
+  func compactionFloor(
     _ options: CompactionOptions
   ) throws(TidemarkError) -> CompactionFloor {
     var (retention, needed) = reading.withLock { read in
       // A compaction flushes first; its forecast takes that as done.
-      (read.manifest.retention, options.dryRun ? read.visible : neededFloor(read))
+      (
+        read.manifest.retention,
+        options.dryRun ? min(read.pins.keys.min() ?? .max, read.visible) : neededFloor(read)
+      )
     }
     if options.dropHistory || retention != .everything {
       needed = min(needed, try pinnedFloor())
     }
-    if options.dropHistory { return CompactionFloor(sequence: needed, needed: needed) }
+    let deletes = reading.withLock { $0.deletesKeptAbove }
+    if options.dropHistory {
+      return CompactionFloor(sequence: needed, needed: needed, deletes: deletes)
+    }
     var floor = CompactionFloor(
-      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed)
+      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed, deletes: deletes)
     if let age = retention.ageSeconds {
       floor.sequence = max(floor.sequence, try lastSequence(olderThan: age))
     }
@@ -196,6 +203,7 @@ extension Engine {
         let manifest = reading.withLock { read -> Manifest? in
           floor.needed = min(floor.needed, neededFloor(read))
           floor.sequence = min(floor.sequence, floor.needed)
+          floor.deletes = min(floor.deletes, read.deletesKeptAbove)
           // A view that came in between has lowered it: its time is another one.
           guard floor.limit == limit else { return nil }
           var manifest = state.manifest

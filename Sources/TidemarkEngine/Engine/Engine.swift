@@ -138,6 +138,8 @@ struct ReadState: @unchecked Sendable {
   var indexGeneration = 0
   /// Sequences that open views read at, with how many views each.
   var pins: [UInt64: Int] = [:]
+  /// Deletes above this sequence stay, whatever else of the history goes.
+  var deletesKeptAbove = UInt64.max
   var isClosed = false
   var isSuspended = false
   /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.

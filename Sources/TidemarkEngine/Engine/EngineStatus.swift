@@ -27,6 +27,8 @@ package struct EngineStatus: Sendable {
     package var isSealed: Bool
     package var isCompacted: Bool
     package var supersededBytes: Int
+    /// How much of the segment that is, from 0 to 1.
+    package var supersededShare: Double
   }
 
   package var storeID: [UInt8]
@@ -85,7 +87,8 @@ extension Engine {
         EngineStatus.Segment(
           id: segment.id, file: segment.fileName, firstSequence: segment.firstSequence,
           lastSequence: segment.lastSequence, length: length, isSealed: segment.isSealed,
-          isCompacted: segment.kind == .compacted, supersededBytes: superseded))
+          isCompacted: segment.kind == .compacted, supersededBytes: superseded,
+          supersededShare: share))
     }
     bytes.index = read.manifest.images.reduce(0) { $0 + $1.length }
     bytes.ballast = ballast.bytes

@@ -119,7 +119,12 @@ struct StoreRecovery {
     updated.lastSequence = max(updated.lastSequence, lastSequence)
     // An image of entries that a sync lied about must not be believed once their sequences are
     // given out again.
-    updated.images.removeAll { $0.sequence > lastSequence }
+    #if TIDEMARK_PLANTED
+      let forgets = !PlantedBug.isOn(.imageAheadOfLog)
+    #else
+      let forgets = true
+    #endif
+    if forgets { updated.images.removeAll { $0.sequence > lastSequence } }
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }

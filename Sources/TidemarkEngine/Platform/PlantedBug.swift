@@ -33,7 +33,7 @@
     case outdatedImageKept
     /// Compaction drops versions that an open view needs.
     case viewsForgotten
-    /// An image is written before what it knows is durable.
+    /// An image is written before what it knows is durable, and kept when that was lost.
     case imageAheadOfLog
     /// Opening forgets sequences whose entries were compacted away, and gives them out again.
     case sequenceReused

@@ -1,3 +1,4 @@
+package import Tidemark
 package import TidemarkEngine
 
 /// The log that a database's replicas share, as a ``SyncHandler`` needs it: a total order of
@@ -57,6 +58,14 @@ package protocol Feed: Sendable {
 
   /// Keeps deletes behind an offset until another offset is given; nil lets them go.
   func keepDeletes(behind offset: UInt64?) throws(TidemarkError)
+  /// What a compaction would be worth; see ``SyncHandler/space(from:)``.
+  func space(from minimum: Int) throws(TidemarkError) -> SyncSpace
+  /// Gives back what is not needed any more, until it is told to stop.
+  func compact(
+    unless shouldStop: @escaping @Sendable () -> Bool
+  ) throws(TidemarkError) -> CompactionSummary
+  /// Takes records away, in one step.
+  func remove(_ type: RecordType, keys: [[UInt8]]) throws(TidemarkError)
   /// Calls `body` whenever something was appended.
   /// - Returns: what to pass to ``stopObserving(_:)``.
   func observe(_ body: @escaping @Sendable () -> Void) -> Int

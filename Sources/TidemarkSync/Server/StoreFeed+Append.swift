@@ -26,6 +26,13 @@ extension StoreFeed {
     try commit(batch)
   }
 
+  package func remove(_ type: RecordType, keys: [[UInt8]]) throws(TidemarkError) {
+    guard !keys.isEmpty else { return }
+    var batch = OperationBatch()
+    for key in keys { try RecordTable.add(type, key: key, value: [], to: &batch) }
+    try commit(batch)
+  }
+
   /// Lists the records anew when so many have come that the next opening would be slow.
   func writeCheckpointIfDue() throws(TidemarkError) {
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) in

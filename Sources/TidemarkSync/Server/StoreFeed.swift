@@ -12,8 +12,6 @@ package final class StoreFeed: Feed {
   let records: Lock<RecordTable>
   /// Readers that go on where they stopped before.
   let readers = Lock<[FeedReader]>([])
-  /// Keeps deletes from compaction.
-  private let pin = Lock<EngineView?>(nil)
 
   /// Opens the store in a directory.
   package convenience init(
@@ -83,31 +81,16 @@ package final class StoreFeed: Feed {
   }
 
   package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
-    guard let offset else { return pin.withLock { $0 = nil } }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.deletesNotKept) { return }
     #endif
-    // A view keeps everything behind it, deletes among them. Of what has gone already nothing
-    // can be kept.
-    var view: EngineView?
-    for _ in 0..<8 where view == nil {
-      let bounds = try engine.bounds()
-      let earliest = bounds.historyFrom > 1 ? bounds.historyFrom : 0
-      do throws(TidemarkError) {
-        view = try engine.view(at: min(max(offset, earliest), bounds.visible))
-      } catch {
-        guard error.code == .historyGone else { throw error }
-      }
-    }
-    let kept = view
-    pin.withLock { $0 = kept }
+    engine.keepDeletes(above: offset)
   }
 
   package func observe(_ body: @escaping @Sendable () -> Void) -> Int { engine.observe(body) }
   package func stopObserving(_ token: Int) { engine.stopObserving(token) }
 
   package func close() throws(TidemarkError) {
-    pin.withLock { $0 = nil }
     readers.withLock { $0 = [] }
     // So that the next opening has little to read.
     try? records.withLock { (table: inout RecordTable) throws(TidemarkError) in

@@ -59,13 +59,15 @@ extension SyncHandler {
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
       #endif
-      if needsWriting(lease, after: known, period: period) {
-        try feed.append(.feedLease, key: request.replica.bytes, value: lease.encoded)
+      if !state.leases.isRecorded(request.replica)
+        || needsWriting(lease, after: known, period: period)
+      {
+        try record(lease, of: request.replica, hasPushed: mark.number > 0, &state)
       } else {
         // What the record says of the end still stands.
         lease.expires = known?.expires ?? expires
+        state.leases.record(request.replica, lease, hasPushed: mark.number > 0)
       }
-      state.leases[request.replica] = lease
       try keepDeletes(state)
       return lease
     }

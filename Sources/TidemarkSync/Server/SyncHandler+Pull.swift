@@ -26,7 +26,7 @@ extension SyncHandler {
         let after = try self.range(for: request.replica)
         // A delete that was dropped meanwhile may be missing in the page.
         guard try feed.settledRange().truncatedThrough == range.truncatedThrough else { continue }
-        try advance(request)
+        try notePull(of: request.replica, to: request.after)
         return PullAnswer(
           entries: page.entries, cursor: range.position(ofOffset: page.through), range: after,
           mark: try mark(of: request.replica))
@@ -45,17 +45,6 @@ extension SyncHandler {
         || cleared >= range.truncatedThrough
     else {
       throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
-    }
-  }
-
-  /// A reader that has come so far needs no deletes from before.
-  private func advance(_ request: PullRequest) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      let earliest = state.leases.earliestCursor(at: feed.now)
-      guard state.leases.advance(request.replica, to: request.after),
-        state.leases.earliestCursor(at: feed.now) != earliest
-      else { return }
-      try keepDeletes(state)
     }
   }
 

@@ -20,6 +20,7 @@ extension SyncHandler {
       try check(request)
       try state.withLock { (state: inout State) throws(any Error) in
         try take(request, access, &state)
+        try notePush(of: request.replica, &state)
       }
       return PushAnswer(
         mark: try mark(of: request.replica), range: try range(for: request.replica))

@@ -23,6 +23,9 @@ public final class SyncHandler: Sendable {
     /// For how many seconds deletes are kept for a replica that does not call; nil for as long
     /// as the store's retention has it.
     public var leaseSeconds: UInt32?
+    /// How many leases may stand in the log. Replicas beyond that get one that is forgotten when
+    /// the handler is closed, or others need the room; then they have to compare everything.
+    public var mostLeases = 10_000
     /// Look at what is pushed, in this order.
     public var validators: [SyncValidator]
     /// What large values whose changes have not come yet may take, in bytes; the one that has
@@ -50,6 +53,8 @@ public final class SyncHandler: Sendable {
     var policies = PolicyTable()
     var leases = LeaseTable()
     var uploads = UploadTable()
+    /// When leases that have run out were last taken away, in milliseconds since 1970.
+    var lastLookForExpired: UInt64 = 0
   }
 
   let feed: any Feed
@@ -140,8 +145,10 @@ public final class SyncHandler: Sendable {
   public func forget(_ replica: ReplicaID) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard state.leases[replica] != nil else { return }
-      try feed.append(.feedLease, key: replica.bytes, value: [])
-      state.leases[replica] = nil
+      if state.leases.isRecorded(replica) {
+        try feed.append(.feedLease, key: replica.bytes, value: [])
+      }
+      state.leases.remove(replica)
       try keepDeletes(state)
     }
   }

@@ -26,9 +26,10 @@ final class Bench {
     self.openings = openings
   }
 
-  func configuration() -> Store.Configuration {
+  func configuration(retention: Retention? = nil) -> Store.Configuration {
     openings += 1
     return Store.Configuration(
+      retention: retention,
       environment: Store.Environment(
         fileSystem: disk, clock: clock, random: SeededRandom(seed: 100 + openings)),
       usesThreads: false)
@@ -41,6 +42,12 @@ final class Bench {
     let handler = try SyncHandler(at: "feed", configuration: configuration(), options: options)
     open = handler
     return handler
+  }
+
+  /// Opens the handler anew, with a configuration of its own.
+  func use(_ configuration: Store.Configuration) throws {
+    try close()
+    open = try SyncHandler(at: "feed", configuration: configuration, options: options)
   }
 
   func close() throws {

@@ -15,6 +15,11 @@ struct RunningOptions: ParsableArguments {
   var leaseDays: Int?
   @Option(
     help: ArgumentHelp(
+      "Most devices of a database for which that is kept on disk. (default: 10000)",
+      valueName: "count"))
+  var maxLeases: Int?
+  @Option(
+    help: ArgumentHelp(
       "Who wins a conflict: NAME=P or NAME/PREFIX=P, P detect or lastWriterWins; * is any NAME.",
       valueName: "rule"))
   var policy: [String] = []
@@ -44,6 +49,12 @@ struct RunningOptions: ParsableArguments {
         throw ValidationError("a lease has 0 to 36500 days")
       }
       options.leaseSeconds = days > 0 ? UInt32(days) * 86_400 : nil
+    }
+    if let most = try maxLeases ?? Setting.number("MAX_LEASES") {
+      guard (1...1_000_000).contains(most) else {
+        throw ValidationError("max-leases has to be 1 to 1000000")
+      }
+      options.mostLeases = most
     }
     options.policies = policy.isEmpty ? Setting.words("POLICY") : policy
     if let seconds = try shutdownTimeout ?? Setting.number("SHUTDOWN_TIMEOUT"), seconds >= 0 {

@@ -4,6 +4,15 @@ internal import ServiceLifecycle
 internal import SyncServerKit
 internal import UnixSignals
 
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// SAFETY: a C call gets bytes that live as long as the call.
 @main
 struct TidemarkServer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -22,6 +31,8 @@ struct TidemarkServer: AsyncParsableCommand {
   var access: AccessOptions
   @OptionGroup(title: "Limits")
   var limits: LimitOptions
+  @OptionGroup(title: "What is kept")
+  var keeping: KeepingOptions
   @OptionGroup(title: "Running")
   var running: RunningOptions
 
@@ -29,6 +40,7 @@ struct TidemarkServer: AsyncParsableCommand {
     var options = try serving.options()
     try access.apply(to: &options)
     try limits.apply(to: &options)
+    try keeping.apply(to: &options)
     try running.apply(to: &options)
     let logger = try running.logger()
     Self.fit(&options.limits, logger)
@@ -42,7 +54,7 @@ struct TidemarkServer: AsyncParsableCommand {
         logger.notice(
           "ready", metadata: ["address": "\(options.host):\(port)"])
       }
-    } catch { throw ValidationError(error.description) }
+    } catch { throw Self.told(error) }
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
     var services: [any Service] = [server]
@@ -55,8 +67,15 @@ struct TidemarkServer: AsyncParsableCommand {
     }
     let group = ServiceGroup(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
-    try await group.run()
+    do { try await group.run() } catch let error as SettingsError { throw Self.told(error) }
     logger.notice("ended")
+  }
+
+  /// Says in one line why the server does not start.
+  private static func told(_ error: SettingsError) -> ExitCode {
+    let line = Array("tidemark-server: \(error.description)\n".utf8)
+    _ = unsafe write(STDERR_FILENO, line, line.count)
+    return ExitCode(error.kind.rawValue)
   }
 
   /// Takes no more connections than the process may have.

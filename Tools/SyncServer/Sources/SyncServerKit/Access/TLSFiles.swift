@@ -64,13 +64,16 @@
       _ certificatePath: String, _ keyPath: String
     ) throws(SettingsError) -> Content {
       for path in [certificatePath, keyPath] where unsafe access(path, R_OK) != 0 {
-        throw SettingsError("cannot read \(path): \(String(errno: errno))")
+        throw SettingsError(
+          "cannot read \(path): \(String(errno: errno)); give files with --tls-cert and --tls-key "
+            + "that the server's user may read", .unreadable)
       }
       guard let chain = try? NIOSSLCertificate.fromPEMFile(certificatePath), !chain.isEmpty else {
-        throw SettingsError("\(certificatePath) is no certificate as PEM")
+        throw SettingsError("\(certificatePath) is no certificate as PEM", .unreadable)
       }
       guard let key = try? NIOSSLPrivateKey(file: keyPath, format: .pem) else {
-        throw SettingsError("\(keyPath) is no key as PEM, or one that needs a password")
+        throw SettingsError(
+          "\(keyPath) is no key as PEM, or one that needs a password", .unreadable)
       }
       let content = Content(chain: chain.map { .certificate($0) }, key: .privateKey(key))
       guard (try? NIOSSLContext(configuration: content.configuration)) != nil else {

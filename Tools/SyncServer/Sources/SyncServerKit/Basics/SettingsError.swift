@@ -1,7 +1,26 @@
-/// A setting with which the server cannot start.
+/// Why the server cannot start.
 public struct SettingsError: Error, CustomStringConvertible {
-  /// What is wrong, for people.
-  public let description: String
+  /// What kind of reason it is, with the exit status that `sysexits.h` has for it.
+  public enum Kind: Int32, Sendable {
+    /// A setting makes no sense.
+    case setting = 78
+    /// A file that was named cannot be read.
+    case unreadable = 66
+    /// The place is taken, or is not of this machine.
+    case unavailable = 69
+    /// The directory cannot be made or used.
+    case unusable = 73
+    /// The system does not allow it.
+    case forbidden = 77
+  }
 
-  init(_ description: String) { self.description = description }
+  /// What is wrong and what to do, for people: one line.
+  public let description: String
+  /// What kind of reason it is.
+  public let kind: Kind
+
+  init(_ description: String, _ kind: Kind = .setting) {
+    self.description = description
+    self.kind = kind
+  }
 }

@@ -16,8 +16,19 @@ struct DataDirectory: Sendable {
   /// Uses a directory; makes it when there is none.
   init(_ path: String) throws(SettingsError) {
     self.path = path
-    guard unsafe mkdir(path, 0o700) != 0, errno != EEXIST else { return }
-    throw SettingsError("cannot make the directory \(path): \(String(errno: errno))")
+    if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+      throw SettingsError(
+        "cannot make the directory \(path): \(String(errno: errno)); "
+          + "make it, or give another one with --data", .unusable)
+    }
+    // Only trying tells: of permissions, of what is mounted and of who asks.
+    let probe = path + "/.probe"
+    if unsafe mkdir(probe, 0o700) != 0, errno != EEXIST {
+      throw SettingsError(
+        "cannot write in the directory \(path): \(String(errno: errno)); "
+          + "give its user the right to, or another directory with --data", .unusable)
+    }
+    unsafe rmdir(probe)
   }
 
   /// Where the store of a database is.
@@ -25,17 +36,31 @@ struct DataDirectory: Sendable {
 
   /// How many stores there are.
   func count() -> Int {
-    guard let directory = unsafe opendir(path) else { return 0 }
-    defer { unsafe closedir(directory) }
     var count = 0
-    while let entry = unsafe readdir(directory) {
-      let isStore = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        let end = unsafe bytes.firstIndex(of: 0) ?? bytes.endIndex
-        return unsafe bytes[..<end].suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8)
-      }
-      if isStore { count += 1 }
-    }
+    forEachName { if $0.hasSuffix(Self.suffix) { count += 1 } }
     return count
+  }
+
+  /// The names of all databases.
+  func names() -> [DatabaseName] {
+    var names: [DatabaseName] = []
+    forEachName { entry in
+      guard entry.hasSuffix(Self.suffix),
+        let name = DatabaseName(entry.dropLast(Self.suffix.utf8.count))
+      else { return }
+      names.append(name)
+    }
+    return names
+  }
+
+  private func forEachName(_ body: (String) -> Void) {
+    guard let directory = unsafe opendir(path) else { return }
+    defer { unsafe closedir(directory) }
+    while let entry = unsafe readdir(directory) {
+      unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        body(unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self))
+      }
+    }
   }
 }
 

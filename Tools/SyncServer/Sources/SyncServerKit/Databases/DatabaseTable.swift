@@ -44,18 +44,21 @@ final class DatabaseTable: Sendable {
   private let creates: Bool
   private let limits: ServerLimits
   private let options: SyncHandler.Options
+  /// nil leaves it to the stores.
+  private let retention: Retention?
   private let policies: PolicyRules
   private let logger: Logger
   private let state = Mutex(State())
 
   init(
     _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
-    options: SyncHandler.Options, policies: PolicyRules, logger: Logger
+    options: SyncHandler.Options, retention: Retention?, policies: PolicyRules, logger: Logger
   ) {
     self.directory = directory
     self.creates = creates
     self.limits = limits
     self.options = options
+    self.retention = retention
     self.policies = policies
     self.logger = logger
   }
@@ -63,20 +66,35 @@ final class DatabaseTable: Sendable {
   /// How many are open.
   var openCount: Int { state.withLock { $0.rows.values.count { $0.isOpen } } }
 
+  /// The names of those that are open.
+  var openNames: [DatabaseName] {
+    state.withLock { $0.rows.filter { $0.value.isOpen }.map(\.key) }
+  }
+
+  /// Whether more may be opened without closing others soon.
+  var hasRoomToSpare: Bool { openCount < limits.openDatabases / 2 }
+
+  /// The names of all that the directory holds; blocks.
+  func allNames() -> [DatabaseName] { directory.names() }
+
   /// The database of a name, opened if it is not; blocks.
-  /// - Parameter mayCreate: whether the caller may make it, where the server makes any.
-  func lease(_ name: DatabaseName, mayCreate: Bool) throws(Problem) -> Lease {
+  /// - Parameters:
+  ///   - mayCreate: whether the caller may make it, where the server makes any.
+  ///   - isUse: whether that keeps it from being closed as one that nobody uses.
+  func lease(
+    _ name: DatabaseName, mayCreate: Bool, isUse: Bool = true
+  ) throws(Problem) -> Lease {
     let (gate, failure) = try state.withLock { (state) throws(Problem) in
       guard !state.isClosed else { throw Problem.shuttingDown }
       var row = state.rows[name] ?? Row()
       row.uses += 1
-      row.lastUse = .now
+      if isUse { row.lastUse = .now }
       state.rows[name] = row
       let failure = row.failure.flatMap { $0.until > .now ? $0.error : nil }
       return (row.gate, failure)
     }
     var handler: SyncHandler?
-    defer { if handler == nil { endUse(of: name) } }
+    defer { if handler == nil { endUse(of: name, isUse) } }
     if let failure { throw Problem(failure) }
     let opened = try gate.handler.withLock { (handler) throws(Problem) in
       if let handler { return handler }
@@ -90,13 +108,13 @@ final class DatabaseTable: Sendable {
       return opened
     }
     handler = opened
-    return Lease(opened) { [self] in endUse(of: name) }
+    return Lease(opened) { [self] in endUse(of: name, isUse) }
   }
 
-  private func endUse(of name: DatabaseName) {
+  private func endUse(of name: DatabaseName, _ isUse: Bool) {
     state.withLock { state in
       state.rows[name]?.uses -= 1
-      state.rows[name]?.lastUse = .now
+      if isUse { state.rows[name]?.lastUse = .now }
       // What is not open needs a row only as long as its failure counts.
       if let row = state.rows[name], row.uses == 0, !row.isOpen,
         (row.failure?.until ?? .now) <= .now
@@ -126,7 +144,8 @@ final class DatabaseTable: Sendable {
     _ name: DatabaseName, _ access: Store.Access
   ) throws(Problem) -> SyncHandler? {
     let configuration = Store.Configuration(
-      access: access, cacheBytes: limits.cacheBytes / max(1, limits.openDatabases))
+      access: access, retention: retention,
+      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases))
     do throws(TidemarkError) {
       let handler = try SyncHandler(
         at: directory.store(of: name), configuration: configuration, options: options)

@@ -21,6 +21,11 @@ final class Metrics: Sendable {
     var entries: UInt64 = 0
     var waiting = 0
     var streams = 0
+    var compactions: UInt64 = 0
+    var failedCompactions: UInt64 = 0
+    var freed: UInt64 = 0
+    var compactingSeconds = 0.0
+    var compacting = 0
   }
 
   /// Of the histogram, in seconds.
@@ -53,6 +58,17 @@ final class Metrics: Sendable {
   func streams(_ change: Int) { state.withLock { $0.streams += change } }
   func waiting(_ change: Int) { state.withLock { $0.waiting += change } }
 
+  func compactionBegan() { state.withLock { $0.compacting += 1 } }
+  func compactionEnded() { state.withLock { $0.compacting -= 1 } }
+  func compactionFailed() { state.withLock { $0.failedCompactions += 1 } }
+  func compacted(freed: Int, in time: Duration) {
+    state.withLock { state in
+      state.compactions += 1
+      state.freed += UInt64(max(0, freed))
+      state.compactingSeconds += time / .seconds(1)
+    }
+  }
+
   /// The text for whoever collects.
   func text(openDatabases: Int, connections: Int) -> String {
     let state = state.withLock { $0 }
@@ -78,6 +94,15 @@ final class Metrics: Sendable {
     add("connections", "gauge", "Connections that are open.", connections)
     add("waiting_pulls", "gauge", "Pulls that wait for something to come.", state.waiting)
     add("event_streams", "gauge", "Event streams that are open.", state.streams)
+    add("compactions_total", "counter", "Compactions that were finished.", state.compactions)
+    add(
+      "compaction_failures_total", "counter", "Compactions that failed.", state.failedCompactions)
+    add(
+      "compaction_freed_bytes_total", "counter", "Bytes that compactions gave back.", state.freed)
+    add(
+      "compaction_seconds_total", "counter", "Time that finished compactions took.",
+      state.compactingSeconds)
+    add("running_compactions", "gauge", "Compactions under way.", state.compacting)
     text += Self.histograms(state.seconds)
     return text
   }

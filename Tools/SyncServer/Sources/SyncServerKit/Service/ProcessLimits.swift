@@ -27,6 +27,13 @@ public enum ProcessLimits {
     return Int(min(limit.rlim_cur, most))
   }
 
+  /// Lets other threads go before the calling one, where the system has that for threads.
+  static func giveWay() {
+    #if canImport(Glibc)
+      _ = setpriority(.init(PRIO_PROCESS.rawValue), 0, 10)
+    #endif
+  }
+
   #if canImport(Glibc)
     private static var files: __rlimit_resource_t { .init(RLIMIT_NOFILE.rawValue) }
   #else

@@ -28,6 +28,10 @@ public struct ServerOptions: Sendable {
   /// For how many seconds deletes are kept for a replica that does not call; nil for as long as
   /// the store's retention has it.
   public var leaseSeconds: UInt32? = 90 * 86_400
+  /// How many leases a database writes down.
+  public var mostLeases = 10_000
+  /// When databases are compacted.
+  public var compaction = CompactionSettings()
   /// Which policies for conflicts databases get when they are opened: `NAME=POLICY`, or
   /// `NAME/PREFIX=POLICY` for the keys that begin with a prefix; `*` is any name.
   public var policies: [String] = []

@@ -3,6 +3,8 @@ public import Logging
 internal import NIOCore
 internal import NIOPosix
 public import ServiceLifecycle
+internal import Synchronization
+internal import Tidemark
 internal import TidemarkSync
 
 #if TLS
@@ -40,10 +42,14 @@ public struct SyncServer: Service {
     files =
       options.certificateFile == nil && options.keyFile == nil
       ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile)
+    var handlers = SyncHandler.Options(leaseSeconds: options.leaseSeconds)
+    handlers.mostLeases = options.mostLeases
+    let compaction = options.compaction
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
-      options: SyncHandler.Options(leaseSeconds: options.leaseSeconds),
+      options: handlers,
+      retention: compaction.isOn ? Retention(ageSeconds: compaction.historySeconds) : nil,
       policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
       options, try await options.authenticator(), databases, logger: logger)
@@ -62,11 +68,13 @@ public struct SyncServer: Service {
   public func reloadCertificates() throws(SettingsError) { try files?.reload() }
 
   /// Runs until the task is cancelled or the group of services ends.
+  /// - Throws: ``SettingsError`` when it cannot listen where it is to.
   public func run() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.eventLoops))
     let server = try server(on: group)
     let upkeep = Task { await keepUp() }
     let service = self.service
+    let compaction = Task { await service.compactor.run() }
     let timeout = options.shutdownTimeout
     let outcome: Result<Void, any Error>
     do {
@@ -74,6 +82,7 @@ public struct SyncServer: Service {
         try await server.run()
       } onGracefulShutdown: {
         service.waiters.endAll()
+        service.compactor.stop()
         Task {
           try? await Task.sleep(for: timeout)
           service.connections.closeAll()
@@ -83,10 +92,20 @@ public struct SyncServer: Service {
     } catch { outcome = .failure(error) }
     upkeep.cancel()
     service.waiters.endAll()
+    service.compactor.stop()
+    compaction.cancel()
+    // What is compacted must not be closed beneath.
+    await compaction.value
+    await service.compactor.shutDown()
     try? await service.pool.run("") { service.databases.closeAll() }
     await service.pool.shutDown()
+    // What a failure to listen has left with the loops comes first.
+    for loop in group.makeIterator() { try? await loop.submit {}.get() }
     try? await group.shutdownGracefully()
-    try outcome.get()
+    do { try outcome.get() } catch {
+      guard !service.hasStarted.load(ordering: .relaxed) else { throw error }
+      throw SettingsError.listening(at: options.host, options.port, error)
+    }
   }
 
   private func server(on group: any EventLoopGroup) throws -> any Service {
@@ -118,10 +137,14 @@ public struct SyncServer: Service {
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
     let onReady = self.onReady
+    let service = self.service
     return GuardedChannel(http, service.connections).server(
       configuration: ServerConfiguration(
         address: .hostname(options.host, port: options.port), backlog: 1024),
-      onServerRunning: { await onReady($0.localAddress?.port ?? 0) }, eventLoopGroup: group,
+      onServerRunning: {
+        service.hasStarted.store(true, ordering: .relaxed)
+        await onReady($0.localAddress?.port ?? 0)
+      }, eventLoopGroup: group,
       logger: quiet)
   }
 

@@ -13,7 +13,10 @@ final class SyncService: Sendable {
   let databases: DatabaseTable
   let pool: WorkPool
   let waiters: Waiters
-  let metrics = Metrics()
+  /// Whether it has come so far as to listen.
+  let hasStarted = Atomic(false)
+  let metrics: Metrics
+  let compactor: Compactor
   /// Of the bytes of all bodies that are held.
   let bodies: Budget
   /// Reads requests.
@@ -35,6 +38,9 @@ final class SyncService: Sendable {
     self.limits = limits
     self.authenticator = Mutex(authenticator)
     self.databases = databases
+    let metrics = Metrics()
+    self.metrics = metrics
+    compactor = Compactor(options.compaction, databases, metrics, logger: logger)
     heartbeat = options.heartbeat
     hasOpenMetrics = options.hasOpenMetrics
     trustsProxy = options.trustsProxy

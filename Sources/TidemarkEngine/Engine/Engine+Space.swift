@@ -1,0 +1,46 @@
+/// What a compaction would be worth.
+package struct LogSpace: Sendable, Hashable {
+  /// Bytes of the log.
+  package var log = 0
+  /// Of them, in files that no compaction has seen yet.
+  package var appended = 0
+  /// About as many would go; 0 when less is superseded than was asked about.
+  package var reclaimable = 0
+}
+
+extension Engine {
+  /// Estimates what a compaction would free, by what the retention and open views let go.
+  ///
+  /// An estimate: sizes are known by classes, what records take of the log is not counted, and in
+  /// a segment that is partly kept, what is superseded is taken to be spread evenly.
+  /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go,
+  ///   which takes a look at the older part of the log.
+  package func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
+    let status = try status()
+    var space = LogSpace(log: status.bytes.log)
+    var superseded = 0.0
+    for segment in status.segments {
+      if !segment.isCompacted { space.appended += segment.length }
+      superseded += Double(segment.length) * segment.supersededShare
+    }
+    guard superseded >= Double(max(minimum, 1)) else { return space }
+    let floor = try compactionFloor(CompactionOptions(dryRun: true))
+    guard floor.drops else { return space }
+    for segment in status.segments {
+      let last = min(segment.lastSequence, status.sequence)
+      guard segment.firstSequence <= min(floor.limit, last) else { continue }
+      let part =
+        Double(min(floor.limit, last) - segment.firstSequence + 1)
+        / Double(last - segment.firstSequence + 1)
+      space.reclaimable += Int(Double(segment.length) * segment.supersededShare * part)
+    }
+    return space
+  }
+
+  /// Keeps deletes above a sequence from compactions, without what they or others superseded: for
+  /// those who read the log and have come so far.
+  /// - Parameter sequence: nil keeps none. What has gone already stays gone.
+  package func keepDeletes(above sequence: UInt64?) {
+    reading.withLock { $0.deletesKeptAbove = sequence ?? .max }
+  }
+}

@@ -1,0 +1,47 @@
+public import Tidemark
+public import TidemarkEngine
+
+/// What a compaction of a database would be worth.
+public struct SyncSpace: Sendable, Hashable {
+  /// Bytes of the log.
+  public var log: Int
+  /// Of them, in files that no compaction has seen yet. Records of replication in them, of which
+  /// only the newest counts, are not among what is known to be reclaimable.
+  public var appended: Int
+  /// About as many of them would go; 0 when fewer are superseded than was asked about.
+  public var reclaimable: Int
+
+  /// An estimate.
+  public init(log: Int, appended: Int, reclaimable: Int) {
+    self.log = log
+    self.appended = appended
+    self.reclaimable = reclaimable
+  }
+}
+
+extension SyncHandler {
+  /// Estimates what a compaction would free.
+  /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go.
+  public func space(from minimum: Int = 0) throws(TidemarkError) -> SyncSpace {
+    try feed.space(from: minimum)
+  }
+
+  /// Rewrites the log without what nobody needs: versions that the store's retention lets go, but
+  /// no delete that a replica with a live lease has yet to hear of; and takes leases that have run
+  /// out away. Calls are answered meanwhile.
+  ///
+  /// A replica that needs what has gone is told `cursorGone`, and compares everything.
+  /// - Parameter shouldStop: asked again and again, on the calling thread. Once it says yes, the
+  ///   call ends with `closed`; what was rewritten by then stays so.
+  @discardableResult
+  public func compact(
+    unless shouldStop: @escaping @Sendable () -> Bool = { false }
+  ) throws(TidemarkError) -> CompactionSummary {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      // Of what is kept, those may hold nothing that have not called for so long.
+      try keepDeletes(state)
+    }
+    try removeExpiredLeases()
+    return try feed.compact(unless: shouldStop)
+  }
+}
