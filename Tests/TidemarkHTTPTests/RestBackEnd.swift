@@ -72,7 +72,7 @@ struct RestBackEnd: Sendable {
       }, token: page.token, hasMore: page.more)
   }
 
-  private func read(_ key: [UInt8]) async throws -> RequestState {
+  private func read(_ key: [UInt8], _ alias: Alias?) async throws -> RequestState {
     let request = HTTPTransportRequest(url: "\(url)/items/\(Self.text(key))")
     let answer = try await transport.answer(to: request, limit: 1 << 20)
     if answer.status == 404 { return .absent }

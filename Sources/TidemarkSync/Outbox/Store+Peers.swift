@@ -34,7 +34,7 @@ extension Store {
   }
 
   /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
-  /// conflict with it. All data stays. If it is replicated with again, everything is compared as
+  /// conflict with it, and what it calls the keys. All data stays. If it is replicated with again, everything is compared as
   /// at the first time.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
   public func forget(peer name: String) async throws {
@@ -112,6 +112,9 @@ extension HostState {
     for key in table.keys(of: .peerSettled)
     where key.count == peer.count + 4 && key.suffix(peer.count).elementsEqual(peer) {
       try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
+    }
+    for key in PeerRecords.aliasNames(of: peer, in: table) {
+      try RecordTable.add(.alias, key: key, value: [], to: &batch)
     }
     if isLast {
       for key in table.keys(of: .remoteState) {
