@@ -19,7 +19,7 @@ struct RestBackEnd: Sendable {
     struct Change: Codable {
       var key: String
       var item: Item?
-      var id: String?
+      var idempotency_key: String?
     }
 
     var changes: [Change]
@@ -67,7 +67,7 @@ struct RestBackEnd: Sendable {
       changes: page.changes.compactMap { change in
         Self.bytes(change.key).map {
           RequestPage.Change(
-            key: $0, state: change.item.map(Self.state) ?? .absent, idempotencyKey: change.id)
+            key: $0, state: change.item.map(Self.state) ?? .absent, idempotencyKey: change.idempotency_key)
         }
       }, token: page.token, hasMore: page.more)
   }
@@ -80,7 +80,7 @@ struct RestBackEnd: Sendable {
     return Self.state(try JSONDecoder().decode(Item.self, from: Data(answer.body)))
   }
 
-  private static func state(_ item: Item) -> RequestState {
+  static func state(_ item: Item) -> RequestState {
     .value(SyncContent(value: Array(item.value_base64), labels: item.labels.map { Label($0) }))
   }
 
