@@ -143,6 +143,39 @@ struct AliasTests {
     #expect(back.requests.last == "PUT 2 three")
   }
 
+  @Test("a delete that is settled takes the id with it, without a look at the list")
+  func deletedUnseen() async throws {
+    let device = try RestDevice { [back] in back.peer(canFetch: false) }
+    try device.put("a", "one")
+    try await device.settle()
+    try device.delete("a")
+    try await device.settle()
+    #expect(try alias(device, "a") == nil && key(device, "1") == nil)
+    try device.put("a", "two")
+    try await device.settle()
+    #expect(back.requests == ["POST one", "DELETE 1", "POST two"])
+  }
+
+  @Test("an id of which the store has not heard yet goes along when a batch is given up")
+  func givenUp() async throws {
+    let seen = Lock<[Alias?]>([])
+    let peer = RequestPeer(named: "x") { change in
+      if change.key == Array("bad".utf8) { throw PeerError(.failed, "no") }
+      seen.withLock { $0.append(change.alias) }
+      return change.alias == nil ? .appliedAs("1") : .applied
+    }
+    var device = Device(1)
+    _ = try await peer.hello(HelloRequest(replica: device.id))
+    device.number = 1
+    let batch = device.batch([device.put("a", "one"), device.put("bad", "one")])
+    await #expect(throws: PeerError.self) { try await peer.push(batch) }
+    // In the place of what was given up goes an edit.
+    var next = device.batch([device.put("a", "two")])
+    next.batchID = BatchID(77)
+    let mark = try await peer.push(next).mark
+    #expect(seen.withLock { $0 } == [nil, "1"] && mark.aliases == [0: "1"])
+  }
+
   @Test("an answer with another id replaces the one that was known")
   func replaced() async throws {
     let device = try device()

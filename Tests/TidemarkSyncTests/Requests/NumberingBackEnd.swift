@@ -41,10 +41,11 @@ final class NumberingBackEnd: Sendable {
 
   let state = Lock(State())
 
-  func peer(newKey: RequestPeer.NewKey? = nil) -> RequestPeer {
-    RequestPeer(
+  func peer(canFetch: Bool = true, newKey: RequestPeer.NewKey? = nil) -> RequestPeer {
+    let fetch: RequestPeer.Fetch = { self.fetch($0) }
+    return RequestPeer(
       named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
-      send: { try self.send($0) }, fetch: { self.fetch($0) },
+      send: { try self.send($0) }, fetch: canFetch ? fetch : nil,
       newKey: newKey ?? { Array("note/".utf8) + $0.bytes })
   }
 

@@ -56,10 +56,6 @@ extension RequestPeer {
     }
     return state.withLock { memory in
       for key in keys { memory.note(nil, heldBy: key) }
-      // What is not there has no id any more.
-      for entry in entries where entry.kind == .delete {
-        memory.note(nil, ofKey: entry.key, request.replica)
-      }
       return ValuesAnswer(
         entries: entries, answered: keys.count, range: places.range(head: memory.head))
     }
