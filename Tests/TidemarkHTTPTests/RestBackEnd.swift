@@ -67,7 +67,8 @@ struct RestBackEnd: Sendable {
       changes: page.changes.compactMap { change in
         Self.bytes(change.key).map {
           RequestPage.Change(
-            key: $0, state: change.item.map(Self.state) ?? .absent, idempotencyKey: change.idempotency_key)
+            key: $0, state: change.item.map(Self.state) ?? .absent,
+            idempotencyKey: change.idempotency_key)
         }
       }, token: page.token, hasMore: page.more)
   }

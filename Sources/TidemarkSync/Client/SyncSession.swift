@@ -71,6 +71,8 @@ package final class SyncSession {
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
   var mostWaiting = 65_536
+  /// What may be called, as a budget says.
+  var gate = SyncGate()
   /// How many entries wait, if they are so many that others are not sent for it.
   var tooManyWaiting: Int?
   package internal(set) var totals = Totals()
@@ -179,7 +181,8 @@ package final class SyncSession {
     waitMilliseconds: UInt32 = 0
   ) throws(TidemarkError) -> PullRequest {
     var request = PullRequest(
-      replica: replica, after: progress.cursor, scope: scope, limits: limits,
+      replica: replica, after: progress.cursor, scope: scope,
+      limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
       waitMilliseconds: waitMilliseconds, includesOwn: readsAgain)
     request.aliases = try knownAliases()
     return request

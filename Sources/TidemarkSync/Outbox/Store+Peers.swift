@@ -105,7 +105,7 @@ extension HostState {
     let table = session.records.table
     let peer = session.records.name
     var batch = OperationBatch()
-    for type in [RecordType.peerProgress, .peerFormed, .peerStatus]
+    for type in [RecordType.peerProgress, .peerFormed, .peerStatus, .peerBudget]
     where table.sequence(of: type, key: peer) != nil {
       try RecordTable.add(type, key: peer, value: [], to: &batch)
     }
@@ -124,6 +124,7 @@ extension HostState {
     try engine.commit(batch, durability: .durable)
     status = PeerStatus()
     recorded = nil
+    (ledger, recordedLedger) = (nil, nil)
     reopen()
   }
 }
