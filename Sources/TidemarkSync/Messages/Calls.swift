@@ -91,7 +91,8 @@ public struct PushRequest: Sendable, Hashable {
   public var knownHead: Position
   /// The changes, in the order in which they are to be judged.
   public var changes: [PushedChange]
-  /// What the remote end calls the caller's keys, for peers in the same process. It does not travel.
+  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// travel.
   public var aliases: KnownAliases?
 
   /// A batch.
@@ -139,7 +140,8 @@ public struct PullRequest: Sendable, Hashable {
   /// Whether its own operations come with key and value, too: for a reader that has forgotten them,
   /// and reads a feed again which was restored from an older copy.
   public var includesOwn: Bool
-  /// What the remote end calls the caller's keys, for peers in the same process. It does not travel.
+  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// travel.
   public var aliases: KnownAliases?
 
   /// A pull.

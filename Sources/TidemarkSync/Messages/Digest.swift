@@ -91,7 +91,8 @@ public struct ValuesRequest: Sendable, Hashable {
   public var replica: ReplicaID
   /// Which keys.
   public var keys: [[UInt8]]
-  /// What the remote end calls the caller's keys, for peers in the same process. It does not travel.
+  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// travel.
   public var aliases: KnownAliases?
 
   /// A question for keys.

@@ -34,8 +34,8 @@ extension Store {
   }
 
   /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
-  /// conflict with it, and what it calls the keys. All data stays. If it is replicated with again, everything is compared as
-  /// at the first time.
+  /// conflict with it, and what it calls the keys. All data stays. If it is replicated with again,
+  /// everything is compared as at the first time.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
   public func forget(peer name: String) async throws {
     try await onSyncThread { (store) throws(TidemarkError) in try store.forget(peer: name) }

@@ -94,8 +94,8 @@ extension RequestPeer {
 extension RequestPeer {
   /// The changes of a page with their keys. What has gone of which nobody here has heard is left
   /// out.
-  /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of an
-  ///   alias has another one.
+  /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of
+  ///   an alias has another one.
   func keyed(
     _ page: RequestPage, _ aliases: KnownAliases?, _ replica: ReplicaID
   ) throws(PeerError) -> [(key: [UInt8], change: RequestPage.Change)] {

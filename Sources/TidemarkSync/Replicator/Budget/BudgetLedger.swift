@@ -18,8 +18,8 @@ struct BudgetLedger: Sendable, Hashable {
   private static let version: UInt8 = 1
 
   private(set) var start: UInt64 = 0
-  /// A clock that has gone back counts by itself from there: it must neither make anybody wait until
-  /// it is where it was, nor begin a day when it jumps there again.
+  /// A clock that has gone back counts by itself from there: it must neither make anybody wait
+  /// until it is where it was, nor begin a day when it jumps there again.
   private(set) var back: UInt64 = 0
   private(set) var used: UInt64 = 0
 

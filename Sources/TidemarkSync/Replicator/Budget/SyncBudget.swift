@@ -8,21 +8,22 @@ public import Tidemark
 ///   bytesPerDay: 20 << 20, urgentPriority: 1,
 ///   network: network, onExpensive: .priority(atLeast: 1), onConstrained: .nothing)
 /// ```
-/// **What is counted**: of each batch that is sent, also when it is sent again, and of each page that
-/// is taken, the bytes of keys, values, labels and hashes and 64 for each entry, before compression.
-/// Hellos, verdicts and sums are not counted.
+/// **What is counted**: of each batch that is sent, also when it is sent again, and of each page
+/// that is taken, the bytes of keys, values, labels and hashes and 64 for each entry, before
+/// compression. Hellos, verdicts and sums are not counted.
 ///
 /// **When the day's bytes are used up**, or where only entries of some priority go, the replicator
 /// still says hello and takes verdicts on what it had sent, and sends the entries whose turn it is,
 /// with what they are in conflict with; it takes nothing else, asks for nothing, and compares
 /// nothing. A batch that was formed before is sent first when something urgent waits behind it. The
-/// last batch and the last page of a day may go beyond it by one entry, or by one batch that is sent
-/// again.
+/// last batch and the last page of a day may go beyond it by one entry, or by one batch that is
+/// sent again.
 ///
 /// **A day** begins with the first byte that is counted, or when the one before is over, and has 24
-/// hours by the store's clock. What was used is in the store's log, under the replicator's name: a restart gives nothing back, and
-/// costs a thirty-second part of the day's bytes at most. A clock that goes back makes nobody wait
-/// for more than 24 hours, and gives nothing when it comes forward again.
+/// hours by the store's clock. What was used is in the store's log, under the replicator's name: a
+/// restart gives nothing back, and costs a thirty-second part of the day's bytes at most. A clock
+/// that goes back makes nobody wait for more than 24 hours, and gives nothing when it comes
+/// forward again.
 public struct SyncBudget: Sendable {
   /// Which bytes are counted.
   public enum Counted: Sendable, Hashable {
