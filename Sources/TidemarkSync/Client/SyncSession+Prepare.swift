@@ -66,9 +66,11 @@ extension SyncSession {
     var forming = Forming(self)
     try forming.run()
     guard !forming.items.isEmpty else { return nil }
-    let request = PushRequest(
+    var request = PushRequest(
       replica: replica, number: formed.number + 1, batchID: newBatchID(),
       knownHead: knownHead, changes: forming.changes)
+    // As it is sent, so that what a peer has made of it counts.
+    request.aliases = try knownAliases()
     prepared = PreparedBatch(
       draft: forming.draft, request: request, former: progress, urgent: urgent,
       room: room)
