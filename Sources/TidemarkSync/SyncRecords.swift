@@ -20,6 +20,11 @@ extension RecordType {
   package static let remoteState = RecordType(rawValue: 35)
   /// What is known of a peer besides its progress; the key is the peer's name.
   package static let peerStatus = RecordType(rawValue: 36)
+  /// What a peer calls a key; the key is the peer's name with the alias, the value the key that it
+  /// names.
+  package static let alias = RecordType(rawValue: 37)
+  /// How much of a day's bytes is used with a peer; the key is the peer's name.
+  package static let peerBudget = RecordType(rawValue: 38)
   /// A change that lost by policy; the key is the key that it was for.
   package static let loser = RecordType(rawValue: 256)
 }

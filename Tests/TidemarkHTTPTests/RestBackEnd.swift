@@ -19,7 +19,7 @@ struct RestBackEnd: Sendable {
     struct Change: Codable {
       var key: String
       var item: Item?
-      var id: String?
+      var idempotency_key: String?
     }
 
     var changes: [Change]
@@ -67,12 +67,13 @@ struct RestBackEnd: Sendable {
       changes: page.changes.compactMap { change in
         Self.bytes(change.key).map {
           RequestPage.Change(
-            key: $0, state: change.item.map(Self.state) ?? .absent, idempotencyKey: change.id)
+            key: $0, state: change.item.map(Self.state) ?? .absent,
+            idempotencyKey: change.idempotency_key)
         }
       }, token: page.token, hasMore: page.more)
   }
 
-  private func read(_ key: [UInt8]) async throws -> RequestState {
+  private func read(_ key: [UInt8], _ alias: Alias?) async throws -> RequestState {
     let request = HTTPTransportRequest(url: "\(url)/items/\(Self.text(key))")
     let answer = try await transport.answer(to: request, limit: 1 << 20)
     if answer.status == 404 { return .absent }
@@ -80,7 +81,7 @@ struct RestBackEnd: Sendable {
     return Self.state(try JSONDecoder().decode(Item.self, from: Data(answer.body)))
   }
 
-  private static func state(_ item: Item) -> RequestState {
+  static func state(_ item: Item) -> RequestState {
     .value(SyncContent(value: Array(item.value_base64), labels: item.labels.map { Label($0) }))
   }
 

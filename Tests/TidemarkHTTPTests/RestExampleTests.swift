@@ -100,4 +100,36 @@ struct RestExampleTests {
     #expect(try value(b, [0xff, 7]) == [42])
     #expect(sb.totals.pulled == 151)
   }
+
+  @Test("notes get ids there, and both stores edit and delete them by these")
+  func notes() async throws {
+    let file = FileManager.default.temporaryDirectory
+      .appendingPathComponent("tidemark-notes-\(UUID()).jsonl")
+    defer { try? FileManager.default.removeItem(at: file) }
+    let script = try Script(file)
+    defer { script.stop() }
+    let (a, b) = (try engine(3), try engine(4))
+    let back = RestNotes(url: script.url, transport: Transports.all[0].make())
+    let sa = try SyncSession(a, name: "notes", capabilities: back.peer().capabilities)
+    let sb = try SyncSession(b, name: "notes", capabilities: back.peer().capabilities)
+    try put(a, Array("draft".utf8), [1])
+    try await settle(sa, back.peer())
+    try await settle(sb, back.peer())
+    #expect(try value(b, Array("note/1".utf8)) == [1])
+    try put(b, Array("note/1".utf8), [2])
+    try await settle(sb, back.peer())
+    try await settle(sa, back.peer())
+    #expect(try value(a, Array("draft".utf8)) == [2] && value(a, Array("note/1".utf8)) == nil)
+    var batch = OperationBatch()
+    try batch.add(.delete, key: Array("draft".utf8).rawSpan)
+    try a.commit(batch)
+    try await settle(sa, back.peer())
+    try await settle(sb, back.peer())
+    #expect(try value(b, Array("note/1".utf8)) == nil)
+    // What is put again is created anew.
+    try put(a, Array("draft".utf8), [3])
+    try await settle(sa, back.peer())
+    #expect(try sa.knownAliases().alias(ofKey: Array("draft".utf8)) == "2")
+    #expect(sa.totals.parked == 0 && sb.totals.parked == 0)
+  }
 }

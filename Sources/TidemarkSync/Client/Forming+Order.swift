@@ -67,9 +67,10 @@ extension Forming {
   }
 
   /// Takes what is more urgent than what was written before it.
-  mutating func takeUrgent() throws(TidemarkError) {
+  /// - Parameter least: only what has this priority or a higher one.
+  mutating func takeUrgent(atLeast least: Int64 = .min) throws(TidemarkError) {
     try session.urgent.look(session, progress)
-    for change in session.urgent.inOrder {
+    for change in session.urgent.inOrder where change.attributes.priority >= least {
       if isFull { return }
       if held.contains(change.sequence) { continue }
       guard session.isPending(change, in: progress) else {

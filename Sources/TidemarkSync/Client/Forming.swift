@@ -47,7 +47,7 @@ struct Forming {
   }
 
   var isFull: Bool {
-    isClosed || items.count >= most || bytes >= session.limits.bytes
+    isClosed || items.count >= most || bytes >= session.batchBytes
   }
 
   /// So often the entries are looked through, as long as none can go.
@@ -68,6 +68,7 @@ struct Forming {
   private mutating func pass() throws(TidemarkError) {
     _ = try release()
     held = session.setAside.held.intersection(progress.again)
+    if session.gate.isNarrow { return try takeNarrow(session.gate.leastPriority ?? .max) }
     try takeUrgent()
     let known = session.setAside.low.subtracting(session.setAside.wanted)
     guard try takeAgain(progress.again.subtracting(known).subtracting(held), isLast: false),
@@ -140,14 +141,14 @@ struct Forming {
 
   /// A value that is not for the peer has taken the place of what waits for the user.
   /// - Returns: whether what becomes of an older one is not known yet.
-  private mutating func isCached(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+  mutating func isCached(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     guard change.kind != .touch, change.attributes.origin == nil else { return false }
     if try dependsOnVerdict(change) { return true }
     _ = supersede(by: change)
     return false
   }
 
-  private mutating func passed(_ sequence: UInt64) {
+  mutating func passed(_ sequence: UInt64) {
     progress.frontier = max(progress.frontier, sequence)
     progress.ahead.removeAll(through: sequence)
   }

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 
 /// The records of one peer in a store's log.
 final class PeerRecords {
-  private let engine: Engine
+  let engine: Engine
   private let peer: [UInt8]
   var name: [UInt8] { peer }
   private(set) var table: RecordTable

@@ -69,7 +69,9 @@ extension SyncSession {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     let asked = try keysToFetch().prefix(answer.answered)
+    let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
     try commit { operations, next, _ in
+      aliasChanges = named
       for key in asked {
         let entry =
           found[key]

@@ -25,10 +25,10 @@ extension SyncSession {
     guard direction != .both, let range, formed == nil, progress.resync == nil else {
       return try next()
     }
-    if direction.pulls, progress.cursor.offset < range.head { return .pull(pullRequest()) }
+    if direction.pulls, progress.cursor.offset < range.head { return .pull(try pullRequest()) }
     try resolveWaiting()
     let keys = try keysToFetch()
-    if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
+    if !keys.isEmpty { return .values(try valuesRequest(keys)) }
     guard direction.pushes, let batch = try formBatch() else { return nil }
     return .push(try request(for: batch))
   }

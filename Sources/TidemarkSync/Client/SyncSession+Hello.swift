@@ -50,7 +50,9 @@ extension SyncSession {
     let hadPeer = progress.feed != nil
     formed = nil
     comparing = nil
+    let named = try forgettingAliases()
     try commit { _, next, runs in
+      aliasChanges = named
       next = PeerProgress()
       if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed

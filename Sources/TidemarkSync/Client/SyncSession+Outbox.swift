@@ -57,6 +57,12 @@ extension SyncSession {
   /// held, which happens only to entries that newer ones have replaced, an empty batch goes in
   /// its place, with another id: whichever of both the peer holds decides.
   func request(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
+    var request = try plainRequest(for: batch)
+    request.aliases = try knownAliases()
+    return request
+  }
+
+  private func plainRequest(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
     if !isGivenUp, let sending, batch.batchID == formed?.batchID {
       return PushRequest(
         replica: replica, number: batch.number, batchID: batch.batchID,

@@ -31,6 +31,8 @@ struct PreparedBatch {
   /// What this needs to be so still.
   var former: PeerProgress
   var urgent: UrgentEntries
+  /// How much a batch might have then, and which entries.
+  var room: SyncGate
 
   /// The batch upon what has become of the one before it, or nil when that was not what it was
   /// formed upon.
@@ -64,11 +66,14 @@ extension SyncSession {
     var forming = Forming(self)
     try forming.run()
     guard !forming.items.isEmpty else { return nil }
-    let request = PushRequest(
+    var request = PushRequest(
       replica: replica, number: formed.number + 1, batchID: newBatchID(),
       knownHead: knownHead, changes: forming.changes)
+    // As it is sent, so that what a peer has made of it counts.
+    request.aliases = try knownAliases()
     prepared = PreparedBatch(
-      draft: forming.draft, request: request, former: progress, urgent: urgent)
+      draft: forming.draft, request: request, former: progress, urgent: urgent,
+      room: room)
     return request
   }
 
@@ -76,7 +81,8 @@ extension SyncSession {
   func nextDraft() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID) {
     defer { prepared = nil }
     if let prepared, let draft = prepared.upon(progress),
-      prepared.request.number == progress.number + 1, prepared.request.replica == replica
+      prepared.request.number == progress.number + 1, prepared.request.replica == replica,
+      prepared.room == room
     {
       urgent = prepared.urgent
       return (draft, prepared.request.batchID)
@@ -84,6 +90,11 @@ extension SyncSession {
     var forming = Forming(self)
     try forming.run()
     return (forming.draft, newBatchID())
+  }
+
+  /// What the budget leaves of what a batch may have.
+  private var room: SyncGate {
+    SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
 
   private func newBatchID() -> BatchID { BatchID(engine.environment.random.next() | 1) }

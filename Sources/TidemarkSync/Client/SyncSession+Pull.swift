@@ -25,12 +25,16 @@ extension SyncSession {
         try commit { _, next, _ in next.cursor = page.cursor }
       }
     #endif
+    let named = try aliasChanges(of: page)
     try commit { operations, next, runs in
+      aliasChanges = named
       next.cursor = page.cursor
       next.resumption = page.resumption
       // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
       for entry in page.entries {
-        guard let sequence = try ownSequence(of: entry, next) else { continue }
+        guard let sequence = try ownSequence(of: entry, next),
+          try !staysRefused(sequence, named, next)
+        else { continue }
         confirm(sequence, at: entry.position, &next, &runs)
       }
       let former = settled

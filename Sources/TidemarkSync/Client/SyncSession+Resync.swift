@@ -29,7 +29,7 @@ extension SyncSession {
     guard let now = comparing else { return nil }
     if !now.differing.isEmpty {
       let keys = now.differing.prefix(limits.changes).map(\.key)
-      return .values(ValuesRequest(replica: replica, keys: keys))
+      return .values(try valuesRequest(keys))
     }
     if let path = now.walk.next {
       return .digest(DigestRequest(replica: replica, scope: scope, path: path))

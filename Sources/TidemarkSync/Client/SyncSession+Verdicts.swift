@@ -13,11 +13,12 @@ extension SyncSession {
       guard mark.verdicts.count == batch.items.count else {
         throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
       }
-      try settle(batch, mark.verdicts)
+      try settle(batch, mark)
     }
   }
 
-  private func settle(_ batch: FormedBatch, _ verdicts: [Verdict]) throws {
+  private func settle(_ batch: FormedBatch, _ mark: ReplicaMark) throws {
+    let (verdicts, named) = try judgeAliases(batch, mark, sending?.changes)
     // From here on its keys are not under way any more.
     let sent = sending
     formed = nil
@@ -34,6 +35,7 @@ extension SyncSession {
     // Until the next batch is formed, which is made durable with all that came before it, the peer
     // says the same again, if it counts batches.
     try commit(capabilities.isNumbered ? .buffered : .durable) { operations, next, runs in
+      aliasChanges = named
       next.number = batch.number
       next.batchID = batch.batchID
       // There is nothing behind the cursor but what was sent.

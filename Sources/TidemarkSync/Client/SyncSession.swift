@@ -80,6 +80,8 @@ package final class SyncSession {
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
   var mostWaiting = 65_536
+  /// What may be called, as a budget says.
+  var gate = SyncGate()
   /// How many entries wait, if they are so many that others are not sent for it.
   var tooManyWaiting: Int?
   package internal(set) var totals = Totals()
@@ -99,6 +101,10 @@ package final class SyncSession {
   var keysArriving: Set<[UInt8]> = []
   /// Keys that got a value laid beside another in this commit.
   var keysChosen: Set<[UInt8]> = []
+  /// What the peer calls keys; nil as long as nobody has asked.
+  var aliases: KnownAliases?
+  /// What this commit makes of that.
+  var aliasChanges: AliasChanges?
   /// The comparison that is under way.
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
@@ -161,11 +167,11 @@ package final class SyncSession {
     }
     guard let range else { return .hello(hello(hasResynced: hasCompared)) }
     if let formed { return .push(try request(for: formed)) }
-    if progress.cursor.offset < range.head { return .pull(pullRequest()) }
+    if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
     // What was found out before a crash, and not decided.
     try resolveWaiting()
     let keys = try keysToFetch()
-    if !keys.isEmpty { return .values(ValuesRequest(replica: replica, keys: keys)) }
+    if !keys.isEmpty { return .values(try valuesRequest(keys)) }
     if let batch = try formBatch() { return .push(try request(for: batch)) }
     return nil
   }
@@ -180,10 +186,21 @@ package final class SyncSession {
   }
 
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.
-  package func pullRequest(waitMilliseconds: UInt32 = 0) -> PullRequest {
-    PullRequest(
-      replica: replica, after: progress.cursor, scope: scope, limits: limits,
+  package func pullRequest(
+    waitMilliseconds: UInt32 = 0
+  ) throws(TidemarkError) -> PullRequest {
+    var request = PullRequest(
+      replica: replica, after: progress.cursor, scope: scope,
+      limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
       waitMilliseconds: waitMilliseconds, includesOwn: readsAgain)
+    request.aliases = try knownAliases()
+    return request
+  }
+
+  func valuesRequest(_ keys: [[UInt8]]) throws(TidemarkError) -> ValuesRequest {
+    var request = ValuesRequest(replica: replica, keys: keys)
+    request.aliases = try knownAliases()
+    return request
   }
 
   /// Whether a restored feed is read once more, of which this store may have forgotten what it has
@@ -247,10 +264,12 @@ package final class SyncSession {
   func hello(hasResynced: Bool) -> HelloRequest {
     // Where a feed is read once more, what was compared needs no deletes from before; but a store
     // at the beginning would count as one that holds nothing.
-    HelloRequest(
+    var request = HelloRequest(
       replica: replica, cursor: readsAgain ? progress.comparedThrough : progress.cursor,
       scope: scope, hasResynced: hasResynced,
       resumption: progress.resumption)
+    request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
+    return request
   }
 
   // MARK: Committing
@@ -268,6 +287,7 @@ package final class SyncSession {
     prepared = nil
     for _ in 0..<Self.attempts {
       keysChosen = []
+      aliasChanges = nil
       var batch = OperationBatch()
       var next = progress
       var runs = settled
@@ -275,6 +295,7 @@ package final class SyncSession {
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
         try records.write(next, runs.takeChanges(), into: &batch)
+        if let aliasChanges { try records.write(aliasChanges, into: &batch) }
         let unread = runs.firstUnread(after: next.cursor.offset)
         let kept = try writePin(next, formed, unread, into: &batch)
         let result = try engine.commit(batch, durability: durability)
@@ -282,6 +303,7 @@ package final class SyncSession {
         progress = next
         settled = runs
         pin = kept
+        if let aliasChanges { aliases?.apply(aliasChanges) }
         try records.note(batch, result)
         return
       } catch {

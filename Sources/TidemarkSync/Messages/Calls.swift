@@ -11,6 +11,9 @@ public struct HelloRequest: Sendable, Hashable {
   /// What the last page that was taken gave to go on with (``PullAnswer/resumption``). It does not
   /// travel.
   public var resumption: [UInt8]
+  /// The last batch of which the caller has the verdicts, for peers in the same process that keep
+  /// no marks of their own: without its verdicts. It does not travel.
+  public var mark = ReplicaMark()
 
   /// A hello.
   public init(
@@ -88,6 +91,9 @@ public struct PushRequest: Sendable, Hashable {
   public var knownHead: Position
   /// The changes, in the order in which they are to be judged.
   public var changes: [PushedChange]
+  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// travel.
+  public var aliases: KnownAliases?
 
   /// A batch.
   public init(
@@ -136,6 +142,9 @@ public struct PullRequest: Sendable, Hashable {
   public var includesOwn: Bool
   /// Whether large values come apart, by name only; see ``BlobID``.
   public var takesBlobs: Bool
+  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// travel.
+  public var aliases: KnownAliases?
 
   /// A pull.
   public init(
@@ -166,6 +175,9 @@ public struct PullAnswer: Sendable, Hashable {
   /// For peers in the same process whose remote end has cursors of its own kind: kept with the
   /// cursor, and given back with the next hello. It does not travel.
   public var resumption: [UInt8]
+  /// What the remote end calls the keys of entries, by their indices; the caller notes it down with
+  /// them. For peers in the same process: it does not travel.
+  public var aliases: [Int: Alias] = [:]
 
   /// A page.
   public init(

@@ -93,6 +93,9 @@ public struct ValuesRequest: Sendable, Hashable {
   public var keys: [[UInt8]]
   /// Whether large values come apart, by name only; see ``BlobID``.
   public var takesBlobs: Bool
+  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// travel.
+  public var aliases: KnownAliases?
 
   /// A question for keys.
   public init(replica: ReplicaID, keys: [[UInt8]], takesBlobs: Bool = false) {

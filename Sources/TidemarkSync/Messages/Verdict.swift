@@ -36,6 +36,9 @@ public struct ReplicaMark: Sendable, Hashable {
   public var batchID: BatchID
   /// What became of its changes, in their order.
   public var verdicts: [Verdict]
+  /// What the remote end calls the keys of changes that it has taken, by their indices; the sender
+  /// notes it down with the verdicts. For peers in the same process: it does not travel.
+  public var aliases: [Int: Alias] = [:]
 
   /// A mark.
   public init(number: UInt64 = 0, batchID: BatchID = .none, verdicts: [Verdict] = []) {

@@ -34,8 +34,8 @@ extension Store {
   }
 
   /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
-  /// conflict with it. All data stays. If it is replicated with again, everything is compared as
-  /// at the first time.
+  /// conflict with it, and what it calls the keys. All data stays. If it is replicated with again,
+  /// everything is compared as at the first time.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
   public func forget(peer name: String) async throws {
     try await onSyncThread { (store) throws(TidemarkError) in try store.forget(peer: name) }
@@ -105,13 +105,16 @@ extension HostState {
     let table = session.records.table
     let peer = session.records.name
     var batch = OperationBatch()
-    for type in [RecordType.peerProgress, .peerFormed, .peerStatus]
+    for type in [RecordType.peerProgress, .peerFormed, .peerStatus, .peerBudget]
     where table.sequence(of: type, key: peer) != nil {
       try RecordTable.add(type, key: peer, value: [], to: &batch)
     }
     for key in table.keys(of: .peerSettled)
     where key.count == peer.count + 4 && key.suffix(peer.count).elementsEqual(peer) {
       try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
+    }
+    for key in PeerRecords.aliasNames(of: peer, in: table) {
+      try RecordTable.add(.alias, key: key, value: [], to: &batch)
     }
     if isLast {
       for key in table.keys(of: .remoteState) {
@@ -121,6 +124,7 @@ extension HostState {
     try engine.commit(batch, durability: .durable)
     status = PeerStatus()
     recorded = nil
+    (ledger, recordedLedger) = (nil, nil)
     reopen()
   }
 }

@@ -6,7 +6,8 @@ extension Replicator {
   /// what is, and what stood in the feed is taken.
   ///
   /// For background tasks and command lines; where the replicator runs already, that one does it,
-  /// without waiting any longer. What is written meanwhile may go along or stay.
+  /// without waiting any longer. What is written meanwhile may go along or stay. What a
+  /// ``SyncBudget`` does not let through is not waited for either: the report says why.
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
   /// - Throws: without a deadline, ``PeerError``; in any case ``UndecidedDeletions``,
@@ -15,13 +16,16 @@ extension Replicator {
     let goal = Goal(sequence: store.lastSequence)
     let before = try await host.perform { $0.totals }
     var last: (any Error)?
+    let held = Lock<HoldReason?>(nil)
     do {
       try await within(deadline) { [self] in
         if state.withLock({ $0.driver == .run }) {
-          try await joinRun(retries: deadline != nil)
+          let reason = try await joinRun(retries: deadline != nil)
+          held.withLock { $0 = reason }
         } else {
           try await drive(.once) { replicator in
-            try await replicator.once(goal, retries: deadline != nil)
+            let reason = try await replicator.once(goal, retries: deadline != nil)
+            held.withLock { $0 = reason }
           }
         }
       }
@@ -34,7 +38,8 @@ extension Replicator {
     }
     var report = SyncReport(totals - before)
     report.pending = pending
-    report.isComplete = last == nil && !isBlocked
+    report.heldBack = held.withLock { $0 }
+    report.isComplete = last == nil && !isBlocked && report.heldBack == nil
     if last != nil { report.lastError = status.lastError }
     change { $0.pending = pending }
     return report
@@ -53,7 +58,7 @@ extension Replicator {
     error is UndecidedDeletions || error is TooManyParked
   }
 
-  private func once(_ goal: Goal, retries: Bool) async throws {
+  private func once(_ goal: Goal, retries: Bool) async throws -> HoldReason? {
     var backoff = newBackoff()
     let direction = configuration.direction
     while true {
@@ -75,14 +80,14 @@ extension Replicator {
   }
 
   /// Lets the replicator that runs do a round at once, and waits for its end.
-  private func joinRun(retries: Bool) async throws {
+  private func joinRun(retries: Bool) async throws -> HoldReason? {
     poke()
     let wanted = pokes.count
     while true {
       let seen = rounds.count
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
-        guard let error = round.error else { return }
+        guard let error = round.error else { return round.heldBack }
         if !retries || needsSomebody(error) { throw error }
       }
       guard driver == .run else {

@@ -17,10 +17,15 @@ extension Replicator {
         let pokes = replicator.pokes.count
         do {
           // Whoever pokes knows more than what the peer said last.
-          try await replicator.round(fresh: isFresh || pokes != poked, pokes: pokes)
+          let held = try await replicator.round(
+            fresh: isFresh || pokes != poked, pokes: pokes)
           (isFresh, poked) = (false, pokes)
           backoff.reset()
-          isFresh = try await replicator.idle(seen, pokes: pokes)
+          if let held {
+            isFresh = try await replicator.hold(held, seen, pokes: pokes)
+          } else {
+            isFresh = try await replicator.idle(seen, pokes: pokes)
+          }
         } catch {
           try await replicator.recover(from: error, seen, pokes: pokes, &backoff)
           isFresh = true
@@ -72,8 +77,14 @@ extension Replicator {
       try Task.checkCancellation()
     }
     let token = store.engine.observe { [news] in news.raise() }
+    let network = configuration.budget?.network
+    let watch = network?.observe { [news, pokes] in
+      pokes.raise()
+      news.raise()
+    }
     defer {
       store.engine.stopObserving(token)
+      if let watch { network?.stopObserving(watch) }
       state.withLock { $0.driver = .nobody }
       change { $0.phase = .stopped }
       rounds.raise()
@@ -92,6 +103,7 @@ extension Replicator {
     _ = try? await host.perform { state in
       // The next driver says hello anew.
       try state.session().disconnect()
+      try state.recordLedger()
       try state.recordStatus()
     }
   }
@@ -108,34 +120,41 @@ extension Replicator {
   ///   - pokes: how many pokes the round answers.
   ///   - answer: one that has come already.
   ///   - isDone: asked after every call whether to end earlier.
+  /// - Returns: why something was held back; nil when nothing was.
+  @discardableResult
   func round(
     fresh isFresh: Bool, pokes: UInt64, _ answer: SyncSession.Answer? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
-  ) async throws {
+  ) async throws -> HoldReason? {
+    let (held, hasAnswer): (HoldReason?, Bool)
     do {
-      try await calls(fresh: isFresh, answer, until: isDone)
+      (held, hasAnswer) = try await calls(fresh: isFresh, answer, until: isDone)
     } catch {
-      end(pokes, error)
+      end(Round(pokes: pokes, error: error))
       throw error
     }
-    let time = store.engine.environment.clock.now()
-    change {
-      $0.lastError = nil
-      $0.lastSuccess = time
+    if hasAnswer || held == nil {
+      let time = store.engine.environment.clock.now()
+      change {
+        $0.lastError = nil
+        $0.lastSuccess = time
+      }
     }
-    end(pokes, nil)
+    end(Round(pokes: pokes, heldBack: held))
+    return held
   }
 
-  private func end(_ pokes: UInt64, _ error: (any Error)?) {
-    state.withLock { $0.lastRound = Round(pokes: pokes, error: error) }
+  private func end(_ round: Round) {
+    state.withLock { $0.lastRound = round }
     rounds.raise()
   }
 
   private func calls(
     fresh isFresh: Bool, _ first: SyncSession.Answer?,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool
-  ) async throws {
-    let direction = configuration.direction
+  ) async throws -> (HoldReason?, hasAnswer: Bool) {
+    let (direction, budget) = (configuration.direction, configuration.budget)
+    var hasAnswer = false
     if isFresh {
       try await host.perform { state in
         state.repeats.reset()
@@ -146,15 +165,20 @@ extension Replicator {
     while true {
       try Task.checkCancellation()
       let received = answer
-      let (call, totals) = try await host.perform { state in
-        (try state.advance(received, direction, until: isDone), state.totals)
+      hasAnswer = hasAnswer || received != nil
+      let (step, totals) = try await host.perform { state in
+        (try state.advance(received, direction, budget, until: isDone), state.totals)
       }
       change {
         $0.pushed = totals.pushed
         $0.pulled = totals.pulled
       }
       if received != nil { host.changed.raise() }
-      guard let call else { return }
+      let call: SyncSession.Call
+      switch step {
+      case .call(let next): call = next
+      case .done(let held): return (held, hasAnswer)
+      }
       change { $0.phase = call.phase }
       await countPending(always: false)
       if case .push = call, direction.pushes {
@@ -186,37 +210,53 @@ extension Replicator {
   }
 }
 
+/// What a round goes on with.
+private enum Step: Sendable {
+  case call(SyncSession.Call)
+  /// Nothing, or nothing that the budget lets through, for this reason.
+  case done(HoldReason?)
+}
+
 extension HostState {
   /// Takes an answer and says what comes next.
   fileprivate mutating func advance(
-    _ answer: SyncSession.Answer?, _ direction: SyncDirection,
+    _ answer: SyncSession.Answer?, _ direction: SyncDirection, _ budget: SyncBudget?,
     until isDone: (inout HostState) throws -> Bool
-  ) throws -> SyncSession.Call? {
+  ) throws -> Step {
     // Where nothing is to be read or written nothing else would notice.
     if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
     if engine.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
     let session = try session()
     if let answer {
+      try charge(taken: answer.countedBytes, budget)
       do { try session.receive(answer) } catch let error as PeerError {
         try session.failed(error)
         throw error
       }
       noteAnswer(answer, session)
-      if try isDone(&self) { return nil }
+      if try isDone(&self) { return .done(nil) }
     }
-    guard let call = try session.next(direction) else {
+    let (gate, reason): (SyncGate, HoldReason?)
+    switch try permit(budget) {
+    case .closed(let reason): return .done(reason)
+    case .open(let what, let why): (gate, reason) = (what, why)
+    }
+    guard let call = try session.next(direction, through: gate) else {
       repeats.reset()
       if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
       if let entries = session.tooManyWaiting, direction.pushes {
         throw TooManyParked(entries: entries)
       }
-      return nil
+      // What others have written is not known.
+      let isHeldBack = try reason != nil && (direction.pulls || pendingSummary().entries > 0)
+      return .done(isHeldBack ? reason : nil)
     }
     do throws(PeerError) { try repeats.note(call) } catch {
       try session.failed(error)
       throw error
     }
-    return call
+    try charge(sent: call.countedBytes, budget)
+    return .call(call)
   }
 }
 

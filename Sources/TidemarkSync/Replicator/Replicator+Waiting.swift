@@ -64,6 +64,29 @@ extension Replicator {
     }
   }
 
+  // MARK: Held back
+
+  /// So often a clock that was set is noticed.
+  private static let longestHold = Duration.seconds(900)
+
+  /// Waits until the budget may let something through.
+  /// - Returns: whether the peer is to be asked anew how far it is.
+  func hold(
+    _ reason: HoldReason, _ seen: UInt64, pokes poked: UInt64
+  ) async throws -> Bool {
+    guard news.count == seen else { return pokes.count != poked }
+    try await host.perform { state in try state.recordStatus() }
+    await countPending(always: true)
+    change { $0.phase = .heldBack(reason) }
+    var wait = Self.longestHold
+    if case .budget(let until) = reason {
+      let left = until.milliseconds - store.engine.environment.clock.now().milliseconds
+      wait = min(wait, .milliseconds(max(1, left)))
+    }
+    _ = try await sleep(wait, unless: news, beyond: seen)
+    return pokes.count != poked
+  }
+
   // MARK: After a failure
 
   /// Waits until it is worth trying again.

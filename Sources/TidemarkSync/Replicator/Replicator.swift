@@ -28,6 +28,8 @@ public final class Replicator: Sendable {
     public var firstRetry: Duration
     /// Ceiling of the time to wait after many failures.
     public var longestRetry: Duration
+    /// What may be used of the network; nil for all of it.
+    public var budget: SyncBudget?
     /// Where the peer is, for `logtool peers`; nothing depends on it.
     public var target: String
     /// How time passes.
@@ -37,7 +39,8 @@ public final class Replicator: Sendable {
     public init(
       direction: SyncDirection = .both, longPollMilliseconds: UInt32 = 25_000,
       pollInterval: Duration = .seconds(60), firstRetry: Duration = .seconds(1),
-      longestRetry: Duration = .seconds(300), target: String = ""
+      longestRetry: Duration = .seconds(300), target: String = "",
+      budget: SyncBudget? = nil
     ) {
       self.direction = direction
       self.longPollMilliseconds = longPollMilliseconds
@@ -45,6 +48,7 @@ public final class Replicator: Sendable {
       self.firstRetry = firstRetry
       self.longestRetry = longestRetry
       self.target = target
+      self.budget = budget
     }
   }
 
@@ -86,6 +90,8 @@ public final class Replicator: Sendable {
     /// How many pokes there had been when it began.
     var pokes: UInt64
     var error: (any Error)?
+    /// Why something was held back.
+    var heldBack: HoldReason?
   }
 
   init(

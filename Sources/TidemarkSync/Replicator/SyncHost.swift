@@ -117,6 +117,9 @@ struct HostState {
   /// What is known of the peer, and when it was written down.
   var status = PeerStatus()
   var recorded: PeerStatus?
+  /// What is used of a day's bytes, and what the log says of that; nil where nobody has asked.
+  var ledger: BudgetLedger?
+  var recordedLedger: BudgetLedger?
   /// Repeated calls, which tell a peer that does not go on.
   var repeats = CallRepeats()
 

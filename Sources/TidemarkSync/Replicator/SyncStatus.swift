@@ -16,6 +16,9 @@ public struct SyncStatus: Sendable, Hashable {
     case idle
     /// Something failed: it tries again then, or earlier when there is news.
     case waiting(until: Timestamp)
+    /// There is something to send or to take that its ``SyncBudget`` does not let through. It goes
+    /// on by itself: when the day is over, when the network is another, with what is urgent.
+    case heldBack(HoldReason)
     /// It goes on when somebody has done something about the reason.
     case paused(PauseReason)
   }
@@ -87,6 +90,8 @@ public struct SyncReport: Sendable, Hashable {
   /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
   /// It is not as long as an entry comes after one that waits for the user.
   public var isComplete = false
+  /// What the ``SyncBudget`` has held something back for, if that is why it is not.
+  public var heldBack: HoldReason?
   /// What has failed, if that is why it is not.
   public var lastError: SyncStatus.Failure?
 

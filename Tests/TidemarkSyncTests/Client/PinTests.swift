@@ -62,7 +62,7 @@ struct PinTests {
     for _ in 0..<10 {
       world.clock.advance(by: .seconds(10 * 86_400))
       // Also while it waits for news, without a hello.
-      let pull = world.devices[0].session.pullRequest()
+      let pull = try world.devices[0].session.pullRequest()
       try world.devices[0].session.receive(world.answer(.pull(pull)))
     }
     try world.delete(0, "gone")

@@ -75,38 +75,43 @@ final class BackEnd: Sendable {
 
 /// A store that replicates with a back end, and that can be killed.
 final class RestDevice {
-  let back: BackEnd
   private let disk: SimulatedFileSystem
   private let resolver: ConflictResolver
-  private let canFetch: Bool
+  private let makePeer: () -> RequestPeer
   private var openings: UInt64 = 0
   private(set) var engine: Engine
   private(set) var session: SyncSession
   private(set) var peer: RequestPeer
 
-  init(
+  convenience init(
     _ back: BackEnd, seed: UInt64 = 1, resolver: ConflictResolver = .localWins,
     canFetch: Bool = true
   ) throws {
-    self.back = back
+    try self.init(seed: seed, resolver: resolver) {
+      let fetch: RequestPeer.Fetch = { back.fetch($0) }
+      return RequestPeer(
+        named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
+        send: { try back.send($0) }, fetch: canFetch ? fetch : nil)
+    }
+  }
+
+  init(
+    seed: UInt64 = 1, resolver: ConflictResolver = .localWins,
+    makePeer: @escaping () -> RequestPeer
+  ) throws {
     self.resolver = resolver
-    self.canFetch = canFetch
+    self.makePeer = makePeer
     disk = SimulatedFileSystem(seed: seed)
-    (engine, session, peer) = try Self.open(disk, seed << 20, back, resolver, canFetch)
+    (engine, session, peer) = try Self.open(disk, seed << 20, makePeer(), resolver)
   }
 
   private static func open(
-    _ disk: SimulatedFileSystem, _ seed: UInt64, _ back: BackEnd, _ resolver: ConflictResolver,
-    _ canFetch: Bool
+    _ disk: SimulatedFileSystem, _ seed: UInt64, _ peer: RequestPeer, _ resolver: ConflictResolver
   ) throws -> (Engine, SyncSession, RequestPeer) {
     let engine = try Engine.open(
       "/store", configuration: .campaign,
       environment: EngineEnvironment(
         fileSystem: disk, clock: ManualClock(), random: SeededRandom(seed: seed)))
-    let fetch: RequestPeer.Fetch = { back.fetch($0) }
-    let peer = RequestPeer(
-      named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
-      send: { try back.send($0) }, fetch: canFetch ? fetch : nil)
     return (
       engine,
       try SyncSession(
@@ -119,7 +124,7 @@ final class RestDevice {
     disk.kill()
     disk.restart(keeping: .keepAll)
     openings += 1
-    (engine, session, peer) = try Self.open(disk, 77 << 20 + openings, back, resolver, canFetch)
+    (engine, session, peer) = try Self.open(disk, 77 << 20 + openings, makePeer(), resolver)
   }
 
   func put(_ key: String, _ value: String) throws {

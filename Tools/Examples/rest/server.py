@@ -6,7 +6,15 @@ DELETE /items/KEY                                                   header Idemp
 GET /items/KEY        {"value_base64": ..., "labels": [...]}, or 404
 GET /changes?since=T  {"changes": [...], "token": T, "more": bool}
 
-KEY is base64url without padding, since keys are bytes. An If-None-Match of "*" makes a PUT fail
+POST /notes           201 {"id": 42}                                header Idempotency-Key
+PUT /notes/42         404 where there is none                       header Idempotency-Key
+DELETE /notes/42      404 where there is none                       header Idempotency-Key
+GET /notes/42         as above
+GET /notes?since=T    as /changes, with "id": 42 for "key"
+
+Items have the keys that the clients give them: KEY is base64url without padding, since keys are
+bytes. Notes get ids of the server's own, as in most REST interfaces: clients keep them as aliases
+of their keys. An If-None-Match of "*" makes a PUT fail
 with 409 where there is something already. Everything is one file of JSON lines, appended and
 synced before an answer goes out: the idempotency keys with their answers among it, since a change
 that comes again after a crash must be answered as before.
@@ -30,9 +38,10 @@ class Store:
 
     def __init__(self, path):
         self.lock = threading.Lock()
-        self.items = {}  # key -> (number of its last change, item or None, idempotency key)
+        self.items = {}  # items/KEY or notes/ID -> (number of its last change, item or None, idempotency key)
         self.answers = {}  # idempotency key -> (status, body)
         self.count = 0
+        self.notes = 0
         self.path = path
         try:
             lines = open(path, "rb").read().split(b"\n")
@@ -49,20 +58,28 @@ class Store:
     def take(self, row):
         if "key" in row:
             self.count += 1
+            self.notes += row["status"] == 201
             self.items[row["key"]] = (self.count, row["item"], row["id"])
         if row["id"]:
             self.answers[row["id"]] = (row["status"], row["body"])
 
-    def change(self, key, item, identity, only_new):
+    def change(self, key, item, identity, only_new=False):
+        """Without a key a note is created."""
         with self.lock:
             if identity in self.answers:
                 return self.answers[identity]
             row = {"id": identity, "status": 204, "body": None}
             held = self.items.get(key, (0, None, None))[1]
+            is_gone = key is not None and key.startswith("notes/") and held is None
             if item is not None and len(item["value_base64"]) > 100_000:
                 row.update(status=422, body={"code": "tooLong", "message": "75,000 bytes at most"})
             elif only_new and held is not None:
                 row.update(status=409, body=held)
+            elif is_gone:
+                row.update(status=404)
+            elif key is None:
+                number = self.notes + 1
+                row.update(key=f"notes/{number}", item=item, status=201, body={"id": number})
             else:
                 row.update(key=key, item=item)
             self.file.write(json.dumps(row).encode() + b"\n")
@@ -71,18 +88,31 @@ class Store:
             self.take(row)
             return row["status"], row["body"]
 
-    def changes(self, since):
+    def changes(self, kind, since):
         with self.lock:
-            rows = sorted((row[0], key) for key, row in self.items.items() if row[0] > since)
+            rows = sorted(
+                (row[0], key)
+                for key, row in self.items.items()
+                if row[0] > since and key.startswith(kind + "/")
+            )
             page = rows[:PAGE]
             return {
                 "changes": [
-                    {"key": key, "item": self.items[key][1], "id": self.items[key][2]}
+                    {
+                        **self.name(key),
+                        "item": self.items[key][1],
+                        "idempotency_key": self.items[key][2],
+                    }
                     for _, key in page
                 ],
                 "token": str(page[-1][0] if page else since),
                 "more": len(rows) > len(page),
             }
+
+    @staticmethod
+    def name(key):
+        kind, name = key.split("/")
+        return {"key": name} if kind == "items" else {"id": int(name)}
 
     def item(self, key):
         with self.lock:
@@ -107,7 +137,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def key(self):
         parts = urlsplit(self.path).path.split("/")
-        return parts[2] if len(parts) == 3 and parts[1] == "items" and parts[2] else None
+        if len(parts) != 3 or parts[1] not in ("items", "notes") or not parts[2]:
+            return None
+        return f"{parts[1]}/{parts[2]}"
 
     def body(self):
         length = int(self.headers.get("Content-Length") or 0)
@@ -115,14 +147,20 @@ class Handler(BaseHTTPRequestHandler):
             raise ValueError("too long")
         return self.rfile.read(length)
 
-    def change(self, item):
+    def change(self, item, creates=False):
         key, identity = self.key(), self.headers.get("Idempotency-Key")
-        if not key or not identity:
+        if not identity or (key is not None) == creates:
             return self.answer(400, {"code": "invalid", "message": "no key"})
         only_new = self.headers.get("If-None-Match") == "*"
         return self.answer(*self.store.change(key, item, identity, only_new))
 
-    def do_PUT(self):
+    def do_POST(self):
+        if urlsplit(self.path).path != "/notes":
+            self.close_connection = True
+            return self.answer(404)
+        return self.do_PUT(creates=True)
+
+    def do_PUT(self, creates=False):
         try:
             item = json.loads(self.body())
             base64.b64decode(item["value_base64"], validate=True)
@@ -130,16 +168,17 @@ class Handler(BaseHTTPRequestHandler):
         except (ValueError, KeyError, TypeError) as error:
             self.close_connection = True
             return self.answer(400, {"code": "invalid", "message": str(error)})
-        return self.change(item)
+        return self.change(item, creates)
 
     def do_DELETE(self):
         return self.change(None)
 
     def do_GET(self):
         parts = urlsplit(self.path)
-        if parts.path == "/changes":
+        if parts.path in ("/changes", "/notes"):
             since = parse_qs(parts.query).get("since", ["0"])[0]
-            return self.answer(200, self.store.changes(int(since) if since.isdigit() else 0))
+            kind = "items" if parts.path == "/changes" else "notes"
+            return self.answer(200, self.store.changes(kind, int(since) if since.isdigit() else 0))
         item = self.store.item(self.key()) if self.key() else None
         return self.answer(200, item) if item else self.answer(404)
 

@@ -8,6 +8,8 @@ struct RequestMemory: Sendable {
     var batchID: BatchID
     /// By change.
     var verdicts: [Verdict?]
+    /// Of those that were taken, as far as the back end has ids of its own.
+    var aliases: [Int: Alias] = [:]
     /// Whether the batch has failed before because nothing of it could go.
     var wasDeferred = false
   }
@@ -19,6 +21,8 @@ struct RequestMemory: Sendable {
     /// The cursor that they were asked for with.
     var start: UInt64
     var entries: [FeedEntry]
+    /// What the back end calls the keys of entries, by their offsets.
+    var aliases: [UInt64: Alias]
     /// The cursor behind them.
     var end: UInt64
   }
@@ -46,6 +50,9 @@ struct RequestMemory: Sendable {
   /// The last change of each key that was taken, to know it when it comes back.
   private(set) var sent: [[UInt8]: (operation: OperationID, state: RequestState)] = [:]
 
+  /// What the back end has called keys, as of answers that the store may not have taken.
+  private var named: [[UInt8]: (replica: ReplicaID, alias: Alias)] = [:]
+
   func checkOpen() throws(PeerError) {
     guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
   }
@@ -59,6 +66,10 @@ struct RequestMemory: Sendable {
   /// be further, so that the caller asks.
   mutating func begin(_ request: HelloRequest, canFetch: Bool) throws(PeerError) {
     try checkOpen()
+    // The numbers are the caller's alone, who sends the batch under way again as it was.
+    if request.mark.number > marks[request.replica]?.number ?? 0 {
+      setMark(request.mark, of: request.replica)
+    }
     let cursor = request.cursor.offset
     if !hasBegun || cursor > head {
       guard cursor < UInt64.max / 2 else {
@@ -92,6 +103,16 @@ struct RequestMemory: Sendable {
     if tokens.count > Self.mostTokens { tokens.removeFirst(tokens.count - Self.mostTokens) }
   }
 
+  func alias(ofKey key: [UInt8], _ replica: ReplicaID) -> Alias? {
+    guard let found = named[key], found.replica == replica else { return nil }
+    return found.alias
+  }
+
+  mutating func note(_ alias: Alias?, ofKey key: [UInt8], _ replica: ReplicaID) {
+    if alias != nil, named[key] == nil, named.count >= Self.mostKeys { named = [:] }
+    named[key] = alias.map { (replica, $0) }
+  }
+
   mutating func note(_ state: RequestState?, heldBy key: [UInt8]) {
     if state != nil, current[key] == nil, current.count >= Self.mostKeys { current = [:] }
     current[key] = state
@@ -105,14 +126,16 @@ struct RequestMemory: Sendable {
   }
 
   /// The own operation that gave a key what it holds at the back end.
-  mutating func own(_ change: RequestPage.Change, of replica: ReplicaID) -> OperationID? {
+  mutating func own(
+    _ change: RequestPage.Change, ofKey key: [UInt8], of replica: ReplicaID
+  ) -> OperationID? {
     if let text = change.idempotencyKey, let operation = OperationID(idempotencyKey: text) {
       return operation.replica == replica ? operation : nil
     }
-    guard let last = sent[change.key], last.operation.replica == replica else { return nil }
+    guard let last = sent[key], last.operation.replica == replica else { return nil }
     guard last.state.isSame(as: change.state) else {
       // Should the same come again after this, it is somebody's who has put it back.
-      sent[change.key] = nil
+      sent[key] = nil
       return nil
     }
     return last.operation

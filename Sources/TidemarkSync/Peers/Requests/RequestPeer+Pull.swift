@@ -27,7 +27,8 @@ extension RequestPeer {
     }
     if let fetch, !isKnown {
       let page = try await ask { try await fetch(token) }
-      state.withLock { $0.take(page, for: request, places) }
+      let keyed = try self.keyed(page, request.aliases, request.replica)
+      state.withLock { $0.take(page, keyed, for: request, places) }
     }
     return state.withLock { $0.answer(request, places) }
   }
@@ -40,12 +41,17 @@ extension RequestPeer {
       return memory.current
     }
     if read == nil, keys.contains(where: { found[$0] == nil }) {
-      for (key, state) in try await everything(of: Set(keys)) { found[key] = state }
+      for (key, state) in try await everything(of: Set(keys), request) {
+        found[key] = state
+      }
     }
     var entries: [FeedEntry] = []
     for key in keys {
       var state = found[key]
-      if state == nil, let read { state = try await ask { try await read(key) } }
+      if state == nil, let read {
+        let alias = request.aliases?.alias(ofKey: key)
+        state = try await ask { try await read(key, alias) }
+      }
       entries.append(self.entry(key, state ?? .absent))
     }
     return state.withLock { memory in
@@ -64,14 +70,17 @@ extension RequestPeer {
   }
 
   /// What keys hold, from all that the back end ever had.
-  private func everything(of keys: Set<[UInt8]>) async throws -> [[UInt8]: RequestState] {
+  private func everything(
+    of keys: Set<[UInt8]>, _ request: ValuesRequest
+  ) async throws -> [[UInt8]: RequestState] {
     guard let fetch else { return [:] }
     var found: [[UInt8]: RequestState] = [:]
     var token: String?
     while true {
       let page = try await ask { [token] in try await fetch(token) }
-      for change in page.changes where keys.contains(change.key) {
-        found[change.key] = change.state
+      for (key, change) in try keyed(page, request.aliases, request.replica)
+      where keys.contains(key) {
+        found[key] = change.state
       }
       guard page.hasMore else { return found }
       guard page.token != token else {
@@ -79,6 +88,52 @@ extension RequestPeer {
       }
       token = page.token
     }
+  }
+}
+
+extension RequestPeer {
+  /// The changes of a page with their keys. What has gone of which nobody here has heard is left
+  /// out.
+  /// - Throws: ``PeerError`` where a change has neither key nor alias, or the key that is made of
+  ///   an alias has another one.
+  func keyed(
+    _ page: RequestPage, _ aliases: KnownAliases?, _ replica: ReplicaID
+  ) throws(PeerError) -> [(key: [UInt8], change: RequestPage.Change)] {
+    var keyed: [(key: [UInt8], change: RequestPage.Change)] = []
+    var made: [Alias: [UInt8]] = [:]
+    for change in page.changes {
+      if let key = change.key {
+        if let alias = change.alias { made[alias] = key }
+        keyed.append((key, change))
+        continue
+      }
+      guard let alias = change.alias else {
+        throw PeerError(.malformed, "the back end gave a change without key and alias")
+      }
+      if let fault = alias.fault { throw PeerError(.malformed, fault) }
+      let own = change.idempotencyKey.flatMap { OperationID(idempotencyKey: $0) }
+      if let own, own.replica == replica {
+        // The store knows its key, unless that is long gone.
+        let key = aliases?.key(ofOwn: own.sequence)
+        if let key { made[alias] = key }
+        keyed.append((key ?? [], change))
+        continue
+      }
+      if let key = made[alias] ?? aliases?.key(ofAlias: alias) {
+        keyed.append((key, change))
+        continue
+      }
+      guard change.state != .absent else { continue }
+      let key = newKey(alias)
+      if let other = aliases?.alias(ofKey: key) {
+        throw PeerError(
+          .malformed,
+          "the key made of the alias \(alias.text.prefix(64)) is that of \(other.text.prefix(64))")
+      }
+      made[alias] = key
+      keyed.append((key, change))
+    }
+    return keyed
   }
 }
 
@@ -109,20 +164,25 @@ extension RequestMemory {
 
   /// Takes what the back end gave, and gives it positions.
   mutating func take(
-    _ page: RequestPage, for request: PullRequest, _ places: RequestPlaces
+    _ page: RequestPage, _ keyed: [(key: [UInt8], change: RequestPage.Change)],
+    for request: PullRequest, _ places: RequestPlaces
   ) {
     var entries: [FeedEntry] = []
-    for change in page.changes {
+    var aliases: [UInt64: Alias] = [:]
+    for (key, change) in keyed {
       let offset = nextOffset()
       let position = places.position(offset)
-      if let own = own(change, of: request.replica) {
+      aliases[offset] = change.alias
+      // What it was called counts no longer than the store knows better.
+      if change.state == .absent { note(nil, ofKey: key, request.replica) }
+      if let own = own(change, ofKey: key, of: request.replica) {
         entries.append(FeedEntry(position: position, kind: .own, operation: own, key: []))
         continue
       }
       let operation =
         change.idempotencyKey.flatMap { OperationID(idempotencyKey: $0) }
         ?? OperationID(replica: places.feed, sequence: offset)
-      let entry = places.entry(change.key, change.state, at: position, operation)
+      let entry = places.entry(key, change.state, at: position, operation)
       guard
         entry.kind == .delete
           || request.scope.contains(key: entry.key, labels: entry.content.labels)
@@ -134,7 +194,7 @@ extension RequestMemory {
     note(page.token, at: end)
     window = Window(
       replica: request.replica, scope: request.scope, start: request.after.offset,
-      entries: entries, end: end)
+      entries: entries, aliases: aliases, end: end)
     // There is more: the head is told to be further.
     if page.hasMore { head = end + 1 }
   }
@@ -144,6 +204,7 @@ extension RequestMemory {
     let after = request.after.offset
     var entries: [FeedEntry] = []
     var cursor = max(head, after)
+    var aliases: [Int: Alias] = [:]
     if let window, hasWindow(for: request) {
       cursor = window.end
       var bytes = 0
@@ -156,14 +217,17 @@ extension RequestMemory {
           break
         }
         bytes += size
+        aliases[entries.count] = window.aliases[entry.position.offset]
         entries.append(entry)
       }
       if cursor == window.end { self.window = nil }
     }
-    return PullAnswer(
+    var answer = PullAnswer(
       entries: entries, cursor: places.position(cursor),
       range: places.range(head: max(head, cursor)),
       mark: marks[request.replica] ?? ReplicaMark(),
       resumption: Array((token(at: cursor) ?? "").utf8))
+    answer.aliases = aliases
+    return answer
   }
 }

@@ -56,7 +56,7 @@ extension RequestPeer {
 
   private func sendOne(_ request: PushRequest, _ index: Int) async throws {
     let pushed = request.changes[index]
-    let change = places.request(pushed, of: request.replica)
+    let change = places.request(pushed, of: request.replica, alias: alias(of: pushed, request))
     let outcome: RequestOutcome =
       pushed.atomicGroup == 0
       ? try await ask { try await send(change) }
@@ -64,6 +64,16 @@ extension RequestPeer {
         Rejection(code: "atomic", message: "the back end takes changes one by one only"))
     try state.withLock { (memory: inout RequestMemory) throws in
       try memory.note(outcome, of: change, canRead: fetch != nil || read != nil, index, places)
+    }
+  }
+
+  /// What the back end calls the key of a change: as the store knows, or as an answer has said that
+  /// the store has not taken yet.
+  private func alias(of change: PushedChange, _ request: PushRequest) -> Alias? {
+    let known = request.aliases?.alias(ofKey: change.key)
+    return state.withLock { memory in
+      if known != nil { memory.note(nil, ofKey: change.key, request.replica) }
+      return known ?? memory.alias(ofKey: change.key, request.replica)
     }
   }
 }
@@ -98,10 +108,14 @@ extension RequestMemory {
     let verdict: Verdict
     switch outcome {
     case .applied, .duplicate:
-      note(change)
-      note(nil, heldBy: change.key)
-      let position = places.position(nextOffset())
+      let position = noteTaken(change, as: change.alias, index, places)
       verdict = outcome == .applied ? .applied(position) : .duplicate(position)
+    case .appliedAs(let alias):
+      if let fault = alias.fault {
+        verdict = .rejected(Rejection(code: Alias.refusal, message: fault))
+      } else {
+        verdict = .applied(noteTaken(change, as: alias, index, places))
+      }
     case .conflict(let state):
       if state != nil || canRead {
         note(state, heldBy: change.key)
@@ -119,6 +133,19 @@ extension RequestMemory {
       return
     }
     partial[replica]?.verdicts[index] = verdict
+  }
+
+  /// The back end has taken a change.
+  private mutating func noteTaken(
+    _ change: RequestChange, as alias: Alias?, _ index: Int, _ places: RequestPlaces
+  ) -> Position {
+    let replica = change.operation.replica
+    note(change)
+    note(nil, heldBy: change.key)
+    let kept = change.kind == .put ? alias : nil
+    note(kept, ofKey: change.key, replica)
+    partial[replica]?.aliases[index] = kept
+    return places.position(nextOffset())
   }
 
   /// For how many seconds a change rests that is to be tried later.
@@ -146,9 +173,10 @@ extension RequestMemory {
         .busy, "the back end wants these changes later",
         retryAfterSeconds: UInt32(clamping: max(1, seconds)))
     }
-    let mark = ReplicaMark(
+    var mark = ReplicaMark(
       number: request.number, batchID: request.batchID,
       verdicts: batch.verdicts.map { $0 ?? .aborted })
+    mark.aliases = batch.aliases
     setMark(mark, of: request.replica)
     partial[request.replica] = nil
     return PushAnswer(mark: mark, range: places.range(head: head))

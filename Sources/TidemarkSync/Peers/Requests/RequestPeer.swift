@@ -24,8 +24,10 @@ public final class RequestPeer: Peer {
   public typealias Send = @Sendable (RequestChange) async throws -> RequestOutcome
   /// Gives what has changed since a token; nil for everything.
   public typealias Fetch = @Sendable (_ token: String?) async throws -> RequestPage
-  /// Gives what a key holds.
-  public typealias Read = @Sendable (_ key: [UInt8]) async throws -> RequestState
+  /// Gives what a key holds, which the back end calls so; nil for what has no alias.
+  public typealias Read = @Sendable (_ key: [UInt8], _ alias: Alias?) async throws -> RequestState
+  /// Makes the key of what the back end has under an alias of which nobody here has heard.
+  public typealias NewKey = @Sendable (_ alias: Alias) -> [UInt8]
 
   /// How a back end is spoken to.
   public struct Options: Sendable, Hashable {
@@ -52,6 +54,7 @@ public final class RequestPeer: Peer {
   let send: Send
   let fetch: Fetch?
   let read: Read?
+  let newKey: NewKey
   let state = Lock(RequestMemory())
 
   /// A back end.
@@ -63,15 +66,19 @@ public final class RequestPeer: Peer {
   ///   - fetch: gives what others have changed; without it the store only sends.
   ///   - read: gives what a key holds, which is asked for after a conflict; without it `fetch` is
   ///     asked for everything then, and without both a conflict counts as rejected.
+  ///   - newKey: makes the key of what others have created, where `fetch` gives only the alias; by
+  ///     default the key is the alias. It must not be a key that has another alias, and the same
+  ///     alias must always give the same key.
   public init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
-    read: Read? = nil
+    read: Read? = nil, newKey: @escaping NewKey = { $0.bytes }
   ) {
     self.options = options
     places = RequestPlaces(name: name)
     self.send = send
     self.fetch = fetch
     self.read = read
+    self.newKey = newKey
   }
 
   /// Neither numbers nor sums, and no waiting.

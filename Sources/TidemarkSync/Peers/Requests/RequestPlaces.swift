@@ -35,7 +35,9 @@ struct RequestPlaces: Sendable {
   }
 
   /// A change as it is sent.
-  func request(_ change: PushedChange, of replica: ReplicaID) -> RequestChange {
+  func request(
+    _ change: PushedChange, of replica: ReplicaID, alias: Alias?
+  ) -> RequestChange {
     let operation = OperationID(replica: replica, sequence: change.sequence)
     var key = operation.idempotencyKey
     // A back end answers a key that it knows as before: that of a conflict would stay one.
@@ -46,6 +48,7 @@ struct RequestPlaces: Sendable {
     }
     return RequestChange(
       idempotencyKey: key, operation: operation, kind: change.kind, key: change.key,
-      content: change.content, commitTime: change.commitTime, time: change.time)
+      content: change.content, commitTime: change.commitTime, time: change.time,
+      alias: alias)
   }
 }

@@ -18,12 +18,20 @@ public struct RequestChange: Sendable, Hashable {
   public var commitTime: UInt64
   /// The writer's own time.
   public var time: Timestamp?
+  /// What the back end calls the key; nil when it has not said so yet, as before it has been
+  /// created there, and after it was deleted there.
+  public var alias: Alias?
 }
 
 /// What the back end made of a change.
 public enum RequestOutcome: Sendable, Hashable {
   /// It is taken, now or when it came before.
   case applied
+  /// The same, and so the back end calls the key from now on: the id that it has given to what was
+  /// created. It comes along with every later change of the key, until the key is deleted.
+  ///
+  /// A change whose alias is empty, too long, or that of another key is parked.
+  case appliedAs(Alias)
   /// The back end held the same already.
   case duplicate
   /// The back end holds something else; the store's resolver decides. Without a state the peer
@@ -47,17 +55,30 @@ public enum RequestState: Sendable, Hashable {
 public struct RequestPage: Sendable, Hashable {
   /// One of them.
   public struct Change: Sendable, Hashable {
-    /// The key.
-    public var key: [UInt8]
+    /// The key; nil where the back end knows nothing of keys, and ``alias`` says which it is.
+    public var key: [UInt8]?
+    /// What the back end calls the key, if it has ids of its own.
+    public var alias: Alias?
     /// What it holds now.
     public var state: RequestState
     /// The idempotency key with which the back end got it, if it keeps that: so a store knows its
     /// own changes. To be left out when the back end has made something else of the change.
     public var idempotencyKey: String?
 
-    /// A change.
-    public init(key: [UInt8], state: RequestState, idempotencyKey: String? = nil) {
+    /// A change of a key.
+    public init(
+      key: [UInt8], state: RequestState, idempotencyKey: String? = nil, alias: Alias? = nil
+    ) {
       self.key = key
+      self.alias = alias
+      self.state = state
+      self.idempotencyKey = idempotencyKey
+    }
+
+    /// A change of what the back end calls so. It is that key's to which the back end has given the
+    /// alias; what nobody here has heard of gets a new key (`newKey` of ``RequestPeer``).
+    public init(alias: Alias, state: RequestState, idempotencyKey: String? = nil) {
+      self.alias = alias
       self.state = state
       self.idempotencyKey = idempotencyKey
     }

@@ -1,0 +1,88 @@
+internal import TidemarkEngine
+
+/// What a remote end calls the keys of a store: each key has one alias at most, and each alias
+/// belongs to one key. Peers whose remote ends have ids of their own look here.
+///
+/// It is made of the aliases' records in the store's log when somebody first asks, and is then in
+/// memory as a whole: some 300 bytes for each key that has an alias.
+public final class KnownAliases: Sendable {
+  private struct State {
+    var keys: [Alias: [UInt8]] = [:]
+    var aliases: [[UInt8]: Alias] = [:]
+  }
+
+  private let state = Lock(State())
+
+  private let own: @Sendable (UInt64) -> [UInt8]?
+
+  /// - Parameter own: gives the key of an own change.
+  init(own: @escaping @Sendable (UInt64) -> [UInt8]? = { _ in nil }) { self.own = own }
+
+  /// What the remote end calls a key; nil for one that it has given no id.
+  public func alias(ofKey key: [UInt8]) -> Alias? { state.withLock { $0.aliases[key] } }
+
+  /// The key that the remote end calls so; nil for none.
+  public func key(ofAlias alias: Alias) -> [UInt8]? { state.withLock { $0.keys[alias] } }
+
+  /// The key of a change of the store's own; nil for one that is not in its log any more.
+  public func key(ofOwn sequence: UInt64) -> [UInt8]? { own(sequence) }
+
+  /// How many keys have an alias.
+  public var count: Int { state.withLock { $0.keys.count } }
+
+  /// All aliases, in no order.
+  var all: [Alias] { state.withLock { Array($0.keys.keys) } }
+
+  /// Takes over what is in the log now.
+  func apply(_ changes: AliasChanges) {
+    guard !changes.isEmpty else { return }
+    state.withLock { state in
+      for (alias, key) in changes.keys { state.keys[alias] = key }
+      for (key, alias) in changes.aliases { state.aliases[key] = alias }
+    }
+  }
+}
+
+extension KnownAliases: Hashable {
+  /// Whether both are the same object.
+  public static func == (a: KnownAliases, b: KnownAliases) -> Bool { a === b }
+  /// Hashes the object's identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Aliases that a commit gives and takes away.
+struct AliasChanges {
+  private let known: KnownAliases
+  /// Nil for what goes. Both speak of the same pairs.
+  private(set) var keys: [Alias: [UInt8]?] = [:]
+  private(set) var aliases: [[UInt8]: Alias?] = [:]
+
+  init(upon known: KnownAliases) { self.known = known }
+
+  var isEmpty: Bool { keys.isEmpty }
+
+  func alias(ofKey key: [UInt8]) -> Alias? {
+    if let changed = aliases[key] { return changed }
+    return known.alias(ofKey: key)
+  }
+
+  func key(ofAlias alias: Alias) -> [UInt8]? {
+    if let changed = keys[alias] { return changed }
+    return known.key(ofAlias: alias)
+  }
+
+  /// Gives a key an alias, in the place of the one that it had. Nobody else's may be taken.
+  mutating func set(_ alias: Alias, ofKey key: [UInt8]) {
+    guard self.alias(ofKey: key) != alias else { return }
+    remove(ofKey: key)
+    keys[alias] = .some(key)
+    aliases[key] = .some(alias)
+  }
+
+  /// Takes a key's alias away.
+  mutating func remove(ofKey key: [UInt8]) {
+    guard let alias = alias(ofKey: key) else { return }
+    keys[alias] = .some(nil)
+    aliases[key] = .some(nil)
+  }
+}

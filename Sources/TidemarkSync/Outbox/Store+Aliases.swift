@@ -1,0 +1,47 @@
+public import Tidemark
+internal import TidemarkEngine
+
+extension Store {
+  /// What a peer calls a key: the id that a back end has given it; see ``RequestPeer``.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - name: of the peer.
+  /// - Returns: nil where the peer has given none, or has none any more.
+  public func alias(
+    forKey key: some BytesConvertible & Sendable, at name: String
+  ) async throws -> Alias? {
+    try await onSyncThread { (store) throws(TidemarkError) in
+      try store.alias(forKey: key, at: name)
+    }
+  }
+
+  /// The key that a peer calls so.
+  /// - Parameters:
+  ///   - alias: the id that a back end has given it.
+  ///   - name: of the peer.
+  /// - Returns: nil where no key here is called so.
+  public func key(forAlias alias: Alias, at name: String) async throws -> Key? {
+    try await onSyncThread { (store) throws(TidemarkError) in
+      try store.key(forAlias: alias, at: name)
+    }
+  }
+}
+
+extension Store.Blocking {
+  /// What a peer calls a key; see ``Tidemark/Store/alias(forKey:at:)``.
+  public func alias(
+    forKey key: some BytesConvertible, at name: String
+  ) throws(TidemarkError) -> Alias? {
+    let bytes = key.withBytes { [UInt8](copying: $0) }
+    return try withHost(name) { (state) throws(TidemarkError) in
+      try state.session().knownAliases().alias(ofKey: bytes)
+    }
+  }
+
+  /// The key that a peer calls so; see ``Tidemark/Store/key(forAlias:at:)``.
+  public func key(forAlias alias: Alias, at name: String) throws(TidemarkError) -> Key? {
+    try withHost(name) { (state) throws(TidemarkError) in
+      try state.session().knownAliases().key(ofAlias: alias).map { Key($0) }
+    }
+  }
+}

@@ -1,0 +1,150 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// How much of a day's bytes is used: a record in the log, written when a share of the day's bytes
+/// is begun, and with all of the share in it. So a restart gives nothing back, and there are few
+/// records.
+///
+/// ```
+/// u8      version, 1
+/// varint  when the day began, milliseconds since 1970; 0 for not yet
+/// varint  when the clock was first found before that, in the same way; 0 for never
+/// varint  bytes that are used, or may be when the program ends
+/// ```
+struct BudgetLedger: Sendable, Hashable {
+  static let dayMilliseconds: UInt64 = 86_400_000
+  /// So many shares a day has.
+  private static let shares = 32
+  private static let version: UInt8 = 1
+
+  private(set) var start: UInt64 = 0
+  /// A clock that has gone back counts by itself from there: it must neither make anybody wait
+  /// until it is where it was, nor begin a day when it jumps there again.
+  private(set) var back: UInt64 = 0
+  private(set) var used: UInt64 = 0
+
+  init() {}
+
+  /// Begins another day if this one is over.
+  /// - Returns: whether anything has changed that must be written down.
+  mutating func renew(_ now: UInt64) -> Bool {
+    guard start > 0 else { return false }
+    if now >= start {
+      guard now - start >= Self.dayMilliseconds else { return false }
+    } else if back == 0 || now < back {
+      back = now
+      return true
+    } else {
+      guard now - back >= Self.dayMilliseconds else { return false }
+    }
+    // Where it goes back to before this, it counts by itself again.
+    (start, back, used) = (now, 0, 0)
+    return true
+  }
+
+  /// When the day ends, by a clock that says `now`.
+  func end(_ now: UInt64) -> UInt64 {
+    (now >= start ? max(start, 1) : max(back, 1)) + Self.dayMilliseconds
+  }
+
+  /// Counts bytes.
+  mutating func charge(_ bytes: Int, at now: UInt64) {
+    guard bytes > 0 else { return }
+    if start == 0 { start = max(1, now) }
+    used += min(UInt64(bytes), UInt64.max / 2 - used)
+  }
+
+  func remaining(of bytesPerDay: Int) -> Int {
+    max(0, bytesPerDay) - min(Int(clamping: used), max(0, bytesPerDay))
+  }
+
+  /// The same with the whole of the share that is begun.
+  func roundedUp(_ bytesPerDay: Int) -> BudgetLedger {
+    let share = UInt64(max(1, bytesPerDay / Self.shares))
+    var rounded = self
+    rounded.used = (used + share - 1) / share * share
+    return rounded
+  }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.varint(start)
+    writer.varint(back)
+    writer.varint(used)
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == Self.version else {
+      throw FormatError("written by a later version", isNewer: true)
+    }
+    start = try reader.varint()
+    back = try reader.varint()
+    used = min(try reader.varint(), UInt64.max / 4)
+    guard start < UInt64.max / 2, back < UInt64.max / 2 else {
+      throw FormatError("a day far away")
+    }
+  }
+}
+
+extension HostState {
+  /// What may be called now.
+  mutating func permit(_ budget: SyncBudget?) throws(TidemarkError) -> SyncPermit {
+    guard let budget else { return .open(SyncGate(), nil) }
+    let condition = budget.network?.condition ?? .unrestricted
+    guard let bytesPerDay = budget.bytesPerDay else {
+      return budget.permit(on: condition, remaining: nil, until: .init(milliseconds: 0))
+    }
+    let now = engine.environment.clock.now().sinceEpoch
+    var ledger = try readLedger()
+    let hasChanged = ledger.renew(now)
+    self.ledger = ledger
+    if hasChanged { try record(ledger) }
+    return budget.permit(
+      on: condition, remaining: ledger.remaining(of: bytesPerDay),
+      until: Timestamp(milliseconds: Int64(clamping: ledger.end(now))))
+  }
+
+  /// Counts a call that is about to be made, or an answer.
+  mutating func charge(
+    sent: Int = 0, taken: Int = 0, _ budget: SyncBudget?
+  ) throws(TidemarkError) {
+    guard let budget, let bytesPerDay = budget.bytesPerDay else { return }
+    let bytes = sent + (budget.counted == .both ? taken : 0)
+    guard bytes > 0 else { return }
+    var ledger = try readLedger()
+    ledger.charge(bytes, at: engine.environment.clock.now().sinceEpoch)
+    self.ledger = ledger
+    let rounded = ledger.roundedUp(bytesPerDay)
+    guard let recordedLedger, recordedLedger.start == rounded.start,
+      recordedLedger.used >= rounded.used
+    else { return try record(rounded) }
+  }
+
+  /// Writes down what is used exactly, before the replicator ends.
+  mutating func recordLedger() throws(TidemarkError) {
+    if let ledger, ledger != recordedLedger { try record(ledger) }
+  }
+
+  private mutating func readLedger() throws(TidemarkError) -> BudgetLedger {
+    if let ledger { return ledger }
+    // What cannot be read counts for nothing, as what was never written.
+    let read =
+      try session().records.table.value(of: .peerBudget, key: Array(name.utf8))
+      .flatMap { try? BudgetLedger(decoding: $0.rawSpan) }
+    recordedLedger = read
+    ledger = read
+    return read ?? BudgetLedger()
+  }
+
+  private mutating func record(_ value: BudgetLedger) throws(TidemarkError) {
+    let session = try session()
+    var batch = OperationBatch()
+    try RecordTable.add(.peerBudget, key: Array(name.utf8), value: value.encoded, to: &batch)
+    let result = try engine.commit(batch, durability: .buffered)
+    recordedLedger = value
+    try session.records.note(batch, result)
+  }
+}

@@ -1,0 +1,127 @@
+public import Tidemark
+
+/// What a replicator may use of the network.
+///
+/// ```swift
+/// var configuration = Replicator.Configuration()
+/// configuration.budget = SyncBudget(
+///   bytesPerDay: 20 << 20, urgentPriority: 1,
+///   network: network, onExpensive: .priority(atLeast: 1), onConstrained: .nothing)
+/// ```
+/// **What is counted**: of each batch that is sent, also when it is sent again, and of each page
+/// that is taken, the bytes of keys, values, labels and hashes and 64 for each entry, before
+/// compression. Hellos, verdicts and sums are not counted.
+///
+/// **When the day's bytes are used up**, or where only entries of some priority go, the replicator
+/// still says hello and takes verdicts on what it had sent, and sends the entries whose turn it is,
+/// with what they are in conflict with; it takes nothing else, asks for nothing, and compares
+/// nothing. A batch that was formed before is sent first when something urgent waits behind it. The
+/// last batch and the last page of a day may go beyond it by one entry, or by one batch that is
+/// sent again.
+///
+/// **A day** begins with the first byte that is counted, or when the one before is over, and has 24
+/// hours by the store's clock. What was used is in the store's log, under the replicator's name: a
+/// restart gives nothing back, and costs a thirty-second part of the day's bytes at most. A clock
+/// that goes back makes nobody wait for more than 24 hours, and gives nothing when it comes
+/// forward again.
+public struct SyncBudget: Sendable {
+  /// Which bytes are counted.
+  public enum Counted: Sendable, Hashable {
+    /// What is sent.
+    case sent
+    /// What is sent and what is taken.
+    case both
+  }
+
+  /// What goes over a network of some condition.
+  public enum Rule: Sendable, Hashable {
+    /// Everything.
+    case everything
+    /// Entries of this priority and above, and nothing is taken.
+    case priority(atLeast: Int)
+    /// Nothing: no call is made.
+    case nothing
+  }
+
+  /// Most bytes in a day; nil for any number.
+  public var bytesPerDay: Int?
+  /// Which bytes are counted.
+  public var counted: Counted
+  /// Entries of this priority and above go although the day's bytes are used up, and are counted;
+  /// nil for none.
+  public var urgentPriority: Int?
+  /// Says what the network is like; nil where nobody knows, and everything goes.
+  public var network: NetworkSignal?
+  /// What goes over an expensive network.
+  public var onExpensive: Rule
+  /// What goes over a constrained network.
+  public var onConstrained: Rule
+
+  /// A budget.
+  public init(
+    bytesPerDay: Int? = nil, counted: Counted = .both, urgentPriority: Int? = nil,
+    network: NetworkSignal? = nil, onExpensive: Rule = .everything,
+    onConstrained: Rule = .everything
+  ) {
+    self.bytesPerDay = bytesPerDay
+    self.counted = counted
+    self.urgentPriority = urgentPriority
+    self.network = network
+    self.onExpensive = onExpensive
+    self.onConstrained = onConstrained
+  }
+
+  /// What goes over a network of a condition.
+  func rule(for condition: NetworkCondition) -> Rule {
+    switch condition {
+    case .unrestricted: .everything
+    case .expensive: onExpensive
+    case .constrained: onConstrained
+    case .offline: .nothing
+    }
+  }
+}
+
+/// Why a replicator holds back what it could send or take. It goes on by itself.
+public enum HoldReason: Sendable, Hashable {
+  /// The day's bytes are used up; the next day begins then.
+  case budget(until: Timestamp)
+  /// The network is like this, and the budget lets nothing, or nothing more, over it.
+  case network(NetworkCondition)
+}
+
+/// What may be called now.
+enum SyncPermit: Sendable {
+  /// What is allowed, and why not everything is.
+  case open(SyncGate, HoldReason?)
+  /// Nothing at all.
+  case closed(HoldReason)
+}
+
+extension SyncBudget {
+  /// What may be called over a network of a condition.
+  /// - Parameters:
+  ///   - remaining: bytes that are left of the day.
+  ///   - end: when the day ends.
+  func permit(
+    on condition: NetworkCondition, remaining: Int?, until end: Timestamp
+  ) -> SyncPermit {
+    var gate = SyncGate()
+    var reason: HoldReason?
+    switch rule(for: condition) {
+    case .everything: break
+    case .nothing: return .closed(.network(condition))
+    case .priority(let least):
+      gate = SyncGate(isNarrow: true, leastPriority: least)
+      reason = .network(condition)
+    }
+    guard let remaining else { return .open(gate, reason) }
+    if remaining > 0 {
+      gate.bytes = remaining
+      return .open(gate, reason)
+    }
+    let least = urgentPriority.map { max($0, gate.leastPriority ?? $0) }
+    return .open(
+      SyncGate(isNarrow: true, leastPriority: least), reason ?? .budget(until: end))
+  }
+}

@@ -1,0 +1,117 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// What a session may call, as the budget says.
+struct SyncGate: Sendable, Hashable {
+  /// Whether hello and what follows are all, and of own entries those of `leastPriority`.
+  var isNarrow = false
+  /// Nil for none, where it is narrow.
+  var leastPriority: Int?
+  /// About how many bytes a batch or page may have.
+  var bytes = Int.max
+}
+
+extension SyncSession {
+  /// The next call of those that the budget lets through; see ``next(_:)``.
+  func next(_ direction: SyncDirection, through gate: SyncGate) throws -> Call? {
+    self.gate = gate
+    guard gate.isNarrow else { return try next(direction) }
+    guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    // What is compared can be much.
+    guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
+      return nil
+    }
+    if let formed {
+      guard try isUrgent(formed, least) else { return nil }
+      return .push(try request(for: formed))
+    }
+    try resolveWaiting()
+    let keys = try keysToFetch()
+    if !keys.isEmpty { return .values(try valuesRequest(keys)) }
+    guard let batch = try formBatch() else { return nil }
+    return .push(try request(for: batch))
+  }
+
+  /// Whether a batch has something urgent in it, or such waits behind it.
+  private func isUrgent(_ batch: FormedBatch, _ least: Int) throws(TidemarkError) -> Bool {
+    for item in batch.items {
+      if let change = try engine.change(at: item.sequence),
+        change.attributes.priority >= Int64(least)
+      {
+        return true
+      }
+    }
+    try urgent.look(self, progress)
+    for change in urgent.inOrder where isPending(change, in: progress) {
+      if change.attributes.priority >= Int64(least) { return true }
+    }
+    return least <= 0 && progress.frontier < engine.lastSequence
+  }
+
+  /// About how many bytes a batch may have.
+  var batchBytes: Int { min(limits.bytes, gate.bytes) }
+}
+
+extension Forming {
+  /// Takes what is urgent enough only, where not everything may go.
+  mutating func takeNarrow(_ least: Int) throws(TidemarkError) {
+    try takeUrgent(atLeast: Int64(least))
+    for sequence in progress.again.sequences {
+      if isFull { return }
+      if held.contains(sequence) || !progress.again.contains(sequence) { continue }
+      guard let change = try session.engine.change(at: sequence),
+        change.attributes.priority >= Int64(least)
+      else { continue }
+      if try dependsOnVerdict(change) { return }
+      try take(change)
+    }
+    // Others than those of a high priority are found in the order of the log only.
+    if least <= 0 { try takeNew(atLeast: Int64(least)) }
+  }
+
+  /// Takes what the log has behind the frontier; what may not go now is kept for later.
+  private mutating func takeNew(atLeast least: Int64) throws(TidemarkError) {
+    let head = session.engine.lastSequence
+    var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
+    while !isFull, let entry = try cursor.next() {
+      let change = try LoggedChange(entry)
+      if change.isOwn, !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
+        if try dependsOnVerdict(change) { return }
+        if change.attributes.priority >= least {
+          try take(change)
+        } else {
+          progress.again.insert(change.sequence)
+          if change.attributes.priority < 0 { session.setAside.low.insert(change.sequence) }
+        }
+      }
+      passed(change.sequence)
+    }
+  }
+}
+
+extension SyncSession.Call {
+  /// What a budget counts of the call.
+  var countedBytes: Int {
+    guard case .push(let request) = self else { return 0 }
+    return request.changes.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
+  }
+}
+
+extension SyncSession.Answer {
+  /// What a budget counts of the answer.
+  var countedBytes: Int {
+    let entries: [FeedEntry]
+    switch self {
+    case .pull(let page): entries = page.entries
+    case .values(let values): entries = values.entries
+    case .hello, .push, .digest: return 0
+    }
+    return entries.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
+  }
+}
+
+extension SyncContent {
+  fileprivate var countedBytes: Int {
+    64 + value.count + (hash?.count ?? 0) + labels.reduce(0) { $0 + $1.bytes.count }
+  }
+}

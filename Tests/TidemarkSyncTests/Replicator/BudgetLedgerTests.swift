@@ -1,0 +1,105 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+
+@testable import TidemarkSync
+
+@Suite("What is used of a day's bytes")
+struct BudgetLedgerTests {
+  private static let hour: UInt64 = 3_600_000
+  private static let noon: UInt64 = 1_767_268_800_000
+
+  private func ledger(used: Int, at now: UInt64 = noon) -> BudgetLedger {
+    var ledger = BudgetLedger()
+    ledger.charge(used, at: now)
+    return ledger
+  }
+
+  @Test("a day has 24 hours from its first byte, and the next one gives all again")
+  func day() {
+    var ledger = ledger(used: 60)
+    #expect(ledger.remaining(of: 100) == 40)
+    #expect(!ledger.renew(Self.noon + 24 * Self.hour - 1) && ledger.remaining(of: 100) == 40)
+    #expect(ledger.end(Self.noon + 5) == Self.noon + 24 * Self.hour)
+    #expect(ledger.renew(Self.noon + 24 * Self.hour) && ledger.remaining(of: 100) == 100)
+  }
+
+  @Test("a clock that goes back makes nobody wait for longer than a day, and gives nothing")
+  func backwards() {
+    var ledger = ledger(used: 100)
+    let past = Self.noon - 10_000 * Self.hour
+    #expect(ledger.renew(past) && ledger.remaining(of: 100) == 0)
+    #expect(ledger.end(past) == past + 24 * Self.hour)
+    #expect(!ledger.renew(past + 23 * Self.hour) && ledger.remaining(of: 100) == 0)
+    #expect(ledger.renew(past + 24 * Self.hour) && ledger.remaining(of: 100) == 100)
+  }
+
+  @Test("a clock that goes back and forth gives a day's bytes no second time")
+  func backAndForth() {
+    var ledger = ledger(used: 100)
+    for _ in 0..<10 {
+      _ = ledger.renew(Self.noon - 10_000 * Self.hour)
+      #expect(ledger.remaining(of: 100) == 0)
+      _ = ledger.renew(Self.noon + Self.hour)
+      #expect(ledger.remaining(of: 100) == 0)
+    }
+  }
+
+  @Test("a clock that jumps to the next day and back again gives one more day's bytes at most")
+  func forthAndBack() {
+    var (ledger, given) = (BudgetLedger(), 0)
+    for turn in 0..<20 {
+      let now = Self.noon + (turn % 2 == 0 ? 0 : 25) * Self.hour
+      _ = ledger.renew(now)
+      let left = ledger.remaining(of: 100)
+      // Sometimes nothing is used after a jump.
+      if turn % 4 != 1 {
+        ledger.charge(left, at: now)
+        given += left
+      }
+    }
+    #expect(given <= 200)
+  }
+
+  @Test("what is written down is what is used, up to the share that is begun")
+  func rounding() throws {
+    var ledger = ledger(used: 1)
+    #expect(ledger.roundedUp(3200).used == 100)
+    ledger.charge(99, at: Self.noon)
+    #expect(ledger.roundedUp(3200).used == 100)
+    ledger.charge(1, at: Self.noon)
+    #expect(ledger.roundedUp(3200).used == 200)
+    #expect(ledger.roundedUp(0).used == 101)
+    #expect(try BudgetLedger(decoding: ledger.encoded.rawSpan) == ledger)
+    ledger.charge(.max, at: Self.noon)
+    ledger.charge(.max, at: Self.noon)
+    #expect(ledger.remaining(of: .max) == 0)
+    for length in 0..<ledger.encoded.count {
+      let part = Array(ledger.encoded.prefix(length))
+      #expect(throws: FormatError.self) { try BudgetLedger(decoding: part.rawSpan) }
+    }
+  }
+
+  @Test(
+    "what may be called follows from network, rule, rest and priority",
+    arguments: NetworkCondition.allCases, [nil, 0, 5] as [Int?])
+  func permits(condition: NetworkCondition, remaining: Int?) {
+    let budget = SyncBudget(
+      bytesPerDay: 10, urgentPriority: 3, onExpensive: .priority(atLeast: 1),
+      onConstrained: .everything)
+    let end = Timestamp(milliseconds: 77)
+    let permit = budget.permit(on: condition, remaining: remaining, until: end)
+    switch (condition, permit) {
+    case (.offline, .closed(let reason)): #expect(reason == .network(.offline))
+    case (.expensive, .open(let gate, let reason)):
+      #expect(reason == .network(.expensive))
+      #expect(gate.isNarrow && gate.leastPriority == (remaining == 0 ? 3 : 1))
+    case (.unrestricted, .open(let gate, let reason)), (.constrained, .open(let gate, let reason)):
+      #expect(reason == (remaining == 0 ? .budget(until: end) : nil))
+      #expect(gate.isNarrow == (remaining == 0))
+      #expect(gate.leastPriority == (remaining == 0 ? 3 : nil))
+      #expect(gate.bytes == (remaining == 5 ? 5 : Int.max))
+    default: Issue.record("\(condition): \(permit)")
+    }
+  }
+}

@@ -1,0 +1,252 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("A back end whose list knows ids only")
+struct FetchedAliasTests {
+  private let back = NumberingBackEnd()
+
+  private func device(seed: UInt64 = 1) throws -> RestDevice {
+    try RestDevice(seed: seed) { [back] in back.peer() }
+  }
+
+  private func alias(_ device: RestDevice, _ key: String) throws -> String? {
+    try device.session.knownAliases().alias(ofKey: Array(key.utf8))?.text
+  }
+
+  @Test("what others create gets a key, and goes back to its id when it is edited here")
+  func adopt() async throws {
+    back.write("theirs")
+    let device = try device()
+    try await device.settle()
+    #expect(try device.get("note/1") == "theirs" && alias(device, "note/1") == "1")
+    try device.restart()
+    try device.put("note/1", "mine")
+    try await device.settle()
+    #expect(back.requests == ["PUT 1 mine"])
+    back.write(nil, at: 1)
+    try await device.settle()
+    #expect(try device.get("note/1") == nil && alias(device, "note/1") == nil)
+  }
+
+  @Test("without a closure the key is the id")
+  func defaultKey() async throws {
+    back.write("theirs")
+    let device = try RestDevice { [back] in
+      RequestPeer(named: "x", send: { try back.send($0) }, fetch: { back.fetch($0) })
+    }
+    try await device.settle()
+    #expect(try device.get("1") == "theirs")
+  }
+
+  @Test("what others make of an own entry comes to its key", arguments: [false, true])
+  func edited(restarts: Bool) async throws {
+    let device = try device()
+    try device.put("a", "one")
+    try await device.settle()
+    back.write("theirs", at: 1)
+    if restarts { try device.restart() }
+    try await device.settle()
+    #expect(try device.get("a") == "theirs" && device.get("note/1") == nil)
+    back.write(nil, at: 1)
+    try await device.settle()
+    #expect(try device.get("a") == nil && alias(device, "a") == nil)
+    try device.put("a", "again")
+    try await device.settle()
+    #expect(back.requests == ["POST one", "POST again"] && back.texts == [2: "again"])
+  }
+
+  @Test("what came and went within one page leaves nothing, and what nobody knew goes unnoticed")
+  func gone() async throws {
+    back.write(nil, at: 9)
+    let device = try RestDevice { [back] in
+      RequestPeer(named: "x", send: { try back.send($0) }) { _ in
+        RequestPage(
+          changes: [
+            RequestPage.Change(alias: "5", state: .value(SyncContent(value: [1]))),
+            RequestPage.Change(alias: "5", state: .absent),
+            RequestPage.Change(alias: "6", state: .absent),
+          ], token: "end")
+      }
+    }
+    try await device.settle()
+    #expect(try device.get("5") == nil && device.get("6") == nil && alias(device, "5") == nil)
+    #expect(try device.engine.newestChange(ofKey: Array("6".utf8)) == nil)
+  }
+
+  @Test("an id that only the list tells is learnt with the own change that it names")
+  func learntFromList() async throws {
+    let device = try RestDevice { [back] in
+      RequestPeer(
+        named: "x",
+        send: {
+          // It takes the change and says no more.
+          if case .appliedAs = try back.send($0) { .applied } else { .applied }
+        }, fetch: { back.fetch($0) }, newKey: { [0x6e] + $0.bytes })
+    }
+    try device.put("a", "one")
+    try await device.settle()
+    try device.restart()
+    #expect(try alias(device, "a") == "1")
+    try device.put("a", "two")
+    try await device.settle()
+    #expect(back.requests == ["POST one", "PUT 1 two"])
+  }
+
+  @Test("one page may tell an own change's id and what others have made of it since")
+  func ownAndOthers() async throws {
+    let operation = Lock<String?>(nil)
+    let device = try RestDevice {
+      RequestPeer(
+        named: "x",
+        send: { change in
+          operation.withLock { $0 = change.idempotencyKey }
+          return .applied
+        },
+        fetch: { token in
+          guard let own = operation.withLock({ $0 }) else {
+            return RequestPage(changes: [], token: "0")
+          }
+          return RequestPage(
+            changes: [
+              RequestPage.Change(
+                alias: "4", state: .value(SyncContent(value: [0x31])), idempotencyKey: own),
+              RequestPage.Change(alias: "4", state: .value(SyncContent(value: [0x32]))),
+            ], token: "1")
+        })
+    }
+    try device.put("a", "1")
+    try await device.settle()
+    #expect(try device.get("a") == "2" && device.get("4") == nil && alias(device, "a") == "4")
+  }
+
+  @Test("a list that gives both may call a key anew, but no two keys the same")
+  func bothGiven() async throws {
+    let page = Lock([RequestPage.Change]())
+    let device = try RestDevice {
+      RequestPeer(named: "x", send: { _ in .applied }) { _ in
+        RequestPage(changes: page.withLock { $0 }, token: "t")
+      }
+    }
+    func change(_ key: String, _ alias: Alias) -> RequestPage.Change {
+      RequestPage.Change(
+        key: Array(key.utf8), state: .value(SyncContent(value: [1])), alias: alias)
+    }
+    page.withLock { $0 = [change("a", "1")] }
+    try await device.settle()
+    page.withLock { $0 = [change("a", "2"), change("b", "1")] }
+    try await device.settle()
+    #expect(try alias(device, "a") == "2" && alias(device, "b") == "1")
+    page.withLock { $0 = [change("c", "1")] }
+    device.session.disconnect()
+    await #expect(throws: PeerError.self) {
+      while let call = try device.session.next() {
+        try device.session.receive(try await call.perform(at: device.peer))
+      }
+    }
+    #expect(try alias(device, "b") == "1" && device.get("c") == nil)
+  }
+
+  @Test("a key that has another id is not made once more")
+  func madeTwice() async throws {
+    let device = try RestDevice { [back] in back.peer(newKey: { _ in [0x6b] }) }
+    back.write("first")
+    try await device.settle()
+    back.write("second")
+    device.session.disconnect()
+    await #expect(throws: PeerError.self) {
+      while let call = try device.session.next() {
+        try device.session.receive(try await call.perform(at: device.peer))
+      }
+    }
+    #expect(try device.get("k") == "first")
+  }
+
+  @Test("an edit of what is gone there is created anew where it wins")
+  func editOfDeleted() async throws {
+    let device = try device()
+    try device.put("a", "one")
+    try await device.settle()
+    // Not in the list: only the answer tells.
+    back.state.withLock { $0.rows = [] }
+    try device.put("a", "two")
+    try await device.settle()
+    #expect(back.requests == ["POST one", "PUT 1 two", "POST two"])
+    #expect(try alias(device, "a") == "2" && device.session.isAtRest)
+  }
+
+  @Test(
+    "whenever the program dies, everything is created once and edited where it is",
+    arguments: 1...16 as ClosedRange<UInt64>)
+  func anyCrash(seed: UInt64) async throws {
+    var generator = SeededGenerator(seed: seed)
+    let device = try device(seed: seed)
+    back.state.withLock { $0.tellsKeys = seed % 2 == 0 }
+    var expected: [String: String] = [:]
+    for round in 0..<60 {
+      let key = "k\(generator.int(below: 8))"
+      if generator.chance(0.25) {
+        expected[key] = nil
+        try device.delete(key)
+      } else {
+        expected[key] = "\(key) \(round)"
+        try device.put(key, "\(key) \(round)")
+      }
+      for _ in 0..<generator.int(below: 6) {
+        _ = try await device.step(losesAnswer: generator.chance(0.2))
+      }
+      if generator.chance(0.15) { try device.restart() }
+    }
+    try await device.settle()
+    #expect(back.texts.values.sorted() == expected.values.sorted(), "seed \(seed)")
+    for (key, value) in expected {
+      let id = try alias(device, key).flatMap { Int($0) }
+      #expect(id.flatMap { back.texts[$0] } == value, "seed \(seed), \(key)")
+    }
+    #expect(try device.session.knownAliases().count == expected.count, "seed \(seed)")
+    let done = back.state.withLock { $0.done }
+    #expect(Set(done).count == done.count, "seed \(seed)")
+    #expect(device.session.isAtRest, "seed \(seed)")
+  }
+
+  @Test("a store tells both ways, each peer's apart, and forgetting a peer forgets its ids")
+  func publicLookup() async throws {
+    let store = try memoryStore()
+    let (other, back) = (NumberingBackEnd(), back)
+    other.write("taken")
+    try await store.put("a", "one")
+    var here: Replicator? = try store.replicator(named: "here", peer: back.peer())
+    #expect(try await here?.syncOnce().isComplete == true)
+    let there = try store.replicator(named: "there", peer: other.peer())
+    #expect(try await there.syncOnce().isComplete)
+    #expect(try await store.alias(forKey: "a", at: "here") == "1")
+    #expect(try await store.alias(forKey: "a", at: "there") == "2")
+    #expect(try await store.key(forAlias: "1", at: "here") == "a")
+    #expect(try await store.key(forAlias: "1", at: "there") == "note/1")
+    #expect(try await store.key(forAlias: "3", at: "here") == nil)
+    here = nil
+    try await store.forget(peer: "here")
+    #expect(try await store.alias(forKey: "a", at: "here") == nil)
+    #expect(try store.blocking.key(forAlias: "2", at: "there") == "a")
+    #expect(try RecordTable(store.engine).keys(of: .alias).count == 2)
+  }
+
+  @Test("the ids of a back end are forgotten where the name means another one")
+  func anotherBackEnd() async throws {
+    let device = try device()
+    try device.put("a", "one")
+    try await device.settle()
+    let other = NumberingBackEnd()
+    let peer = RequestPeer(
+      named: "https://new.example.org", send: { try other.send($0) }, fetch: { other.fetch($0) })
+    device.session.disconnect()
+    for _ in 0..<100 {
+      guard let call = try device.session.next() else { break }
+      try device.session.receive(try await call.perform(at: peer))
+    }
+    #expect(other.requests == ["POST one"])
+  }
+}
