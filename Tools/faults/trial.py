@@ -99,6 +99,6 @@ def finish(workload, kept):
     workload.oracle.check_history(workload.must("export", "--history", "--quiet"), total)
     workload.oracle.check_state(workload.must("export", "--quiet"), total)
     left = set(os.listdir(workload.path(workload.store))) - {
-        "LOCK", "MANIFEST.0", "MANIFEST.1", "log", "index", "quarantine"}
+        "LOCK", "MANIFEST.0", "MANIFEST.1", "BALLAST", "log", "index", "quarantine"}
     if left:
         raise Violation(f"left behind: {', '.join(sorted(left))}")
