@@ -112,8 +112,8 @@ def must_fail(injection, fired, merges=False):
     """Whether the tool may not claim that all is well after what has fired.
 
     A write or a sync of the log or of MANIFEST that failed leaves something undone for certain.
-    Of the rest some is not needed: an index image, the name in LOCK, a file to be removed, as
-    much space as was asked for first.
+    Of the rest some is not needed: an index image, and MANIFEST naming it beside everything else,
+    the name in LOCK, a file to be removed, as much space as was asked for first.
     """
     if injection.what in ABSORBED or injection.what == "EPIPE":
         return False

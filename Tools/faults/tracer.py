@@ -77,7 +77,7 @@ def trace(command, directory, names, injection=None):
 
 def _parse(lines):
     calls, fired = [], []
-    main, counts, open_calls = None, {}, {}
+    main, counts, open_calls, former = None, {}, {}, {}
     for line in lines:
         thread, name, rest = None, None, None
         match = _LINE.match(line)
@@ -96,8 +96,15 @@ def _parse(lines):
             rest = open_calls.pop(thread, "") + rest
         result = _RESULT.search(rest)
         asked = _ASKED.search(rest)
+        kind = _kind(name, rest)
+        if kind == "MANIFEST" and thread != main and former.get(thread) == "index":
+            # Beside everything else an image is taken into use, which nothing that is
+            # acknowledged needs.
+            kind = "image"
+        elif kind:
+            former[thread] = kind
         call = Call(
-            name, counts[thread, name], _kind(name, rest),
+            name, counts[thread, name], kind,
             int(result[1]) if result and result[1] != "?" else None,
             result[2] if result else None,
             int(asked[1]) if asked else None)

@@ -236,9 +236,12 @@ package final class SyncSession {
       try apply(page)
     case .values(let values):
       try checkIsSame(values.range)
+      // What it tells of may stand behind everything that was heard of before.
+      range = values.range
       if progress.resync == nil { try take(values) } else { try reconcile(values) }
     case .digest(let digest):
       try checkIsSame(digest.range)
+      range = digest.range
       try take(digest)
     }
   }
