@@ -11,11 +11,16 @@ package struct CompactionOptions: Sendable {
   /// Asked again and again; the compaction ends with `closed` once it says yes. What it has
   /// rewritten by then stays so.
   package var shouldStop: (@Sendable () -> Bool)?
+  /// Says of a record whether a newer one of its name is durable. Without, only those go that have
+  /// a newer one close by.
+  package var isSuperseded: (@Sendable (RecordName, _ sequence: UInt64) -> Bool)?
 
   package init(
     dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
-    newKey: Encryption? = nil, shouldStop: (@Sendable () -> Bool)? = nil
+    newKey: Encryption? = nil, shouldStop: (@Sendable () -> Bool)? = nil,
+    isSuperseded: (@Sendable (RecordName, _ sequence: UInt64) -> Bool)? = nil
   ) {
+    self.isSuperseded = isSuperseded
     self.dropHistory = dropHistory
     self.dense = dense
     self.dryRun = dryRun

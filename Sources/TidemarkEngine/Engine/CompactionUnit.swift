@@ -145,7 +145,7 @@ struct CompactionUnit {
             .format(FormatError("an entry outside the range of its segment")),
             offset: front.offset, sequences: head.sequence...head.sequence)
         }
-        let fate = try fate(of: head, key: front.key(of: head), &versions)
+        let fate = try fate(of: head, key: front.key(of: head), in: front, &versions)
         switch fate {
         case .dropped:
           outcome.droppedEntries += 1
@@ -205,10 +205,27 @@ struct CompactionUnit {
     case droppedTombstone
   }
 
+  /// Whether a record says nothing any more. One that takes its name away stays: an older one may
+  /// stand in a segment that is not rewritten.
+  private func isSuperseded(
+    _ head: EntryHead, _ key: RawSpan, in front: DecodedFront
+  ) throws(TidemarkError) -> Bool {
+    guard let isSuperseded = options.isSuperseded, head.valueLength > 0 else { return false }
+    let type: UInt32
+    do { type = try front.attributes(of: head).recordType } catch {
+      throw TidemarkError(.damaged, "a record of the engine cannot be read", cause: error)
+    }
+    return isSuperseded(
+      RecordName(RecordType(rawValue: type), key: [UInt8](copying: key)), head.sequence)
+  }
+
   private func fate(
-    of head: EntryHead, key: RawSpan, _ versions: inout NeededVersions
+    of head: EntryHead, key: RawSpan, in front: DecodedFront, _ versions: inout NeededVersions
   ) throws(TidemarkError) -> Fate {
-    guard head.kind != .record else { return .kept(created: 0, isSuperseded: false) }
+    guard head.kind != .record else {
+      return try isSuperseded(head, key, in: front)
+        ? .dropped : .kept(created: 0, isSuperseded: false)
+    }
     let newest = try engine.slot(ofKey: key)?.sequence ?? 0
     let isSuperseded = newest != head.sequence || head.kind.removes
     #if TIDEMARK_PLANTED

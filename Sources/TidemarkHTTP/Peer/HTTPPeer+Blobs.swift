@@ -13,13 +13,35 @@ struct BlobTransfer: Sendable {
   /// much for the time that a call may take.
   private var partBytes = BlobID.leastLength
   /// The beginning of the value that is being fetched, and of which entry: there is one in a page.
-  var fetched: (position: Position, bytes: [UInt8])?
+  private var fetched: (position: Position, bytes: [UInt8])?
 
   func sendBytes(of blob: BlobID, from offset: Int) -> Int {
     min(partBytes, Self.mostSent, blob.length - offset)
   }
 
   var fetchBytes: Int { min(partBytes, DownloadRequest.mostBytes) }
+
+  /// - Returns: how much of the value of an entry is there already.
+  mutating func begin(at position: Position) -> Int {
+    if let fetched, fetched.position == position { return fetched.bytes.count }
+    fetched = (position, [])
+    return 0
+  }
+
+  /// Takes a part, if it continues what is there.
+  /// - Returns: where to go on.
+  mutating func add(_ part: [UInt8], at offset: Int, of position: Position) -> Int {
+    if fetched?.position == position, fetched?.bytes.count == offset {
+      fetched?.bytes.append(contentsOf: part)
+    }
+    return begin(at: position)
+  }
+
+  mutating func take(_ position: Position) -> [UInt8] {
+    defer { fetched = nil }
+    guard let fetched, fetched.position == position else { return [] }
+    return fetched.bytes
+  }
 
   mutating func partWent(in time: Duration) {
     if time < Self.quick { partBytes = min(2 * partBytes, DownloadRequest.mostBytes) }
@@ -83,11 +105,13 @@ extension HTTPPeer {
   func fetchBlobs(
     of entries: inout [FeedEntry], for replica: ReplicaID
   ) async throws {
+    // A page has one, since each is more than a page is meant to hold.
+    let bytes = entries.reduce(0) { $0 + ($1.content.blob?.length ?? 0) }
+    guard bytes <= options.largestMessage else {
+      throw PeerError(.malformed, "large values have more bytes than messages may have here")
+    }
     for index in entries.indices {
       guard let blob = entries[index].content.blob else { continue }
-      guard blob.length <= options.largestMessage else {
-        throw PeerError(.malformed, "a value is longer than messages may be here")
-      }
       let value = try await download(blob, at: entries[index].position, for: replica)
       entries[index].content.value = value
       entries[index].content.blob = nil
@@ -97,27 +121,19 @@ extension HTTPPeer {
   private func download(
     _ blob: BlobID, at position: Position, for replica: ReplicaID
   ) async throws -> [UInt8] {
-    var value = transfer.withLock { transfer in
-      defer { transfer.fetched = nil }
-      guard let known = transfer.fetched, known.position == position else { return [UInt8]() }
-      return known.bytes
+    // Every part is kept at once: the call may be cancelled, and another one begin at any time.
+    var offset = transfer.withLock { $0.begin(at: position) }
+    while offset < blob.length {
+      let request = DownloadRequest(
+        replica: replica, position: position, offset: offset,
+        limit: transfer.withLock { $0.fetchBytes })
+      let answer = try await timed { try await call("download", .downloadRequest(request)) }
+      guard case .downloadAnswer(let part) = answer, part.length == blob.length,
+        !part.bytes.isEmpty, part.bytes.count <= blob.length - offset
+      else { throw Self.wrongAnswer }
+      offset = transfer.withLock { $0.add(part.bytes, at: offset, of: position) }
     }
-    do {
-      while value.count < blob.length {
-        let request = DownloadRequest(
-          replica: replica, position: position, offset: value.count,
-          limit: transfer.withLock { $0.fetchBytes })
-        let answer = try await timed { try await call("download", .downloadRequest(request)) }
-        guard case .downloadAnswer(let part) = answer, part.length == blob.length,
-          !part.bytes.isEmpty, part.bytes.count <= blob.length - value.count
-        else { throw Self.wrongAnswer }
-        value += part.bytes
-      }
-    } catch {
-      let kept = value
-      transfer.withLock { $0.fetched = (position, kept) }
-      throw error
-    }
+    let value = transfer.withLock { $0.take(position) }
     guard BlobID(of: value) == blob else {
       throw PeerError(.malformed, "a large value is not what its name says")
     }
@@ -131,7 +147,7 @@ extension HTTPPeer {
       transfer.withLock { $0.partWent(in: .now - start) }
       return answer
     } catch {
-      transfer.withLock { $0.partFailed() }
+      if !(error is CancellationError) { transfer.withLock { $0.partFailed() } }
       throw error
     }
   }

@@ -7,9 +7,23 @@ extension StoreFeed {
     return SyncSpace(log: space.log, appended: space.appended, reclaimable: space.reclaimable)
   }
 
+  private static let ownRecords: Set<RecordType> = [
+    .feedMark, .feedLease, .feedPolicy, .feedUpload,
+  ]
+
   package func compact(
     unless shouldStop: @escaping @Sendable () -> Bool
   ) throws(TidemarkError) -> CompactionSummary {
-    CompactionSummary(try engine.compact(CompactionOptions(shouldStop: shouldStop)))
+    let engine = engine
+    let records = records
+    return CompactionSummary(
+      try engine.compact(
+        CompactionOptions(shouldStop: shouldStop) { name, sequence in
+          // Of these the table learns once they are durable.
+          guard Self.ownRecords.contains(name.type) else { return false }
+          return records.withLock { table in
+            sequence <= table.through && table.sequence(of: name.type, key: name.key) != sequence
+          }
+        }))
   }
 }

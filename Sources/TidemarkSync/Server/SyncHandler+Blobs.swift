@@ -19,7 +19,7 @@ extension SyncHandler {
         throw PeerError(error)
       }
       let name = UploadTable.Name(replica: request.replica, blob: request.blob)
-      return try state.withLock { (state: inout State) throws(TidemarkError) in
+      return try state.withLock { (state: inout State) throws(any Error) in
         let received = state.uploads[name]?.received ?? 0
         let known = received - request.offset
         guard known >= 0, known < request.bytes.count else {
@@ -28,9 +28,13 @@ extension SyncHandler {
         let part = UploadPart(
           replica: request.replica, blob: request.blob, offset: received,
           length: request.bytes.count - known)
+        // A shorter one would be a record for a few bytes; the caller goes on from what is there.
+        guard
+          part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
+        else { return UploadAnswer(received: received) }
         try makeRoom(for: part, name, &state.uploads)
         try feed.append(.feedUpload, key: part.name, value: Array(request.bytes[known...]))
-        state.uploads.add(part)
+        state.uploads.add(part, at: feed.now)
         return UploadAnswer(received: received + part.length)
       }
     }
@@ -38,44 +42,57 @@ extension SyncHandler {
 
   private func makeRoom(
     for part: UploadPart, _ name: UploadTable.Name, _ uploads: inout UploadTable
-  ) throws(TidemarkError) {
-    for stray in uploads.strays { try feed.append(.feedUpload, key: stray, value: []) }
+  ) throws {
+    try feed.remove(.feedUpload, keys: uploads.strays)
     uploads.dropStrays()
-    while uploads.bytes + part.length > options.uploadBytes, let oldest = uploads.oldest(but: name)
-    {
+    let now = feed.now.sinceEpoch
+    while let oldest = uploads.oldest(but: name) {
+      let age = now - min(now, oldest.touched)
+      let isFull = uploads.bytes + part.length > options.uploadBytes
+      guard isFull || age > Self.millisecondsKept else { return }
+      // Whoever took the room of those that go on would lose it to them in turn.
+      guard age >= Self.millisecondsUndisturbed else {
+        throw PeerError(.busy, "too many large values are on their way", retryAfterSeconds: 10)
+      }
       try drop(oldest, &uploads)
     }
   }
 
+  /// An upload that goes on is left alone; one that nobody has gone on with for so long goes.
+  private static let millisecondsUndisturbed: UInt64 = 60_000
+  private static let millisecondsKept: UInt64 = 7 * 86_400_000
+
   private func drop(
     _ upload: UploadTable.Upload, _ uploads: inout UploadTable
   ) throws(TidemarkError) {
-    // From the end, so that what is left after a failure begins at the beginning.
-    for name in upload.names.reversed() { try feed.append(.feedUpload, key: name, value: []) }
+    try feed.remove(.feedUpload, keys: upload.names)
     uploads.remove(upload)
   }
 
-  /// Puts the large values of a batch in their places.
+  /// Puts the large values of a batch in their places, as far as they are there. That takes long,
+  /// and is done before anything is locked.
   /// - Returns: what need not be kept once the batch is in the feed.
-  /// - Throws: ``PeerError`` of kind `busy` when one has not come, or not whole, and `malformed`
-  ///   when it is another: it has to be uploaded again.
-  func takeUploads(
-    into request: inout PushRequest, _ uploads: inout UploadTable
-  ) throws -> [UploadTable.Upload] {
+  /// - Throws: ``PeerError`` of kind `malformed` when one is another than its name says: it has to
+  ///   be uploaded again.
+  func takeUploads(into request: inout PushRequest) throws -> [UploadTable.Upload] {
     var found: [UploadTable.Name: UploadTable.Upload] = [:]
     for index in request.changes.indices {
       guard let blob = request.changes[index].content.blob else { continue }
       let name = UploadTable.Name(replica: request.replica, blob: blob)
-      guard let upload = uploads[name], upload.received == blob.length else {
-        throw PeerError(.busy, "a large value has not been uploaded", retryAfterSeconds: 0)
+      guard let upload = state.withLock({ $0.uploads[name] }), upload.received == blob.length else {
+        continue
       }
       var value: [UInt8] = []
       value.reserveCapacity(blob.length)
       for part in upload.names {
         value += try feed.record(.feedUpload, key: part)?.value ?? []
       }
+      // Somebody else may have let it go meanwhile.
+      guard value.count == blob.length else { continue }
       guard BlobID(of: value) == blob else {
-        try drop(upload, &uploads)
+        try state.withLock { (state: inout State) throws(TidemarkError) in
+          try drop(upload, &state.uploads)
+        }
         throw PeerError(.malformed, "a large value is not what its name says")
       }
       request.changes[index].content.value = value
@@ -83,6 +100,17 @@ extension SyncHandler {
       found[name] = upload
     }
     return Array(found.values)
+  }
+
+  /// Makes sure that what was put in its place before is what is there still.
+  /// - Throws: ``PeerError`` of kind `busy` when a value has not come, or not whole.
+  func checkUploads(
+    of request: PushRequest, _ uploads: [UploadTable.Upload], _ state: State
+  ) throws(PeerError) {
+    let isThere = uploads.allSatisfy { state.uploads[$0.name]?.parts == $0.parts }
+    guard isThere, !request.changes.contains(where: { $0.content.blob != nil }) else {
+      throw PeerError(.busy, "a large value has not been uploaded", retryAfterSeconds: 0)
+    }
   }
 
   /// Answers with a part of a large value that stands in the feed.
@@ -102,7 +130,9 @@ extension SyncHandler {
           .busy, "no large value stands there any more: pull again", retryAfterSeconds: 0)
       }
       let first = min(max(request.offset, 0), value.count)
-      let count = min(max(request.limit, 1), DownloadRequest.mostBytes, value.count - first)
+      // Every call reads the value as a whole: those that want next to nothing get more.
+      let wanted = max(request.limit, UploadRequest.leastBytes)
+      let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
       return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
     }
   }

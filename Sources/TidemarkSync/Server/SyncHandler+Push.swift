@@ -18,8 +18,10 @@ extension SyncHandler {
         throw PeerError(.forbidden, "the authorization does not allow to write")
       }
       try check(request)
+      var whole = request
+      let uploads = try takeUploads(into: &whole)
       try state.withLock { (state: inout State) throws(any Error) in
-        try take(request, access, &state)
+        try take(whole, uploads, access, &state)
         try notePush(of: request.replica, &state)
       }
       return PushAnswer(
@@ -58,7 +60,8 @@ extension SyncHandler {
 
   /// Appends the batch, unless the mark says that it is not its turn.
   private func take(
-    _ request: PushRequest, _ access: SyncAccess, _ state: inout State
+    _ request: PushRequest, _ uploads: [UploadTable.Upload], _ access: SyncAccess,
+    _ state: inout State
   ) throws {
     let mark = try mark(of: request.replica)
     #if TIDEMARK_PLANTED
@@ -82,8 +85,7 @@ extension SyncHandler {
     guard try !isFenced || feed.settledRange().contains(request.knownHead) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
-    var request = request
-    let uploads = try takeUploads(into: &request, &state.uploads)
+    try checkUploads(of: request, uploads, state)
     for attempt in 1...Self.attempts {
       var judge = Judge(
         request, feed: feed, access: access, policies: state.policies,

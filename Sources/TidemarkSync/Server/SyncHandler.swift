@@ -28,8 +28,8 @@ public final class SyncHandler: Sendable {
     public var mostLeases = 10_000
     /// Look at what is pushed, in this order.
     public var validators: [SyncValidator]
-    /// What large values whose changes have not come yet may take, in bytes; the one that has
-    /// waited longest goes first. At least one value fits in.
+    /// What large values whose changes have not come yet may take, in bytes; what has waited
+    /// longest goes first, but for a minute after its last part. One batch fits in any case.
     public var uploadBytes: Int
 
     /// Options.
@@ -92,7 +92,8 @@ public final class SyncHandler: Sendable {
     var options = options
     options.limits.changes = min(max(options.limits.changes, 1), Self.mostChanges)
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
-    options.uploadBytes = max(options.uploadBytes, Limits.valueBytes)
+    // Room for what one batch may have.
+    options.uploadBytes = max(options.uploadBytes, Limits.valueBytes + options.limits.bytes)
     self.options = options
     var state = State()
     for prefix in feed.recordKeys(of: .feedPolicy) {

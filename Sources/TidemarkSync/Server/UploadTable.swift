@@ -62,7 +62,7 @@ struct UploadTable: Sendable {
     var name: Name
     /// In their order, one behind the other from the beginning.
     var parts: [UploadPart] = []
-    /// Grows with everything that happens to any of them.
+    /// When a part came last, in milliseconds since 1970.
     var touched: UInt64
 
     var received: Int { parts.last.map { $0.offset + $0.length } ?? 0 }
@@ -71,7 +71,6 @@ struct UploadTable: Sendable {
   }
 
   private var rows: [Name: Upload] = [:]
-  private var touches: UInt64 = 0
   /// What all parts have together.
   private(set) var bytes = 0
   /// Records of no use: parts behind a gap, which a failure left.
@@ -87,18 +86,18 @@ struct UploadTable: Sendable {
     }
     for part in parts.sorted(by: { $0.offset < $1.offset }) {
       let name = Name(replica: part.replica, blob: part.blob)
-      if self[name]?.received ?? 0 == part.offset { add(part) } else { strays.append(part.name) }
+      let received = self[name]?.received ?? 0
+      if received == part.offset { add(part, at: feed.now) } else { strays.append(part.name) }
     }
   }
 
   subscript(_ name: Name) -> Upload? { rows[name] }
 
   /// Takes note of a part that the feed has got.
-  mutating func add(_ part: UploadPart) {
+  mutating func add(_ part: UploadPart, at now: Timestamp) {
     let name = Name(replica: part.replica, blob: part.blob)
-    touches += 1
     rows[name, default: Upload(name: name, touched: 0)].parts.append(part)
-    rows[name]?.touched = touches
+    rows[name]?.touched = now.sinceEpoch
     bytes += part.length
   }
 

@@ -38,8 +38,8 @@ struct BlobTests {
     #expect(try upload(bench, a, value, 0..<100_000) == 100_000)
     // A part that came twice, one that overlaps, and one behind a gap.
     #expect(try upload(bench, a, value, 0..<100_000) == 100_000)
-    #expect(try upload(bench, a, value, 50_000..<150_000) == 150_000)
-    #expect(try upload(bench, a, value, 200_000..<300_000) == 150_000)
+    #expect(try upload(bench, a, value, 50_000..<170_000) == 170_000)
+    #expect(try upload(bench, a, value, 200_000..<300_000) == 170_000)
     #expect(try upload(bench, a, value, 150_000..<300_000) == 300_000)
     let change = put(&a, "photo", value)
     let verdicts = try bench.push(&a, a.put("first", "1"), change, a.put("last", "1"))
@@ -122,27 +122,76 @@ struct BlobTests {
     }
   }
 
-  @Test("where there is no room the upload goes that has waited longest")
+  @Test("where there is no room the upload goes that has waited longest, and none that goes on")
   func room() throws {
-    // One value as large as can be, and not much more.
+    // What one batch may have, and no more.
     let bench = Bench(options: SyncHandler.Options(uploadBytes: 0))
     let value = value(40 << 20)
     let other = self.value(1 << 20, 2)
-    let (a, b) = (Device(1), Device(2))
+    let (a, b, c) = (Device(1), Device(2), Device(3))
     let step = 4 << 20
-    #expect(try upload(bench, b, other, 0..<100_000) == 100_000)
-    for start in stride(from: 0, to: value.count, by: step) {
-      #expect(try upload(bench, a, value, start..<start + step) == start + step)
+    func upload(_ device: Device, from first: Int, to end: Int) throws {
+      for start in stride(from: first, to: end, by: step) {
+        #expect(try self.upload(bench, device, value, start..<start + step) == start + step)
+      }
     }
-    #expect(try upload(bench, b, other, 0..<0) == 100_000)
-    for start in stride(from: 0, to: 24 << 20, by: step) {
-      #expect(try upload(bench, Device(3), value, start..<start + step) == start + step)
+    #expect(try self.upload(bench, b, other, 0..<100_000) == 100_000)
+    bench.clock.advance(by: .seconds(61))
+    try upload(a, from: 0, to: value.count)
+    bench.clock.advance(by: .seconds(30))
+    try upload(c, from: 0, to: 24 << 20)
+    // Now the first has to go, and then the second, but not while it goes on.
+    #expect(
+      failure { _ = try self.upload(bench, c, value, 24 << 20..<28 << 20) } == .busy)
+    #expect(try self.upload(bench, b, other, 0..<0) == 0)
+    #expect(try self.upload(bench, a, value, 0..<0) == value.count)
+    bench.clock.advance(by: .seconds(31))
+    try upload(c, from: 24 << 20, to: 28 << 20)
+    #expect(try self.upload(bench, a, value, 0..<0) == 0)
+    #expect(try self.upload(bench, c, value, 0..<0) == 28 << 20)
+  }
+
+  @Test("an upload that nobody goes on with for a week goes when another one comes")
+  func forgotten() throws {
+    let bench = Bench()
+    let value = value()
+    #expect(try upload(bench, Device(1), value, 0..<100_000) == 100_000)
+    bench.clock.advance(by: .seconds(8 * 86_400))
+    #expect(try upload(bench, Device(2), value, 0..<100_000) == 100_000)
+    #expect(try upload(bench, Device(1), value, 0..<0) == 0)
+  }
+
+  @Test("a part is never short where more follows, whatever was sent before")
+  func slivers() throws {
+    let bench = Bench()
+    let a = Device(1)
+    let value = value()
+    #expect(try upload(bench, a, value, 0..<100_000) == 100_000)
+    #expect(try upload(bench, a, value, 34_465..<100_001) == 100_000)
+    #expect(try upload(bench, a, value, 100_000..<299_999) == 299_999)
+    #expect(try upload(bench, a, value, 234_463..<300_000) == 300_000)
+  }
+
+  @Test("what was uploaded and let go takes no space once the log is compacted")
+  func space() throws {
+    let bench = Bench()
+    let step = 4 << 20
+    // More than a compaction looks at together.
+    for round in 0..<6 {
+      let value = value(3 * step, UInt64(round))
+      for start in stride(from: 0, to: value.count, by: step) {
+        _ = try upload(bench, Device(1), value, start..<start + step)
+      }
+      bench.clock.advance(by: .seconds(8 * 86_400))
     }
-    #expect(try upload(bench, b, other, 0..<0) == 0)
-    #expect(try upload(bench, a, value, 0..<0) == value.count)
-    _ = try upload(bench, Device(3), value, 24 << 20..<28 << 20)
-    #expect(try upload(bench, a, value, 0..<0) == 0)
-    #expect(try upload(bench, Device(3), value, 0..<0) == 28 << 20)
+    let last = value(300_000, 9)
+    #expect(try upload(bench, Device(2), last, 0..<100_000) == 100_000)
+    #expect(try bench.handler().space().log > 64 << 20)
+    try bench.handler().compact()
+    #expect(try bench.handler().space().log < 1 << 20)
+    try bench.close()
+    #expect(try upload(bench, Device(2), last, 0..<0) == 100_000)
+    #expect(try upload(bench, Device(2), last, 100_000..<300_000) == 300_000)
   }
 
   @Test("who asks for them gets large values by name, and reads them part by part")

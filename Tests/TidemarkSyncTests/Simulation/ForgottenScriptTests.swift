@@ -195,4 +195,25 @@ struct ForgottenScriptTests {
       exchange d2 3
       """)
   }
+
+  @Test("a value that stands behind all that was heard of ends a conflict")
+  func behindHead() throws {
+    try run(
+      """
+      world 759 3 20 4000
+      write d1 : put h0 10 0 -
+      exchange d1 4
+      exchange d2 3
+      write d1 : delete h0
+      write d2 : put l0 15 0 -
+      exchange d1 1
+      advance 2678400
+      exchange d0 1
+      dropHistory
+      backUp
+      anew
+      exchange d2 4
+      restore 600
+      """)
+  }
 }

@@ -75,7 +75,9 @@ extension Forming {
     var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
     while !isFull, let entry = try cursor.next() {
       let change = try LoggedChange(entry)
-      if change.isOwn, !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
+      if !change.isOwn {
+        if try isCached(change) { return }
+      } else if !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
         if try dependsOnVerdict(change) { return }
         if change.attributes.priority >= least {
           try take(change)
