@@ -38,6 +38,19 @@ struct RouteTests {
           .digestRequest(DigestRequest(replica: me)))
       else { throw Unexpected() }
       #expect(digest.total.keys == 2)
+      let value = [UInt8](repeating: 7, count: 300_000)
+      guard
+        case .uploadAnswer(let upload) = try await call(
+          .uploadRequest(
+            UploadRequest(
+              replica: me, blob: BlobID(of: value), offset: 0, bytes: Array(value[..<70_000])))),
+        case .downloadAnswer(let part) = try await call(
+          .downloadRequest(
+            DownloadRequest(
+              replica: me, position: page.entries[0].position, offset: 9, limit: 100)))
+      else { throw Unexpected() }
+      #expect(upload.received == 70_000)
+      #expect(part.bytes == Array("a".utf8) && part.length == 10)
     }
   }
 
