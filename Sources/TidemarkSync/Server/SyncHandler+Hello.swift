@@ -52,8 +52,9 @@ extension SyncHandler {
       var lease = LeaseRecord(
         expires: expires, cursor: range.position(ofOffset: common),
         clearedThrough: known?.clearedThrough ?? 0)
-      // Who holds nothing, or has just compared everything, has missed no delete.
-      if request.cursor == .beginning || hasAll {
+      // Who holds nothing, or has just compared everything, has missed no delete. Who has pushed
+      // holds something, whatever it has read.
+      if request.cursor == .beginning && mark.number == 0 || hasAll {
         lease.clearedThrough = range.truncatedThrough
       }
       #if TIDEMARK_PLANTED

@@ -40,8 +40,10 @@ extension SyncHandler {
       throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
     }
     let cleared = state.withLock { $0.leases[request.replica]?.clearedThrough ?? 0 }
+    let holdsNothing =
+      try request.after == .beginning && mark(of: request.replica).number == 0
     guard
-      request.after == .beginning || request.after.offset >= range.truncatedThrough
+      holdsNothing || request.after.offset >= range.truncatedThrough
         || cleared >= range.truncatedThrough
     else {
       throw PeerError(.cursorGone, "deletes behind the cursor may be gone")

@@ -72,9 +72,11 @@ struct LeaseBoundTests {
     let reader = Device(2)
     _ = try bench.push(&a, a.put("k", "1"), a.put("l", "1"))
     try flood(bench, 0..<3)
+    var cursor = Position.beginning
     func deletesAreKept(_ key: String, _ sequence: UInt64) throws -> Bool {
       _ = try bench.push(&a, a.delete(key, base: .operation(sequence: sequence)))
-      _ = try bench.pullAll(a, after: try bench.pullAll(a).cursor)
+      cursor = try bench.pullAll(a, after: cursor).cursor
+      _ = try bench.pullAll(a, after: cursor)
       _ = try bench.push(&a, a.put("m", "\(sequence)"))
       bench.clock.advance(by: .seconds(2))
       try bench.use(bench.configuration(retention: Retention(ageSeconds: 0)))
@@ -89,6 +91,30 @@ struct LeaseBoundTests {
     _ = try bench.handler().pull(
       PullRequest(replica: reader.id, after: page.cursor, limits: SyncLimits(changes: 1)))
     #expect(try deletesAreKept("l", 2), "also after the handler was opened anew")
+  }
+
+  @Test("who has pushed and read nothing compares once deletes are gone, also without leases")
+  func pushedOnly() throws {
+    let bench = bench()
+    bench.options.leaseSeconds = nil
+    try bench.use(bench.configuration(retention: Retention(ageSeconds: 0)))
+    var a = Device(1)
+    var b = Device(2)
+    _ = try bench.push(&a, a.put("k", "1"))
+    let seen = try bench.pullAll(b).entries
+    _ = try bench.push(&b, b.delete("k", base: .position(try #require(seen.last).position)))
+    _ = try bench.push(&b, b.put("l", "1"))
+    bench.clock.advance(by: .seconds(10))
+    try bench.handler().compact()
+    #expect(try bench.handler().feed.settledRange().truncatedThrough > 0)
+    #expect(failure { _ = try bench.pullAll(a) } == .cursorGone)
+    #expect(try bench.pullAll(Device(3)).entries.map(\.key) == [Array("l".utf8)])
+    _ = try bench.handler().hello(HelloRequest(replica: a.id))
+    #expect(failure { _ = try bench.pullAll(a) } == .cursorGone)
+    let head = try bench.pullAll(Device(3)).cursor
+    _ = try bench.handler().hello(
+      HelloRequest(replica: a.id, cursor: head, hasResynced: true))
+    #expect(try bench.pullAll(a, after: head).entries.isEmpty)
   }
 
   @Test("where no more leases may be, newcomers work, and compare when theirs was forgotten")
