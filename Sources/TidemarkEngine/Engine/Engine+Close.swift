@@ -6,6 +6,7 @@ extension Engine {
 
   /// Closes the store: everything committed is made durable, the active segment is sealed, and
   /// MANIFEST says that all is well. Further calls do nothing.
+  /// A compaction under way fails with `closed`; what it has rewritten by then stays so.
   /// - Throws: why that failed, `unknownOutcome` also when an earlier write or sync in the
   ///   background had failed and what was written since the last sync may be lost. The store is
   ///   closed in any case.
@@ -20,16 +21,22 @@ extension Engine {
       try withBallast { () throws(TidemarkError) in try finishWriting(.closed) }
     } catch { failure = error }
     if failure == nil || failure?.code == .noSpace { provideBallast() }
-    let lock: (any FileLock)? = writer.withLock { state in
+    writer.withLock { state in
       state.isClosed = true
       state.appender = nil
-      defer { state.lock = nil }
-      return state.lock
     }
     reading.withLock { read in
       read.isClosed = true
       read.segments = []
       read.staged = []
+    }
+    // Whoever rewrites the log on another thread meets the refusal and clears up behind itself:
+    // while the lock is held, since the names it takes away may be those of the next opening.
+    files.refuseGrowth()
+    writer.wait { !$0.isCompacting }
+    let lock: (any FileLock)? = writer.withLock { state in
+      defer { state.lock = nil }
+      return state.lock
     }
     hotCache.removeAll()
     lock?.release()

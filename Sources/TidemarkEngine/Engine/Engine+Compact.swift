@@ -15,11 +15,18 @@ extension Engine {
     }
     defer { endCompacting() }
     var report = CompactionReport()
-    if options.dryRun {
-      try rewriteLog(options, &report)
-    } else {
-      defer { provideBallast(mayShrink: true) }
-      try withBallast { () throws(TidemarkError) in try rewriteLog(options, &report) }
+    do throws(TidemarkError) {
+      if options.dryRun {
+        try rewriteLog(options, &report)
+      } else {
+        defer { provideBallast(mayShrink: true) }
+        try withBallast { () throws(TidemarkError) in
+          try rewriteLog(options, &report)
+        }
+      }
+    } catch {
+      guard error.code == .suspended, isClosed else { throw error }
+      throw TidemarkError(.closed, "the store was closed while it was compacted", cause: error)
     }
     return report
   }
@@ -220,7 +227,7 @@ extension Engine {
       }
       if isDone { break }
     }
-    if floor.drops { try writeImage() }
+    if floor.drops { try writeImage(forgetting: floor.limit) }
     return floor
   }
 

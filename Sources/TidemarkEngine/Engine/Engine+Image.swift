@@ -2,24 +2,44 @@ extension Engine {
   /// Writes an index image that covers everything committed so far, and takes it into use.
   ///
   /// Writers and readers go on meanwhile: they see the frozen delta and a fresh one above it.
-  package func writeImage() throws(TidemarkError) {
-    guard let job = try beginImage() else { return }
+  /// - Returns: what the image knows; nil when another one is being written, or the store is empty.
+  @discardableResult
+  package func writeImage() throws(TidemarkError) -> ImageInfo? {
+    guard let job = try beginImage() else { return nil }
     do {
       try syncLog(for: job)
       let (image, length) = try write(job)
       try install(image, length: length, job)
     } catch {
-      let mayBeListed = writer.withLock { state in
-        // If MANIFEST stopped midway it may list the image by now; then the file must stay.
-        state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
-      }
       reading.withLock { $0.index.abandonMerge() }
-      if !mayBeListed { try? environment.fileSystem.remove(job.path) }
-      writer.withLock { $0.isWritingImage = false }
+      writer.withLock { state in
+        // If MANIFEST stopped midway it may list the image by now; then the file must stay. Once the
+        // store is closed the name may be that of an image of the next opening.
+        let mayBeListed =
+          state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
+        if !mayBeListed, !state.isClosed { try? environment.fileSystem.remove(job.path) }
+        state.isWritingImage = false
+      }
       writer.broadcast()
       throw error
     }
     writer.broadcast()
+    return job.info
+  }
+
+  /// Writes images until one is in use that has forgotten what was deleted up to a sequence.
+  ///
+  /// One that was begun before MANIFEST said so, by another thread or by one that failed, knows it
+  /// still, and takes only so much into itself.
+  func writeImage(forgetting limit: UInt64) throws(TidemarkError) {
+    for _ in 0..<Limits.imageAttempts {
+      writer.wait { !$0.isWritingImage }
+      guard let info = try writeImage() else { continue }
+      // Of a first entry there is nothing to forget.
+      if info.sequence >= limit, info.dropTombstonesThrough >= limit || limit <= 1 { return }
+    }
+    throw TidemarkError(
+      .limitExceeded, "other images were written all the while; compact again later")
   }
 
   /// An image must never know an entry that a power cut could take back.

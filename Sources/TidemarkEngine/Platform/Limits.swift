@@ -90,6 +90,8 @@ package enum Limits {
   /// before what is left is done in one go.
   package static let installStepKeys = 2048
   package static let installSteps = 100_000
+  /// How many images a compaction writes, or waits for, until one has forgotten what it lets go.
+  package static let imageAttempts = 16
   /// Files of the log that an opening without the lock holds open from the start.
   package static let openSegments = 512
   /// Closing merges segments of fewer raw bytes than this, once there are enough of them.

@@ -108,7 +108,14 @@ struct ClosingTests {
     try engine.sealSegments()
     let before = engine.reading.withLock { $0.segments.count }
     engine.writer.withLock { $0.isCompacting = true }
+    // It ends once it is refused what it wants to write.
+    let compaction = try WorkerThread(name: "compacts") {
+      while !engine.isClosed { _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false } }
+      engine.writer.withLock { $0.isCompacting = false }
+      engine.writer.broadcast()
+    }
     try engine.close()
+    compaction.join()
     let again = try store.open()
     #expect(again.reading.withLock { $0.segments.count } >= before - 1)
     try again.put("one more", "1")

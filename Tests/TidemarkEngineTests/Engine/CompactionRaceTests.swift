@@ -1,0 +1,137 @@
+import Synchronization
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+/// What is under way when a compaction begins, and what ends while one is under way.
+@Suite("A compaction beside images and closing")
+struct CompactionRaceTests {
+  let store: TestStore
+  let disk: HookedDisk
+
+  init() {
+    store = TestStore()
+    disk = HookedDisk(store.disk)
+  }
+
+  /// A key that lives, and one that is gone.
+  private func fill(_ engine: Engine) throws {
+    try engine.put("stays", "1")
+    try engine.put("gone", "1")
+    try engine.delete("gone")
+  }
+
+  /// Lets other threads go on until something holds.
+  /// - Returns: whether it does.
+  private func wait(times: Int = 50_000, _ holds: () throws -> Bool) rethrows -> Bool {
+    for _ in 0..<times {
+      if try holds() { return true }
+      _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false }
+    }
+    return false
+  }
+
+  private func expectForgotten(_ engine: Engine) throws {
+    #expect(try engine.slot(ofKey: bytes("gone").rawSpan) == nil)
+    #expect(try engine.get("stays") == "1")
+    #expect(try engine.bounds().droppedThrough == 3)
+    try engine.close()
+    let again = try store.open(.write)
+    #expect(try again.slot(ofKey: bytes("gone").rawSpan) == nil)
+    try again.close()
+    let report = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(report.findings == [])
+  }
+
+  @Test("the index forgets a delete that goes, also when an image from before is being written")
+  func imageUnderWay() throws {
+    let engine = try store.open(on: disk)
+    try fill(engine)
+    let failure = Lock<TidemarkError?>(nil)
+    let isDone = Mutex(false)
+    let worker = Lock<WorkerThread?>(nil)
+    disk.once(.before, .open, of: ".idx") {
+      do {
+        let thread = try WorkerThread(name: "compacts") {
+          do throws(TidemarkError) {
+            try engine.compact(CompactionOptions(dropHistory: true))
+          } catch { failure.withLock { $0 = error } }
+          isDone.withLock { $0 = true }
+        }
+        worker.withLock { $0 = thread }
+        // It has said by then what goes, and wants an image of its own.
+        #expect(try wait { try engine.bounds().historyFrom >= 3 })
+        // If it does not wait for this image, it has time to end now.
+        _ = wait(times: 1_000) { isDone.withLock { $0 } }
+      } catch { Issue.record(error) }
+    }
+    try engine.writeImage()
+    worker.withLock { $0 }?.join()
+    #expect(failure.withLock { $0 } == nil)
+    try expectForgotten(engine)
+  }
+
+  @Test("the index forgets a delete that goes, also when an image had failed before it")
+  func imageFailed() throws {
+    let engine = try store.open()
+    try engine.put("first", "1")
+    store.disk.plan = [
+      FaultRule(.error(.EIO), .call(1), calls: .only([.write]), path: ".idx", times: .max)
+    ]
+    #expect(throws: TidemarkError.self) { try engine.writeImage() }
+    store.disk.plan = .none
+    try engine.delete("first")
+    try engine.put("stays", "1")
+    try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try engine.slot(ofKey: bytes("first").rawSpan) == nil)
+    #expect(try engine.bounds().droppedThrough == 2)
+    try engine.close()
+  }
+
+  @Test(
+    "closing waits until a compaction has cleared up, and the next opening loses nothing",
+    arguments: 1...5)
+  func closing(step: Int) throws {
+    let engine = try store.open()
+    try fill(engine)
+    let worker = Lock<WorkerThread?>(nil)
+    let reopened = Lock<Engine?>(nil)
+    let steps = Mutex(0)
+    let error = #expect(throws: TidemarkError.self) {
+      try engine.compact(
+        CompactionOptions(dropHistory: true) { [store] in
+          let isNow = steps.withLock { steps in
+            steps += 1
+            return steps == step
+          }
+          guard isNow else { return false }
+          do {
+            let thread = try WorkerThread(name: "closes") {
+              do {
+                try engine.close()
+                let next = try store.open(.write)
+                try next.put("next", "1", durability: .durable)
+                // Its files get the names that the other compaction is about to take.
+                try next.compact(CompactionOptions(dropHistory: true))
+                reopened.withLock { $0 = next }
+              } catch { Issue.record(error) }
+            }
+            worker.withLock { $0 = thread }
+            #expect(wait { engine.isClosed })
+            // If closing does not wait for the compaction, it has time to end now.
+            _ = wait(times: 1_000) { reopened.withLock { $0 } != nil }
+          } catch { Issue.record(error) }
+          return false
+        })
+    }
+    #expect(error?.code == .closed)
+    worker.withLock { $0 }?.join()
+    let next = try #require(reopened.withLock { $0 })
+    #expect(try next.get("stays") == "1")
+    try next.close()
+    let report = try StoreVerifier.verify(store.path, environment: store.environment())
+    #expect(report.findings == [])
+    #expect(try store.open(.readOnly).get("next") == "1")
+  }
+}
