@@ -157,4 +157,54 @@ struct BlobTransferTests {
     try await a.close()
     try await b.close()
   }
+
+  @Test(
+    "a connection that carries little at a time brings a large value over all the same",
+    arguments: Transports.all.filter(\.isBounded))
+  func narrow(transport: Transports) async throws {
+    let memory = try MemoryPeer()
+    let routes = SyncRoutes(memory.handler)
+    let largest = 150_000
+    let server = try SocketServer { request, connection in
+      request.body.count < largest && routes.serve(request, connection)
+    }
+    defer { server.stop() }
+    let peer = try HTTPPeer("\(server.url)/notes", transport: transport.make())
+    let replica = try device(1)
+    _ = try await peer.hello(HelloRequest(replica: replica))
+    var random = SeededGenerator(seed: 13)
+    var batch = batch(replica)
+    batch.changes[0].content.value = random.bytes(700_000)
+    let request = batch
+    let answer = try await insist { try await peer.push(request) }
+    #expect(answer.mark.number == 1)
+    await peer.close()
+  }
+
+  @Test("a server that takes a byte of every part is not sent parts without end")
+  func crumbs() async throws {
+    let memory = try MemoryPeer()
+    let routes = SyncRoutes(memory.handler)
+    let coder = WireCoder(limit: WireFrame.largestLimit)
+    let parts = Lock(0)
+    let server = try SocketServer { request, connection in
+      guard request.path.hasSuffix("/upload"),
+        case .uploadRequest(let part)? = try? coder.decode(request.body)
+      else { return routes.serve(request, connection) }
+      parts.withLock { $0 += part.bytes.isEmpty ? 0 : 1 }
+      let received = part.offset + min(1, part.bytes.count)
+      guard let body = try? coder.encode(.uploadAnswer(UploadAnswer(received: received))) else {
+        return false
+      }
+      return connection.answer(200, body, type: WireFrame.contentType)
+    }
+    defer { server.stop() }
+    let peer = try HTTPPeer("\(server.url)/notes")
+    let replica = try device(1)
+    _ = try await peer.hello(HelloRequest(replica: replica))
+    let request = batch(replica)
+    await #expect(throws: PeerError.self) { try await peer.push(request) }
+    #expect(parts.withLock { $0 } == 1)
+    await peer.close()
+  }
 }

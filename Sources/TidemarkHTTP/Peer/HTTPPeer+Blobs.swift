@@ -43,11 +43,23 @@ struct BlobTransfer: Sendable {
     return fetched.bytes
   }
 
-  mutating func partWent(in time: Duration) {
-    if time < Self.quick { partBytes = min(2 * partBytes, DownloadRequest.mostBytes) }
+  /// Takes note of a part that came over. One that was smaller than parts are now, as the last of
+  /// a value is, says nothing of larger ones.
+  mutating func partWent(_ bytes: Int, in time: Duration) {
+    guard bytes >= partBytes, time < Self.quick else { return }
+    partBytes = min(2 * partBytes, DownloadRequest.mostBytes)
   }
 
-  mutating func partFailed() { partBytes = max(partBytes / 2, UploadRequest.leastBytes) }
+  /// Takes note of a part that did not come over.
+  mutating func partFailed(_ bytes: Int) {
+    partBytes = max(min(partBytes, bytes) / 2, UploadRequest.leastBytes)
+  }
+
+  /// Whether a peer may take so little of a part, or give so little: it must not make work without
+  /// end.
+  static func isProgress(_ bytes: Int, ofRest rest: Int) -> Bool {
+    bytes >= min(UploadRequest.leastBytes, rest)
+  }
 }
 
 extension HTTPPeer {
@@ -81,7 +93,7 @@ extension HTTPPeer {
       let count = transfer.withLock { $0.sendBytes(of: blob, from: offset) }
       let part = Array(value[offset..<offset + count])
       let received = try await uploadPart(of: part, blob, at: offset, replica)
-      guard received > offset else {
+      guard BlobTransfer.isProgress(received - offset, ofRest: blob.length - offset) else {
         throw PeerError(.unavailable, "the server does not keep what is uploaded")
       }
       offset = received
@@ -92,7 +104,11 @@ extension HTTPPeer {
     of bytes: [UInt8], _ blob: BlobID, at offset: Int, _ replica: ReplicaID
   ) async throws -> Int {
     let request = UploadRequest(replica: replica, blob: blob, offset: offset, bytes: bytes)
-    let answer = try await timed { try await call("upload", .uploadRequest(request)) }
+    // That nothing is sent to ask what is there says nothing of what can be sent.
+    let answer =
+      bytes.isEmpty
+      ? try await call("upload", .uploadRequest(request))
+      : try await timed(bytes.count) { try await call("upload", .uploadRequest(request)) }
     guard case .uploadAnswer(let answer) = answer, answer.received <= blob.length else {
       throw Self.wrongAnswer
     }
@@ -124,12 +140,15 @@ extension HTTPPeer {
     // Every part is kept at once: the call may be cancelled, and another one begin at any time.
     var offset = transfer.withLock { $0.begin(at: position) }
     while offset < blob.length {
+      let limit = transfer.withLock { $0.fetchBytes }
       let request = DownloadRequest(
-        replica: replica, position: position, offset: offset,
-        limit: transfer.withLock { $0.fetchBytes })
-      let answer = try await timed { try await call("download", .downloadRequest(request)) }
+        replica: replica, position: position, offset: offset, limit: limit)
+      let rest = blob.length - offset
+      let answer = try await timed(min(limit, rest)) {
+        try await call("download", .downloadRequest(request))
+      }
       guard case .downloadAnswer(let part) = answer, part.length == blob.length,
-        !part.bytes.isEmpty, part.bytes.count <= blob.length - offset
+        part.bytes.count <= rest, BlobTransfer.isProgress(part.bytes.count, ofRest: rest)
       else { throw Self.wrongAnswer }
       offset = transfer.withLock { $0.add(part.bytes, at: offset, of: position) }
     }
@@ -140,14 +159,17 @@ extension HTTPPeer {
     return value
   }
 
-  private func timed(_ call: () async throws -> WireMessage) async throws -> WireMessage {
+  /// Makes a call that carries so many bytes of a value.
+  private func timed(
+    _ bytes: Int, _ call: () async throws -> WireMessage
+  ) async throws -> WireMessage {
     let start = ContinuousClock.now
     do {
       let answer = try await call()
-      transfer.withLock { $0.partWent(in: .now - start) }
+      transfer.withLock { $0.partWent(bytes, in: .now - start) }
       return answer
     } catch {
-      if !(error is CancellationError) { transfer.withLock { $0.partFailed() } }
+      if !(error is CancellationError) { transfer.withLock { $0.partFailed(bytes) } }
       throw error
     }
   }

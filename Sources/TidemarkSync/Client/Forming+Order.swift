@@ -81,7 +81,8 @@ extension Forming {
       let together = isWhole ? try session.engine.atomicGroup(of: change) : [change]
       if try dependsOnVerdict(together) { continue }
       guard try !isPreceded(together) else {
-        session.urgent.remove(change)
+        // It goes in its turn; but where there is none for others, it must be found again.
+        if !session.gate.isNarrow { session.urgent.remove(change) }
         continue
       }
       let before = items.count
@@ -178,6 +179,17 @@ struct UrgentEntries {
 
   mutating func remove(_ change: LoggedChange) {
     found[change.sequence] = nil
+  }
+
+  /// Looks for all that there is, unless it is too much.
+  mutating func lookThrough(
+    _ session: SyncSession, _ progress: PeerProgress
+  ) throws(TidemarkError) {
+    while max(lookedThrough, progress.frontier) < session.engine.lastSequence,
+      found.count < Self.most
+    {
+      try look(session, progress)
+    }
   }
 
   /// Looks for more behind what was looked at before.

@@ -12,6 +12,13 @@ extension SyncSession {
       guard let position = entry.reason.position, try !hasRemote(key, from: position) else {
         continue
       }
+      // Where not everything may go, others can wait.
+      if gate.isNarrow, let least = gate.leastPriority,
+        let change = try engine.change(at: entry.sequence),
+        change.attributes.priority < Int64(least)
+      {
+        continue
+      }
       keys.append(key)
       if keys.count == limits.changes { break }
     }
@@ -68,7 +75,9 @@ extension SyncSession {
   func take(_ answer: ValuesAnswer) throws {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
-    let asked = try keysToFetch().prefix(answer.answered)
+    // What waits may be something else by now: of what nobody has asked for, nothing is known.
+    let asked = keysAsked.prefix(answer.answered)
+    keysAsked = []
     let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
     try commit { operations, next, _ in
       aliasChanges = named
@@ -204,14 +213,14 @@ extension SyncSession {
     case .merged(let content):
       next.decide(sequence)
       try records.write(beside, ofKey: key, into: &operations)
-      try put(content, key: key, upon: slot, group: group, into: &operations)
+      try put(content, of: newest, key: key, upon: slot, group: group, into: &operations)
     case .both:
       next.decide(sequence)
       try add(remote, ofKey: key, upon: slot, into: &operations)
       if let local, let free {
         keysChosen.insert(free)
         let taken = try engine.slot(ofKey: free.rawSpan)
-        try put(local, key: free, upon: taken, group: group, into: &operations)
+        try put(local, of: newest, key: free, upon: taken, group: group, into: &operations)
       }
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
@@ -264,12 +273,13 @@ extension SyncSession {
     }
   }
 
-  /// Writes a resolver's result as a change of our own.
+  /// Writes a resolver's result as a change of our own, as urgent as the one that it goes back to.
   private func put(
-    _ content: SyncContent, key: [UInt8], upon slot: Slot?, group: UInt64,
-    into operations: inout OperationBatch
+    _ content: SyncContent, of change: LoggedChange, key: [UInt8], upon slot: Slot?,
+    group: UInt64, into operations: inout OperationBatch
   ) throws(TidemarkError) {
     var attributes = EntryAttributes()
+    attributes.priority = change.attributes.priority
     attributes.atomicGroup = group
     attributes.hash = content.hash
     attributes.maxAge = content.maxAgeSeconds

@@ -49,6 +49,7 @@ extension SyncSession {
       attributes.hash = content.hash
       attributes.maxAge = content.maxAgeSeconds
       attributes.time = change.attributes.time
+      attributes.priority = change.attributes.priority
       let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
       if change.kind == .delete {
         try operations.add(

@@ -82,6 +82,8 @@ package final class SyncSession {
   var mostWaiting = 65_536
   /// What may be called, as a budget says.
   var gate = SyncGate()
+  /// The keys of the last values request, whose answer may be yet to come.
+  var keysAsked: [[UInt8]] = []
   /// How many entries wait, if they are so many that others are not sent for it.
   var tooManyWaiting: Int?
   package internal(set) var totals = Totals()
@@ -198,6 +200,7 @@ package final class SyncSession {
   }
 
   func valuesRequest(_ keys: [[UInt8]]) throws(TidemarkError) -> ValuesRequest {
+    keysAsked = keys
     var request = ValuesRequest(replica: replica, keys: keys)
     request.aliases = try knownAliases()
     return request

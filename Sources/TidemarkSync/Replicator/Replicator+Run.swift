@@ -9,22 +9,25 @@ extension Replicator {
   public func run() async throws {
     try await drive(.run) { replicator in
       var backoff = replicator.newBackoff()
+      let clock = replicator.store.engine.environment.clock
       var isFresh = true
       var poked: UInt64 = 0
+      var asked = clock.monotonicNanoseconds()
       while true {
         try Task.checkCancellation()
         let seen = replicator.news.count
         let pokes = replicator.pokes.count
         do {
           // Whoever pokes knows more than what the peer said last.
-          let held = try await replicator.round(
-            fresh: isFresh || pokes != poked, pokes: pokes)
+          isFresh = isFresh || pokes != poked
+          let held = try await replicator.round(fresh: isFresh, pokes: pokes)
+          if isFresh { asked = clock.monotonicNanoseconds() }
           (isFresh, poked) = (false, pokes)
           backoff.reset()
           if let held {
             isFresh = try await replicator.hold(held, seen, pokes: pokes)
           } else {
-            isFresh = try await replicator.idle(seen, pokes: pokes)
+            isFresh = try await replicator.idle(seen, pokes: pokes, asked: &asked)
           }
         } catch {
           try await replicator.recover(from: error, seen, pokes: pokes, &backoff)

@@ -5,8 +5,11 @@ extension Replicator {
   // MARK: Nothing to do
 
   /// Waits for news, here or there.
+  /// - Parameter asked: when the peer has last said how far it is, in nanoseconds of the monotonic
+  ///   clock. Local writes, whoever they are for, put off the next time no further than the poll
+  ///   interval.
   /// - Returns: whether the peer is to be asked anew how far it is.
-  func idle(_ seen: UInt64, pokes poked: UInt64) async throws -> Bool {
+  func idle(_ seen: UInt64, pokes poked: UInt64, asked: inout UInt64) async throws -> Bool {
     // Something came meanwhile, if only from this replicator's own commits.
     guard news.count == seen else { return false }
     try await host.perform { state in try state.recordStatus() }
@@ -17,14 +20,17 @@ extension Replicator {
       try Task.checkCancellation()
       return pokes.count != poked
     }
-    guard peer.capabilities.canWait, configuration.longPollMilliseconds > 0 else {
-      // Whichever is first: something written here, a poke, or the time.
-      let isOver = try await sleep(configuration.pollInterval, unless: news, beyond: seen)
-      return isOver || pokes.count != poked
-    }
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
+    let left = configuration.pollInterval - .nanoseconds(Int64(clamping: start &- asked))
+    guard left > .zero else { return true }
+    guard peer.capabilities.canWait, configuration.longPollMilliseconds > 0 else {
+      // Whichever is first: something written here, a poke, or the time.
+      let isOver = try await sleep(left, unless: news, beyond: seen)
+      return isOver || pokes.count != poked
+    }
     guard let answer = try await longPoll(seen) else { return pokes.count != poked }
+    asked = clock.monotonicNanoseconds()
     if answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
       clock.monotonicNanoseconds() &- start < Self.shortestPollNanoseconds
     {
@@ -68,6 +74,8 @@ extension Replicator {
 
   /// So often a clock that was set is noticed.
   private static let longestHold = Duration.seconds(900)
+  /// A clock that does not go on must not keep anybody busy.
+  private static let shortestHoldMilliseconds: Int64 = 1_000
 
   /// Waits until the budget may let something through.
   /// - Returns: whether the peer is to be asked anew how far it is.
@@ -81,7 +89,7 @@ extension Replicator {
     var wait = Self.longestHold
     if case .budget(let until) = reason {
       let left = until.milliseconds - store.engine.environment.clock.now().milliseconds
-      wait = min(wait, .milliseconds(max(1, left)))
+      wait = min(wait, .milliseconds(max(Self.shortestHoldMilliseconds, left)))
     }
     _ = try await sleep(wait, unless: news, beyond: seen)
     return pokes.count != poked

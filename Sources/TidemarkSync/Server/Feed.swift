@@ -47,6 +47,8 @@ package protocol Feed: Sendable {
 
   /// The newest record of a name; nil when there is none.
   func record(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> FeedRecord?
+  /// When the newest record of a name was written; nil when there is none.
+  func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp?
   /// The keys of all records of a type.
   func recordKeys(of type: RecordType) -> [[UInt8]]
   /// Appends a record durably; an empty value takes the name away.

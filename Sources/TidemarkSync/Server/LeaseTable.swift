@@ -91,6 +91,11 @@ struct LeaseTable: Sendable {
     return rows.filter { $0.value.lease.expires <= time }.map(\.key)
   }
 
+  /// The leases that stand in the log and end later than that.
+  func ending(after time: UInt64) -> [(ReplicaID, LeaseRecord)] {
+    rows.filter { $0.value.lease.expires > time }.map { ($0.key, $0.value.lease) }
+  }
+
   /// The least offset behind which some replica with a live lease has yet to read; nil when there
   /// is none.
   ///
@@ -98,8 +103,11 @@ struct LeaseTable: Sendable {
   /// been deleted by others since. One that has done nothing holds nothing.
   func earliestCursor(at now: Timestamp) -> UInt64? {
     let time = now.sinceEpoch
-    return rows.values.filter { $0.lease.expires > time && $0.isActive }
-      .map(\.lease.cursor.offset).min()
+    var earliest: UInt64?
+    for row in rows.values where row.lease.expires > time && row.isActive {
+      earliest = min(earliest ?? .max, row.lease.cursor.offset)
+    }
+    return earliest
   }
 
   /// Takes note of how far a replica has read.

@@ -14,6 +14,15 @@ extension StoreFeed {
     }
   }
 
+  package func recordTime(
+    _ type: RecordType, key: [UInt8]
+  ) throws(TidemarkError) -> Timestamp? {
+    guard let sequence = records.withLock({ $0.sequence(of: type, key: key) }),
+      let entry = try engine.entryIfKept(at: sequence)
+    else { return nil }
+    return HybridTime(entry.head.commitTime).timestamp
+  }
+
   package func recordKeys(of type: RecordType) -> [[UInt8]] {
     records.withLock { $0.keys(of: type) }
   }

@@ -16,9 +16,18 @@ extension StoreFeed {
   ) throws(TidemarkError) -> CompactionSummary {
     let engine = engine
     let records = records
+    // What has lost to others goes with the history that it is part of.
+    let historyFrom = Lock<UInt64?>(nil)
     return CompactionSummary(
       try engine.compact(
         CompactionOptions(shouldStop: shouldStop) { name, sequence in
+          if name.type == .loser {
+            let limit = historyFrom.withLock { known in
+              known = known ?? (try? engine.bounds())?.historyFrom ?? 0
+              return known ?? 0
+            }
+            return limit > 1 && sequence <= limit
+          }
           // Of these the table learns once they are durable.
           guard Self.ownRecords.contains(name.type) else { return false }
           return records.withLock { table in

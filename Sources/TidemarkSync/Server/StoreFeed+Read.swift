@@ -7,7 +7,11 @@ extension StoreFeed {
     // A compaction may drop the entry between the two looks.
     for _ in 0..<3 {
       guard let slot = try engine.slot(ofKey: key.rawSpan) else { return nil }
-      guard let entry = try engine.entryIfKept(at: slot.sequence) else { continue }
+      guard let entry = try engine.entryIfKept(at: slot.sequence) else {
+        // A delete may go before the index forgets the key.
+        if slot.isDeleted, try engine.bounds().droppedThrough >= slot.sequence { return nil }
+        continue
+      }
       guard entry.key == key else { break }
       return try state(entry)
     }
@@ -79,15 +83,15 @@ extension StoreFeed {
     after offset: UInt64, through last: UInt64, limit: Int
   ) throws(TidemarkError) -> FeedHeads {
     let kept = readers.withLock { readers -> FeedReader? in
-      guard let index = readers.firstIndex(where: { $0.through == offset && !$0.isAtEnd }) else {
+      guard let index = readers.firstIndex(where: { $0.continues(offset, through: last) }) else {
         return nil
       }
       return readers.remove(at: index)
     }
     var reader = kept ?? FeedReader(engine, after: offset, through: last)
-    let heads = try reader.next(limit: limit)
+    let heads = try reader.heads(after: offset, limit: limit)
     let used = reader
-    if !used.isAtEnd {
+    if used.isOfUse {
       readers.withLock { readers in
         readers.append(used)
         if readers.count > Self.keptReaders { readers.removeFirst() }

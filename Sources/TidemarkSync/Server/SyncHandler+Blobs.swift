@@ -62,6 +62,16 @@ extension SyncHandler {
   private static let millisecondsUndisturbed: UInt64 = 60_000
   private static let millisecondsKept: UInt64 = 7 * 86_400_000
 
+  /// Takes away what nobody has gone on with for so long.
+  func dropOldUploads(_ state: inout State) throws(TidemarkError) {
+    try feed.remove(.feedUpload, keys: state.uploads.strays)
+    state.uploads.dropStrays()
+    let now = feed.now.sinceEpoch
+    for upload in state.uploads.untouched(since: now - min(now, Self.millisecondsKept)) {
+      try drop(upload, &state.uploads)
+    }
+  }
+
   private func drop(
     _ upload: UploadTable.Upload, _ uploads: inout UploadTable
   ) throws(TidemarkError) {
@@ -123,19 +133,22 @@ extension SyncHandler {
       let range = try feed.settledRange()
       guard range.contains(request.position),
         let head = try feed.head(at: request.position.offset), head.kind == .put,
-        access.reaches(key: head.key, labels: head.labels),
-        let value = try feed.value(at: request.position.offset)
-      else {
-        throw PeerError(
-          .busy, "no large value stands there any more: pull again", retryAfterSeconds: 0)
+        access.reaches(key: head.key, labels: head.labels)
+      else { throw Self.noValue }
+      // As it is unpacked, and a copy of it.
+      return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
+        guard let value = try feed.value(at: request.position.offset) else { throw Self.noValue }
+        let first = min(max(request.offset, 0), value.count)
+        // Every call reads the value as a whole: those that want next to nothing get more.
+        let wanted = max(request.limit, UploadRequest.leastBytes)
+        let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
+        return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
       }
-      let first = min(max(request.offset, 0), value.count)
-      // Every call reads the value as a whole: those that want next to nothing get more.
-      let wanted = max(request.limit, UploadRequest.leastBytes)
-      let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
-      return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
     }
   }
+
+  private static let noValue = PeerError(
+    .busy, "no large value stands there any more: pull again", retryAfterSeconds: 0)
 
   /// Answers a request of any kind, for servers of one's own.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.

@@ -27,8 +27,8 @@ extension SyncHandler {
   }
 
   /// Rewrites the log without what nobody needs: versions that the store's retention lets go, but
-  /// no delete that a replica with a live lease has yet to hear of; and takes leases that have run
-  /// out away. Calls are answered meanwhile.
+  /// no delete that a replica with a live lease has yet to hear of; and takes away leases that have
+  /// run out, and large values whose changes never came. Calls are answered meanwhile.
   ///
   /// A replica that needs what has gone is told `cursorGone`, and compares everything.
   /// - Parameter shouldStop: asked again and again, on the calling thread. Once it says yes, the
@@ -40,6 +40,8 @@ extension SyncHandler {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       // Of what is kept, those may hold nothing that have not called for so long.
       try keepDeletes(state)
+      try dropOldUploads(&state)
+      try shortenLeases(&state)
     }
     try removeExpiredLeases()
     return try feed.compact(unless: shouldStop)

@@ -29,6 +29,19 @@ extension SyncHandler {
     return expired.count
   }
 
+  /// Ends leases that would last longer than leases do now: of a time when they had no end, or
+  /// when the clock was far ahead. Nobody may ever come back to renew them.
+  func shortenLeases(_ state: inout State) throws(TidemarkError) {
+    guard let seconds = options.leaseSeconds, seconds > 0 else { return }
+    let latest = feed.now.sinceEpoch + UInt64(seconds) * 1000
+    for (replica, lease) in state.leases.ending(after: latest).prefix(Self.recordsPerStep) {
+      var shorter = lease
+      shorter.expires = latest
+      try feed.append(.feedLease, key: replica.bytes, value: shorter.encoded)
+      state.leases.record(replica, shorter, hasPushed: state.leases.hasPushed(replica))
+    }
+  }
+
   /// Writes a lease down, or, where there are too many, remembers it.
   func record(
     _ lease: LeaseRecord, of replica: ReplicaID, hasPushed: Bool, _ state: inout State
@@ -67,8 +80,11 @@ extension SyncHandler {
   /// when the handler is opened anew.
   func notePull(of replica: ReplicaID, to cursor: Position) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
-      let earliest = state.leases.earliestCursor(at: feed.now)
-      let isFirst = state.leases[replica]?.cursor.offset == 0
+      guard let known = state.leases[replica] else { return }
+      let isFirst = known.cursor.offset == 0
+      let isFurther = known.cursor.offset < cursor.offset
+      // It takes a look at all leases.
+      let earliest = isFurther ? state.leases.earliestCursor(at: feed.now) : nil
       guard state.leases.advance(replica, to: cursor) else { return }
       if isFirst || !state.leases.isRecorded(replica), let lease = state.leases[replica] {
         let hasPushed = state.leases.hasPushed(replica)

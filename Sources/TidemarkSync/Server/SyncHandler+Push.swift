@@ -18,15 +18,26 @@ extension SyncHandler {
         throw PeerError(.forbidden, "the authorization does not allow to write")
       }
       try check(request)
-      var whole = request
-      let uploads = try takeUploads(into: &whole)
-      try state.withLock { (state: inout State) throws(any Error) in
-        try take(whole, uploads, access, &state)
-        try notePush(of: request.replica, &state)
+      let large = try isAwaited(request) ? request.changes.compactMap(\.content.blob) : []
+      try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
+        var whole = request
+        let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
+        try state.withLock { (state: inout State) throws(any Error) in
+          try take(whole, uploads, access, &state)
+          try notePush(of: request.replica, &state)
+        }
       }
       return PushAnswer(
         mark: try mark(of: request.replica), range: try range(for: request.replica))
     }
+  }
+
+  /// Whether it may be the batch's turn, so that what was uploaded for it is worth reading.
+  private func isAwaited(_ request: PushRequest) throws(TidemarkError) -> Bool {
+    guard request.number - 1 == (try mark(of: request.replica)).number else { return false }
+    guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
+    let expires = state.withLock { $0.leases[request.replica]?.expires ?? 0 }
+    return expires > feed.now.sinceEpoch
   }
 
   /// Refuses what is no batch.

@@ -105,7 +105,7 @@ public final class SyncHandler: Sendable {
       state.policies.set(policy, for: prefix)
     }
     state.leases = try LeaseTable(feed)
-    state.uploads = UploadTable(feed)
+    state.uploads = try UploadTable(feed)
     if let seconds = options.leaseSeconds, seconds > 0 {
       try feed.keepDeletes(behind: state.leases.earliestCursor(at: feed.now))
     }

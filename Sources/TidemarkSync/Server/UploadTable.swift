@@ -79,7 +79,7 @@ struct UploadTable: Sendable {
   init() {}
 
   /// Finds the parts that a feed has.
-  init(_ feed: any Feed) {
+  init(_ feed: any Feed) throws(TidemarkError) {
     var parts: [UploadPart] = []
     for name in feed.recordKeys(of: .feedUpload) {
       if let part = UploadPart(name: name) { parts.append(part) } else { strays.append(name) }
@@ -87,7 +87,11 @@ struct UploadTable: Sendable {
     for part in parts.sorted(by: { $0.offset < $1.offset }) {
       let name = Name(replica: part.replica, blob: part.blob)
       let received = self[name]?.received ?? 0
-      if received == part.offset { add(part, at: feed.now) } else { strays.append(part.name) }
+      if received == part.offset {
+        add(part, at: try feed.recordTime(.feedUpload, key: part.name) ?? feed.now)
+      } else {
+        strays.append(part.name)
+      }
     }
   }
 
@@ -96,8 +100,10 @@ struct UploadTable: Sendable {
   /// Takes note of a part that the feed has got.
   mutating func add(_ part: UploadPart, at now: Timestamp) {
     let name = Name(replica: part.replica, blob: part.blob)
-    rows[name, default: Upload(name: name, touched: 0)].parts.append(part)
-    rows[name]?.touched = now.sinceEpoch
+    var upload = rows[name] ?? Upload(name: name, touched: 0)
+    upload.parts.append(part)
+    upload.touched = max(upload.touched, now.sinceEpoch)
+    rows[name] = upload
     bytes += part.length
   }
 
@@ -107,6 +113,9 @@ struct UploadTable: Sendable {
   }
 
   mutating func dropStrays() { strays = [] }
+
+  /// Those that nobody has gone on with since.
+  func untouched(since time: UInt64) -> [Upload] { rows.values.filter { $0.touched < time } }
 
   /// The one that has waited longest, but one.
   func oldest(but name: Name) -> Upload? {

@@ -102,4 +102,18 @@ struct BudgetLedgerTests {
     default: Issue.record("\(condition): \(permit)")
     }
   }
+
+  @Test("a clock that goes back twice gives a day's bytes no second time")
+  func backTwice() {
+    var ledger = ledger(used: 100)
+    for days in [10, 0, 5, 0, 2, 0] as [UInt64] {
+      _ = ledger.renew(Self.noon - days * 24 * Self.hour)
+      #expect(ledger.remaining(of: 100) == 0)
+    }
+  }
+
+  @Test("before anything was counted a day ends a day from now")
+  func unused() {
+    #expect(BudgetLedger().end(Self.noon) == Self.noon + 24 * Self.hour)
+  }
 }

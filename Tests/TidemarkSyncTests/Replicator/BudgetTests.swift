@@ -223,4 +223,52 @@ struct BudgetTests {
     try await store.forget(peer: "home")
     #expect(try !RecordTable(store.engine).has(.peerBudget))
   }
+
+  @Test("without a byte a day a replicator sleeps until it may be another one")
+  func sleeps() async throws {
+    let (peer, store) = (try SwitchedPeer(), try time.store())
+    let replicator = try store.replicator(
+      named: "home", peer: peer, configuration: time.configuration(SyncBudget(bytesPerDay: 0)))
+    try await put(store, 1)
+    replicator.start()
+    await replicator.waitUntilHeldBack()
+    let until = Timestamp(milliseconds: time.clock.now().milliseconds + 86_400_000)
+    #expect(replicator.status.phase == .heldBack(.budget(until: until)))
+    await replicator.stop()
+  }
+
+  @Test("an urgent entry is found however much waits before it")
+  func farBehind() async throws {
+    let (peer, store) = (try SwitchedPeer(), try time.store())
+    let replicator = try store.replicator(
+      named: "home", peer: peer,
+      configuration: time.configuration(SyncBudget(bytesPerDay: 0, urgentPriority: 2)))
+    for part in 0..<7 {
+      try await store.write { batch in
+        for number in 0..<10_000 { try batch.put(Key("key \(part) \(number)"), "") }
+      }
+    }
+    try await store.put("now", "1", options: PutOptions(priority: 2))
+    #expect(try await replicator.syncOnce().pushed == 1)
+    #expect(try peer.text("now") == "1")
+  }
+
+  @Test("what a resolver makes of an urgent entry is as urgent")
+  func merged() async throws {
+    let (peer, store) = (try SwitchedPeer(), try time.store())
+    let other = try memoryStore()
+    try await other.put("k", "theirs")
+    _ = try await other.replicator(named: "x", peer: HandlerPeer(peer.handler)).syncOnce()
+    let replicator = try store.replicator(
+      named: "home", peer: peer,
+      resolver: ConflictResolver { _ in
+        .merged(SyncContent(value: Array("both".utf8)))
+      },
+      configuration: time.configuration(
+        SyncBudget(bytesPerDay: 0, counted: .sent, urgentPriority: 2)))
+    try await store.put("k", "ours", options: PutOptions(priority: 2))
+    _ = try await replicator.syncOnce()
+    _ = try await replicator.syncOnce()
+    #expect(try peer.text("k") == "both")
+  }
 }

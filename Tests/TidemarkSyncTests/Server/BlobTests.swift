@@ -274,4 +274,39 @@ struct BlobTests {
     #expect(refuses(-1, 0, 0) && refuses(.max, 0, 0) && refuses(300_000, -1, 65_536))
     #expect(refuses(300_000, .max, 65_536) && refuses(300_000, .min, 0))
   }
+
+  @Test("a large value whose change never comes goes after a week, whoever opens the database")
+  func abandoned() throws {
+    let bench = Bench(restarts: true)
+    let a = Device(1)
+    let value = value()
+    func parts() throws -> Int { try bench.handler().feed.recordKeys(of: .feedUpload).count }
+    _ = try upload(bench, a, value, 0..<100_000)
+    bench.clock.advance(by: .seconds(6 * 86_400))
+    _ = try upload(bench, a, value, 100_000..<200_000)
+    bench.clock.advance(by: .seconds(6 * 86_400))
+    try bench.handler().compact()
+    #expect(try parts() == 2)
+    bench.clock.advance(by: .seconds(2 * 86_400))
+    try bench.handler().compact()
+    #expect(try parts() == 0)
+    #expect(try upload(bench, a, value, 0..<0) == 0)
+  }
+
+  @Test("calls that hold large values wait for each other beyond a bound, one by itself does not")
+  func together() throws {
+    let room = LargeValues(most: 100)
+    let value = try room.withRoom(for: 1_000) { () throws in
+      #expect(failure { try room.withRoom(for: 1) {} } == .busy)
+      return 7
+    }
+    #expect(value == 7)
+    try room.withRoom(for: 60) { () throws in
+      try room.withRoom(for: 40) { () throws in
+        #expect(failure { try room.withRoom(for: 1) {} } == .busy)
+        try room.withRoom(for: 0) {}
+      }
+      try room.withRoom(for: 40) {}
+    }
+  }
 }

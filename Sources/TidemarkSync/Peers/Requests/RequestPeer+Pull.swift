@@ -52,6 +52,13 @@ extension RequestPeer {
         let alias = request.aliases?.alias(ofKey: key)
         state = try await ask { try await read(key, alias) }
       }
+      guard state != nil || read != nil || fetch != nil else {
+        // It was told with a conflict, before the program was started anew.
+        throw PeerError(
+          .unavailable,
+          "what the back end has at \(Key(key)) is not known any more; give the peer `read` or `fetch`"
+        )
+      }
       entries.append(self.entry(key, state ?? .absent))
     }
     return state.withLock { memory in

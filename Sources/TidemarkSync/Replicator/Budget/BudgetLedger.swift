@@ -30,7 +30,12 @@ struct BudgetLedger: Sendable, Hashable {
   mutating func renew(_ now: UInt64) -> Bool {
     guard start > 0 else { return false }
     if now >= start {
-      guard now - start >= Self.dayMilliseconds else { return false }
+      guard now - start >= Self.dayMilliseconds else {
+        // It is where it was: going back once more is no day over.
+        guard back != 0 else { return false }
+        back = 0
+        return true
+      }
     } else if back == 0 || now < back {
       back = now
       return true
@@ -44,7 +49,9 @@ struct BudgetLedger: Sendable, Hashable {
 
   /// When the day ends, by a clock that says `now`.
   func end(_ now: UInt64) -> UInt64 {
-    (now >= start ? max(start, 1) : max(back, 1)) + Self.dayMilliseconds
+    // No day has begun as long as nothing was counted.
+    let begun = start == 0 ? now : now >= start ? start : max(back, 1)
+    return begun + Self.dayMilliseconds
   }
 
   /// Counts bytes.

@@ -15,6 +15,8 @@ extension SyncSession {
   /// The next call of those that the budget lets through; see ``next(_:)``.
   func next(_ direction: SyncDirection, through gate: SyncGate) throws -> Call? {
     self.gate = gate
+    // As of a batch that could not be formed; the user may have decided since.
+    tooManyWaiting = nil
     guard gate.isNarrow else { return try next(direction) }
     guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
     // What is compared can be much.
@@ -41,7 +43,14 @@ extension SyncSession {
         return true
       }
     }
-    try urgent.look(self, progress)
+    for sequence in progress.again.sequences {
+      if let change = try engine.change(at: sequence), !held.contains(sequence),
+        change.attributes.priority >= Int64(least)
+      {
+        return true
+      }
+    }
+    try urgent.lookThrough(self, progress)
     for change in urgent.inOrder where isPending(change, in: progress) {
       if change.attributes.priority >= Int64(least) { return true }
     }
@@ -55,6 +64,8 @@ extension SyncSession {
 extension Forming {
   /// Takes what is urgent enough only, where not everything may go.
   mutating func takeNarrow(_ least: Int) throws(TidemarkError) {
+    // Nothing else goes that would bring it nearer.
+    try session.urgent.lookThrough(session, progress)
     try takeUrgent(atLeast: Int64(least))
     for sequence in progress.again.sequences {
       if isFull { return }
