@@ -12,6 +12,9 @@ public import TidemarkSync
 /// is cached. Redirects are followed only within the same server, so that the authorization never
 /// goes elsewhere. What is no answer of a sync server, such as the login page of a hotel, counts
 /// as `unavailable`: nothing is given up for it.
+///
+/// A replicator has a peer of its own: two that share one take the beginnings of large values from
+/// each other.
 public final class HTTPPeer: Peer {
   /// Gives the value of the header `Authorization`, such as `Bearer` and a token; nil for none.
   ///

@@ -89,7 +89,15 @@ final class PeerRecords {
   func write(
     _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
-    try RecordTable.add(.remoteState, key: key, value: state.encoded, to: &batch)
+    let value = state.encoded
+    guard value.count <= Limits.valueBytes else {
+      // No peer of ours has such a value; it may pass when what waits here is gone.
+      throw TidemarkError(
+        .limitExceeded,
+        "what the peer has at \(Key(key)) is too large to be kept beside a pending change: it has "
+          + "\(state.content.value.count) bytes")
+    }
+    try RecordTable.add(.remoteState, key: key, value: value, to: &batch)
   }
 
   func forgetRemote(

@@ -258,7 +258,8 @@ extension HostState {
       try session.failed(error)
       throw error
     }
-    try charge(sent: call.countedBytes, budget)
+    try charge(sent: call.countedBytes(after: chargedBatch), budget)
+    if case .push(let request) = call { chargedBatch = request.batchID }
     return .call(call)
   }
 }

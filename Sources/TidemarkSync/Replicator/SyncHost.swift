@@ -120,6 +120,8 @@ struct HostState {
   /// What is used of a day's bytes, and what the log says of that; nil where nobody has asked.
   var ledger: BudgetLedger?
   var recordedLedger: BudgetLedger?
+  /// The batch that was counted last.
+  var chargedBatch: BatchID?
   /// Repeated calls, which tell a peer that does not go on.
   var repeats = CallRepeats()
 

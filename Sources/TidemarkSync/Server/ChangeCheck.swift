@@ -3,6 +3,10 @@ internal import TidemarkEngine
 
 /// What is wrong with a pushed change as such, before anybody asks what its key holds.
 enum ChangeCheck {
+  /// Room for what a replica has to keep beside a value when it meets a pending change: its labels,
+  /// where it stood, who wrote it.
+  static let valueBytes = Limits.valueBytes - (64 << 10)
+
   /// - Returns: nil when it can be judged.
   static func rejection(
     of change: PushedChange, by replica: ReplicaID, _ validators: [SyncValidator]
@@ -27,8 +31,8 @@ enum ChangeCheck {
     }
     guard change.kind == .put else { return nil }
     let content = change.content
-    guard content.value.count <= Limits.valueBytes else {
-      return "the value has \(content.value.count) bytes; at most \(Limits.valueBytes) are allowed"
+    guard content.value.count <= valueBytes else {
+      return "the value has \(content.value.count) bytes; at most \(valueBytes) can be replicated"
     }
     guard content.labels.count <= Limits.labelsPerEntry else {
       return "\(content.labels.count) labels; at most \(Limits.labelsPerEntry) are allowed"

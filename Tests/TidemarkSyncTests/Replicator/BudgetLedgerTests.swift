@@ -116,4 +116,20 @@ struct BudgetLedgerTests {
   func unused() {
     #expect(BudgetLedger().end(Self.noon) == Self.noon + 24 * Self.hour)
   }
+
+  @Test("a large value counts once, however often its batch goes; small ones each time")
+  func largeValues() {
+    func change(_ sequence: UInt64, _ bytes: Int) -> PushedChange {
+      PushedChange(
+        sequence: sequence, kind: .put, key: [1],
+        content: SyncContent(value: [UInt8](repeating: 0, count: bytes)), commitTime: 1)
+    }
+    let call = SyncSession.Call.push(
+      PushRequest(
+        replica: .none, number: 1, batchID: BatchID(7), changes: [change(1, 300_000), change(2, 10)]
+      ))
+    #expect(call.countedBytes(after: nil) == 300_000 + 10 + 2 * 65)
+    #expect(call.countedBytes(after: BatchID(6)) == 300_000 + 10 + 2 * 65)
+    #expect(call.countedBytes(after: BatchID(7)) == 10 + 65 + 1)
+  }
 }

@@ -309,4 +309,24 @@ struct BlobTests {
       try room.withRoom(for: 40) {}
     }
   }
+
+  @Test("a value that no replica could keep beside a pending change is refused, and nothing else")
+  func tooLargeToReplicate() throws {
+    let bench = Bench()
+    var a = Device(1)
+    var change = a.put("film", "")
+    change.content.value = [UInt8](repeating: 7, count: ChangeCheck.valueBytes + 1)
+    #expect(try bench.push(&a, change).map(\.name) == ["invalid"])
+    change = a.put("film", "")
+    change.content.value = [UInt8](repeating: 7, count: ChangeCheck.valueBytes)
+    #expect(try bench.push(&a, change).map(\.name) == ["applied"])
+    // With all labels that there can be, it fits into a record.
+    let labels = (0..<64).map { Label([UInt8](repeating: 200, count: 254) + [UInt8($0)]) }
+    let state = RemoteState(
+      FeedEntry(
+        position: Position(epoch: .max, offset: .max), kind: .put,
+        operation: OperationID(replica: a.id, sequence: .max), key: [1],
+        content: SyncContent(value: change.content.value, labels: labels), commitTime: .max))
+    #expect(state.encoded.count <= Limits.valueBytes)
+  }
 }

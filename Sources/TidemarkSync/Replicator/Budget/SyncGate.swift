@@ -104,9 +104,15 @@ extension Forming {
 
 extension SyncSession.Call {
   /// What a budget counts of the call.
-  var countedBytes: Int {
+  /// - Parameter charged: the batch that was counted last: when it goes again, large values of it
+  ///   go on from where they were.
+  func countedBytes(after charged: BatchID?) -> Int {
     guard case .push(let request) = self else { return 0 }
-    return request.changes.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
+    let goesAgain = request.batchID == charged
+    return request.changes.reduce(0) { sum, change in
+      let isLarge = change.content.value.count > BlobID.leastLength
+      return sum + change.key.count + (goesAgain && isLarge ? 0 : change.content.countedBytes)
+    }
   }
 }
 

@@ -89,10 +89,13 @@ final class Compactor: Sendable {
     do {
       // To open it may take long, but nobody else waits for this thread.
       let lease = try databases.lease(name, mayCreate: false, isUse: false)
-      try compactIfWorth(name, lease.handler, &look)
+      // Until it has ended nobody else may close the database.
+      try withExtendedLifetime(lease) { try compactIfWorth(name, lease.handler, &look) }
     } catch {
       // What cannot be opened stands in the log already.
       look.time = .now
+      // The store merges its own small files now and then.
+      if let error = error as? TidemarkError, error.code == .limitExceeded { return }
       if let error = error as? TidemarkError, !isStopped, error.code != .closed {
         look.failedUntil = .now + Self.pauseAfterFailure
         metrics.compactionFailed()
