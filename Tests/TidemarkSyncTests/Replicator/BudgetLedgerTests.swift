@@ -126,7 +126,8 @@ struct BudgetLedgerTests {
     }
     let call = SyncSession.Call.push(
       PushRequest(
-        replica: .none, number: 1, batchID: BatchID(7), changes: [change(1, 300_000), change(2, 10)]
+        replica: .none, number: 1, batchID: BatchID(7),
+        changes: [change(1, 300_000), change(2, 10)]
       ))
     #expect(call.countedBytes(after: nil) == 300_000 + 10 + 2 * 65)
     #expect(call.countedBytes(after: BatchID(6)) == 300_000 + 10 + 2 * 65)
