@@ -25,7 +25,8 @@ final class VirtualTime: Sendable {
   func advance(by duration: Duration) async {
     while true {
       let seen = slept.count
-      if sleepers.withLock({ $0 }) > 0 { break }
+      // Who is cancelled, as by a time limit, does not wait any more.
+      if sleepers.withLock({ $0 }) > 0 || Task.isCancelled { break }
       await slept.wait(beyond: seen)
     }
     pass(duration)
