@@ -13,8 +13,8 @@ extension Engine {
     } catch {
       reading.withLock { $0.index.abandonMerge() }
       writer.withLock { state in
-        // If MANIFEST stopped midway it may list the image by now; then the file must stay. Once the
-        // store is closed the name may be that of an image of the next opening.
+        // If MANIFEST stopped midway it may list the image by now; then the file must stay. Once
+        // the store is closed the name may be that of an image of the next opening.
         let mayBeListed =
           state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
         if !mayBeListed, !state.isClosed { try? environment.fileSystem.remove(job.path) }

@@ -56,8 +56,8 @@ extension RequestPeer {
         // It was told with a conflict, before the program was started anew.
         throw PeerError(
           .unavailable,
-          "what the back end has at \(Key(key)) is not known any more; give the peer `read` or `fetch`"
-        )
+          "what the back end has at \(Key(key)) is not known any more; give the peer `read` or "
+            + "`fetch`")
       }
       entries.append(self.entry(key, state ?? .absent))
     }
