@@ -25,7 +25,7 @@ struct HTTPPeerTests {
     #expect(page.entries.map(\.kind) == [.own])
     let values = try await peer.values(ValuesRequest(replica: replica, keys: [[1]]))
     #expect(values.entries.map(\.content.value) == [[2]])
-    #expect(try await peer.digest(DigestRequest(replica: replica)).total.keys == 1)
+    #expect(try await peer.digest(DigestRequest(replica: replica)).parts[0].total.keys == 1)
     #expect(server.requests.map(\.path).allSatisfy { $0.hasPrefix("/notes/v1/") })
     await peer.close()
     server.stop()

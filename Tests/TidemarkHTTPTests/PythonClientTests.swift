@@ -105,7 +105,7 @@ struct PythonClientTests {
     #expect(try await client.run("get", "note/1").output == "Brot")
     #expect(try await client.run("get", "key/8").status == 1)
 
-    var comparison = DigestComparison(store.engine)
+    let comparison = DigestComparison(store.engine)
     let result = try await comparison.run(peer)
     #expect(result.isEqual && result.comparisons == 1)
     #expect(

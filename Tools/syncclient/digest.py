@@ -17,6 +17,7 @@ _HIGH_SEED = 0x4449474553543132
 _KEY_SEED = 0x4B45594841534831
 
 _PATH_BYTES_MAX = 8
+_PATHS_MAX = 1_024
 _COMPARISONS_MAX = 100_000
 
 
@@ -126,32 +127,42 @@ class Moved(Fault):
 def compare(table, ask):
     """Walks from the whole down into the parts that differ.
 
-    - Parameter ask: the server's answer about the part with a path.
+    - Parameter ask: the server's answer about the parts with some paths, or the first of them.
     - Raises: Moved when the answers do not belong together.
     """
     found = Differences()
     paths, position = [b""], None
     while paths:
-        path = paths.pop()
-        found.comparisons += 1
-        if found.comparisons > _COMPARISONS_MAX:
-            raise BadAnswer("the server's digest has no end")
-        answer = ask(path)
+        asked = paths[:_PATHS_MAX]
+        answer = ask(asked)
         if position not in (None, answer.position("position")):
             raise Moved("the server is written to all the time; compare when it is quiet")
         position = answer.position("position")
-        if _sum(answer.object("total")) == table.total(path):
-            continue
-        if answer.has("keys"):
-            _compare_keys(table.part(path), path, answer, found)
-            continue
-        sums = answer.objects("sums", 256)
-        if len(sums) != 256 or len(path) >= _PATH_BYTES_MAX:
-            raise BadAnswer("a part of a digest has no 256 parts")
-        children = [path + bytes([index]) for index in range(256)]
-        paths += [
-            child for child, there in zip(children, sums) if _sum(there) != table.total(child)]
+        parts = answer.objects("parts", len(asked))
+        if not parts:
+            raise BadAnswer("a digest has no parts")
+        deeper = []
+        for path, part in zip(asked, parts):
+            found.comparisons += 1
+            if found.comparisons > _COMPARISONS_MAX:
+                raise BadAnswer("the server's digest has no end")
+            deeper += _compare_part(table, path, part, found)
+        paths = deeper + paths[len(parts) :]
     return found
+
+
+def _compare_part(table, path, part, found):
+    """- Returns: the parts of the part that have to be looked into."""
+    if _sum(part.object("total")) == table.total(path):
+        return []
+    if part.has("keys"):
+        _compare_keys(table.part(path), path, part, found)
+        return []
+    sums = part.objects("sums", 256)
+    if len(sums) != 256 or len(path) >= _PATH_BYTES_MAX:
+        raise BadAnswer("a part of a digest has no 256 parts")
+    children = [path + bytes([index]) for index in range(256)]
+    return [child for child, there in zip(children, sums) if _sum(there) != table.total(child)]
 
 
 def _sum(fields):
@@ -159,8 +170,8 @@ def _sum(fields):
     return keys, int(fields.hexadecimal("sum", 32, absent=None if keys else "0" * 32), 16)
 
 
-def _compare_keys(here, path, answer, found):
-    for row in answer.objects("keys", ROWS_MAX):
+def _compare_keys(here, path, part, found):
+    for row in part.objects("keys", ROWS_MAX):
         key = row.bytes("key", KEY_BYTES_MAX)
         if not key_hash(key).startswith(path):
             raise BadAnswer("a key of a digest is not of the part that was asked for")

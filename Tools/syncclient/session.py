@@ -207,7 +207,8 @@ class Session:
             if "value" in held)
         for attempt in range(_COMPARE_ATTEMPTS):
             try:
-                return compare(table, lambda path: self._call("digest", path=path.hex()))
+                return compare(
+                    table, lambda paths: self._call("digest", paths=[path.hex() for path in paths]))
             except Moved:
                 if attempt + 1 == _COMPARE_ATTEMPTS:
                     raise

@@ -14,7 +14,7 @@ struct RemoteDifference {
       defer { try? Waiting.run(console) { await peer.close() } }
       let engine = store.engine
       return try Waiting.run(console) {
-        var comparison = DigestComparison(engine)
+        let comparison = DigestComparison(engine)
         return try await comparison.run(peer)
       }
     }

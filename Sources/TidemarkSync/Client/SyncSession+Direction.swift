@@ -52,7 +52,7 @@ extension SyncSession.Call {
     case push(UInt64, BatchID)
     case pull(Position)
     case values([[UInt8]])
-    case digest([UInt8])
+    case digest([[UInt8]])
   }
 
   var identity: Identity {
@@ -61,7 +61,7 @@ extension SyncSession.Call {
     case .push(let request): .push(request.number, request.batchID)
     case .pull(let request): .pull(request.after)
     case .values(let request): .values(request.keys)
-    case .digest(let request): .digest(request.path)
+    case .digest(let request): .digest(request.paths)
     }
   }
 }

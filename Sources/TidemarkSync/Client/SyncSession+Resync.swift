@@ -7,7 +7,7 @@ struct Comparing {
   /// What the feed is known to hold, summed up; the rows have the sequences of the keys' newest
   /// versions.
   var table: DigestTable
-  /// Keys of the last part that differ; their values are asked for next.
+  /// Keys that were found to differ; their values are asked for once they fill a call.
   var differing: [DigestWalk.Difference] = []
   /// Keys that the feed has lost, with what was known of them.
   var purged: [[UInt8]] = []
@@ -16,6 +16,8 @@ struct Comparing {
 extension SyncSession {
   /// So many keys may go in one resynchronisation without a question, or a twentieth of all.
   static let purgedUnasked = 100
+  /// About how many bytes of keys are asked for at once.
+  private static let keyBytesPerCall = 64 << 10
 
   /// What to call next to put things right; nil when all is done, or the user must decide.
   func nextOfResync() throws -> Call? {
@@ -25,14 +27,13 @@ extension SyncSession {
       try finishResync(at: nil)
       return nil
     }
-    if comparing == nil { comparing = Comparing(table: try knownTable(path: [])) }
+    if comparing == nil { comparing = Comparing(table: try knownTable([[]])) }
     guard let now = comparing else { return nil }
-    if !now.differing.isEmpty {
-      let keys = now.differing.prefix(limits.changes).map(\.key)
-      return .values(try valuesRequest(keys))
-    }
-    if let path = now.walk.next {
-      return .digest(DigestRequest(replica: replica, scope: scope, path: path))
+    let paths = now.walk.next
+    let (keys, isFull) = firstKeys(of: now.differing)
+    if !keys.isEmpty, isFull || paths.isEmpty { return .values(try valuesRequest(keys)) }
+    if !paths.isEmpty {
+      return .digest(DigestRequest(replica: replica, scope: scope, paths: paths))
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
@@ -41,15 +42,30 @@ extension SyncSession {
     return .hello(hello(hasResynced: true))
   }
 
-  /// Takes the sums of a part.
+  /// The keys to ask for next, and whether no more fit into a call.
+  private func firstKeys(
+    of differing: [DigestWalk.Difference]
+  ) -> (keys: [[UInt8]], isFull: Bool) {
+    var keys: [[UInt8]] = []
+    var bytes = 0
+    for found in differing {
+      guard keys.count < limits.changes, bytes < Self.keyBytesPerCall else { return (keys, true) }
+      keys.append(found.key)
+      bytes += found.key.count
+    }
+    return (keys, keys.count >= limits.changes || bytes >= Self.keyBytesPerCall)
+  }
+
+  /// Takes the sums of parts.
   func take(_ answer: DigestAnswer) throws {
-    guard var now = comparing, let path = now.walk.next else { return }
+    guard var now = comparing, let first = now.walk.next.first else { return }
     range = answer.range
-    if !now.table.answers(path) { now.table = try knownTable(path: path) }
-    now.differing = try now.walk.take(answer, now.table) { row in
+    if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
+    let earlier = now.walk.comparisons
+    now.differing += try now.walk.take(answer, now.table) { row in
       try engine.change(at: row.offset)?.key
     }
-    totals.comparisons += 1
+    totals.comparisons += now.walk.comparisons - earlier
     comparing = now
   }
 
@@ -58,8 +74,10 @@ extension SyncSession {
     guard var now = comparing, !now.differing.isEmpty else { return }
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     if answer.entries.contains(where: isForeign) { return try rename() }
-    let count = min(answer.answered, min(now.differing.count, limits.changes))
-    let keys = now.differing.prefix(count).map(\.key)
+    // Of what nobody has asked for, nothing is known.
+    let keys = Array(keysAsked.prefix(answer.answered))
+    keysAsked = []
+    guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
     keysArriving = Set(keys)
@@ -74,7 +92,7 @@ extension SyncSession {
         if try reconcile(key, remote, into: &operations, &next) { gone.append(key) }
       }
     }
-    now.differing.removeFirst(count)
+    now.differing.removeFirst(keys.count)
     now.purged += gone
     comparing = now
     try resolveWaiting()
@@ -247,9 +265,9 @@ extension SyncSession {
     hasCompared = position != nil
   }
 
-  /// What the feed is known to hold: the fingerprints of all keys of a part.
-  func knownTable(path: [UInt8]) throws -> DigestTable {
-    var table = DigestTable(path: path)
+  /// What the feed is known to hold: the fingerprints of all keys of parts, of the first at least.
+  func knownTable(_ paths: [[UInt8]]) throws -> DigestTable {
+    var table = DigestTable(paths: paths)
     var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
     while let entry = try cursor.next() {
       guard entry.head.kind == .put || entry.head.kind == .delete else { continue }

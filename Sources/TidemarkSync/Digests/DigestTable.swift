@@ -1,8 +1,9 @@
-/// The fingerprints of all keys of a part, in the order of the hashes of their keys: answers for
-/// every part within it without looking at the keys again.
+/// The fingerprints of all keys of some parts, in the order of the hashes of their keys: answers
+/// for every part within them without looking at the keys again.
 ///
-/// Memory is bounded: of a part with more keys than ``rowLimit`` only the sums of its 256 parts
-/// are kept, and a smaller part has to be gathered anew.
+/// Memory is bounded. Where the parts have more keys than ``rowLimit``, the last of them are left
+/// out; of a first part that has more only the sums of its 256 parts are kept. What is left out
+/// has to be gathered anew.
 package struct DigestTable: Sendable {
   package struct Row: Sendable, Hashable {
     package var hash: UInt64
@@ -24,17 +25,22 @@ package struct DigestTable: Sendable {
   /// Longest path: all bytes of a hash.
   package static let pathBytes = 8
 
-  /// The part: the first bytes of the hashes of its keys.
-  package let path: [UInt8]
+  /// The parts: the first bytes of the hashes of their keys. In order, and apart.
+  package private(set) var paths: [[UInt8]]
+  private var ranges: [ClosedRange<UInt64>]
   private let limit: Int
   private var rows: [Row] = []
+  /// Of the first part.
   private var sums: [DigestSum]
   /// Whether all rows are kept, not only their sums.
   package private(set) var isComplete = true
 
-  /// - Parameter limit: most keys that are kept.
-  package init(path: [UInt8], limit: Int = DigestTable.rowLimit) {
-    self.path = Array(path.prefix(Self.pathBytes))
+  /// - Parameters:
+  ///   - paths: one at least; in byte order, and none within another.
+  ///   - limit: most keys that are kept.
+  package init(paths: [[UInt8]], limit: Int = DigestTable.rowLimit) {
+    self.paths = paths.map { Array($0.prefix(Self.pathBytes)) }
+    ranges = paths.map(Self.range(of:))
     self.limit = limit
     sums = Array(repeating: DigestSum(), count: 256)
   }
@@ -43,17 +49,32 @@ package struct DigestTable: Sendable {
   package var rowCount: Int { rows.count }
 
   /// Whether a key with a hash lies within.
-  package func covers(hash: UInt64) -> Bool { Self.range(of: path).contains(hash) }
+  package func covers(hash: UInt64) -> Bool {
+    let index = ranges.partitioningIndex { $0.upperBound >= hash }
+    return index < ranges.count && ranges[index].contains(hash)
+  }
 
   /// Adds a key, which must lie within.
   package mutating func add(_ row: Row) {
-    sums[Self.next(row.hash, at: path.count)].add(row.fingerprint)
+    if ranges[0].contains(row.hash) {
+      sums[Self.next(row.hash, at: paths[0].count)].add(row.fingerprint)
+    }
     guard isComplete else { return }
     rows.append(row)
-    if rows.count > limit {
+    while rows.count > limit, isComplete { leaveOut() }
+  }
+
+  /// Leaves out what stands in the second half of the parts, or all rows where there is but one.
+  private mutating func leaveOut() {
+    guard paths.count > 1 else {
       rows = []
       isComplete = false
+      return
     }
+    paths.removeLast(paths.count / 2)
+    ranges.removeLast(ranges.count - paths.count)
+    let end = ranges[ranges.count - 1].upperBound
+    rows.removeAll { $0.hash > end }
   }
 
   /// Puts everything in order once all keys are added.
@@ -63,7 +84,10 @@ package struct DigestTable: Sendable {
 
   /// Whether the table can tell of a part.
   package func answers(_ path: [UInt8]) -> Bool {
-    isComplete ? path.starts(with: self.path) : path == self.path
+    guard isComplete else { return path == paths[0] }
+    let range = Self.range(of: path)
+    let index = ranges.partitioningIndex { $0.upperBound >= range.upperBound }
+    return index < ranges.count && path.starts(with: paths[index])
   }
 
   /// A part and its sum; only of what the table can tell of.
@@ -97,6 +121,9 @@ package struct DigestTable: Sendable {
     return rows[start..<end]
   }
 
+  /// Whether a key with a hash lies in a part.
+  static func part(_ path: [UInt8], has hash: UInt64) -> Bool { range(of: path).contains(hash) }
+
   /// The hashes of the keys of a part.
   private static func range(of path: [UInt8]) -> ClosedRange<UInt64> {
     var low: UInt64 = 0
@@ -120,7 +147,7 @@ extension DigestSum {
   }
 }
 
-extension [DigestTable.Row] {
+extension Array {
   /// The first index from which on a condition holds, in an array that is in its order.
   fileprivate func partitioningIndex(_ holds: (Element) -> Bool) -> Int {
     var low = 0

@@ -12,7 +12,10 @@ package struct DigestWalk: Sendable {
     package var remote: ContentFingerprint?
   }
 
-  /// Parts to be asked for, the next one at the end.
+  /// So many parts are asked for at once.
+  private static let partsPerCall = 1_024
+
+  /// Parts to be asked for, in order, the next one at the end.
   private var parts: [[UInt8]] = [[]]
   /// How many parts were compared.
   package private(set) var comparisons = 0
@@ -21,13 +24,13 @@ package struct DigestWalk: Sendable {
 
   package init() {}
 
-  /// The next part to be asked for; nil at the end.
-  package var next: [UInt8]? { parts.last }
+  /// The next parts to be asked for; empty at the end.
+  package var next: [[UInt8]] { parts.suffix(Self.partsPerCall).reversed() }
 
-  /// Takes the other side's answer about ``next``.
+  /// Takes the other side's answer about ``next``, or the first of them.
   /// - Parameters:
-  ///   - answer: what the other side holds of that part.
-  ///   - table: can tell of the part.
+  ///   - answer: what the other side holds of those parts.
+  ///   - table: can tell of the first part. Those of which it cannot are asked for again.
   ///   - key: the key of a row of the table.
   /// - Returns: the keys that differ, as far as the answer came down to them.
   /// - Throws: ``PeerError`` for an answer that makes no sense; what `key` throws.
@@ -35,34 +38,38 @@ package struct DigestWalk: Sendable {
     _ answer: DigestAnswer, _ table: DigestTable,
     key: (DigestTable.Row) throws -> [UInt8]?
   ) throws -> [Difference] {
-    guard let path = parts.last else { return [] }
-    comparisons += 1
+    let asked = next
+    guard answer.parts.count <= asked.count else {
+      throw PeerError(.malformed, "a digest of more parts than were asked for")
+    }
     position = position ?? answer.position
-    let sums = table.sums(of: path)
-    if answer.total == sums.reduce(DigestSum(), +) {
-      parts.removeLast()
-      return []
+    var differences: [Difference] = []
+    var children: [[UInt8]] = []
+    var count = 0
+    for (path, part) in zip(asked, answer.parts) {
+      guard table.answers(path) else { break }
+      count += 1
+      let sums = table.sums(of: path)
+      if part.total == sums.reduce(DigestSum(), +) { continue }
+      switch part.content {
+      case .sums(let theirs):
+        guard theirs.count == sums.count, path.count < DigestTable.pathBytes else {
+          throw PeerError(.malformed, "\(theirs.count) parts of part \(Hex.text(path))")
+        }
+        children += sums.indices.filter { sums[$0] != theirs[$0] }.map { path + [UInt8($0)] }
+      case .keys(let keys):
+        if table.isComplete {
+          differences += try Self.differences(keys, table, path, key: key)
+        } else {
+          // There they are few, and here more than fit into memory.
+          children += (0...255).map { path + [UInt8($0)] }
+        }
+      }
     }
-    switch answer.parts {
-    case .sums(let theirs):
-      guard theirs.count == sums.count, path.count < DigestTable.pathBytes else {
-        throw PeerError(.malformed, "\(theirs.count) parts of part \(Hex.text(path))")
-      }
-      parts.removeLast()
-      parts += sums.indices.reversed().filter { sums[$0] != theirs[$0] }.map {
-        path + [UInt8($0)]
-      }
-      return []
-    case .keys(let keys):
-      guard table.isComplete else {
-        // There they are few, and here more than fit into memory.
-        parts.removeLast()
-        parts += (0...255).reversed().map { path + [UInt8($0)] }
-        return []
-      }
-      parts.removeLast()
-      return try Self.differences(keys, table, path, key: key)
-    }
+    comparisons += count
+    parts.removeLast(count)
+    parts += children.reversed()
+    return differences
   }
 
   private static func differences(
@@ -71,7 +78,7 @@ package struct DigestWalk: Sendable {
   ) throws -> [Difference] {
     var theirs: [[UInt8]: ContentFingerprint] = [:]
     for key in keys {
-      guard table.covers(hash: ContentFingerprint.keyHash(key.key.rawSpan)) else {
+      guard DigestTable.part(path, has: ContentFingerprint.keyHash(key.key.rawSpan)) else {
         throw PeerError(.malformed, "a key that is not in part \(Hex.text(path))")
       }
       theirs[key.key] = ContentFingerprint(low: key.low, high: key.high)

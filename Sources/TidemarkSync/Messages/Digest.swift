@@ -1,17 +1,18 @@
-/// Asks for the sums over a part of what a feed's keys held at one position.
+/// Asks for the sums over parts of what a feed's keys held at one position.
 public struct DigestRequest: Sendable, Hashable {
   /// Who asks.
   public var replica: ReplicaID
   /// Which entries count.
   public var scope: SyncScope
-  /// The part: the first bytes of the hashes of the keys in it; empty for all keys.
-  public var path: [UInt8]
+  /// The parts, each by the first bytes of the hashes of the keys in it; the empty path is all
+  /// keys. In byte order, and none within another.
+  public var paths: [[UInt8]]
 
-  /// A question about a part.
-  public init(replica: ReplicaID, scope: SyncScope = .everything, path: [UInt8] = []) {
+  /// A question about parts.
+  public init(replica: ReplicaID, scope: SyncScope = .everything, paths: [[UInt8]] = [[]]) {
     self.replica = replica
     self.scope = scope
-    self.path = path
+    self.paths = paths
   }
 }
 
@@ -57,30 +58,42 @@ public struct DigestKey: Sendable, Hashable {
   }
 }
 
-/// The sums over a part.
-public struct DigestAnswer: Sendable, Hashable {
+/// A part of what a feed's keys hold.
+public struct DigestPart: Sendable, Hashable {
   /// What a part consists of.
-  public enum Parts: Sendable, Hashable {
+  public enum Content: Sendable, Hashable {
     /// The sums of its 256 parts, by the next byte of the keys' hashes.
     case sums([DigestSum])
     /// All its keys, since they are few.
     case keys([DigestKey])
   }
 
+  /// The part as a whole.
+  public var total: DigestSum
+  /// What it consists of.
+  public var content: Content
+
+  /// A part.
+  public init(total: DigestSum, content: Content) {
+    self.total = total
+    self.content = content
+  }
+}
+
+/// The sums over parts.
+public struct DigestAnswer: Sendable, Hashable {
   /// What the keys are summed at: the feed's head.
   public var position: Position
   /// What the feed holds.
   public var range: FeedRange
-  /// The part as a whole.
-  public var total: DigestSum
-  /// What it consists of.
-  public var parts: Parts
+  /// Those of the first paths that were asked for, at least of one: fewer where all would be too
+  /// much for one message.
+  public var parts: [DigestPart]
 
   /// An answer.
-  public init(position: Position, range: FeedRange, total: DigestSum, parts: Parts) {
+  public init(position: Position, range: FeedRange, parts: [DigestPart]) {
     self.position = position
     self.range = range
-    self.total = total
     self.parts = parts
   }
 }

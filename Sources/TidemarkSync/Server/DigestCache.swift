@@ -5,7 +5,6 @@ struct DigestCache: Sendable {
   struct Name: Hashable {
     var scope: SyncScope
     var reach: SyncScope?
-    var path: [UInt8]
   }
 
   private struct Row {
@@ -22,12 +21,10 @@ struct DigestCache: Sendable {
   private var rows: [Row] = []
 
   /// A table that can tell of a part, and up to where the feed was looked at for it.
-  mutating func find(_ name: Name) -> (table: DigestTable, head: UInt64)? {
-    guard
-      let index = rows.lastIndex(where: {
-        $0.name.scope == name.scope && $0.name.reach == name.reach && $0.table.answers(name.path)
-      })
-    else { return nil }
+  mutating func find(_ name: Name, _ path: [UInt8]) -> (table: DigestTable, head: UInt64)? {
+    guard let index = rows.lastIndex(where: { $0.name == name && $0.table.answers(path) }) else {
+      return nil
+    }
     let row = rows.remove(at: index)
     rows.append(row)
     return (row.table, row.head)

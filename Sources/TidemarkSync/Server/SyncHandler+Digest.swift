@@ -5,7 +5,10 @@ extension SyncHandler {
   /// only when the hashes of their keys are all the same.
   private static let mostKeys = 65_536
 
-  /// Answers with sums over a part of what the feed's keys hold now.
+  /// About how many bytes an answer may come to before it tells of no more parts.
+  private static let answerBytes = 256 << 10
+
+  /// Answers with sums over parts of what the feed's keys hold now.
   ///
   /// The first question after a change reads all values of the scope; the next ones are answered
   /// from memory.
@@ -14,54 +17,75 @@ extension SyncHandler {
     _ request: DigestRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> DigestAnswer {
     try answering {
-      guard request.path.count <= DigestTable.pathBytes else {
+      // It need not have come over a wire.
+      do throws(FormatError) { try WireMessage.digestRequest(request).normalized.check() } catch {
+        throw PeerError(error)
+      }
+      guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
         throw PeerError(
           .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
       }
-      let name = DigestCache.Name(
-        scope: request.scope, reach: access.scope, path: request.path)
+      let name = DigestCache.Name(scope: request.scope, reach: access.scope)
       let (table, head) = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
-        try self.table(name, access, &cache)
+        try self.table(name, request.paths, access, &cache)
       }
-      let (total, part) = table.part(request.path)
       let range = try range(for: request.replica)
       var answer = DigestAnswer(
-        position: range.position(ofOffset: head), range: range, total: total, parts: .keys([]))
-      switch part {
-      case .sums(let sums): answer.parts = .sums(sums)
-      case .rows(let rows):
-        guard rows.count <= Self.mostKeys else {
-          throw PeerError(.failed, "too many keys have the same hash")
-        }
-        var keys: [DigestKey] = []
-        for row in rows { keys.append(try key(row, range)) }
-        answer.parts = .keys(keys)
+        position: range.position(ofOffset: head), range: range, parts: [])
+      var bytes = 0
+      var keys = 0
+      for path in request.paths {
+        guard table.answers(path) else { break }
+        let part = try part(path, of: table, range)
+        bytes += part.size
+        if case .keys(let found) = part.content { keys += found.count }
+        let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
+        if isTooMuch, !answer.parts.isEmpty { break }
+        answer.parts.append(part)
       }
       return answer
     }
   }
 
-  /// A table that can tell of a part of what the feed holds now.
+  private func part(
+    _ path: [UInt8], of table: DigestTable, _ range: FeedRange
+  ) throws -> DigestPart {
+    let (total, part) = table.part(path)
+    switch part {
+    case .sums(let sums): return DigestPart(total: total, content: .sums(sums))
+    case .rows(let rows):
+      guard rows.count <= Self.mostKeys else {
+        throw PeerError(.failed, "too many keys have the same hash")
+      }
+      var keys: [DigestKey] = []
+      for row in rows { keys.append(try key(row, range)) }
+      return DigestPart(total: total, content: .keys(keys))
+    }
+  }
+
+  /// A table that can tell of the first of some parts of what the feed holds now.
   private func table(
-    _ name: DigestCache.Name, _ access: SyncAccess, _ cache: inout DigestCache
+    _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ cache: inout DigestCache
   ) throws(TidemarkError) -> (DigestTable, UInt64) {
-    if let (table, head) = cache.find(name) {
+    if let (table, head) = cache.find(name, paths[0]) {
       if let now = try unchangedHead(since: head) {
         cache.extend(to: now)
         return (table, now)
       }
       cache.removeLast()
     }
-    var table = DigestTable(path: name.path)
+    var table = DigestTable(paths: paths)
     let head = try feed.scan(
       wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
     ) { (found, value) throws(TidemarkError) in
-      guard name.scope.contains(key: found.key, labels: found.labels),
+      let hash = ContentFingerprint.keyHash(found.key.rawSpan)
+      guard table.covers(hash: hash),
+        name.scope.contains(key: found.key, labels: found.labels),
         access.reaches(key: found.key, labels: found.labels)
       else { return }
       table.add(
         DigestTable.Row(
-          hash: ContentFingerprint.keyHash(found.key.rawSpan),
+          hash: hash,
           fingerprint: ContentFingerprint(
             key: found.key.rawSpan, value: value, labels: found.labels),
           offset: found.offset))
@@ -92,5 +116,15 @@ extension SyncHandler {
     return DigestKey(
       key: key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
       high: row.fingerprint.high)
+  }
+}
+
+extension DigestPart {
+  /// About how many bytes it takes in a message.
+  fileprivate var size: Int {
+    switch content {
+    case .sums(let sums): sums.reduce(32) { $0 + ($1.keys > 0 ? 24 : 4) }
+    case .keys(let keys): keys.reduce(32) { $0 + 32 + $1.key.count }
+    }
   }
 }

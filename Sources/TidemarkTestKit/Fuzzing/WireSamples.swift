@@ -135,23 +135,29 @@ package enum WireSamples {
   private static let valuesAnswer = ValuesAnswer(
     entries: [entries[0], entries[2]], answered: 2, range: range)
 
-  private static let digest = DigestRequest(replica: replica, scope: scope, path: [0x0f, 0xa0])
+  private static let digest = DigestRequest(replica: replica, scope: scope, paths: [[0x0f, 0xa0], [0x10]])
 
   private static let digestKeys = DigestAnswer(
-    position: at(420), range: range, total: DigestSum(keys: 2, low: 6, high: 8),
-    parts: .keys([
-      DigestKey(key: Array("note/1".utf8), position: at(400), low: 1, high: 3),
-      DigestKey(
-        key: Array("note/3".utf8), position: Position(epoch: olderEpoch, offset: 9), low: 5,
-        high: 5),
-    ]))
+    position: at(420), range: range,
+    parts: [
+      DigestPart(
+        total: DigestSum(keys: 2, low: 6, high: 8),
+        content: .keys([
+          DigestKey(key: Array("note/1".utf8), position: at(400), low: 1, high: 3),
+          DigestKey(
+            key: Array("note/3".utf8), position: Position(epoch: olderEpoch, offset: 9), low: 5,
+            high: 5),
+        ])), DigestPart(total: DigestSum(), content: .keys([])),
+    ])
 
   private static let digestSums = DigestAnswer(
-    position: at(420), range: range, total: DigestSum(keys: 3, low: .max, high: 1),
-    parts: .sums(
-      (0..<256).map {
-        $0 == 0x2a ? DigestSum(keys: 3, low: .max, high: 1) : DigestSum()
-      }))
+    position: at(420), range: range,
+    parts: [
+      DigestPart(
+        total: DigestSum(keys: 3, low: .max, high: 1),
+        content: .sums(
+          (0..<256).map { $0 == 0x2a ? DigestSum(keys: 3, low: .max, high: 1) : DigestSum() }))
+    ])
 
   private static let error = PeerError(.busy, "try again later", retryAfterSeconds: 30)
 }

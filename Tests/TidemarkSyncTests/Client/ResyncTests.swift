@@ -99,6 +99,21 @@ struct ResyncTests {
     try world.expectEqual()
   }
 
+  @Test("hundreds of keys that differ are compared and fetched with a handful of calls")
+  func fewCalls() throws {
+    let world = try longAway(deleting: 0, of: 3000)
+    for number in stride(from: 0, to: 3000, by: 10) { try world.put(1, "key \(number)", "other") }
+    try world.settle(only: 1)
+    try world.server.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
+    var calls = 0
+    world.devices[0].session.disconnect()
+    repeat { calls += 1 } while try world.step(0) && !world.devices[0].session.isAtRest
+    #expect(world.devices[0].session.totals.resyncs == 1)
+    #expect(world.devices[0].session.totals.comparisons > 100)
+    #expect(calls < 15, "\(calls) calls")
+    try world.expectEqual()
+  }
+
   @Test("a wider scope brings what lies before the cursor")
   func widened() throws {
     let world = try SyncWorld()

@@ -29,7 +29,7 @@ struct StorePeerTests {
     let values = try await peer.values(
       ValuesRequest(replica: a.id, keys: [Array("k".utf8)]))
     #expect(values.entries == pulled.entries)
-    #expect(try await peer.digest(DigestRequest(replica: a.id)).total.keys == 1)
+    #expect(try await peer.digest(DigestRequest(replica: a.id)).parts[0].total.keys == 1)
     await peer.close()
     await #expect(throws: PeerError.self) {
       _ = try await peer.hello(HelloRequest(replica: a.id))

@@ -20,9 +20,15 @@ struct DigestTests {
 
   private func digest(
     _ bench: Bench, _ path: [UInt8] = [], scope: SyncScope = .everything
+  ) throws -> DigestPart {
+    try #require(answer(bench, [path], scope: scope).parts.first)
+  }
+
+  private func answer(
+    _ bench: Bench, _ paths: [[UInt8]] = [[]], scope: SyncScope = .everything
   ) throws -> DigestAnswer {
     try bench.handler().digest(
-      DigestRequest(replica: Device(8).id, scope: scope, path: path))
+      DigestRequest(replica: Device(8).id, scope: scope, paths: paths))
   }
 
   /// The keys that differ, found as a client finds them, and how many questions that took.
@@ -34,7 +40,7 @@ struct DigestTests {
       calls += 1
       let (left, right) = (try digest(a, path), try digest(b, path))
       if left.total == right.total { continue }
-      switch (left.parts, right.parts) {
+      switch (left.content, right.content) {
       case (.sums(let left), .sums(let right)):
         for i in 0..<256 where left[i] != right[i] { paths.append(path + [UInt8(i)]) }
       case (.keys(let left), .keys(let right)):
@@ -97,7 +103,7 @@ struct DigestTests {
       try batch.add(.touch, key: Array("key/3".utf8).rawSpan)
       try engine.commit(batch)
     }
-    guard case .keys(let keys) = try digest(bench).parts else {
+    guard case .keys(let keys) = try digest(bench).content else {
       Issue.record("twenty keys are told one by one")
       return
     }
@@ -110,15 +116,15 @@ struct DigestTests {
   @Test("a second question reads no value again, until something changes")
   func cached() throws {
     let bench = try filled(Bench(), 1000)
-    let first = try digest(bench)
+    let first = try answer(bench)
     let reads = bench.disk.calls(of: .read)
     _ = try bench.handler().hello(HelloRequest(replica: Device(7).id))
-    let again = try digest(bench)
-    #expect(again.total == first.total && again.position.offset == first.position.offset + 1)
+    let again = try answer(bench)
+    #expect(again.parts == first.parts && again.position.offset == first.position.offset + 1)
     #expect(bench.disk.calls(of: .read) - reads < 10)
     var b = Device(5)
     _ = try bench.push(&b, b.put("key/1", "changed", base: .position(first.position)))
-    #expect(try digest(bench).total == first.total, "a conflict changes nothing")
+    #expect(try answer(bench).parts == first.parts, "a conflict changes nothing")
     _ = try bench.push(&b, b.put("key/new", "x"))
     #expect(try digest(bench).total.keys == 1001)
   }
@@ -126,8 +132,8 @@ struct DigestTests {
   @Test("a part that is too large for memory is summed, and its parts are gathered on their own")
   func bounded() throws {
     var chance = SeededGenerator(seed: 4)
-    var small = DigestTable(path: [], limit: 500)
-    var large = DigestTable(path: [])
+    var small = DigestTable(paths: [[]], limit: 500)
+    var large = DigestTable(paths: [[]])
     for i in 0..<2000 {
       let row = DigestTable.Row(
         hash: chance.next(),
@@ -155,5 +161,103 @@ struct DigestTests {
     #expect(failure { _ = try digest(bench, Array(repeating: 0, count: 9)) } == .malformed)
     let full = try digest(bench, Array(repeating: 255, count: 8))
     #expect(full.total.keys == 0)
+  }
+
+  /// The keys that differ, found as clients find them, and how many calls that took.
+  private func walk(
+    _ a: Bench, _ b: Bench, limit: Int = DigestTable.rowLimit
+  ) throws -> (keys: Set<[UInt8]>, walk: DigestWalk, calls: Int) {
+    var walk = DigestWalk()
+    var found: Set<[UInt8]> = []
+    var calls = 0
+    var table: DigestTable?
+    while let first = walk.next.first {
+      calls += 1
+      if table?.answers(first) != true { table = try gathered(a, walk.next, limit) }
+      let here = try #require(table)
+      for difference in try walk.take(
+        answer(b, walk.next), here, key: { try a.handler().feed.key(at: $0.offset) })
+      {
+        #expect(found.insert(difference.key).inserted)
+      }
+    }
+    return (found, walk, calls)
+  }
+
+  private func gathered(_ bench: Bench, _ paths: [[UInt8]], _ limit: Int) throws -> DigestTable {
+    var table = DigestTable(paths: paths, limit: limit)
+    _ = try bench.handler().feed.scan(wants: { _ in true }) {
+      (found, value) throws(TidemarkError) in
+      let hash = ContentFingerprint.keyHash(found.key.rawSpan)
+      guard table.covers(hash: hash) else { return }
+      table.add(
+        DigestTable.Row(
+          hash: hash,
+          fingerprint: ContentFingerprint(
+            key: found.key.rawSpan, value: value, labels: found.labels), offset: found.offset))
+    }
+    table.finish()
+    return table
+  }
+
+  @Test("hundreds of keys that differ are found with a handful of calls")
+  func fewCalls() throws {
+    let changing = Set((0..<800).map { $0 * 97 % 80_000 })
+    let one = try filled(Bench(), 80_000)
+    let two = try filled(Bench(), 80_000, changing: changing)
+    let (keys, walk, calls) = try walk(one, two)
+    #expect(keys == Set(changing.map { Array("key/\($0)".utf8) }))
+    #expect(walk.comparisons > 800 && calls < 20, "\(calls) calls, \(walk.comparisons) parts")
+  }
+
+  @Test("with more keys than memory may hold, parts are gathered many at a time")
+  func gatheredTogether() throws {
+    let changing = Set((0..<300).map { $0 * 61 % 20_000 })
+    let one = try filled(Bench(), 20_000)
+    let two = try filled(Bench(), 20_000, changing: changing)
+    let (keys, _, calls) = try walk(one, two, limit: 4_000)
+    #expect(keys == Set(changing.map { Array("key/\($0)".utf8) }))
+    #expect(calls < 20, "\(calls) calls")
+  }
+
+  @Test("a table tells of the first parts that fit, and of nothing else")
+  func shed() {
+    var chance = SeededGenerator(seed: 9)
+    let paths = (0..<7).map { [UInt8($0 * 30), 0] }
+    var table = DigestTable(paths: paths, limit: 40)
+    var kept: [[UInt8]: Int] = [:]
+    for i in 0..<70 {
+      let path = paths[i % 7]
+      let hash = UInt64(path[0]) << 56 | chance.next() >> 16
+      kept[path, default: 0] += 1
+      #expect(DigestTable(paths: paths).covers(hash: hash))
+      #expect(!table.covers(hash: hash | 1 << 48))
+      guard table.covers(hash: hash) else { continue }
+      table.add(
+        DigestTable.Row(
+          hash: hash, fingerprint: ContentFingerprint(low: 1, high: 1), offset: UInt64(i)))
+    }
+    table.finish()
+    #expect(table.isComplete && table.paths.count == 4 && table.rowCount == 40)
+    for path in paths {
+      #expect(table.answers(path) == table.paths.contains(path))
+      #expect(table.answers(path + [1]) == table.paths.contains(path))
+    }
+    for path in table.paths { #expect(table.part(path).total.keys == UInt64(kept[path] ?? 0)) }
+    #expect(!table.answers([]) && !table.answers([0]) && !table.answers([255]))
+  }
+
+  @Test("of many parts as many are answered as fit, and at least one")
+  func partsOfAnAnswer() throws {
+    let bench = try filled(Bench(), 60_000)
+    let all = (0..<256).map { [UInt8($0)] }
+    let first = try answer(bench, all)
+    #expect((2..<200).contains(first.parts.count), "\(first.parts.count)")
+    let rest = try answer(bench, Array(all.dropFirst(first.parts.count)))
+    #expect(try rest.parts[0] == digest(bench, all[first.parts.count]))
+    let total = try digest(bench).total
+    guard case .sums(let sums) = try digest(bench).content else { return }
+    #expect(first.parts.map(\.total) == Array(sums.prefix(first.parts.count)))
+    #expect(sums.reduce(DigestSum(), +) == total)
   }
 }

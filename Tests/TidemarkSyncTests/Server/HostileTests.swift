@@ -41,7 +41,7 @@ struct HostileTests {
       verdicts.map(\.name)
         == ["applied"] + Array(repeating: "invalid", count: 8) + ["conflict", "applied"])
     #expect(try bench.pullAll(Device(2)).entries.count == 2)
-    #expect(try bench.handler().digest(DigestRequest(replica: a.id)).total.keys == 2)
+    #expect(try bench.handler().digest(DigestRequest(replica: a.id)).parts[0].total.keys == 2)
   }
 
   @Test("batches that are no batches are refused as a whole, and take no number")

@@ -54,8 +54,7 @@ struct RandomMessages {
           range: range()))
     case .digestRequest:
       .digestRequest(
-        DigestRequest(
-          replica: replica(), scope: scope(), path: random.bytes(random.int(in: 0...32))))
+        DigestRequest(replica: replica(), scope: scope(), paths: paths()))
     case .digestAnswer: .digestAnswer(digestAnswer())
     case .uploadRequest: .uploadRequest(upload())
     case .uploadAnswer: .uploadAnswer(UploadAnswer(received: length()))
@@ -219,14 +218,28 @@ struct RandomMessages {
     flip() ? DigestSum() : DigestSum(keys: max(1, number()), low: number(), high: number())
   }
 
+  /// In order, and none within another.
+  private mutating func paths() -> [[UInt8]] {
+    guard !flip() else { return [random.bytes(random.int(in: 0...32))] }
+    let length = random.int(in: 1...32)
+    return Set((1...random.int(in: 1...9)).map { _ in random.bytes(length) })
+      .sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
   private mutating func digestAnswer() -> DigestAnswer {
-    let parts: DigestAnswer.Parts =
+    DigestAnswer(
+      position: position(), range: range(),
+      parts: (1...random.int(in: 1...4)).map { _ in digestPart() })
+  }
+
+  private mutating func digestPart() -> DigestPart {
+    let content: DigestPart.Content =
       flip()
       ? .sums((0..<256).map { _ in sum() })
       : .keys(
         many(20) {
           DigestKey(key: $0.key(), position: $0.position(), low: $0.number(), high: $0.number())
         })
-    return DigestAnswer(position: position(), range: range(), total: sum(), parts: parts)
+    return DigestPart(total: sum(), content: content)
   }
 }

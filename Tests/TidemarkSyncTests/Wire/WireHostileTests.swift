@@ -128,17 +128,36 @@ struct WireHostileTests {
 
   @Test("labels of a scope that are not in order are refused, in JSON they need no order")
   func labelOrder() throws {
-    let sorted: [UInt8] = [2, 1, 0x61, 1, 0x62, 0, 0]
-    let unsorted: [UInt8] = [2, 1, 0x62, 1, 0x61, 0, 0]
+    let sorted: [UInt8] = [2, 1, 0x61, 1, 0x62, 0, 1, 0]
+    let unsorted: [UInt8] = [2, 1, 0x62, 1, 0x61, 0, 1, 0]
     #expect(refusal(.digestRequest, [0] + replica + sorted) == nil)
     #expect(refusal(.digestRequest, [0] + replica + unsorted) == "labels are not in order")
     #expect(
-      refusal(.digestRequest, [0] + replica + [2, 1, 0x61, 1, 0x61, 0, 0])
+      refusal(.digestRequest, [0] + replica + [2, 1, 0x61, 1, 0x61, 0, 1, 0])
         == "labels are not in order")
     let digits = String(repeating: "09", count: 16)
     let text = #"{"type":"digest","replica":"\#(digits)","scope":{"labels":["b","a"]}}"#
     #expect(
       try coder.decodeJSON(Array(text.utf8)) == decode(.digestRequest, [0] + replica + sorted))
+  }
+
+  @Test("parts of a digest are in order, apart and few enough")
+  func digestPaths() throws {
+    func paths(_ bytes: [UInt8]) -> String? {
+      refusal(.digestRequest, [0] + replica + [0, 0] + bytes)
+    }
+    #expect(paths([2, 1, 7, 2, 8, 9]) == nil)
+    #expect(paths([0]) == "0 parts of a digest")
+    let wrong = "parts of a digest are not in order, or one lies within another"
+    for bytes: [UInt8] in [[2, 1, 8, 1, 7], [2, 1, 7, 1, 7], [2, 1, 7, 2, 7, 1], [2, 0, 1, 7]] {
+      #expect(paths(bytes) == wrong, "\(bytes)")
+    }
+    #expect(paths([1, 33] + [UInt8](repeating: 1, count: 33)) == "number out of bounds")
+    #expect(paths([0x81, 0x08] + [UInt8](repeating: 0, count: 1_025)) == "number out of bounds")
+    let sample = try #require(WireSamples.messages.first { $0.name == "digest_answer" })
+    guard case .digestAnswer(var answer) = sample.message else { return }
+    answer.parts = []
+    #expect(throws: PeerError.self) { try coder.encode(.digestAnswer(answer)) }
   }
 
   @Test("runs of verdicts are whole, known and within their count")

@@ -57,30 +57,41 @@ extension WireReader {
   }
 
   mutating func digestRequest() throws(FormatError) -> DigestRequest {
-    DigestRequest(
-      replica: try replica(), scope: try scope(),
-      path: try bytes.array(try bytes.varint(atMost: WireLimits.pathBytes)))
+    let (replica, scope) = (try replica(), try scope())
+    var paths: [[UInt8]] = []
+    for _ in 0..<(try count(WireLimits.digestPaths, each: 1)) {
+      paths.append(try bytes.array(try bytes.varint(atMost: WireLimits.pathBytes)))
+    }
+    return DigestRequest(replica: replica, scope: scope, paths: paths)
   }
 
   mutating func digestAnswer() throws(FormatError) -> DigestAnswer {
     let range = try range()
     let position = try position()
+    var parts: [DigestPart] = []
+    var rows = WireLimits.rows
+    for _ in 0..<(try count(WireLimits.digestPaths, each: 3)) {
+      parts.append(try digestPart(&rows))
+    }
+    return DigestAnswer(position: position, range: range, parts: parts)
+  }
+
+  /// - Parameter rows: how many keys there may be in this part and those behind it.
+  private mutating func digestPart(_ rows: inout Int) throws(FormatError) -> DigestPart {
     let total = try sum()
-    var parts = DigestAnswer.Parts.keys([])
-    if try flags(1) == 0 {
-      guard bytes.remaining >= WireLimits.digestParts else { throw FormatError("ends too early") }
-      var sums: [DigestSum] = []
-      sums.reserveCapacity(WireLimits.digestParts)
-      for _ in 0..<WireLimits.digestParts { sums.append(try sum()) }
-      parts = .sums(sums)
-    } else {
-      let count = try count(WireLimits.rows, each: 20)
+    guard try flags(1) == 0 else {
+      let count = try count(rows, each: 20)
+      rows -= count
       var keys: [DigestKey] = []
       keys.reserveCapacity(count)
       for _ in 0..<count { keys.append(try digestKey()) }
-      parts = .keys(keys)
+      return DigestPart(total: total, content: .keys(keys))
     }
-    return DigestAnswer(position: position, range: range, total: total, parts: parts)
+    guard bytes.remaining >= WireLimits.digestParts else { throw FormatError("ends too early") }
+    var sums: [DigestSum] = []
+    sums.reserveCapacity(WireLimits.digestParts)
+    for _ in 0..<WireLimits.digestParts { sums.append(try sum()) }
+    return DigestPart(total: total, content: .sums(sums))
   }
 
   private mutating func digestKey() throws(FormatError) -> DigestKey {

@@ -35,8 +35,13 @@ extension WireWriter {
   mutating func write(_ answer: DigestAnswer) throws(FormatError) {
     write(answer.range)
     position(answer.position)
-    write(answer.total)
-    switch answer.parts {
+    out.varint(answer.parts.count)
+    for part in answer.parts { try write(part) }
+  }
+
+  private mutating func write(_ part: DigestPart) throws(FormatError) {
+    write(part.total)
+    switch part.content {
     case .sums(let sums):
       out.u8(0)
       for sum in sums { write(sum) }

@@ -46,7 +46,8 @@ struct WireWriter {
     case .digestRequest(let request):
       replica(request.replica)
       write(request.scope)
-      bytes(request.path)
+      out.varint(request.paths.count)
+      for path in request.paths { bytes(path) }
     case .digestAnswer(let answer): try write(answer)
     case .uploadRequest(let request): write(request)
     case .uploadAnswer(let answer): out.varint(answer.received)

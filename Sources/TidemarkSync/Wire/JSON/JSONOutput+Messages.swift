@@ -30,7 +30,7 @@ extension JSONOutput {
       case .digestRequest(let request):
         output.replica("replica", request.replica)
         output.write(request.scope)
-        output.text("path", Hex.text(request.path))
+        output.hexadecimals("paths", request.paths)
       case .digestAnswer(let answer): output.fields(answer)
       case .uploadRequest(let request): output.fields(request)
       case .uploadAnswer(let answer): output.number("received", answer.received)
@@ -81,8 +81,12 @@ extension JSONOutput {
   private mutating func fields(_ answer: DigestAnswer) {
     write(answer.range)
     position("position", answer.position)
-    object("total") { $0.fields(answer.total) }
-    switch answer.parts {
+    objects("parts", answer.parts) { $0.fields($1) }
+  }
+
+  private mutating func fields(_ part: DigestPart) {
+    object("total") { $0.fields(part.total) }
+    switch part.content {
     case .sums(let sums): objects("sums", sums) { $0.fields($1) }
     case .keys(let keys):
       objects("keys", keys) { output, key in

@@ -168,6 +168,16 @@ struct JSONOutput {
     }
   }
 
+  /// A list of bytes as hexadecimal digits.
+  mutating func hexadecimals(_ name: StaticString, _ contents: [[UInt8]]) {
+    array(name, contents) { output, content in
+      output.element()
+      output.bytes.append(UInt8(ascii: "\""))
+      output.bytes.append(contentsOf: Hex.text(content).utf8)
+      output.bytes.append(UInt8(ascii: "\""))
+    }
+  }
+
   private mutating func decimal(_ number: UInt64) {
     bytes.append(contentsOf: String(number).utf8)
   }

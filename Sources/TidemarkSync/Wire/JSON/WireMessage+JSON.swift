@@ -119,31 +119,49 @@ extension JSONFields {
   }
 
   fileprivate mutating func digestRequest() throws(FormatError) -> DigestRequest {
-    let digits = try bytes("path") ?? []
+    var paths: [[UInt8]] = []
+    for element in try array("paths", atMost: WireLimits.digestPaths) ?? [] {
+      guard case .string(let digits) = element else { throw FormatError("a path is no string") }
+      paths.append(try Self.path(tree.bytes(digits)))
+    }
+    return DigestRequest(
+      replica: try required(replica("replica"), "replica"), scope: try scope(),
+      paths: paths.isEmpty ? [[]] : paths)
+  }
+
+  private static func path(_ digits: [UInt8]) throws(FormatError) -> [UInt8] {
     guard digits.count % 2 == 0, digits.count <= 2 * WireLimits.pathBytes else {
-      throw FormatError("path is out of bounds")
+      throw FormatError("a path is out of bounds")
     }
     var path: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
       guard let high = Hex.value(digits[index]), let low = Hex.value(digits[index + 1]) else {
-        throw FormatError("path is not hexadecimal")
+        throw FormatError("a path is not hexadecimal")
       }
       path.append(high << 4 | low)
     }
-    return DigestRequest(
-      replica: try required(replica("replica"), "replica"), scope: try scope(), path: path)
+    return path
   }
 
   fileprivate mutating func digestAnswer() throws(FormatError) -> DigestAnswer {
-    let range = try range()
-    let position = try required(position("position"), "position")
+    var rows = WireLimits.rows
+    return DigestAnswer(
+      position: try required(position("position"), "position"), range: try range(),
+      parts: try required(
+        objects("parts", atMost: WireLimits.digestPaths, isRequest: false) {
+          (fields) throws(FormatError) in try fields.digestPart(&rows)
+        }, "parts"))
+  }
+
+  /// - Parameter rows: how many keys there may be in this part and those behind it.
+  private mutating func digestPart(_ rows: inout Int) throws(FormatError) -> DigestPart {
     let total = try required(
       object("total", isRequest: false) { (fields) throws(FormatError) in try fields.sum() },
       "total")
     let sums = try objects("sums", atMost: WireLimits.digestParts, isRequest: false) {
       (fields) throws(FormatError) in try fields.sum()
     }
-    let keys = try objects("keys", atMost: WireLimits.rows, isRequest: false) {
+    let keys = try objects("keys", atMost: rows, isRequest: false) {
       (fields) throws(FormatError) in
       let sum = try fields.fingerprint()
       return DigestKey(
@@ -152,9 +170,8 @@ extension JSONFields {
         high: sum.high)
     }
     guard (sums == nil) != (keys == nil) else { throw FormatError("either sums or keys") }
-    return DigestAnswer(
-      position: position, range: range, total: total,
-      parts: sums.map { .sums($0) } ?? .keys(keys ?? []))
+    rows -= keys?.count ?? 0
+    return DigestPart(total: total, content: sums.map { .sums($0) } ?? .keys(keys ?? []))
   }
 
   private mutating func sum() throws(FormatError) -> DigestSum {

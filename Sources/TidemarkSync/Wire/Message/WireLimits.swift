@@ -10,6 +10,8 @@ enum WireLimits {
   static let scopeRows = 4_096
   /// Longest path of a digest: a hash as a whole.
   static let pathBytes = 32
+  /// Most parts of a digest that are asked for at once.
+  static let digestPaths = 1_024
   /// How many parts a part of a digest has.
   static let digestParts = 256
   /// Longest code of a rejection.

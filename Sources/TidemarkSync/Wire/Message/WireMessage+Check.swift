@@ -40,7 +40,7 @@ extension WireMessage {
       try Self.check(answer.entries)
     case .digestRequest(let request):
       try request.scope.check()
-      guard request.path.count <= WireLimits.pathBytes else { throw FormatError("path too long") }
+      try request.checkPaths()
     case .digestAnswer(let answer): try answer.check()
     case .uploadRequest(let request): try request.check()
     case .uploadAnswer(let answer): try Self.check(bytes: answer.received)
@@ -230,22 +230,46 @@ extension FeedEntry {
   }
 }
 
+extension DigestRequest {
+  /// In order and apart, so that no key is looked at twice for one answer.
+  fileprivate func checkPaths() throws(FormatError) {
+    guard (1...WireLimits.digestPaths).contains(paths.count) else {
+      throw FormatError("\(paths.count) parts of a digest")
+    }
+    for path in paths {
+      guard path.count <= WireLimits.pathBytes else { throw FormatError("path too long") }
+    }
+    for (path, next) in zip(paths, paths.dropFirst()) {
+      guard path.lexicographicallyPrecedes(next), !next.starts(with: path) else {
+        throw FormatError("parts of a digest are not in order, or one lies within another")
+      }
+    }
+  }
+}
+
 extension DigestAnswer {
   fileprivate func check() throws(FormatError) {
     try position.check()
     try range.check()
-    try total.check()
-    switch parts {
-    case .sums(let sums):
-      guard sums.count == WireLimits.digestParts else {
-        throw FormatError("a part has \(WireLimits.digestParts) parts")
-      }
-      for sum in sums { try sum.check() }
-    case .keys(let keys):
-      try WireMessage.check(rows: keys.count)
-      for key in keys {
-        try key.position.check()
-        try WireMessage.check(key: key.key)
+    guard (1...WireLimits.digestPaths).contains(parts.count) else {
+      throw FormatError("\(parts.count) parts of a digest")
+    }
+    var rows = 0
+    for part in parts {
+      try part.total.check()
+      switch part.content {
+      case .sums(let sums):
+        guard sums.count == WireLimits.digestParts else {
+          throw FormatError("a part has \(WireLimits.digestParts) parts")
+        }
+        for sum in sums { try sum.check() }
+      case .keys(let keys):
+        rows += keys.count
+        try WireMessage.check(rows: rows)
+        for key in keys {
+          try key.position.check()
+          try WireMessage.check(key: key.key)
+        }
       }
     }
   }

@@ -34,7 +34,7 @@ struct SyncNarrator {
     case .pull(let request): tell("\(name) pull after \(request.after.short)")
     case .values(let request):
       tell("\(name) values of \(request.keys.map { String(decoding: $0, as: UTF8.self) })")
-    case .digest(let request): tell("\(name) digest \(request.path)")
+    case .digest(let request): tell("\(name) digest \(request.paths)")
     }
   }
 

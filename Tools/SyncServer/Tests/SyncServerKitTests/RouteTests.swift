@@ -37,7 +37,7 @@ struct RouteTests {
         case .digestAnswer(let digest) = try await call(
           .digestRequest(DigestRequest(replica: me)))
       else { throw Unexpected() }
-      #expect(digest.total.keys == 2)
+      #expect(digest.parts[0].total.keys == 2)
       let value = [UInt8](repeating: 7, count: 300_000)
       guard
         case .uploadAnswer(let upload) = try await call(
