@@ -207,4 +207,24 @@ struct BlobTransferTests {
     #expect(parts.withLock { $0 } == 1)
     await peer.close()
   }
+
+  @Test("parts do not grow at once to a size that has failed, but try again later")
+  func ceiling() throws {
+    var transfer = BlobTransfer()
+    let blob = BlobID(of: [UInt8](repeating: 1, count: 10 << 20))
+    func next() -> Int { transfer.sendBytes(of: blob, from: 0) }
+    var (failed, went) = (0, 0)
+    // Nothing beyond 300,000 bytes comes over.
+    for _ in 0..<200 {
+      let bytes = next()
+      if bytes > 300_000 {
+        failed += 1
+        transfer.partFailed(bytes)
+      } else {
+        went += 1
+        transfer.partWent(bytes, in: .milliseconds(1))
+      }
+    }
+    #expect(failed > 3 && went > 15 * failed, "\(failed) failed, \(went) went")
+  }
 }

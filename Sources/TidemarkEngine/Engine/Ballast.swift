@@ -99,7 +99,8 @@ extension Engine {
     // that this has ended when the store's lock is released.
     writer.withLock { state in
       guard state.lock != nil, !state.isSuspended, state.ballastUsers == 0 else { return }
-      guard state.bytesSinceBallast > 0 || mayShrink else { return }
+      // Once a store is closed nothing is allocated any more, also not what was given back.
+      guard state.bytesSinceBallast > 0 || (mayShrink && !state.isClosed) else { return }
       state.bytesSinceBallast = 0
       guard wanted > 0 || mayShrink else { return }
       ballast.provide(wanted, isProven: state.ballastIsProven)

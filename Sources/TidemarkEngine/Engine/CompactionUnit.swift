@@ -210,13 +210,14 @@ struct CompactionUnit {
   private func isSuperseded(
     _ head: EntryHead, _ key: RawSpan, in front: DecodedFront
   ) throws(TidemarkError) -> Bool {
-    guard let isSuperseded = options.isSuperseded, head.valueLength > 0 else { return false }
+    guard let isSuperseded = options.isSuperseded else { return false }
     let type: UInt32
     do { type = try front.attributes(of: head).recordType } catch {
       throw TidemarkError(.damaged, "a record of the engine cannot be read", cause: error)
     }
-    return isSuperseded(
-      RecordName(RecordType(rawValue: type), key: [UInt8](copying: key)), head.sequence)
+    let known = RecordType(rawValue: type)
+    guard head.valueLength > 0 || !known.isListed else { return false }
+    return isSuperseded(RecordName(known, key: [UInt8](copying: key)), head.sequence)
   }
 
   private func fate(

@@ -31,9 +31,10 @@ extension Engine {
       read.staged = []
     }
     // Whoever rewrites the log on another thread meets the refusal and clears up behind itself:
-    // while the lock is held, since the names it takes away may be those of the next opening.
-    files.refuseGrowth()
-    writer.wait { !$0.isCompacting }
+    // while the lock is held, since the names it takes away may be those of the next opening. A
+    // backup goes on: it has its files, and writes elsewhere.
+    files.refuseGrowth(beneath: path)
+    writer.wait { !$0.isCompacting && !$0.isWritingImage }
     let lock: (any FileLock)? = writer.withLock { state in
       defer { state.lock = nil }
       return state.lock

@@ -32,6 +32,8 @@ extension Engine {
   /// One that was begun before MANIFEST said so, by another thread or by one that failed, knows it
   /// still, and takes only so much into itself.
   func writeImage(forgetting limit: UInt64) throws(TidemarkError) {
+    // Of an empty store there is no image.
+    guard limit > 0 else { return }
     for _ in 0..<Limits.imageAttempts {
       writer.wait { !$0.isWritingImage }
       guard let info = try writeImage() else { continue }

@@ -21,6 +21,9 @@ struct NewestRecords {
     do { type = try front.attributes(of: head).recordType } catch {
       throw TidemarkError(.damaged, "a record of the engine cannot be read", cause: error)
     }
+    // Of others there may be many with the same name.
+    let known = RecordType(rawValue: type)
+    guard known.isListed || known == .checkpoint else { return }
     let name = Name(type: type, key: [UInt8](copying: front.key(of: head)))
     guard let other = newest[name] else {
       newest[name] = (head.sequence, place)

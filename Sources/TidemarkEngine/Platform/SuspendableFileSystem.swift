@@ -11,6 +11,8 @@ final class SuspendableFileSystem: FileSystem {
     var isSuspended = false
     /// Set before `isSuspended`, while those at work clear up behind themselves.
     var refusesGrowth = false
+    /// Where alone that holds; nil for everywhere.
+    var refusedRoot: String?
     /// Files of earlier rounds are not opened again.
     var round = 0
     var files: [ObjectIdentifier: Reference] = [:]
@@ -23,7 +25,13 @@ final class SuspendableFileSystem: FileSystem {
   init(_ base: any FileSystem) { self.base = base }
 
   /// Refuses to write or to allocate, so that whoever does so for long ends soon.
-  func refuseGrowth() { state.withLock { $0.refusesGrowth = true } }
+  /// - Parameter root: the directory where that holds; nil for everywhere.
+  func refuseGrowth(beneath root: String? = nil) {
+    state.withLock { state in
+      state.refusesGrowth = true
+      state.refusedRoot = root
+    }
+  }
 
   /// Closes all files and refuses everything. A call that is under way ends first.
   func suspend() {
@@ -76,7 +84,10 @@ final class SuspendableFileSystem: FileSystem {
   func checkGrowth(
     _ operation: FileSystemError.Operation, _ path: String
   ) throws(FileSystemError) {
-    guard state.withLock({ $0.refusesGrowth }) else { return }
+    let isRefused = state.withLock { state in
+      state.refusesGrowth && (state.refusedRoot.map { path.hasPrefix($0 + "/") } ?? true)
+    }
+    guard isRefused else { return }
     throw FileSystemError(operation, path: path, number: ErrorNumber.suspended)
   }
 

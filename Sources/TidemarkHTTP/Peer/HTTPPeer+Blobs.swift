@@ -12,6 +12,10 @@ struct BlobTransfer: Sendable {
   /// How many bytes the next part has. It is halved when one fails, since it may have been too
   /// much for the time that a call may take.
   private var partBytes = BlobID.leastLength
+  /// What parts do not grow beyond, after a larger one has failed, and how many have gone since:
+  /// each failure costs a pause.
+  private var ceiling: (bytes: Int, parts: Int)?
+  private static let partsUntilNextTry = 16
   /// The beginning of the value that is being fetched, and of which entry: there is one in a page.
   private var fetched: (position: Position, bytes: [UInt8])?
 
@@ -47,12 +51,18 @@ struct BlobTransfer: Sendable {
   /// a value is, says nothing of larger ones.
   mutating func partWent(_ bytes: Int, in time: Duration) {
     guard bytes >= partBytes, time < Self.quick else { return }
+    if let known = ceiling, partBytes >= known.bytes {
+      let parts = known.parts + 1
+      ceiling = parts < Self.partsUntilNextTry ? (known.bytes, parts) : nil
+      if ceiling != nil { return }
+    }
     partBytes = min(2 * partBytes, DownloadRequest.mostBytes)
   }
 
   /// Takes note of a part that did not come over.
   mutating func partFailed(_ bytes: Int) {
     partBytes = max(min(partBytes, bytes) / 2, UploadRequest.leastBytes)
+    ceiling = (partBytes, 0)
   }
 
   /// Whether a peer may take so little of a part, or give so little: it must not make work without
@@ -108,7 +118,14 @@ extension HTTPPeer {
     let answer =
       bytes.isEmpty
       ? try await call("upload", .uploadRequest(request))
-      : try await timed(bytes.count) { try await call("upload", .uploadRequest(request)) }
+      : try await timed(bytes.count) {
+        do { return try await call("upload", .uploadRequest(request)) } catch let error as PeerError
+          where error.kind == .malformed && bytes.count > UploadRequest.leastBytes
+        {
+          // It may be too large for something in between, and the next one is smaller.
+          throw PeerError(.unavailable, error.message)
+        }
+      }
     guard case .uploadAnswer(let answer) = answer, answer.received <= blob.length else {
       throw Self.wrongAnswer
     }
@@ -169,7 +186,9 @@ extension HTTPPeer {
       transfer.withLock { $0.partWent(bytes, in: .now - start) }
       return answer
     } catch {
-      if !(error is CancellationError) { transfer.withLock { $0.partFailed(bytes) } }
+      // That there is too much to do says nothing of the part.
+      let isBusy = (error as? PeerError)?.kind == .busy
+      if !isBusy, !(error is CancellationError) { transfer.withLock { $0.partFailed(bytes) } }
       throw error
     }
   }

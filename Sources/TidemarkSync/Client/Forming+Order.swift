@@ -163,11 +163,13 @@ extension SyncSession {
 struct UrgentEntries {
   /// So many entries are looked at for one batch: the log may be long.
   private static let lookAhead: UInt64 = 65_536
-  /// So many are kept; others go in the order of the log.
-  private static let most = 65_536
+  /// So many are kept; those behind them are looked for again when these are gone.
+  private let most: Int
 
   private var found: [UInt64: LoggedChange] = [:]
   private var lookedThrough: UInt64 = 0
+
+  init(most: Int = 65_536) { self.most = most }
 
   /// The most urgent first; of the same priority, in the order of the log.
   var inOrder: [LoggedChange] {
@@ -186,7 +188,7 @@ struct UrgentEntries {
     _ session: SyncSession, _ progress: PeerProgress
   ) throws(TidemarkError) {
     while max(lookedThrough, progress.frontier) < session.engine.lastSequence,
-      found.count < Self.most
+      found.count < most
     {
       try look(session, progress)
     }
@@ -196,14 +198,22 @@ struct UrgentEntries {
   mutating func look(
     _ session: SyncSession, _ progress: PeerProgress
   ) throws(TidemarkError) {
+    guard found.count < most else { return }
     let from = max(lookedThrough, progress.frontier) + 1
     let through = min(session.engine.lastSequence, from + Self.lookAhead - 1)
     guard from <= through else { return }
     var cursor = LogCursor(session.engine, from: from, through: through)
     while let entry = try cursor.next() {
-      guard entry.head.attributesLength > 0, found.count < Self.most else { continue }
+      guard entry.head.attributesLength > 0 else { continue }
       let change = try LoggedChange(entry)
-      if change.isOwn, change.attributes.priority > 0 { found[change.sequence] = change }
+      guard change.isOwn, change.attributes.priority > 0,
+        session.isPending(change, in: progress)
+      else { continue }
+      guard found.count < most else {
+        lookedThrough = change.sequence - 1
+        return
+      }
+      found[change.sequence] = change
     }
     lookedThrough = through
   }

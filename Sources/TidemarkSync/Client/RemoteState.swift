@@ -24,6 +24,12 @@ struct RemoteState: Sendable, Hashable {
     self.rounds = rounds
   }
 
+  /// Whether it can be a record, also after the resolver has run.
+  var fitsBeside: Bool {
+    content.value.count <= Limits.valueBytes - (32 << 10)
+      || encoded.count <= Limits.valueBytes - 16
+  }
+
   var encoded: [UInt8] {
     var writer = ByteWriter()
     position.encode(into: &writer)

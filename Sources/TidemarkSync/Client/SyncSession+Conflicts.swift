@@ -20,7 +20,8 @@ extension SyncSession {
         continue
       }
       keys.append(key)
-      if keys.count == limits.changes { break }
+      // One of those that were asked for together may be to blame for a failure.
+      if keys.count == limits.changes || failuresToTell > 0 { break }
     }
     return keys
   }
@@ -78,6 +79,7 @@ extension SyncSession {
     // What waits may be something else by now: of what nobody has asked for, nothing is known.
     let asked = keysAsked.prefix(answer.answered)
     keysAsked = []
+    failuresToTell = 0
     let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
     try commit { operations, next, _ in
       aliasChanges = named
@@ -97,11 +99,37 @@ extension SyncSession {
           next.wait(
             change, for: waiting.reason.isLost ? .lost(state.position) : .conflict(state.position))
         }
-        try records.write(state, ofKey: key, into: &operations)
+        if state.fitsBeside {
+          try records.write(state, ofKey: key, into: &operations)
+        } else if let waiting = next.waiting.entry(ofKey: key) {
+          try takeLarge(state, ofKey: key, waiting, into: &operations, &next)
+        }
       }
     }
     try resolveWaiting()
   }
+
+  /// What is too large to be laid beside a change that waits takes its place, where it was lost
+  /// anyway; else the change is parked.
+  private func takeLarge(
+    _ state: RemoteState, ofKey key: [UInt8], _ waiting: WaitingEntries.Entry,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws {
+    guard let newest = try engine.newestChange(ofKey: key) else { return }
+    guard waiting.reason.isLost else {
+      return next.wait(newest, for: .parked(Self.tooLarge))
+    }
+    // One made since is judged by itself.
+    guard newest.sequence == waiting.sequence else {
+      return next.waiting.remove(waiting.sequence)
+    }
+    try carryOut(
+      .remote, newest, nil, state, engine.slot(ofKey: key.rawSpan), into: &operations, &next)
+  }
+
+  /// No peer of ours has such values, but the program of a peer may write them itself.
+  private static let tooLarge = Rejection(
+    code: "tooLarge", message: "what the peer has there is too large to be kept beside this change")
 
   /// Brings a remote state and what stands at its key here together.
   /// - Parameter isAlone: whether no other key is met in the same commit.
@@ -131,6 +159,9 @@ extension SyncSession {
       return
     }
     let local = newest.kind == .put ? try engine.content(of: newest) : nil
+    guard remote.fitsBeside || isLost else {
+      return next.wait(newest, for: .parked(Self.tooLarge))
+    }
     let resolution = try self.resolution(on: newest, local, remote, isLost: isLost, next)
     if !isAlone, resolution.writes, try !pendingMembers(upTo: newest, in: next).isEmpty {
       // What it makes of others concerns other keys: it is asked again.

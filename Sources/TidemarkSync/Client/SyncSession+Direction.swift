@@ -25,6 +25,7 @@ extension SyncSession {
     guard direction != .both, let range, formed == nil, progress.resync == nil else {
       return try next()
     }
+    keysAsked = []
     if direction.pulls, progress.cursor.offset < range.head { return .pull(try pullRequest()) }
     try resolveWaiting()
     let keys = try keysToFetch()

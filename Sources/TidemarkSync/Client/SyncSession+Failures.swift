@@ -12,15 +12,34 @@ extension SyncSession {
   /// are sent again in halves; one that fails alone is parked.
   package func failed(_ error: PeerError) throws {
     let hadRange = range != nil
+    let asked = keysAsked
     disconnect()
     switch error.kind {
     case .unavailable, .busy, .unauthorized: break
     case .cursorGone, .leaseExpired:
       try beginResync(seenThrough: progress.cursor.offset, canRead: error.kind == .leaseExpired)
     case .forbidden, .malformed, .failed:
+      if error.kind != .forbidden, !asked.isEmpty, progress.resync == nil {
+        return try failedToTell(asked, error)
+      }
       guard hadRange, formed != nil, progress.resync == nil else { return }
       failures += 1
       lastFailure = error
+    }
+  }
+
+  /// A peer that fails again and again on what a key holds keeps one change waiting, and not all
+  /// others: they are asked for alone, and what still cannot be told is parked.
+  private func failedToTell(_ keys: [[UInt8]], _ error: PeerError) throws {
+    failuresToTell += 1
+    guard keys.count == 1, failuresToTell >= Self.mostFailures else { return }
+    // The next one need not fail as often.
+    failuresToTell -= 1
+    try commit { _, next, _ in
+      guard let waiting = next.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
+        let change = try engine.change(at: waiting.sequence)
+      else { return }
+      next.wait(change, for: .parked(Rejection(code: "conflict", message: error.message)))
     }
   }
 

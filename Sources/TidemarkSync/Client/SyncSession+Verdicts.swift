@@ -79,9 +79,12 @@ extension SyncSession {
     case .duplicate(let position):
       runs.add(sequence, at: position)
       if let change = try engine.change(at: sequence), position != .beginning {
-        try records.write(
-          RemoteState(same: change, try engine.content(of: change), at: position, replica),
-          ofKey: change.key, into: &operations)
+        let state = RemoteState(
+          same: change, try engine.content(of: change), at: position, replica)
+        // Of one that is too large the log says the same.
+        if state.fitsBeside {
+          try records.write(state, ofKey: change.key, into: &operations)
+        }
         try catchUp(sequence, from: position, runs, into: &operations, &next)
       }
     case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)

@@ -113,6 +113,8 @@ package final class SyncSession {
   var hasCompared = false
   /// How often the peer has failed on the batch under way.
   var failures = 0
+  /// How often it has failed to tell what keys hold.
+  var failuresToTell = 0
   /// What is kept for the peer; the one that was written last.
   package internal(set) var pin: RetentionPin?
   var lastFailure: PeerError?
@@ -161,6 +163,7 @@ package final class SyncSession {
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
   package func next() throws -> Call? {
+    keysAsked = []
     guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
     if progress.resync != nil {
       if let call = try nextOfResync() { return call }

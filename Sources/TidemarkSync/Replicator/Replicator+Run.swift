@@ -79,7 +79,12 @@ extension Replicator {
       await rounds.wait(beyond: seen)
       try Task.checkCancellation()
     }
-    let token = store.engine.observe { [news] in news.raise() }
+    let engine = store.engine
+    let token = engine.observe { [news, pokes, weak engine] in
+      // Nobody who waits for a poke is to wait for ever.
+      if engine?.isClosed ?? true { pokes.raise() }
+      news.raise()
+    }
     let network = configuration.budget?.network
     let watch = network?.observe { [news, pokes] in
       pokes.raise()

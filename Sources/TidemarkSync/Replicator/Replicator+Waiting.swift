@@ -10,6 +10,11 @@ extension Replicator {
   ///   interval.
   /// - Returns: whether the peer is to be asked anew how far it is.
   func idle(_ seen: UInt64, pokes poked: UInt64, asked: inout UInt64) async throws -> Bool {
+    let clock = store.engine.environment.clock
+    let start = clock.monotonicNanoseconds()
+    let left = pollInterval - .nanoseconds(Int64(clamping: start &- asked))
+    // Also where local writes never end.
+    if configuration.direction.pulls, left <= .zero { return true }
     // Something came meanwhile, if only from this replicator's own commits.
     guard news.count == seen else { return false }
     try await host.perform { state in try state.recordStatus() }
@@ -20,10 +25,6 @@ extension Replicator {
       try Task.checkCancellation()
       return pokes.count != poked
     }
-    let clock = store.engine.environment.clock
-    let start = clock.monotonicNanoseconds()
-    let left = configuration.pollInterval - .nanoseconds(Int64(clamping: start &- asked))
-    guard left > .zero else { return true }
     guard peer.capabilities.canWait, configuration.longPollMilliseconds > 0 else {
       // Whichever is first: something written here, a poke, or the time.
       let isOver = try await sleep(left, unless: news, beyond: seen)
@@ -43,6 +44,13 @@ extension Replicator {
   }
 
   private static let shortestPollNanoseconds: UInt64 = 500_000_000
+
+  /// After how long the peer is asked in any case. One that waits by itself need not be asked
+  /// often, whatever was set for those that do not.
+  private var pollInterval: Duration {
+    let waits = peer.capabilities.canWait && configuration.longPollMilliseconds > 0
+    return max(configuration.pollInterval, waits ? .seconds(1) : .milliseconds(10))
+  }
 
   /// Asks the peer to answer when there is something, and waits for that, for local writes or for
   /// a poke. Whatever comes here does not wait for the peer: its call is cancelled.
@@ -167,7 +175,7 @@ extension Replicator {
       milliseconds: now.milliseconds + wait.total.components.seconds * 1000
         + wait.total.components.attoseconds / 1_000_000_000_000_000)
     change { $0.phase = .waiting(until: end) }
-    try await sleep(for: wait.firm)
+    try await sleepFirmly(for: wait.firm)
     if wait.quiet > wait.firm,
       try await !sleep(wait.quiet - wait.firm, unless: pokes, beyond: poked)
     {
@@ -190,9 +198,16 @@ extension Replicator {
 
   // MARK: Time
 
-  /// Sleeps, counting what is pending every second as long as somebody looks at it.
-  private func sleep(for duration: Duration) async throws {
-    _ = try await sleep(duration, unless: nil, beyond: 0)
+  /// Sleeps, counting what is pending every second as long as somebody looks at it, and whatever
+  /// comes meanwhile; only that the store is closed ends it.
+  private func sleepFirmly(for duration: Duration) async throws {
+    let clock = store.engine.environment.clock
+    let start = clock.monotonicNanoseconds()
+    var left = duration
+    while left > .zero, !store.engine.isClosed {
+      guard try await !sleep(left, unless: pokes, beyond: pokes.count) else { return }
+      left = duration - .nanoseconds(Int64(clamping: clock.monotonicNanoseconds() &- start))
+    }
   }
 
   /// Sleeps until a signal is raised more often than that.

@@ -53,6 +53,10 @@ package protocol Feed: Sendable {
   func recordKeys(of type: RecordType) -> [[UInt8]]
   /// Appends a record durably; an empty value takes the name away.
   func append(_ type: RecordType, key: [UInt8], value: [UInt8]) throws(TidemarkError)
+  /// Appends records durably, in one step.
+  func append(
+    _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
+  ) throws(TidemarkError)
   /// Appends a batch and the mark of its replica, all or nothing, and durably.
   /// - Returns: the position of the mark.
   /// - Throws: `conflict` when a key is not in the state any more that the batch was judged upon.

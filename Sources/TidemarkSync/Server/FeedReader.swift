@@ -30,7 +30,7 @@ struct FeedReader: Sendable {
 
   /// Whether it can go on behind an offset, and not beyond where its reader wants to end.
   func continues(_ offset: UInt64, through end: UInt64) -> Bool {
-    guard through <= end, epoch == (try? engine.bounds())?.epochs.last?.epoch else { return false }
+    guard last <= end, epoch == (try? engine.bounds())?.epochs.last?.epoch else { return false }
     if offset == through { return through < last }
     return offset >= latest.after && offset < through && !latest.heads.isEmpty
   }

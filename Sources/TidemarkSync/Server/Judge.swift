@@ -105,6 +105,8 @@ struct Judge {
   private mutating func judge(_ index: Int) throws(TidemarkError) -> Ruling {
     if let rejection = refused[index] { return .rejected(rejection) }
     let change = request.changes[index]
+    // Whatever it holds: what a verdict says must not depend on that.
+    guard access.mayReach(key: change.key) else { return .rejected(Self.outOfScope) }
     let state = try state(of: change.key)
     let held = described(state)
     if let held, !held.isDeleted, !access.reaches(key: change.key, labels: held.labels) {

@@ -30,16 +30,22 @@ extension StoreFeed {
   package func append(
     _ type: RecordType, key: [UInt8], value: [UInt8]
   ) throws(TidemarkError) {
+    try append(type, [(key: key, value: value)])
+  }
+
+  package func append(
+    _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
+  ) throws(TidemarkError) {
+    guard !records.isEmpty else { return }
     var batch = OperationBatch()
-    try RecordTable.add(type, key: key, value: value, to: &batch)
+    for record in records {
+      try RecordTable.add(type, key: record.key, value: record.value, to: &batch)
+    }
     try commit(batch)
   }
 
   package func remove(_ type: RecordType, keys: [[UInt8]]) throws(TidemarkError) {
-    guard !keys.isEmpty else { return }
-    var batch = OperationBatch()
-    for key in keys { try RecordTable.add(type, key: key, value: [], to: &batch) }
-    try commit(batch)
+    try append(type, keys.map { (key: $0, value: []) })
   }
 
   /// Lists the records anew when so many have come that the next opening would be slow.

@@ -30,6 +30,12 @@ public struct SyncAccess: Sendable, Hashable {
     return !scope.isEverything && scope.contains(key: key, labels: labels)
   }
 
+  /// Whether some labels could bring a key within reach.
+  func mayReach(key: [UInt8]) -> Bool {
+    guard let scope else { return true }
+    return !scope.labels.isEmpty || reaches(key: key, labels: [Label]())
+  }
+
   func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
     scope == nil || reaches(key: key, labels: labels.map { Label($0) })
   }

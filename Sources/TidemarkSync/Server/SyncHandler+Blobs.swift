@@ -46,15 +46,21 @@ extension SyncHandler {
     try feed.remove(.feedUpload, keys: uploads.strays)
     uploads.dropStrays()
     let now = feed.now.sinceEpoch
-    while let oldest = uploads.oldest(but: name) {
-      let age = now - min(now, oldest.touched)
-      let isFull = uploads.bytes + part.length > options.uploadBytes
-      guard isFull || age > Self.millisecondsKept else { return }
+    try drop(
+      uploads.untouched(since: now - min(now, Self.millisecondsKept)).filter { $0.name != name },
+      &uploads)
+    var missing = uploads.bytes + part.length - options.uploadBytes
+    guard missing > 0 else { return }
+    var going: [UploadTable.Upload] = []
+    for upload in uploads.byAge(but: name) where missing > 0 {
       // Whoever took the room of those that go on would lose it to them in turn.
-      guard age >= Self.millisecondsUndisturbed else {
-        throw PeerError(.busy, "too many large values are on their way", retryAfterSeconds: 10)
-      }
-      try drop(oldest, &uploads)
+      guard now - min(now, upload.touched) >= Self.millisecondsUndisturbed else { break }
+      going.append(upload)
+      missing -= upload.received
+    }
+    try drop(going, &uploads)
+    guard missing <= 0 else {
+      throw PeerError(.busy, "too many large values are on their way", retryAfterSeconds: 10)
     }
   }
 
@@ -66,17 +72,31 @@ extension SyncHandler {
   func dropOldUploads(_ state: inout State) throws(TidemarkError) {
     try feed.remove(.feedUpload, keys: state.uploads.strays)
     state.uploads.dropStrays()
-    let now = feed.now.sinceEpoch
-    for upload in state.uploads.untouched(since: now - min(now, Self.millisecondsKept)) {
-      try drop(upload, &state.uploads)
-    }
+    try drop(oldUploads(state), &state.uploads)
   }
 
+  /// Those that nobody has gone on with for so long.
+  func oldUploads(_ state: State) -> [UploadTable.Upload] {
+    let now = feed.now.sinceEpoch
+    return state.uploads.untouched(since: now - min(now, Self.millisecondsKept))
+  }
+
+  /// Takes uploads away, many with each commit: everybody else waits.
   private func drop(
-    _ upload: UploadTable.Upload, _ uploads: inout UploadTable
+    _ gone: [UploadTable.Upload], _ uploads: inout UploadTable
   ) throws(TidemarkError) {
-    try feed.remove(.feedUpload, keys: upload.names)
-    uploads.remove(upload)
+    var rest = gone[...]
+    while !rest.isEmpty {
+      var names: [[UInt8]] = []
+      var count = 0
+      for upload in rest where names.count < Self.recordsPerStep {
+        names += upload.names
+        count += 1
+      }
+      try feed.remove(.feedUpload, keys: names)
+      for upload in rest.prefix(count) { uploads.remove(upload) }
+      rest = rest.dropFirst(count)
+    }
   }
 
   /// Puts the large values of a batch in their places, as far as they are there. That takes long,
@@ -101,7 +121,7 @@ extension SyncHandler {
       guard value.count == blob.length else { continue }
       guard BlobID(of: value) == blob else {
         try state.withLock { (state: inout State) throws(TidemarkError) in
-          try drop(upload, &state.uploads)
+          try drop([upload], &state.uploads)
         }
         throw PeerError(.malformed, "a large value is not what its name says")
       }

@@ -23,7 +23,11 @@ extension SyncHandler {
   /// Estimates what a compaction would free.
   /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go.
   public func space(from minimum: Int = 0) throws(TidemarkError) -> SyncSpace {
-    try feed.space(from: minimum)
+    var space = try feed.space(from: minimum)
+    // They go at the next compaction, and nothing else might ever make it worth while.
+    let old = state.withLock { oldUploads($0).reduce(0) { $0 + $1.received } }
+    if old >= minimum { space.reclaimable = min(space.reclaimable + old, space.log) }
+    return space
   }
 
   /// Rewrites the log without what nobody needs: versions that the store's retention lets go, but
@@ -37,6 +41,15 @@ extension SyncHandler {
   public func compact(
     unless shouldStop: @escaping @Sendable () -> Bool = { false }
   ) throws(TidemarkError) -> CompactionSummary {
+    do throws(TidemarkError) { try clearUp() } catch {
+      // A full disk is what a compaction is to help with.
+      guard error.code == .noSpace else { throw error }
+    }
+    return try feed.compact(unless: shouldStop)
+  }
+
+  /// Takes away what nobody needs of what is kept for replicas.
+  private func clearUp() throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       // Of what is kept, those may hold nothing that have not called for so long.
       try keepDeletes(state)
@@ -44,6 +57,5 @@ extension SyncHandler {
       try shortenLeases(&state)
     }
     try removeExpiredLeases()
-    return try feed.compact(unless: shouldStop)
   }
 }

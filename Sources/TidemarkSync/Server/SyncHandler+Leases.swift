@@ -4,7 +4,7 @@ extension SyncHandler {
   /// How often expired leases are looked for when there is no room.
   private static let millisecondsBetweenLooks: UInt64 = 60_000
   /// Most records that go in one step.
-  private static let recordsPerStep = 1_000
+  static let recordsPerStep = 1_000
 
   /// Takes leases that have run out from the log. Their replicas have to compare everything in any
   /// case, and nothing was kept for them any more.
@@ -34,11 +34,15 @@ extension SyncHandler {
   func shortenLeases(_ state: inout State) throws(TidemarkError) {
     guard let seconds = options.leaseSeconds, seconds > 0 else { return }
     let latest = feed.now.sinceEpoch + UInt64(seconds) * 1000
-    for (replica, lease) in state.leases.ending(after: latest).prefix(Self.recordsPerStep) {
+    let long = state.leases.ending(after: latest).prefix(Self.recordsPerStep).map {
+      (replica, lease) in
       var shorter = lease
       shorter.expires = latest
-      try feed.append(.feedLease, key: replica.bytes, value: shorter.encoded)
-      state.leases.record(replica, shorter, hasPushed: state.leases.hasPushed(replica))
+      return (replica: replica, lease: shorter)
+    }
+    try feed.append(.feedLease, long.map { (key: $0.replica.bytes, value: $0.lease.encoded) })
+    for (replica, lease) in long {
+      state.leases.record(replica, lease, hasPushed: state.leases.hasPushed(replica))
     }
   }
 

@@ -73,10 +73,18 @@ extension SyncHandler {
         if let outcome = try outcome(of: head, request, access) {
           let size = outcome == .own ? 0 : head.key.count + head.valueLength
           if !page.entries.isEmpty, bytes + size > mostBytes { return page }
-          if var entry = try entry(head, outcome, range) {
-            bytes += size
-            if request.takesBlobs { entry.content.moveApart() }
-            page.entries.append(entry)
+          do {
+            let found = try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
+              var entry = try entry(head, outcome, range)
+              if request.takesBlobs { entry?.content.moveApart() }
+              return entry
+            }
+            if let found {
+              bytes += size
+              page.entries.append(found)
+            }
+          } catch let error as PeerError where error.kind == .busy && !page.entries.isEmpty {
+            return page
           }
         }
         page.through = head.offset

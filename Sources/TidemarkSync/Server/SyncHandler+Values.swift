@@ -13,11 +13,10 @@ extension SyncHandler {
       var bytes = 0
       var answered = 0
       for key in request.keys.prefix(options.limits.changes) {
-        if var found = try entry(ofKey: key, access) {
-          let size = key.count + found.content.value.count
+        if let found = try entry(ofKey: key, access, request.takesBlobs) {
+          let size = key.count + (found.content.blob?.length ?? found.content.value.count)
           if answered > 0, bytes + size > options.limits.bytes { break }
           bytes += size
-          if request.takesBlobs { found.content.moveApart() }
           entries.append(found)
         }
         answered += 1
@@ -29,8 +28,8 @@ extension SyncHandler {
   }
 
   private func entry(
-    ofKey key: [UInt8], _ access: SyncAccess
-  ) throws(TidemarkError) -> FeedEntry? {
+    ofKey key: [UInt8], _ access: SyncAccess, _ takesBlobs: Bool
+  ) throws -> FeedEntry? {
     // A compaction or another write may take the value between the two looks.
     for _ in 0..<4 {
       guard !key.isEmpty, key.count <= Limits.keyBytes, let state = try feed.state(of: key) else {
@@ -41,11 +40,18 @@ extension SyncHandler {
         position: state.position, kind: .delete, operation: state.operation, key: key,
         commitTime: state.writtenTime, time: state.attributes.time)
       if state.isDeleted { return entry }
-      guard let value = try feed.value(at: state.position.offset) else { continue }
       entry.kind = .put
-      entry.content = SyncContent(
-        value: value, labels: state.labels.map { Label($0) }, hash: state.attributes.hash,
-        maxAgeSeconds: state.attributes.maxAge)
+      let content = try LargeValues.shared.withRoom(forValueOf: state.valueLength) {
+        var content = try feed.value(at: state.position.offset).map {
+          SyncContent(
+            value: $0, labels: state.labels.map { Label($0) }, hash: state.attributes.hash,
+            maxAgeSeconds: state.attributes.maxAge)
+        }
+        if takesBlobs { content?.moveApart() }
+        return content
+      }
+      guard let content else { continue }
+      entry.content = content
       return entry
     }
     throw TidemarkError(.inputOutput, "the key changes too fast to be read; try again")

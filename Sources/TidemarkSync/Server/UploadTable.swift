@@ -88,7 +88,9 @@ struct UploadTable: Sendable {
       let name = Name(replica: part.replica, blob: part.blob)
       let received = self[name]?.received ?? 0
       if received == part.offset {
-        add(part, at: try feed.recordTime(.feedUpload, key: part.name) ?? feed.now)
+        // The log's clock may be ahead; and a part that cannot be read stops nobody else.
+        let time = (try? feed.recordTime(.feedUpload, key: part.name)) ?? feed.now
+        add(part, at: min(time, feed.now))
       } else {
         strays.append(part.name)
       }
@@ -117,8 +119,8 @@ struct UploadTable: Sendable {
   /// Those that nobody has gone on with since.
   func untouched(since time: UInt64) -> [Upload] { rows.values.filter { $0.touched < time } }
 
-  /// The one that has waited longest, but one.
-  func oldest(but name: Name) -> Upload? {
-    rows.values.filter { $0.name != name }.min { $0.touched < $1.touched }
+  /// All but one, those first that have waited longest.
+  func byAge(but name: Name) -> [Upload] {
+    rows.values.filter { $0.name != name }.sorted { $0.touched < $1.touched }
   }
 }

@@ -135,7 +135,8 @@ package enum WireSamples {
   private static let valuesAnswer = ValuesAnswer(
     entries: [entries[0], entries[2]], answered: 2, range: range)
 
-  private static let digest = DigestRequest(replica: replica, scope: scope, paths: [[0x0f, 0xa0], [0x10]])
+  private static let digest = DigestRequest(
+    replica: replica, scope: scope, paths: [[0x0f, 0xa0], [0x10]])
 
   private static let digestKeys = DigestAnswer(
     position: at(420), range: range,

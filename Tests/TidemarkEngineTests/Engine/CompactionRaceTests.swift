@@ -135,4 +135,36 @@ struct CompactionRaceTests {
     #expect(report.findings == [])
     #expect(try store.open(.readOnly).get("next") == "1")
   }
+
+  @Test("a backup goes on when its store is closed meanwhile")
+  func backupBesideClosing() throws {
+    let engine = try store.open(on: disk)
+    try fill(engine)
+    let hasClosed = Mutex(false)
+    disk.once(.before, .write, of: "/copy/log") {
+      // On the thread of the backup: nothing else is under way.
+      do { try engine.close() } catch { Issue.record("\(error)") }
+      hasClosed.withLock { $0 = true }
+    }
+    try engine.backup(to: "/copy")
+    #expect(hasClosed.withLock { $0 } && engine.isClosed)
+    let copy = try Engine.open(
+      "/copy", configuration: store.configuration,
+      environment: EngineEnvironment(
+        fileSystem: store.disk, clock: store.clock, random: SeededRandom(seed: 8)))
+    #expect(try copy.get("stays") == "1" && copy.get("gone") == nil)
+    try copy.close()
+  }
+
+  @Test("an empty store is compacted, whatever is kept of it")
+  func empty() throws {
+    var store = store
+    store.configuration.retention = Retention(versionsPerKey: 1)
+    let engine = try store.open()
+    try engine.compact()
+    try engine.put("k", "1")
+    try engine.compact()
+    #expect(try engine.get("k") == "1")
+    try engine.close()
+  }
 }

@@ -307,4 +307,32 @@ extension SyncWorld {
     server.options.validators = []
     try server.close()
   }
+
+  @Test("urgent entries beyond what is kept at a time are found once those before have gone")
+  func manyUrgent() throws {
+    let world = try SyncWorld()
+    var batch = OperationBatch()
+    for number in 0..<25 {
+      var attributes = EntryAttributes()
+      attributes.priority = 1
+      try batch.add(
+        .put, key: Array("key \(number)".utf8).rawSpan, value: [1].rawSpan,
+        attributes: attributes)
+    }
+    try world.devices[0].engine.commit(batch)
+    let session = world.devices[0].session
+    session.progress.ahead.insert(1)
+    var urgent = UrgentEntries(most: 10)
+    var found: [UInt64] = []
+    for _ in 0..<5 {
+      try urgent.lookThrough(session, session.progress)
+      #expect(urgent.inOrder.count <= 10)
+      for change in urgent.inOrder {
+        found.append(change.sequence)
+        session.progress.ahead.insert(change.sequence)
+        urgent.remove(change)
+      }
+    }
+    #expect(found == Array(2...25))
+  }
 }

@@ -257,6 +257,32 @@ struct ReplicatorTests {
     #expect(error?.code == .closed)
   }
 
+  @Test("closing the store ends a replicator that waits for the user, or for long")
+  func closedWhileWaiting() async throws {
+    let failures = [
+      PeerError(.unauthorized, "no"), PeerError(.busy, "later", retryAfterSeconds: 3000),
+    ]
+    for failure in failures {
+      let peer = try SwitchedPeer()
+      peer.set { $0.failures = [failure] }
+      let store = try memoryStore()
+      var configuration = Replicator.Configuration.quick
+      configuration.sleep = { try await Task.sleep(for: $0) }
+      let replicator = try store.replicator(
+        named: "home", peer: peer, configuration: configuration)
+      let task = Task { try await replicator.run() }
+      await replicator.wait { status in
+        switch status.phase {
+        case .paused, .waiting: true
+        default: false
+        }
+      }
+      try await store.close()
+      let error = await #expect(throws: TidemarkError.self) { try await task.value }
+      #expect(error?.code == .closed)
+    }
+  }
+
   @Test("a suspended store pauses the replicator, resuming it goes on")
   func suspended() async throws {
     let peer = try SwitchedPeer()

@@ -140,6 +140,48 @@ struct RequestPeerTests {
     #expect(device.session.totals.parked == 1 && back.value("l") == "mine")
   }
 
+  @Test("what a conflict told and nobody knows any more is parked, and the others go on")
+  func forgottenConflict() async throws {
+    let back = BackEnd()
+    back.put("k", "theirs")
+    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    let device = try RestDevice(back, canFetch: false)
+    try device.put("k", "mine")
+    while device.session.totals.conflicts == 0 { _ = try await device.step() }
+    try device.restart()
+    try device.put("l", "mine")
+    var failures = 0
+    device.session.disconnect()
+    for _ in 0..<200 {
+      guard let call = try device.session.next() else { break }
+      do { try device.session.receive(try await call.perform(at: device.peer)) } catch let error
+        as PeerError
+      {
+        failures += 1
+        try device.session.failed(error)
+      }
+    }
+    #expect(failures == 8 && back.value("l") == "mine" && device.session.isAtRest)
+    let waiting = try device.session.waitingForUser()
+    #expect(waiting.map(\.change.key) == [Array("k".utf8)])
+    _ = try device.session.retry(waiting[0].change.sequence)
+    try await device.settle()
+    #expect(back.value("k") == "mine" || device.session.totals.conflicts == 2)
+  }
+
+  @Test("what a conflict told is told again to a store that could not take it")
+  func toldAgain() async throws {
+    let back = BackEnd()
+    back.put("k", "theirs")
+    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    let device = try RestDevice(back, resolver: .remoteWins, canFetch: false)
+    try device.put("k", "mine")
+    while device.session.totals.conflicts == 0 { _ = try await device.step() }
+    _ = try await device.step(losesAnswer: true)
+    try await device.settle()
+    #expect(try device.get("k") == "theirs" && device.session.isAtRest)
+  }
+
   @Test("a rejected change is parked, and the others go on")
   func rejected() async throws {
     let back = BackEnd()

@@ -84,4 +84,18 @@ struct AccessTests {
     let all = try bench.pullAll(reader, after: cursor, scope: SyncScope(labels: ["me"])).entries
     #expect(all.map(\.kind) == [.left])
   }
+
+  @Test("a verdict does not tell whether a key outside is there")
+  func untold() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(&other, other.put("theirs/live", "1"), other.put("theirs/gone", "1"))
+    _ = try bench.push(&other, other.delete("theirs/gone", base: .operation(sequence: 2)))
+    var me = Device(2)
+    let verdicts = try bench.push(
+      &me, me.delete("theirs/live", base: .absent), me.delete("theirs/gone", base: .absent),
+      me.delete("theirs/never", base: .absent), me.put("mine/k", "1"),
+      access: SyncAccess(to: SyncScope(keyPrefixes: [Array("mine/".utf8)])))
+    #expect(verdicts.map(\.name) == ["outOfScope", "outOfScope", "outOfScope", "applied"])
+  }
 }

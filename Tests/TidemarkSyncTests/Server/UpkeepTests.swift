@@ -85,4 +85,72 @@ struct UpkeepTests {
     let rest = try bench.handler().pull(PullRequest(replica: Device(2).id, after: cursor))
     #expect(rest.entries.map(\.key) == [Array("last".utf8)])
   }
+
+  @Test("of several that have lost a key each is kept as long as the history")
+  func manyLosers() throws {
+    let bench = Bench()
+    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: [])
+    var a = Device(1)
+    var b = Device(2)
+    _ = try bench.push(&a, a.put("k", "a", at: 50))
+    for (seconds, text) in [(30, "x"), (40, "y"), (45, "")] as [(UInt64, String)] {
+      #expect(try bench.push(&b, b.put("k", text, at: seconds)).map(\.name) == ["lost"])
+    }
+    try bench.handler().compact()
+    #expect(try count(.loser, bench) == 3)
+    bench.clock.advance(by: .seconds(100))
+    try bench.use(bench.configuration(retention: Retention(ageSeconds: 10)))
+    try bench.handler().compact()
+    #expect(try count(.loser, bench) == 0)
+  }
+
+  private func upload(_ bench: Bench, _ device: Device) throws -> Int {
+    let value = [UInt8](repeating: 1, count: 300_000)
+    return try bench.handler().upload(
+      UploadRequest(
+        replica: device.id, blob: BlobID(of: value), offset: 0, bytes: Array(value[..<200_000]))
+    ).received
+  }
+
+  @Test("an abandoned upload goes also when the clock was far ahead when it came")
+  func clockAhead() throws {
+    let bench = Bench()
+    bench.clock.advance(by: .seconds(400 * 86_400))
+    #expect(try upload(bench, Device(1)) == 200_000)
+    bench.clock.advance(by: .seconds(-400 * 86_400))
+    try bench.close()
+    #expect(try bench.handler().state.withLock { $0.uploads.bytes } == 200_000)
+    bench.clock.advance(by: .seconds(8 * 86_400))
+    try bench.handler().compact()
+    #expect(try bench.handler().state.withLock { $0.uploads.bytes } == 0)
+  }
+
+  @Test("an abandoned upload makes a compaction worth while")
+  func worth() throws {
+    let bench = Bench()
+    #expect(try upload(bench, Device(1)) == 200_000)
+    let fresh = try bench.handler().space(from: 1).reclaimable
+    bench.clock.advance(by: .seconds(8 * 86_400))
+    #expect(try bench.handler().space(from: 1).reclaimable > fresh)
+    try bench.handler().compact()
+    #expect(try bench.handler().space(from: 1).reclaimable <= fresh)
+  }
+
+  @Test("a reader that goes further than somebody wants is not lent to him")
+  func readers() throws {
+    let bench = Bench()
+    var a = Device(1)
+    _ = try bench.push(&a, all: (0..<60).map { a.put("k\($0)", "1") })
+    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    let end = try feed.settledRange().head
+    let first = try feed.heads(after: 1, through: end, limit: 10)
+    #expect(first.through < 30)
+    var through: UInt64 = 1
+    while through < 30 {
+      let page = try feed.heads(after: through, through: 30, limit: 10)
+      #expect(page.through <= 30 && page.heads.allSatisfy { $0.offset <= 30 })
+      through = page.through
+    }
+    #expect(through == 30)
+  }
 }

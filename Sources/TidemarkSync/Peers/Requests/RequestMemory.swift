@@ -47,6 +47,8 @@ struct RequestMemory: Sendable {
   private(set) var tokens: [(offset: UInt64, token: String)] = []
   /// What conflicts told that keys hold.
   private(set) var current: [[UInt8]: RequestState] = [:]
+  /// Of which the caller was told. It asks again when it could not take that.
+  private var told: Set<[UInt8]> = []
   /// The last change of each key that was taken, to know it when it comes back.
   private(set) var sent: [[UInt8]: (operation: OperationID, state: RequestState)] = [:]
 
@@ -116,6 +118,17 @@ struct RequestMemory: Sendable {
   mutating func note(_ state: RequestState?, heldBy key: [UInt8]) {
     if state != nil, current[key] == nil, current.count >= Self.mostKeys { current = [:] }
     current[key] = state
+    told.remove(key)
+  }
+
+  mutating func tell(_ keys: [[UInt8]]) {
+    for key in keys where current[key] != nil { told.insert(key) }
+  }
+
+  /// Forgets what was told: who pushes has taken it.
+  mutating func forgetTold() {
+    for key in told { current[key] = nil }
+    told = []
   }
 
   mutating func note(_ change: RequestChange) {

@@ -55,14 +55,14 @@ extension RequestPeer {
       guard state != nil || read != nil || fetch != nil else {
         // It was told with a conflict, before the program was started anew.
         throw PeerError(
-          .unavailable,
+          .failed,
           "what the back end has at \(Key(key)) is not known any more; give the peer `read` or "
             + "`fetch`")
       }
       entries.append(self.entry(key, state ?? .absent))
     }
     return state.withLock { memory in
-      for key in keys { memory.note(nil, heldBy: key) }
+      memory.tell(keys)
       return ValuesAnswer(
         entries: entries, answered: keys.count, range: places.range(head: memory.head))
     }

@@ -13,6 +13,7 @@ extension RequestPeer {
     else { throw PeerError(.malformed, "the batch makes no sense") }
     let start = try state.withLock { (memory: inout RequestMemory) throws -> PushStart in
       try memory.checkOpen()
+      memory.forgetTold()
       let mark = memory.marks[request.replica] ?? ReplicaMark()
       guard request.number - 1 == mark.number else { return .answered(mark, memory.head) }
       guard memory.pushing.insert(request.replica).inserted else {

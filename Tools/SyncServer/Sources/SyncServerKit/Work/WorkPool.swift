@@ -4,7 +4,7 @@ internal import Synchronization
 internal import TidemarkSync
 
 /// Threads for work that waits for the disk: a fixed number, of which one database gets no more
-/// than its part, so that a slow one does not stop the others.
+/// than its part, waiting or not, so that a slow one does not stop the others.
 final class WorkPool: Sendable {
   private typealias Job = @Sendable () -> Void
 
@@ -19,6 +19,8 @@ final class WorkPool: Sendable {
   private let threads: NIOThreadPool
   private let perKey: Int
   private let most: Int
+  /// Of one key, so that it leaves room for others.
+  private let mostHeld: Int
   private let state = Mutex(State())
 
   /// Starts the threads.
@@ -30,6 +32,7 @@ final class WorkPool: Sendable {
     self.threads = NIOThreadPool(numberOfThreads: max(1, threads))
     self.perKey = max(1, perKey)
     most = max(1, queued) + max(1, threads)
+    mostHeld = max(queued / 4, min(queued, 16))
     self.threads.start()
   }
 
@@ -58,6 +61,10 @@ final class WorkPool: Sendable {
       guard state.count < most else { return nil }
       state.count += 1
       guard state.started[key, default: 0] < perKey else {
+        guard state.held[key]?.count ?? 0 < mostHeld else {
+          state.count -= 1
+          return nil
+        }
         state.held[key, default: []].append(job)
         return false
       }
