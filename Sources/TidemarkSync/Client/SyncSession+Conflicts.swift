@@ -128,7 +128,7 @@ extension SyncSession {
   }
 
   /// No peer of ours has such values, but the program of a peer may write them itself.
-  private static let tooLarge = Rejection(
+  static let tooLarge = Rejection(
     code: "tooLarge", message: "what the peer has there is too large to be kept beside this change")
 
   /// Brings a remote state and what stands at its key here together.

@@ -102,6 +102,7 @@ extension SyncSession {
   /// What the peer has at the key of a change that it does not have; nil when only the peer can
   /// say.
   private func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
+    if case .parked(Self.tooLarge)? = progress.waiting[change.sequence] { return nil }
     if let beside = try records.remote(ofKey: change.key) { return beside.state }
     var previous = change.previous
     while previous > 0 {

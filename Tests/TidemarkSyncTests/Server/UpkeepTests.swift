@@ -115,9 +115,9 @@ struct UpkeepTests {
   @Test("an abandoned upload goes also when the clock was far ahead when it came")
   func clockAhead() throws {
     let bench = Bench()
-    bench.clock.advance(by: .seconds(400 * 86_400))
+    bench.clock.jump(by: .seconds(400 * 86_400))
     #expect(try upload(bench, Device(1)) == 200_000)
-    bench.clock.advance(by: .seconds(-400 * 86_400))
+    bench.clock.jump(by: .seconds(-400 * 86_400))
     try bench.close()
     #expect(try bench.handler().state.withLock { $0.uploads.bytes } == 200_000)
     bench.clock.advance(by: .seconds(8 * 86_400))
