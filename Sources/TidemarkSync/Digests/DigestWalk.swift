@@ -14,6 +14,8 @@ package struct DigestWalk: Sendable {
 
   /// So many parts are asked for at once.
   private static let partsPerCall = 1_024
+  /// So many are remembered: of each that is asked for there may be 256 more.
+  private static let mostParts = 1 << 18
 
   /// Parts to be asked for, in order, the next one at the end.
   private var parts: [[UInt8]] = [[]]
@@ -24,8 +26,14 @@ package struct DigestWalk: Sendable {
 
   package init() {}
 
+  /// How many parts are known that are to be asked for.
+  var partsLeft: Int { parts.count }
+
   /// The next parts to be asked for; empty at the end.
-  package var next: [[UInt8]] { parts.suffix(Self.partsPerCall).reversed() }
+  package var next: [[UInt8]] {
+    let room = (Self.mostParts - parts.count) / 256
+    return parts.suffix(max(1, min(room, Self.partsPerCall))).reversed()
+  }
 
   /// Takes the other side's answer about ``next``, or the first of them.
   /// - Parameters:

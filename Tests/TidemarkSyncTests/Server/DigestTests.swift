@@ -220,6 +220,30 @@ struct DigestTests {
     #expect(calls < 20, "\(calls) calls")
   }
 
+  @Test("a peer whose sums have no end takes no memory without end")
+  func endless() throws {
+    var walk = DigestWalk()
+    var chance = SeededGenerator(seed: 3)
+    let table = DigestTable(paths: [[]])
+    var most = 0
+    for _ in 0..<40 {
+      let parts = walk.next.map { path in
+        let sums = (0..<256).map { _ in
+          DigestSum(keys: 1, low: chance.next(), high: chance.next())
+        }
+        return DigestPart(
+          total: sums.reduce(DigestSum(), +),
+          content: path.count < DigestTable.pathBytes ? .sums(sums) : .keys([]))
+      }
+      let position = Position(epoch: 1, offset: 1)
+      _ = try walk.take(
+        DigestAnswer(position: position, range: FeedRange(epochs: [], head: 1), parts: parts),
+        table, key: { _ in nil })
+      most = max(most, walk.partsLeft)
+    }
+    #expect(most > 200_000 && most < 270_000)
+  }
+
   @Test("a table tells of the first parts that fit, and of nothing else")
   func shed() {
     var chance = SeededGenerator(seed: 9)

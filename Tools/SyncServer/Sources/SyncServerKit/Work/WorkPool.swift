@@ -32,7 +32,7 @@ final class WorkPool: Sendable {
     self.threads = NIOThreadPool(numberOfThreads: max(1, threads))
     self.perKey = max(1, perKey)
     most = max(1, queued) + max(1, threads)
-    mostHeld = max(queued / 4, min(queued, 16))
+    mostHeld = max(queued / 2, min(queued, 16))
     self.threads.start()
   }
 
