@@ -79,7 +79,7 @@ struct PythonClientTests {
     try await client.run("put", "note/1", "Milch für\nmorgen", "--label", "später", "--label", "a")
     try await client.run("put", "note/2", "gone")
     #expect(try await client.run("push").output == "pushed 2, 2 applied")
-    // Of more than 256 keys the parts are looked into.
+    // Of more than 16 keys the parts are looked into.
     let before = try await client.run("compare")
     #expect(before.status == 2)
     #expect(before.output.split(separator: "\n").count { $0.hasPrefix("+ ") } == 601)

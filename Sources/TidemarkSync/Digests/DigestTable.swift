@@ -20,8 +20,10 @@ package struct DigestTable: Sendable {
 
   /// Most keys that are kept, 40 bytes each.
   package static let rowLimit = 1 << 20
-  /// A part of so many keys, or fewer, is told key by key.
-  package static let keysPerPart = 256
+  /// A part of so many keys, or fewer, is told key by key. A key takes three times as many bytes as
+  /// its sum does, and has to be looked up in the log on both sides, but rarely do many of a part
+  /// differ.
+  package static let keysPerPart = 16
   /// Longest path: all bytes of a hash.
   package static let pathBytes = 8
 

@@ -97,14 +97,14 @@ struct DigestTests {
 
   @Test("keys come with the positions that a pull gives them, also after a touch")
   func positions() throws {
-    let bench = try filled(Bench(), 20)
+    let bench = try filled(Bench(), 12)
     try bench.withEngine { engine in
       var batch = OperationBatch()
       try batch.add(.touch, key: Array("key/3".utf8).rawSpan)
       try engine.commit(batch)
     }
     guard case .keys(let keys) = try digest(bench).content else {
-      Issue.record("twenty keys are told one by one")
+      Issue.record("twelve keys are told one by one")
       return
     }
     let pulled = try bench.pullAll(Device(9)).entries
