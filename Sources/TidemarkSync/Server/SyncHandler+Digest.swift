@@ -104,6 +104,8 @@ extension SyncHandler {
       guard found.heads.isEmpty else { return nil }
       offset = found.through
     }
+    // A delete that has come and gone again since leaves nothing to be found there.
+    guard try feed.settledRange().truncatedThrough <= head else { return nil }
     return end
   }
 

@@ -129,6 +129,22 @@ struct DigestTests {
     #expect(try digest(bench).total.keys == 1001)
   }
 
+  @Test("a delete that was dropped since the last question counts")
+  func droppedDelete() throws {
+    let bench = Bench()
+    var a = Device(1)
+    _ = try bench.push(&a, a.put("k", "1"), a.put("l", "1"))
+    let before = try digest(bench)
+    #expect(before.total.keys == 2)
+    _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
+    try bench.handler().forget(a.id)
+    // The handler goes on, with what it remembers.
+    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    try feed.engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try feed.settledRange().truncatedThrough > 0)
+    #expect(try digest(bench).total.keys == 1)
+  }
+
   @Test("a part that is too large for memory is summed, and its parts are gathered on their own")
   func bounded() throws {
     var chance = SeededGenerator(seed: 4)
