@@ -35,7 +35,7 @@ extension SyncSession {
         guard let sequence = try ownSequence(of: entry, next),
           try !staysRefused(sequence, named, next)
         else { continue }
-        confirm(sequence, at: entry.position, &next, &runs)
+        try confirm(sequence, at: entry.position, &next, &runs)
       }
       let former = settled
       settled = runs
@@ -151,7 +151,7 @@ extension SyncSession {
   func confirm(
     _ sequence: UInt64, at position: Position, _ next: inout PeerProgress,
     _ runs: inout SettledRuns
-  ) {
+  ) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
     // Whatever it was at odds with, in this life of the feed it was taken.
     next.waiting.remove(sequence)
@@ -159,6 +159,19 @@ extension SyncSession {
     next.lost.remove(sequence)
     if sequence > next.frontier { next.ahead.insert(sequence) }
     runs.add(sequence, at: position)
+    try revive(after: sequence, &next, runs)
+  }
+
+  /// What was made upon a change that a restored peer had lost was not worth sending: a delete, or
+  /// a put that is out of scope. Now that a later copy has the change again, it is.
+  private func revive(
+    after sequence: UInt64, _ next: inout PeerProgress, _ runs: SettledRuns
+  ) throws(TidemarkError) {
+    guard next.heardThrough > 0, let change = try engine.change(at: sequence),
+      let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
+      newest.isOwn, !isPending(newest, in: next), runs.position(of: newest.sequence) == nil
+    else { return }
+    next.again.insert(newest.sequence)
   }
 
   /// What the feed has by an own operation may have given way here to what stands before it, as

@@ -114,7 +114,7 @@ extension SyncSession {
       try records.write(remote, ofKey: entry.key, into: &operations)
       return true
     }
-    confirm(sequence, at: entry.position, &next, &runs)
+    try confirm(sequence, at: entry.position, &next, &runs)
     if try isReplaced(entry, next) {
       try records.write(try remoteState(entry), ofKey: entry.key, into: &operations)
       return true

@@ -339,4 +339,52 @@ struct RestoredScriptTests {
       deliver 415
       """)
   }
+
+  @Test("what was not worth sending to a peer that had lost its key is, once a later copy has it")
+  func leftAfterwards() throws {
+    try run(
+      """
+      world 60895 4 3 300
+      scope d0 1
+      write d0 : put h0 13 49 a
+      backUp
+      backUp
+      exchange d0 4
+      backUp
+      durableWrite d0 : put h0 76 0 - ; put c15 77 48 a
+      giveUp d0
+      backUp
+      restore 424
+      exchange d0 8
+      restore 438
+      """)
+  }
+
+  @Test("a delete of what a restored peer had lost counts once a later copy has it again")
+  func deletedAfterwards() throws {
+    try run(
+      """
+      world 65651 4 3 262144
+      backUp
+      backUp
+      backUp
+      durableWrite d3 : put c16 14 0 -
+      write d3 : put h1 15 0 -
+      backUp
+      write d3 : put c0 16 0 -
+      exchange d3 4
+      backUp
+      write d3 : put c28 44 0 -
+      backUp
+      write d3 : put h1 53 0 -
+      backUp
+      exchange d3 1
+      backUp
+      write d3 : delete h1
+      restore 872
+      exchange d3 6
+      restore 71
+      exchange d3 1
+      """)
+  }
 }
