@@ -20,12 +20,12 @@ struct ServerScriptTests {
     let programs = [
       "Tools/prepare": "exit 0",
       "programs/swift": """
-        echo "swift $*" >>"$0.log"
-        folder="$(dirname "$0")/../Tools/SyncServer/.build/release"
-        mkdir -p "$folder"
-        printf '#!/bin/sh\\necho "server $*"\\n' >"$folder/tidemark-server"
-        chmod +x "$folder/tidemark-server"
-        """,
+      echo "swift $*" >>"$0.log"
+      folder="$(dirname "$0")/../Tools/SyncServer/.build/release"
+      mkdir -p "$folder"
+      printf '#!/bin/sh\\necho "server $*"\\n' >"$folder/tidemark-server"
+      chmod +x "$folder/tidemark-server"
+      """,
     ]
     for (name, text) in programs {
       try tool.write("#!/bin/sh\n\(text)\n", to: name)
@@ -40,7 +40,8 @@ struct ServerScriptTests {
     return built.split(separator: "\n").map(String.init) + ended.lines
   }
 
-  @Test("it is built and started with the options that it was given, whatever is in the environment")
+  @Test(
+    "it is built and started with the options that it was given, whatever is in the environment")
   func starts() throws {
     let lines = try run([], ["--port", "8080", "--data", "my databases"])
     #expect(lines.count == 2)
