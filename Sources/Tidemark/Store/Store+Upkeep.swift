@@ -8,6 +8,9 @@ public struct CompactionSummary: Sendable, Hashable {
   /// Bytes of the log before and after.
   public var bytesBefore: Int
   public var bytesAfter: Int
+  /// Bytes by which what was rewritten has shrunk: what was written meanwhile does not count, as it
+  /// does for ``bytesAfter``. Below 0 where it grew; 0 when only asked.
+  public var bytesFreed: Int
   /// Superseded entries that went, deletes among them.
   public var droppedEntries: Int
   /// Deletes that went.
@@ -20,6 +23,7 @@ public struct CompactionSummary: Sendable, Hashable {
     segmentsAfter = report.segmentsAfter
     bytesBefore = report.bytesBefore
     bytesAfter = report.bytesAfter
+    bytesFreed = report.bytesFreed
     droppedEntries = report.droppedEntries
     droppedTombstones = report.droppedTombstones
     historyFrom = report.historyFrom

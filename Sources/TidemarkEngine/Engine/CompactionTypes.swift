@@ -42,6 +42,9 @@ package struct CompactionReport: Sendable, Hashable {
   /// Of the log.
   package var bytesBefore = 0
   package var bytesAfter = 0
+  /// By how much what was rewritten has shrunk, whatever was written meanwhile; nothing in a dry
+  /// run.
+  package var bytesFreed = 0
   package var droppedEntries = 0
   package var droppedTombstones = 0
   package var historyFrom: UInt64 = 1

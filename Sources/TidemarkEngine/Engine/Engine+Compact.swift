@@ -57,7 +57,11 @@ extension Engine {
       try options.checkStop()
       let unit = CompactionUnit(self, group, floor: floor, options: options)
       let outcome = try unit.run()
-      if let swap = outcome.swap, !options.dryRun { try replace(swap) }
+      if let swap = outcome.swap, !options.dryRun {
+        let before = try usedBytes(of: swap.inputs)
+        try replace(swap)
+        report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
+      }
       report.droppedEntries += outcome.droppedEntries
       report.droppedTombstones += outcome.droppedTombstones
     }
@@ -111,11 +115,15 @@ extension Engine {
 
   private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {
     let segments = reading.withLock { $0.segments }
+    body(segments.count, try usedBytes(of: segments))
+  }
+
+  private func usedBytes(of segments: [Segment]) throws(TidemarkError) -> Int {
     var bytes = 0
     do { for segment in segments { bytes += try segment.usedLength() } } catch {
       throw TidemarkError(error, while: "looking at the log")
     }
-    body(segments.count, bytes)
+    return bytes
   }
 
   /// From here on a crash leaves files behind, which only an unclean opening clears away.

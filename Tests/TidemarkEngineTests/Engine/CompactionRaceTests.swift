@@ -167,4 +167,32 @@ struct CompactionRaceTests {
     #expect(try engine.get("k") == "1")
     try engine.close()
   }
+
+  @Test("what is written beside a compaction does not count against what it has freed")
+  func freed() throws {
+    func compacted(writing count: Int) throws -> CompactionReport {
+      let store = TestStore()
+      let engine = try store.open()
+      for i in 0..<50 { try engine.put("k", String(repeating: "\(i) ", count: 500)) }
+      let remaining = Mutex(count)
+      // Segments are sealed by then, and what is to be rewritten is chosen.
+      let options = CompactionOptions(dropHistory: true) {
+        remaining.withLock { remaining in
+          do {
+            for i in 0..<remaining {
+              try engine.put("new\(i)", String(repeating: "x\(i)", count: 500))
+            }
+          } catch { Issue.record(error) }
+          remaining = 0
+          return false
+        }
+      }
+      let report = try engine.compact(options)
+      try engine.close()
+      return report
+    }
+    let (quiet, busy) = (try compacted(writing: 0), try compacted(writing: 40))
+    #expect(quiet.bytesFreed > 0 && quiet.bytesFreed == quiet.bytesBefore - quiet.bytesAfter)
+    #expect(busy.bytesAfter > quiet.bytesAfter && busy.bytesFreed == quiet.bytesFreed)
+  }
 }

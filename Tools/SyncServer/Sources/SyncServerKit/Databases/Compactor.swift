@@ -127,8 +127,7 @@ final class Compactor: Sendable {
     look.log = after.log
     look.leftover = after.reclaimable
     look.leftoverUntil = .now + settings.closedInterval
-    metrics.compacted(
-      freed: summary.bytesBefore - summary.bytesAfter, in: ContinuousClock.now - start)
+    metrics.compacted(freed: summary.bytesFreed, in: ContinuousClock.now - start)
     logger.info(
       "database compacted",
       metadata: [
