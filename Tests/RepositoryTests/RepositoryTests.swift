@@ -32,6 +32,9 @@ struct RepositoryTests {
   @Test("no line has more than 100 columns")
   func lineLength() { #expect(StyleRules.longLines(all) == []) }
 
+  @Test("no time limit of a test measures how busy the machine is")
+  func timeLimits() { #expect(StyleRules.shortTimeLimits(all) == []) }
+
   @Test("nothing is left for later")
   func leftovers() { #expect(StyleRules.leftovers(all) == []) }
 

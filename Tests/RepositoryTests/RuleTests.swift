@@ -19,6 +19,16 @@ struct RuleTests {
     #expect(SwiftScanner.code(of: "\"\"\"\na \"b\"\n\"\"\" + y") == "\"\"\"\n     \n\"\"\" + y")
   }
 
+  @Test("a time limit that a busy machine could exceed is seen")
+  func timeLimits() {
+    func found(_ line: String) -> Int {
+      StyleRules.shortTimeLimits([SourceFile("Tests/A.swift", line)]).count
+    }
+    #expect(found("@Suite(\"A\", .timeLimit(.minutes(2)))") == 1)
+    #expect(found("@Suite(\"A\", .timeLimit(.minutes(20)))") == 0)
+    #expect(found("// .timeLimit(.minutes(2))") == 0)
+  }
+
   @Test("a file outside the layers is seen")
   func stray() {
     #expect(LayerRules.strayFiles([engine("A.swift", "")]).count == 1)

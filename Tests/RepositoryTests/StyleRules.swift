@@ -76,6 +76,21 @@ enum StyleRules {
     }
   }
 
+  /// A limit that guards a test against hanging must not measure how busy the machine is.
+  static let timeLimitMinutes = 20
+
+  static func shortTimeLimits(_ files: [SourceFile]) -> [String] {
+    files.filter { $0.text.contains("timeLimit(") }.flatMap { file in
+      SwiftScanner.code(of: file.text).split(separator: "\n", omittingEmptySubsequences: false)
+        .enumerated().compactMap { index, line in
+          guard let limit = line.firstMatch(of: /timeLimit\(\.minutes\(([0-9]+)\)/),
+            let minutes = Int(limit.1), minutes < timeLimitMinutes
+          else { return nil }
+          return "\(file.path):\(index + 1): a time limit of \(minutes) minutes"
+        }
+    }
+  }
+
   /// Files with unsafe constructs or calls into C.
   static func unsafeFiles(_ files: [SourceFile]) -> [SourceFile] {
     let modules: Set = ["Glibc", "Musl", "Darwin"]

@@ -3,7 +3,7 @@
 
   @testable import TidemarkHTTP
 
-  @Suite("The transport over libcurl", .timeLimit(.minutes(2)))
+  @Suite("The transport over libcurl", .timeLimit(.minutes(20)))
   struct CurlTransportTests {
     @Test("an exchange ends once: a late cancellation leaves alone who has the connection next")
     func endsOnce() async throws {

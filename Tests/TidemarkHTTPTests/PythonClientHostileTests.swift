@@ -4,7 +4,7 @@ import TidemarkSyncTestKit
 
 @Suite(
   "What a server may do to the client in Python",
-  .enabled(if: PythonClient.canRun, "there is no python3"), .timeLimit(.minutes(5)))
+  .enabled(if: PythonClient.canRun, "there is no python3"), .timeLimit(.minutes(20)))
 struct PythonClientHostileTests {
   struct Answer: Sendable, CustomTestStringConvertible {
     var status = 200

@@ -12,7 +12,7 @@ import TidemarkTestKit
 /// together, one of the three is wrong.
 @Suite(
   "The client in Python", .enabled(if: PythonClient.canRun, "there is no python3"),
-  .timeLimit(.minutes(5)))
+  .timeLimit(.minutes(20)))
 struct PythonClientTests {
   /// What becomes of a push on its way.
   private enum Fate { case arrives, requestLost, answerLost }

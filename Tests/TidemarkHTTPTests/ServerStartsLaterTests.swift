@@ -6,7 +6,7 @@ import TidemarkSync
 
 @testable import TidemarkHTTP
 
-@Suite("A server that is started later", .timeLimit(.minutes(2)))
+@Suite("A server that is started later", .timeLimit(.minutes(20)))
 struct ServerStartsLaterTests {
   /// A port at which nobody listens any more.
   private func freePort() throws -> UInt16 {

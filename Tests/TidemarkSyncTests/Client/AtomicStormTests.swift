@@ -6,7 +6,7 @@ import TidemarkTestKit
 @testable import TidemarkSync
 
 /// Groups among edits, priorities and dependencies, with a network that loses answers.
-@Suite("Writes that apply together, in bad weather", .timeLimit(.minutes(2)))
+@Suite("Writes that apply together, in bad weather", .timeLimit(.minutes(20)))
 struct AtomicStormTests {
   private static let keys = 6
 

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("A replicator with so many bytes a day", .timeLimit(.minutes(2)))
+@Suite("A replicator with so many bytes a day", .timeLimit(.minutes(20)))
 struct BudgetTests {
   private let time = VirtualTime()
   private let text = String(repeating: "a", count: 930)

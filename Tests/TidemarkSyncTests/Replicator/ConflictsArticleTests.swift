@@ -6,7 +6,7 @@ import TidemarkTestKit
 @testable import TidemarkSync
 
 /// What `Conflicts.md` says is done here, and its snippets are lines of this file.
-@Suite("The article on conflicts", .timeLimit(.minutes(2)))
+@Suite("The article on conflicts", .timeLimit(.minutes(20)))
 struct ConflictsArticleTests {
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
 

@@ -4,7 +4,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("Many deletions at once", .timeLimit(.minutes(2)))
+@Suite("Many deletions at once", .timeLimit(.minutes(20)))
 struct DeletionsTests {
   /// A store with 200 keys, and a peer at which 150 of them are gone, as a comparison will show.
   private func bereft() async throws -> (Store, SwitchedPeer, Replicator) {

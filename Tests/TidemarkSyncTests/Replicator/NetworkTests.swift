@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("A replicator that heeds the network", .timeLimit(.minutes(2)))
+@Suite("A replicator that heeds the network", .timeLimit(.minutes(20)))
 struct NetworkTests {
   private let time = VirtualTime()
   private let network = NetworkSignal()

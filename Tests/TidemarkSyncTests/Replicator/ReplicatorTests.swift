@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("A replicator", .timeLimit(.minutes(2)))
+@Suite("A replicator", .timeLimit(.minutes(20)))
 struct ReplicatorTests {
   @Test("one round sends everything and takes everything, a second one sends nothing")
   func once() async throws {

@@ -4,7 +4,7 @@ import TidemarkEngine
 
 @testable import TidemarkSync
 
-@Suite("A replicator whose server comes and goes", .timeLimit(.minutes(2)))
+@Suite("A replicator whose server comes and goes", .timeLimit(.minutes(20)))
 struct ServerOffTests {
   private static let keys = 45
 

@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Following changes", .timeLimit(.minutes(5)))
+@Suite("Following changes", .timeLimit(.minutes(20)))
 struct ChangesTests {
   let machine = Machine()
   let store: Store

@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Closing while others write", .timeLimit(.minutes(5)))
+@Suite("Closing while others write", .timeLimit(.minutes(20)))
 struct CloseTests {
   let machine = Machine()
 

@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Reading beside a compaction", .timeLimit(.minutes(5)))
+@Suite("Reading beside a compaction", .timeLimit(.minutes(20)))
 struct CompactionTests {
   @Test("reads, scans, views and followers are right while the log is rewritten again and again")
   func beside() async throws {

@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Durability and waiting", .timeLimit(.minutes(5)))
+@Suite("Durability and waiting", .timeLimit(.minutes(20)))
 struct DurabilityTests {
   let machine = Machine()
 

@@ -1,7 +1,7 @@
 import Testing
 import Tidemark
 
-@Suite("On the machine's own disk", .timeLimit(.minutes(5)))
+@Suite("On the machine's own disk", .timeLimit(.minutes(20)))
 struct LocalDiskTests {
   @Test("a store is written, locked, followed and read again")
   func whole() async throws {

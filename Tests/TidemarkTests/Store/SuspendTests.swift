@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@Suite("Suspending a store", .timeLimit(.minutes(5)))
+@Suite("Suspending a store", .timeLimit(.minutes(20)))
 struct SuspendTests {
   let machine = Machine()
 

@@ -2,7 +2,7 @@ import SyncServerKit
 import Testing
 import TidemarkSync
 
-@Suite("Hostile requests", .timeLimit(.minutes(1)))
+@Suite("Hostile requests", .timeLimit(.minutes(20)))
 struct HostileTests {
   private let frame = [("Content-Type", WireFrame.contentType)]
   private let json = [("Content-Type", "application/json")]

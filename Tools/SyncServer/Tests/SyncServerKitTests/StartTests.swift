@@ -1,7 +1,7 @@
 import SyncServerKit
 import Testing
 
-@Suite("A server that cannot start", .timeLimit(.minutes(1)))
+@Suite("A server that cannot start", .timeLimit(.minutes(20)))
 struct StartTests {
   private func failure(
     _ change: (inout ServerOptions) -> Void

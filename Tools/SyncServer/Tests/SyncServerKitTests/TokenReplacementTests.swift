@@ -2,7 +2,7 @@ import SyncServerKit
 import Testing
 import TidemarkSync
 
-@Suite("Tokens that are replaced", .timeLimit(.minutes(1)))
+@Suite("Tokens that are replaced", .timeLimit(.minutes(20)))
 struct TokenReplacementTests {
   private let hello = WireMessage.helloRequest(HelloRequest(replica: .test(1)))
   private let tokens = """

@@ -2,7 +2,7 @@ import SyncServerKit
 import Testing
 import TidemarkSync
 
-@Suite("Waiting", .timeLimit(.minutes(1)))
+@Suite("Waiting", .timeLimit(.minutes(20)))
 struct WaitingTests {
   private let writer = ReplicaID.test(1)
   private let pull = WireMessage.pullRequest(
