@@ -35,15 +35,6 @@ struct ChangeReader: Sendable {
 
   /// The next change; nil when all has been told that there is.
   mutating func next() throws(TidemarkError) -> Change? {
-    do throws(TidemarkError) { return try advance() } catch {
-      // A segment that is sealed while it is read says that it is closed, too.
-      guard error.code == .closed, !engine.isClosed else { throw error }
-      letGo()
-      return try advance()
-    }
-  }
-
-  private mutating func advance() throws(TidemarkError) -> Change? {
     try beginAnewAfterTakeover()
     while true {
       if let pin, sincePin >= Self.entriesPerPin {

@@ -93,7 +93,7 @@ extension Engine {
   /// - Parameter mayShrink: whether there may be more set aside than the log calls for.
   func provideBallast(mayShrink: Bool = false) {
     let segments = reading.withLock { $0.segments }
-    let log = segments.reduce(0) { $0 + ((try? $1.usedLength()) ?? 0) }
+    let log = segments.reduce(0) { $0 + $1.usedLength() }
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
     // Under the writer's lock, so that no write takes what is given back for a moment, and so
     // that this has ended when the store's lock is released.

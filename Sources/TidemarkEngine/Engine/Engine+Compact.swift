@@ -44,7 +44,7 @@ extension Engine {
     var floor = try compactionFloor(options)
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
-      try measureLog { (segments, bytes) in
+      measureLog { (segments, bytes) in
         report.segmentsBefore = segments
         report.bytesBefore = bytes
       }
@@ -58,7 +58,7 @@ extension Engine {
       let unit = CompactionUnit(self, group, floor: floor, options: options)
       let outcome = try unit.run()
       if let swap = outcome.swap, !options.dryRun {
-        let before = try usedBytes(of: swap.inputs)
+        let before = usedBytes(of: swap.inputs)
         try replace(swap)
         report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
       }
@@ -66,7 +66,7 @@ extension Engine {
       report.droppedTombstones += outcome.droppedTombstones
     }
     if !options.dryRun { try finishChangeOfKeys() }
-    try measureLog { (segments, bytes) in
+    measureLog { (segments, bytes) in
       report.segmentsAfter = segments
       report.bytesAfter = bytes
     }
@@ -113,17 +113,13 @@ extension Engine {
     writer.broadcast()
   }
 
-  private func measureLog(_ body: (Int, Int) -> Void) throws(TidemarkError) {
+  private func measureLog(_ body: (Int, Int) -> Void) {
     let segments = reading.withLock { $0.segments }
-    body(segments.count, try usedBytes(of: segments))
+    body(segments.count, usedBytes(of: segments))
   }
 
-  private func usedBytes(of segments: [Segment]) throws(TidemarkError) -> Int {
-    var bytes = 0
-    do { for segment in segments { bytes += try segment.usedLength() } } catch {
-      throw TidemarkError(error, while: "looking at the log")
-    }
-    return bytes
+  private func usedBytes(of segments: [Segment]) -> Int {
+    segments.reduce(0) { $0 + $1.usedLength() }
   }
 
   /// From here on a crash leaves files behind, which only an unclean opening clears away.

@@ -156,7 +156,7 @@ extension Engine {
             { (value) throws(TidemarkError) in try body(value, sequence) }
           ).get()
         } catch {
-          guard attempt < 2, !isCurrent(segment) || error.code == .closed else { throw error }
+          guard attempt < 2, !isCurrent(segment) else { throw error }
           continue
         }
       case .nowhere: break
@@ -216,7 +216,7 @@ extension Engine {
           // A compaction may just have replaced the segment that was looked at.
           if isCurrent(segment) { return nil }
         } catch {
-          guard attempt < 2, !isCurrent(segment) || error.code == .closed else { throw error }
+          guard attempt < 2, !isCurrent(segment) else { throw error }
           continue
         }
       }

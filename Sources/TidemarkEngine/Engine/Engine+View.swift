@@ -42,7 +42,9 @@ extension Engine {
     }
   }
 
-  static func checkStands(_ view: EngineView, _ read: ReadState) throws(TidemarkError) {
+  static func checkStands(
+    _ view: EngineView, _ read: borrowing ReadState
+  ) throws(TidemarkError) {
     try checkKept(view.sequence, read.manifest)
     guard view.sequence <= read.visible, read.hasKept(view.sequence, of: view.lineage) else {
       throw TidemarkError(

@@ -1,5 +1,5 @@
-// SAFETY: a ReadState is touched only under the lock that holds it; the index in it, which is
-// not Sendable, does not leave it.
+// SAFETY: a ReadState is touched only under the lock that holds it, and cannot be copied out of it;
+// the index in it, which is not Sendable, does not leave it.
 
 /// The database, synchronous: bytes to state.
 ///
@@ -119,8 +119,9 @@ struct WriterState: @unchecked Sendable {
   }
 }
 
-/// What readers look at, under `reading`.
-struct ReadState: @unchecked Sendable {
+/// What readers look at, under `reading`. It cannot be copied, since a copy would share the index
+/// with writers that change it under the lock.
+struct ReadState: ~Copyable, @unchecked Sendable {
   var index: Index
   /// By first sequence.
   var segments: [Segment]

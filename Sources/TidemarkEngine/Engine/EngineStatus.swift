@@ -67,22 +67,20 @@ extension Engine {
     let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
     try checkReadable()
     try countMissingUsage()
-    let (read, segments) = reading.withLock { read in (read, read.segments) }
-    try read.checkReadable()
+    let read = try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      try read.checkReadable()
+      return StatusFigures(read, floor: neededFloor(read))
+    }
     var bytes = EngineStatus.Bytes()
     var rows: [EngineStatus.Segment] = []
-    let floor = neededFloor(read)
-    for segment in segments {
-      let length: Int
-      do { length = try segment.usedLength() } catch {
-        throw TidemarkError(error, while: "looking at the log")
-      }
+    for segment in read.segments {
+      let length = segment.usedLength()
       let superseded = read.usage.supersededBytes[segment.id] ?? 0
       let sealed = read.manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
       // Of an active segment that another process writes, the length is all that is known.
       let raw = sealed?.rawBytes ?? activeRawBytes ?? length
       let share = Double(superseded) / Double(max(raw, superseded, 1))
-      add(segment, length: length, superseded: share, floor: floor, read, to: &bytes)
+      add(segment, length: length, superseded: share, read, to: &bytes)
       rows.append(
         EngineStatus.Segment(
           id: segment.id, file: segment.fileName, firstSequence: segment.firstSequence,
@@ -96,14 +94,14 @@ extension Engine {
     let cache = hotCache.statistics
     return EngineStatus(
       storeID: read.manifest.storeID, replicaID: read.manifest.replicaID,
-      keys: read.index.liveKeys, sequence: read.visible, durableSequence: read.durable,
+      keys: read.liveKeys, sequence: read.visible, durableSequence: read.durable,
       durableFile: file, durableOffset: offset, bytes: bytes, segments: rows,
       images: read.manifest.images, historyFrom: read.manifest.historyFrom,
       droppedThrough: read.manifest.droppedThrough, epochs: read.manifest.epochs,
       retention: read.manifest.retention, damage: read.manifest.damage,
-      isClosedCleanly: read.manifest.isClosedCleanly, pins: read.pins.keys.sorted(),
-      memoryBytes: read.index.memoryBytes + caches.bytes
-        + segments.reduce(0) { $0 + $1.memoryBytes },
+      isClosedCleanly: read.manifest.isClosedCleanly, pins: read.pins,
+      memoryBytes: read.indexBytes + caches.bytes
+        + read.segments.reduce(0) { $0 + $1.memoryBytes },
       cacheBytes: hotCache.bytes, cacheHits: cache.hits, cacheMisses: cache.misses,
       isPoisoned: poisoned, keyIDs: read.manifest.keyIDs,
       filesToRewrite: read.manifest.filesToRewrite)
@@ -111,7 +109,7 @@ extension Engine {
 
   /// Splits a segment's stored bytes by the share of raw bytes that is superseded.
   private func add(
-    _ segment: Segment, length: Int, superseded: Double, floor: UInt64, _ read: ReadState,
+    _ segment: Segment, length: Int, superseded: Double, _ read: StatusFigures,
     to bytes: inout EngineStatus.Bytes
   ) {
     bytes.log += length
@@ -121,7 +119,7 @@ extension Engine {
       bytes.history += share
       return
     }
-    if segment.lastSequence <= floor {
+    if segment.lastSequence <= read.floor {
       bytes.dead += share
     } else if segment.lastSequence <= read.visible, !read.pins.isEmpty {
       bytes.pinned += share
@@ -131,7 +129,7 @@ extension Engine {
   }
 
   /// The least sequence that a view, or the retention, still needs.
-  func neededFloor(_ read: ReadState) -> UInt64 {
+  func neededFloor(_ read: borrowing ReadState) -> UInt64 {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.viewsForgotten) { return read.durable }
     #endif
@@ -139,14 +137,12 @@ extension Engine {
   }
 
   /// Where the log is proven to be on the disk.
-  private func durablePlace(_ read: ReadState) throws(TidemarkError) -> (String, Int) {
-    guard let segment = read.segment(covering: max(read.durable, 1)) else {
+  private func durablePlace(_ read: StatusFigures) throws(TidemarkError) -> (String, Int) {
+    guard let segment = read.durableSegment else {
       return (StoreLayout.logDirectory, 0)
     }
     if segment.isSealed, segment.lastSequence <= read.durable {
-      do { return (segment.fileName, try segment.usedLength()) } catch {
-        throw TidemarkError(error, while: "looking at the log")
-      }
+      return (segment.fileName, segment.usedLength())
     }
     guard read.durable >= segment.firstSequence,
       let (record, _) = try segment.frame(holding: read.durable)
@@ -162,18 +158,30 @@ extension Engine {
       read.segments.filter { read.usage.supersededBytes[$0.id] == nil }
     }
     for segment in missing {
-      var superseded = 0
-      for record in try segment.frames() {
-        let front = try segment.front(record, caches: caches)
-        for head in front.entries where head.kind != .record {
-          let slot = try slot(ofKey: front.key(of: head))
-          guard slot?.sequence != head.sequence, head.kind == .put else { continue }
-          superseded += head.keyLength + head.valueLength + 16
-        }
+      let bytes: Int
+      do throws(TidemarkError) { bytes = try supersededBytes(in: segment) } catch {
+        // A compaction has replaced it meanwhile, and counted what it wrote instead.
+        guard isCurrent(segment) else { continue }
+        throw error
       }
-      let bytes = superseded
-      reading.withLock { $0.usage.supersededBytes[segment.id] = bytes }
+      reading.withLock { read in
+        guard read.segments.contains(where: { $0 === segment }) else { return }
+        read.usage.supersededBytes[segment.id] = bytes
+      }
     }
+  }
+
+  private func supersededBytes(in segment: Segment) throws(TidemarkError) -> Int {
+    var superseded = 0
+    for record in try segment.frames() {
+      let front = try segment.front(record, caches: caches)
+      for head in front.entries where head.kind != .record {
+        let slot = try slot(ofKey: front.key(of: head))
+        guard slot?.sequence != head.sequence, head.kind == .put else { continue }
+        superseded += head.keyLength + head.valueLength + 16
+      }
+    }
+    return superseded
   }
 
   /// All labels in byte order, with how many keys carry each.
@@ -182,5 +190,33 @@ extension Engine {
       if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
       do throws(IndexError) { return try read.index.labelCounts() } catch { throw .index(error) }
     }
+  }
+}
+
+/// The figures of a status, all of them taken in one hold of the readers' lock: the index that some
+/// of them come from changes with every write.
+private struct StatusFigures {
+  let segments: [Segment]
+  let durableSegment: Segment?
+  let visible: UInt64
+  let durable: UInt64
+  let floor: UInt64
+  let manifest: Manifest
+  let usage: SpaceUsage
+  let pins: [UInt64]
+  let liveKeys: Int
+  let indexBytes: Int
+
+  init(_ read: borrowing ReadState, floor: UInt64) {
+    segments = read.segments
+    durableSegment = read.segment(covering: max(read.durable, 1))
+    visible = read.visible
+    durable = read.durable
+    self.floor = floor
+    manifest = read.manifest
+    usage = read.usage
+    pins = read.pins.keys.sorted()
+    liveKeys = read.index.liveKeys
+    indexBytes = read.index.memoryBytes
   }
 }

@@ -89,7 +89,7 @@ package struct LogCursor {
       try fill(from: segment, first)
     } catch {
       // A compaction has replaced the segment meanwhile: the next turn finds the new one.
-      guard !engine.isCurrent(segment) || error.code == .closed else { throw error }
+      guard !engine.isCurrent(segment) else { throw error }
       pending.removeAll(keepingCapacity: true)
     }
     return true

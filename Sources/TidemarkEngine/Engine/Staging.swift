@@ -158,7 +158,7 @@ struct Staging {
 
   /// What an earlier touch says: from memory while it is not in the log yet.
   private func touch(
-    _ sequence: UInt64, _ read: ReadState
+    _ sequence: UInt64, _ read: borrowing ReadState
   ) throws(IndexOrStoreError) -> Touch {
     if let staged = read.stagedTouches[sequence] { return staged }
     do throws(TidemarkError) {

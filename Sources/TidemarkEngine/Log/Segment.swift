@@ -185,50 +185,57 @@ package final class Segment: Sendable {
 
   // MARK: Finding
 
+  private enum Found<R> {
+    case answer(R)
+    case locator(SealedLocator)
+  }
+
   /// Calls one of two bodies with the locator, whichever kind it is.
   package func withLocator<R>(
     active: (LocatorTable) throws(TidemarkError) -> R,
     sealed: (SealedLocator) throws(LogReadError) -> R
   ) throws(TidemarkError) -> R {
-    let locator = try state.withLock {
-      (state: inout State) throws(TidemarkError) -> SealedLocator? in
-      if state.table != nil { return nil }
-      if let sealed = state.sealed { return sealed }
-      let file = try open(&state)
-      let codecs = try locatorCodecs(&state)
-      do throws(LogReadError) {
-        let locator = try SegmentReader.locator(
-          file, segment: self, length: state.sealedLength ?? 0, codecs: codecs)
-        state.sealed = locator
-        return locator
-      } catch {
-        throw damage(
-          error, offset: max(0, (state.sealedLength ?? 0) - 1), sequences: range(state))
-      }
+    // In one hold: the segment may be sealed at any time, and then the table is gone.
+    let found = try state.withLock { (state: inout State) throws(TidemarkError) -> Found<R> in
+      if let table = state.table { return .answer(try active(table)) }
+      return .locator(try locator(&state))
     }
-    if let locator {
+    switch found {
+    case .answer(let answer): return answer
+    case .locator(let locator):
       do throws(LogReadError) { return try sealed(locator) } catch {
         throw damage(error, offset: locator.footer.locatorOffset)
       }
     }
-    return try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard let table = state.table else {
-        throw TidemarkError(.closed, "the segment was sealed in between")
-      }
-      return try active(table)
+  }
+
+  private func locator(_ state: inout State) throws(TidemarkError) -> SealedLocator {
+    if let sealed = state.sealed { return sealed }
+    let file = try open(&state)
+    let codecs = try locatorCodecs(&state)
+    do throws(LogReadError) {
+      let locator = try SegmentReader.locator(
+        file, segment: self, length: state.sealedLength ?? 0, codecs: codecs)
+      state.sealed = locator
+      return locator
+    } catch {
+      throw damage(error, offset: max(0, (state.sealedLength ?? 0) - 1), sequences: range(state))
     }
   }
 }
 
 extension Segment {
   /// Bytes of the file that are in use: the sealed length, or where the frames end so far.
-  package func usedLength() throws(FileSystemError) -> Int {
-    if let sealed = state.withLock({ $0.sealedLength }) { return sealed }
-    let table = table()
-    guard let last = table?.blocks.last, let frame = table?.frames.last else {
-      guard let frame = table?.frames.last else { return FormatConstants.segmentHeaderBytes }
-      return Int(frame.offset) + FormatConstants.frameHeaderBytes
+  package func usedLength() -> Int {
+    state.withLock { state in
+      if let sealed = state.sealedLength { return sealed }
+      guard let frame = state.table?.frames.last else {
+        return FormatConstants.segmentHeaderBytes
+      }
+      guard let last = state.table?.blocks.last else {
+        return Int(frame.offset) + FormatConstants.frameHeaderBytes
+      }
+      return max(Int(last.offset) + Int(last.storedLength), Int(frame.offset))
     }
-    return max(Int(last.offset) + Int(last.storedLength), Int(frame.offset))
   }
 }

@@ -9,7 +9,8 @@
 ///
 /// Built on `Synchronization.Mutex`; with ThreadSanitizer on a mutex of the C library, since
 /// the sanitizer does not see how `Mutex` orders memory on Linux and reports races that are none.
-package final class Lock<State>: @unchecked Sendable {
+/// A state that must not leave the lock is best not copyable: then the compiler refuses it.
+package final class Lock<State: ~Copyable>: @unchecked Sendable {
   #if TIDEMARK_TSAN
     private let mutex = PosixMutex()
   #else
@@ -20,14 +21,14 @@ package final class Lock<State>: @unchecked Sendable {
   private var place: Place
 
   /// A state without size shares its address with the mutex; the sanitizer takes that for a race.
-  private struct Place {
+  private struct Place: ~Copyable {
     var state: State
     #if TIDEMARK_TSAN
       var size: UInt8 = 0
     #endif
   }
 
-  package init(_ state: sending State) { unsafe place = Place(state: state) }
+  package init(_ state: consuming sending State) { unsafe place = Place(state: state) }
 
   /// Runs `body` with the state, alone. Not reentrant.
   package func withLock<R, E: Error>(

@@ -63,11 +63,7 @@ struct PendingTable: Sendable {
 
   mutating func refresh(_ session: SyncSession) throws(TidemarkError) {
     try addExplicit(session)
-    do throws(TidemarkError) { try readOn(session) } catch {
-      // A segment that is sealed while it is read says that it is closed, too.
-      guard error.code == .closed, !session.engine.isClosed else { throw error }
-      try readOn(session)
-    }
+    try readOn(session)
     removeDecided(session)
     if rows.count > 64, rows.count > 2 * live {
       rows.removeAll { !$0.isLive }

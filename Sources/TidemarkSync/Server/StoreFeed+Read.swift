@@ -70,18 +70,6 @@ extension StoreFeed {
   package func heads(
     after offset: UInt64, through last: UInt64, limit: Int
   ) throws(TidemarkError) -> FeedHeads {
-    do throws(TidemarkError) {
-      return try readHeads(after: offset, through: last, limit: limit)
-    } catch {
-      // A segment that is sealed while it is read says that it is closed, too.
-      guard error.code == .closed, !engine.isClosed else { throw error }
-      return try readHeads(after: offset, through: last, limit: limit)
-    }
-  }
-
-  private func readHeads(
-    after offset: UInt64, through last: UInt64, limit: Int
-  ) throws(TidemarkError) -> FeedHeads {
     let kept = readers.withLock { readers -> FeedReader? in
       guard let index = readers.firstIndex(where: { $0.continues(offset, through: last) }) else {
         return nil

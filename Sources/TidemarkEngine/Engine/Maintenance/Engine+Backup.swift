@@ -21,12 +21,8 @@ extension Engine {
     try StoreDirectory.prepareTarget(target, fileSystem)
     try StoreDirectory.createFolders(target, fileSystem)
     for segment in segments where segment.lastSequence >= segment.firstSequence {
-      let length: Int
-      do { length = try segment.usedLength() } catch {
-        throw TidemarkError(error, while: "copying the log")
-      }
       try copy(
-        try segment.file(), length: segment.isSealed ? length : nil,
+        try segment.file(), length: segment.isSealed ? segment.usedLength() : nil,
         to: target + "/" + segment.fileName, fileSystem)
     }
     segments.removeAll { $0.lastSequence >= $0.firstSequence }

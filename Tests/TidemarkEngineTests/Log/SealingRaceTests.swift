@@ -1,0 +1,35 @@
+import Synchronization
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+@Suite("Readers beside a segment that is sealed", .timeLimit(.minutes(5)))
+struct SealingRaceTests {
+  @Test("a reader of the newest segment never hears that anything was closed")
+  func sealing() throws {
+    let engine = try TestStore().open()
+    let isDone = Mutex(false)
+    let failure = Lock<TidemarkError?>(nil)
+    let lengths = Lock<[(before: Int, after: Int)]>([])
+    let reader = try WorkerThread(name: "reads") {
+      do throws(TidemarkError) {
+        while !isDone.withLock({ $0 }) {
+          guard let segment = engine.reading.withLock({ $0.segments.last }) else { continue }
+          let before = segment.usedLength()
+          for _ in 0..<50 { _ = try segment.frames() }
+          lengths.withLock { $0.append((before, segment.usedLength())) }
+        }
+      } catch { failure.withLock { $0 = error } }
+    }
+    for i in 0..<400 {
+      try engine.put("k\(i)", "1")
+      try engine.sealSegments()
+    }
+    isDone.withLock { $0 = true }
+    reader.join()
+    #expect(failure.withLock { $0 } == nil)
+    #expect(lengths.withLock { $0.allSatisfy { $0.before <= $0.after } })
+    try engine.close()
+  }
+}
