@@ -55,7 +55,16 @@ public struct ConflictResolver: Sendable {
 
   /// Who wins when one side edited and the other deleted.
   public var deleteEdit: DeleteEdit
-  private let body: @Sendable (Conflict) -> Resolution
+  private let body: @Sendable (Conflict) -> Decision
+
+  /// A resolution, and how a merge of fields has come to it.
+  struct Decision: Sendable, Hashable {
+    var resolution: Resolution
+    /// How many fields both sides had changed, each in its way.
+    var clashes = 0
+    /// Whether two values could not be merged by their fields.
+    var hasFallenBack = false
+  }
 
   /// A resolver of the program's own.
   /// - Parameters:
@@ -63,6 +72,12 @@ public struct ConflictResolver: Sendable {
   ///   - body: decides; a pure function.
   public init(
     deleteEdit: DeleteEdit = .editSurvives, _ body: @escaping @Sendable (Conflict) -> Resolution
+  ) {
+    self.init(deleteEdit, deciding: { Decision(resolution: body($0)) })
+  }
+
+  private init(
+    _ deleteEdit: DeleteEdit, deciding body: @escaping @Sendable (Conflict) -> Decision
   ) {
     self.deleteEdit = deleteEdit
     self.body = body
@@ -85,27 +100,46 @@ public struct ConflictResolver: Sendable {
   }
 
   /// Values that are JSON objects are merged field by field: what one side changed is taken from
-  /// it. Fields that both changed, arrays and scalars among them, go by `fallback`, for the whole
-  /// value; without a base so do fields that differ.
+  /// it. Values are compared by what they say, so that names in another order, other escapes and
+  /// `1.0` for `1` are no change.
+  ///
+  /// ``SyncReport`` counts what was merged, which fields clashed and what fell back.
+  /// - Parameters:
+  ///   - clash: decides on each field that both sides changed, arrays and scalars among them;
+  ///     without a base, on fields that differ.
+  ///   - fallback: decides on values that are no JSON objects, or that have a name twice in one
+  ///     object, more than 64 levels or more than 262,144 values.
   public static func mergeFields(
-    fallback: ConflictResolver = .localWins
+    clash: FieldClashRule = .asFallback, fallback: ConflictResolver = .localWins
   ) -> ConflictResolver {
-    ConflictResolver(deleteEdit: fallback.deleteEdit) { conflict in
-      FieldMerge(conflict)?.merged.map { .merged($0) } ?? fallback.resolve(conflict)
+    ConflictResolver(fallback.deleteEdit) { conflict in
+      guard conflict.local != nil, conflict.remote != nil else { return fallback.decide(conflict) }
+      let merge = FieldMerge(conflict, clash, fallback: fallback)
+      if let merged = merge.merged {
+        return Decision(resolution: .merged(merged), clashes: merge.clashes)
+      }
+      var decision = fallback.decide(conflict)
+      decision.clashes += merge.clashes
+      decision.hasFallenBack = true
+      return decision
     }
   }
 
   /// What is to become of a key.
-  public func resolve(_ conflict: Conflict) -> Resolution {
+  public func resolve(_ conflict: Conflict) -> Resolution { decide(conflict).resolution }
+
+  func decide(_ conflict: Conflict) -> Decision {
     switch (conflict.local == nil, conflict.remote == nil, deleteEdit) {
-    case (true, true, _): return .remote
-    case (false, true, .editSurvives), (true, false, .deleteWins): return .local
-    case (true, false, .editSurvives), (false, true, .deleteWins): return .remote
+    case (true, true, _): return Decision(resolution: .remote)
+    case (false, true, .editSurvives), (true, false, .deleteWins):
+      return Decision(resolution: .local)
+    case (true, false, .editSurvives), (false, true, .deleteWins):
+      return Decision(resolution: .remote)
     default: break
     }
-    let resolution = body(conflict)
+    var decision = body(conflict)
     // A side that has deleted the key leaves nothing to keep beside the other.
-    if case .both = resolution, conflict.local == nil { return .remote }
-    return resolution
+    if case .both = decision.resolution, conflict.local == nil { decision.resolution = .remote }
+    return decision
   }
 }

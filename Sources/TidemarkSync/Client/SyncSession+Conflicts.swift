@@ -162,23 +162,29 @@ extension SyncSession {
     guard remote.fitsBeside || isLost else {
       return next.wait(newest, for: .parked(Self.tooLarge))
     }
-    let resolution = try self.resolution(on: newest, local, remote, isLost: isLost, next)
+    let (resolution, decision) = try self.resolution(
+      on: newest, local, remote, isLost: isLost, next)
+    // What is met alone was counted when it was found.
+    if decision != nil, !isAlone { counted.conflicts += 1 }
     if !isAlone, resolution.writes, try !pendingMembers(upTo: newest, in: next).isEmpty {
       // What it makes of others concerns other keys: it is asked again.
       try records.write(remote, ofKey: key, into: &operations)
       next.wait(newest, for: .conflict(remote.position))
       return
     }
+    if let decision { counted.count(decision) }
     try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
   }
 
-  /// What is to become of a key with a change that is not decided.
+  /// What is to become of a key with a change that is not decided, and what the resolver has said;
+  /// nil where it was not asked.
   private func resolution(
     on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool,
     _ next: PeerProgress
-  ) throws -> Resolution {
+  ) throws -> (Resolution, ConflictResolver.Decision?) {
     let there = remote.isDeleted ? nil : remote.content
     var resolution = Resolution.remote
+    var decision: ConflictResolver.Decision?
     if !isLost, local != there {
       let base = try baseContent(of: newest)
       let isBase = try isMade(newest, upon: remote) || isDecidedUpon(remote, ofKey: newest.key)
@@ -193,21 +199,27 @@ extension SyncSession {
         resolution = remote.commitTime >= newest.commitTime ? .remote : .local
       } else if remote.rounds >= Self.mostRounds {
         resolution = .ask
+        decision = ConflictResolver.Decision(resolution: .ask)
       } else {
-        resolution = resolver.resolve(
+        let said = resolver.decide(
           Conflict(
             key: newest.key, base: base, local: local, remote: there,
             localTime: newest.commitTime, remoteTime: remote.commitTime))
+        resolution = said.resolution
+        decision = said
       }
     }
     if case .merged(let content) = resolution {
+      // What no store takes would fail again and again.
+      if !content.fitsEntry { resolution = .ask }
       if content == there, try pendingMembers(upTo: newest, in: next).isEmpty {
         resolution = .remote
       }
       if content == local { resolution = .local }
     }
     if !isLost, local == there, try goesWithGroup(newest, next) { resolution = .local }
-    return resolution
+    decision?.resolution = resolution
+    return (resolution, decision)
   }
 
   func carryOut(

@@ -66,33 +66,3 @@ extension SyncSession.Call {
     }
   }
 }
-
-extension SyncSession.Totals {
-  static func + (a: Self, b: Self) -> Self {
-    var sum = a
-    sum.pushed += b.pushed
-    sum.applied += b.applied
-    sum.duplicates += b.duplicates
-    sum.conflicts += b.conflicts
-    sum.parked += b.parked
-    sum.pulled += b.pulled
-    sum.batches += b.batches
-    sum.comparisons += b.comparisons
-    sum.resyncs += b.resyncs
-    return sum
-  }
-
-  static func - (a: Self, b: Self) -> Self {
-    var rest = a
-    rest.pushed -= b.pushed
-    rest.applied -= b.applied
-    rest.duplicates -= b.duplicates
-    rest.conflicts -= b.conflicts
-    rest.parked -= b.parked
-    rest.pulled -= b.pulled
-    rest.batches -= b.batches
-    rest.comparisons -= b.comparisons
-    rest.resyncs -= b.resyncs
-    return rest
-  }
-}

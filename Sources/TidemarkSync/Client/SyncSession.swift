@@ -44,19 +44,6 @@ package final class SyncSession {
     }
   }
 
-  /// What has been done so far.
-  package struct Totals: Sendable, Hashable {
-    package var pushed = 0
-    package var applied = 0
-    package var duplicates = 0
-    package var conflicts = 0
-    package var parked = 0
-    package var pulled = 0
-    package var batches = 0
-    package var comparisons = 0
-    package var resyncs = 0
-  }
-
   package let engine: Engine
   let name: [UInt8]
   package let scope: SyncScope
@@ -103,6 +90,10 @@ package final class SyncSession {
   var keysArriving: Set<[UInt8]> = []
   /// Keys that got a value laid beside another in this commit.
   var keysChosen: Set<[UInt8]> = []
+  /// What resolvers decide in this commit.
+  var counted = Totals()
+  /// The last entry that was there when a resolver had decided.
+  private(set) var resolvedThrough: UInt64 = 0
   /// What the peer calls keys; nil as long as nobody has asked.
   var aliases: KnownAliases?
   /// What this commit makes of that.
@@ -296,6 +287,7 @@ package final class SyncSession {
     prepared = nil
     for _ in 0..<Self.attempts {
       keysChosen = []
+      counted = Totals()
       aliasChanges = nil
       var batch = OperationBatch()
       var next = progress
@@ -313,6 +305,8 @@ package final class SyncSession {
         settled = runs
         pin = kept
         if let aliasChanges { aliases?.apply(aliasChanges) }
+        if counted.resolved > 0 { resolvedThrough = engine.lastSequence }
+        totals = totals + counted
         try records.note(batch, result)
         return
       } catch {

@@ -127,8 +127,4 @@ extension SyncSession {
     return progress.frontier >= max(sequence, resolvedThrough)
       && progress.again.first.map { $0 > sequence } ?? true
   }
-
-  /// The last entry that is worth waiting for besides those that were asked for; when conflicts
-  /// were resolved, their results are.
-  private var resolvedThrough: UInt64 { totals.conflicts > 0 ? engine.lastSequence : 0 }
 }

@@ -177,10 +177,7 @@ extension Replicator {
       let (step, totals) = try await host.perform { state in
         (try state.advance(received, direction, budget, until: isDone), state.totals)
       }
-      change {
-        $0.pushed = totals.pushed
-        $0.pulled = totals.pulled
-      }
+      change { $0.count(totals) }
       if received != nil { host.changed.raise() }
       let call: SyncSession.Call
       switch step {

@@ -61,12 +61,30 @@ public struct SyncStatus: Sendable, Hashable {
   public var pushed = 0
   /// How many entries of others were taken since.
   public var pulled = 0
+  /// On how many keys both sides had written since, as pushes and pulls have shown.
+  public var conflicts = 0
+  /// How many of these keys got a value that was made of both sides.
+  public var merged = 0
+  /// How many fields both sides had changed, each in its way; see ``FieldClashRule``.
+  public var clashes = 0
+  /// How many values could not be merged by their fields, and went by the fallback.
+  public var fellBack = 0
   /// What failed last; nil when something has worked since.
   public var lastError: Failure?
   /// When the peer answered last; nil for not yet.
   public var lastSuccess: Timestamp?
 
   init() {}
+
+  /// Takes over what was counted.
+  mutating func count(_ totals: SyncSession.Totals) {
+    pushed = totals.pushed
+    pulled = totals.pulled
+    conflicts = totals.conflicts
+    merged = totals.merged
+    clashes = totals.clashes
+    fellBack = totals.fellBack
+  }
 }
 
 /// What one round of replication has done.
@@ -77,10 +95,17 @@ public struct SyncReport: Sendable, Hashable {
   public var applied = 0
   /// Of these, entries that the peer had already.
   public var duplicates = 0
-  /// Of these, entries on whose keys others had written.
-  public var conflicts = 0
   /// Of these, entries that the peer refused.
   public var parked = 0
+  /// Keys on which both sides had written, as pushes and pulls have shown.
+  public var conflicts = 0
+  /// Of these, keys that got a value which was made of both sides.
+  public var merged = 0
+  /// Fields that both sides had changed, each in its way; see ``FieldClashRule``.
+  public var clashes = 0
+  /// Values that ``ConflictResolver/mergeFields(clash:fallback:)`` could not merge by their fields,
+  /// or was told not to: they went by its fallback as a whole.
+  public var fellBack = 0
   /// Entries of others that were taken.
   public var pulled = 0
   /// Batches that were sent.
@@ -100,6 +125,9 @@ public struct SyncReport: Sendable, Hashable {
     applied = totals.applied
     duplicates = totals.duplicates
     conflicts = totals.conflicts
+    merged = totals.merged
+    clashes = totals.clashes
+    fellBack = totals.fellBack
     parked = totals.parked
     pulled = totals.pulled
     batches = totals.batches

@@ -41,7 +41,7 @@ struct ConflictsArticleTests {
         snippet?.append(line.drop { $0 == " " })
       }
     }
-    #expect(count == 6)
+    #expect(count == 8)
   }
 
   /// A server, and two stores that hold the same and have then written without knowing of each
@@ -97,6 +97,52 @@ struct ConflictsArticleTests {
     _ = try await second.syncOnce()
     #expect(try store.entry(forKey: "key")?.labels == ["kept", "new", "own"])
     for store in [store, other] { #expect(try store.text("key") == Self.row("result")) }
+  }
+
+  @Test("the report counts what was merged, which fields clashed and what fell back")
+  func counts() async throws {
+    let byField = ConflictResolver.mergeFields(
+      clash: FieldClashRule { clash in
+        switch clash.path {
+        case ["title"]: .remote
+        case ["stock"]: .fallback
+        default: clash.localTime >= clash.remoteTime ? .local : .remote
+        }
+      }, fallback: .ask)
+    let peer = try SwitchedPeer()
+    let (store, first) = (try memoryStore(), try memoryStore())
+    let replicator = try store.replicator(named: "home", peer: peer, resolver: byField)
+    let other = try first.replicator(named: "home", peer: peer)
+    let values: [(key: Key, base: String, there: String, here: String)] = [
+      ("merged", #"{"a":1,"b":1}"#, #"{"b":2,"a":1.0}"#, #"{"a":2,"b":1}"#),
+      ("title", #"{"title":1,"b":1}"#, #"{"title":2,"b":2}"#, #"{"title":3,"b":1,"c":1}"#),
+      ("stock", #"{"stock":1}"#, #"{"stock":2}"#, #"{"stock":3}"#),
+      (
+        "same", #"{"c":"/","d":[{"x":1,"y":2}]}"#, #"{"d":[{"y":3,"x":1}],"c":"\/"}"#,
+        #"{"c":"/","d":[{"x":1,"y":3}]}"#
+      ),
+      ("text", "1", "2", "3"),
+    ]
+    for value in values { try await first.put(value.key, value.base) }
+    _ = try await other.syncOnce()
+    _ = try await replicator.syncOnce()
+    for value in values {
+      try await first.put(value.key, value.there)
+      try await store.put(value.key, value.here)
+    }
+    _ = try await other.syncOnce()
+
+    let report = try await replicator.syncOnce()
+    print("\(report.conflicts) in conflict, \(report.merged) merged")
+    print("\(report.clashes) fields clashed, \(report.fellBack) values fell back")
+    #expect(report.conflicts == 5 && report.merged == 2)
+    #expect(report.clashes == 2 && report.fellBack == 2)
+    #expect(replicator.status.conflicts == 5 && replicator.status.merged == 2)
+    #expect(try store.text("merged") == #"{"a":2,"b":2}"#)
+    #expect(try store.text("title") == #"{"title":2,"b":2,"c":1}"#)
+    // Nothing was sent but what was merged.
+    #expect(report.pushed == 2 && report.pending.needsDecision == 2)
+    #expect(try store.text("same") == values[3].there)
   }
 
   @Test("whoever is asked sees both sides, and decides in one of four ways or by writing")
