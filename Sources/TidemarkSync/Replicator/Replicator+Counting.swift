@@ -11,7 +11,7 @@ extension Replicator {
   /// Counts what is pending before the replicator waits; where much was written and nobody looks,
   /// that is left until somebody does, or until the writers pause.
   func countUnlessMuch() async {
-    let through = state.withLock { $0.countedThrough }
+    let through = state.withLock { $0.countedThrough ?? 0 }
     guard hasObservers || store.lastSequence &- through <= Self.countedUnasked else {
       return state.withLock { $0.isCountDue = true }
     }
@@ -48,21 +48,49 @@ extension Replicator {
   }
 
   /// The same meanwhile.
-  /// - Parameter body: is given the status then.
+  /// - Parameter body: runs when it is done.
   /// - Returns: false where there is no thread for it; then nothing is done.
-  func countAside(_ body: @escaping @Sendable (SyncStatus) -> Void) -> Bool {
+  func countAside(_ body: @escaping @Sendable () -> Void) -> Bool {
     host.performAside { [self] host in
       let through = store.lastSequence
       if let pending = try? host.pendingSummary() { note(pending, through: through) }
-      body(status)
+      body()
     }
   }
 
-  private func note(_ pending: PendingSummary, through sequence: UInt64) {
+  /// Counts on the calling thread, unless the count is up to date. While a call to the peer is
+  /// under way the count is as of its beginning.
+  func countHere() {
+    let through = store.lastSequence
+    let isDue = state.withLock { state in
+      guard let counted = state.countedThrough else { return true }
+      return counted != through && !state.status.phase.isCall
+    }
+    guard isDue, let pending = try? host.performHere({ try $0.pendingSummary() }) else { return }
+    note(pending, through: through)
+  }
+
+  /// Whether something was written since the last count.
+  var isCountStale: Bool {
+    let through = store.lastSequence
+    return state.withLock { $0.countedThrough != through }
+  }
+
+  func note(_ pending: PendingSummary, through sequence: UInt64) {
     state.withLock { state in
-      state.countedThrough = max(state.countedThrough, sequence)
+      state.countedThrough = max(state.countedThrough ?? 0, sequence)
       state.isCountDue = false
     }
     change { $0.pending = pending }
+  }
+}
+
+extension SyncStatus.Phase {
+  /// Whether a call to the peer is under way.
+  fileprivate var isCall: Bool {
+    switch self {
+    case .connecting, .pushing, .pulling: true
+    case .stopped, .idle, .waiting, .heldBack, .paused: false
+    }
   }
 }

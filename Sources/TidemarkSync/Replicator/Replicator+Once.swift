@@ -32,6 +32,7 @@ extension Replicator {
     } catch let error as DeadlinePassed {
       last = error
     }
+    let through = store.lastSequence
     let (totals, pending, isBlocked) = try await host.perform { state in
       let isBlocked = try state.session().isBlocked(through: goal.sequence)
       return (state.totals, try state.pendingSummary(), isBlocked)
@@ -40,8 +41,8 @@ extension Replicator {
     report.pending = pending
     report.heldBack = held.withLock { $0 }
     report.isComplete = last == nil && !isBlocked && report.heldBack == nil
+    note(pending, through: through)
     if last != nil { report.lastError = status.lastError }
-    change { $0.pending = pending }
     return report
   }
 

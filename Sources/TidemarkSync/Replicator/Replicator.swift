@@ -74,15 +74,39 @@ public final class Replicator: Sendable {
     var driver = Driver.nobody
     var task: Task<Void, Never>?
     var status = SyncStatus()
-    var observers: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
+    var observers: [Int: Observer] = [:]
     var nextObserver = 0
     /// When the pending entries of the status were counted, monotonic nanoseconds.
     var counted: UInt64 = 0
-    /// The last entry that was there then.
-    var countedThrough: UInt64 = 0
+    /// The last entry that was there then; nil before the first count.
+    var countedThrough: UInt64?
     /// Whether the phase has changed since without a count.
     var isCountDue = false
     var lastRound: Round?
+  }
+
+  /// A stream of statuses.
+  struct Observer {
+    var continuation: AsyncStream<SyncStatus>.Continuation
+    /// What it is yet to be told once the pending entries are counted; nil afterwards.
+    var held: [SyncStatus]?
+
+    mutating func tell(_ status: SyncStatus) {
+      guard held != nil else { return _ = continuation.yield(status) }
+      held?.append(status)
+      if held?.count ?? 0 > Replicator.bufferedStatuses { held?.removeFirst() }
+    }
+
+    /// Tells what was held, with the entries that were pending.
+    mutating func release(_ pending: PendingSummary) {
+      var last: SyncStatus?
+      for var status in held ?? [] {
+        status.pending = pending
+        if status != last { continuation.yield(status) }
+        last = status
+      }
+      held = nil
+    }
   }
 
   /// A round that has ended.
@@ -114,7 +138,9 @@ public final class Replicator: Sendable {
   }
 
   deinit {
-    for observer in state.withLock({ Array($0.observers.values) }) { observer.finish() }
+    for observer in state.withLock({ Array($0.observers.values) }) {
+      observer.continuation.finish()
+    }
     host.release()
   }
 
@@ -131,25 +157,38 @@ public final class Replicator: Sendable {
 
   // MARK: Status
 
-  /// What the replicator is doing.
-  public var status: SyncStatus { state.withLock { $0.status } }
+  /// What the replicator is doing. What was written since the pending entries were counted is
+  /// counted at the call, unless a call to the peer is under way.
+  public var status: SyncStatus {
+    countHere()
+    return state.withLock { $0.status }
+  }
 
-  /// What the replicator is doing, now and after every change. Who is slow misses what lies
-  /// between, never the last.
+  /// What the replicator is doing, now and after every change; the first element has counted what
+  /// is pending. Who is slow misses what lies between, never the last.
   public func statuses() -> AsyncStream<SyncStatus> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))
-    let (id, now, isCountDue) = state.withLock { state in
+    let id = state.withLock { state in
       state.nextObserver += 1
-      state.observers[state.nextObserver] = continuation
-      return (state.nextObserver, state.status, state.isCountDue)
+      state.observers[state.nextObserver] = Observer(
+        continuation: continuation, held: [state.status])
+      return state.nextObserver
     }
     continuation.onTermination = { [weak self] _ in
-      self?.state.withLock { $0.observers[id] = nil }
+      _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
     }
-    let isCounted = isCountDue && countAside { continuation.yield($0) }
-    if !isCounted { continuation.yield(now) }
+    if !isCountStale {
+      release(id)
+    } else if !countAside({ [weak self] in self?.release(id) }) {
+      countHere()
+      release(id)
+    }
     return stream
+  }
+
+  private func release(_ observer: Int) {
+    state.withLock { $0.observers[observer]?.release($0.status.pending) }
   }
 
   private static let bufferedStatuses = 16
@@ -163,7 +202,7 @@ public final class Replicator: Sendable {
       body(&state.status)
       guard state.status != before else { return }
       // Under the lock, so that all hear the same order; a stream takes it without waiting.
-      for observer in state.observers.values { observer.yield(state.status) }
+      for id in state.observers.keys { state.observers[id]?.tell(state.status) }
     }
   }
 }

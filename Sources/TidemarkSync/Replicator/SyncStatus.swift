@@ -52,10 +52,10 @@ public struct SyncStatus: Sendable, Hashable {
 
   /// What the replicator is doing.
   public var phase = Phase.stopped
-  /// How much is not synced: as it was when the phase last changed, or a second ago at most while
-  /// somebody looks at ``Replicator/statuses()``. While nobody does, and much is written though the
-  /// peer cannot be reached, it is counted only once the writers pause; ``Replicator/pending`` is
-  /// exact at any time.
+  /// How much is not synced. ``Replicator/status`` counts at the call, and so does the first of
+  /// ``Replicator/statuses()``; those that follow are as of when the phase last changed, or of a
+  /// second ago at most. While a call to the peer is under way the count is as of its beginning.
+  /// ``Replicator/pending`` is exact at any time.
   public var pending = PendingSummary()
   /// How many entries were sent and decided since the replicator was made.
   public var pushed = 0

@@ -72,6 +72,48 @@ struct PendingTests {
     try await reader.close()
   }
 
+  @Test("the status counts what is pending from the first on, whether or not the replicator runs",
+    arguments: [true, false])
+  func statusCounts(usesThreads: Bool) async throws {
+    let peer = try SwitchedPeer()
+    peer.isOn = false
+    let store = try memoryStore(usesThreads: usesThreads)
+    for number in 0..<3 { try await store.put("key \(number)", "value") }
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    #expect(replicator.status.pending.entries == 3)
+    try await store.put("key 3", "value")
+    #expect(replicator.status.pending.entries == 4)
+    try await store.put("key 4", "value")
+    for await status in replicator.statuses() {
+      #expect(status.phase == .stopped && status.pending.entries == 5)
+      break
+    }
+    await #expect(throws: PeerError.self) { _ = try await replicator.syncOnce() }
+    try await store.put("key 5", "value")
+    #expect(replicator.status.pending.entries == 6)
+    peer.isOn = true
+    _ = try await replicator.syncOnce()
+    #expect(replicator.status.pending.isEmpty)
+  }
+
+  @Test("no status that a stream begins with is without a count, while the replicator starts")
+  func statusesCount() async throws {
+    let peer = try SwitchedPeer()
+    peer.set { $0.holdsPushes = true }
+    let store = try memoryStore()
+    for number in 0..<3 { try await store.put("key \(number)", "value") }
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    let statuses = replicator.statuses()
+    replicator.start()
+    for await status in statuses {
+      #expect(status.pending.entries == 3, "\(status.phase)")
+      if status.phase == .pushing { break }
+    }
+    peer.set { $0.holdsPushes = false }
+    await replicator.wait { $0.phase == .idle && $0.pending.isEmpty }
+    await replicator.stop()
+  }
+
   @Test("several peers: what one of them lacks counts once")
   func severalPeers() async throws {
     let store = try memoryStore()
