@@ -264,6 +264,19 @@ extension HostState {
     if case .push(let request) = call { chargedBatch = request.batchID }
     return .call(call)
   }
+
+  /// Whether a round would end at once, having made no call and found nothing to complain of.
+  mutating func hasNothingToDo(
+    _ direction: SyncDirection, _ budget: SyncBudget?
+  ) throws -> Bool {
+    guard !engine.isClosed, !engine.isSuspended, case .open(let gate, nil) = try permit(budget)
+    else { return false }
+    let session = try session()
+    guard session.range != nil, try session.next(direction, through: gate) == nil else {
+      return false
+    }
+    return session.undecidedDeletions == nil && session.tooManyWaiting == nil
+  }
 }
 
 extension SyncSession.Call {

@@ -30,7 +30,7 @@ extension Replicator {
       let isOver = try await sleep(left, unless: news, beyond: seen)
       return isOver || pokes.count != poked
     }
-    guard let answer = try await longPoll(seen) else { return pokes.count != poked }
+    guard let answer = try await longPoll(seen, pokes: poked) else { return pokes.count != poked }
     asked = clock.monotonicNanoseconds()
     if answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
       clock.monotonicNanoseconds() &- start < Self.shortestPollNanoseconds
@@ -52,10 +52,12 @@ extension Replicator {
     return max(configuration.pollInterval, waits ? .seconds(1) : .milliseconds(10))
   }
 
-  /// Asks the peer to answer when there is something, and waits for that, for local writes or for
-  /// a poke. Whatever comes here does not wait for the peer: its call is cancelled.
+  /// Asks the peer to answer when there is something, and waits for that, for something to be sent
+  /// or for a poke, which end the call. What is written here and not to be sent, such as a cached
+  /// value, does not: each call that is cancelled may cost a connection.
   /// - Returns: nil when something came here first.
-  private func longPoll(_ seen: UInt64) async throws -> PullAnswer? {
+  private func longPoll(_ seen: UInt64, pokes poked: UInt64) async throws -> PullAnswer? {
+    let (direction, budget) = (configuration.direction, configuration.budget)
     let wait = configuration.longPollMilliseconds
     let request = try await host.perform { state in
       try state.session().pullRequest(waitMilliseconds: wait)
@@ -68,9 +70,20 @@ extension Replicator {
       news.raise()
     }
     defer { call.cancel() }
-    await news.wait(beyond: seen)
-    try Task.checkCancellation()
-    guard let outcome = result.withLock({ $0 }) else { return nil }
+    var seen = seen
+    while true {
+      await news.wait(beyond: seen)
+      try Task.checkCancellation()
+      seen = news.count
+      if let outcome = result.withLock({ $0 }) { return try await taken(outcome) }
+      guard pokes.count == poked,
+        try await host.perform({ try $0.hasNothingToDo(direction, budget) })
+      else { return nil }
+      await countPending(always: true)
+    }
+  }
+
+  private func taken(_ outcome: Result<PullAnswer, any Error>) async throws -> PullAnswer {
     do { return try outcome.get() } catch {
       let failure = PeerError(anything: error)
       try await host.perform { state in try state.session().failed(failure) }

@@ -72,7 +72,8 @@ struct PendingTests {
     try await reader.close()
   }
 
-  @Test("the status counts what is pending from the first on, whether or not the replicator runs",
+  @Test(
+    "the status counts what is pending from the first on, whether or not the replicator runs",
     arguments: [true, false])
   func statusCounts(usesThreads: Bool) async throws {
     let peer = try SwitchedPeer()

@@ -137,6 +137,34 @@ struct ReplicatorTests {
     await second.stop()
   }
 
+  @Test("a long poll stays while what is written is not to be sent, and one that is ends it")
+  func quietWrites() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    var configuration = Replicator.Configuration.quick
+    configuration.longPollMilliseconds = 600_000
+    let replicator = try store.replicator(
+      named: "home", peer: peer, scope: SyncScope(keyPrefixes: [Array("in/".utf8)]),
+      configuration: configuration)
+    replicator.start()
+    try await peer.wait { $0.waiting == 1 }
+    let before = peer.state.withLock { ($0.polls, $0.calls) }
+    for number in 0..<30 {
+      try await store.put("out/\(number)", "value")
+      try await store.put("in/cached", "\(number)", options: PutOptions(storageClass: .cache))
+      // Its thread has looked at the writes.
+      _ = try await replicator.pending
+    }
+    #expect(peer.state.withLock { ($0.polls, $0.calls) } == before)
+    let written = try await store.put("in/key", "value")
+    _ = try await #require(replicator.receipts(for: written).first).outcome()
+    try await peer.wait { $0.waiting == 1 && $0.polls == before.0 + 1 }
+    #expect(try peer.text("in/key") == "value")
+    replicator.poke()
+    try await peer.wait { $0.polls == before.0 + 2 }
+    await replicator.stop()
+  }
+
   @Test(
     "an edit made while its predecessor is under way arrives, and the receipts say what happened")
   func editInFlight() async throws {

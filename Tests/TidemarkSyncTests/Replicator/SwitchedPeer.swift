@@ -17,6 +17,8 @@ final class SwitchedPeer: Peer {
     /// Pushes wait as long as this is set.
     var holdsPushes = false
     var waiting = 0
+    /// How many pulls were asked to wait so far.
+    var polls = 0
   }
 
   let store: Store
@@ -79,7 +81,12 @@ final class SwitchedPeer: Peer {
 
   func pull(_ request: PullRequest) async throws -> PullAnswer {
     try pass()
-    if request.waitMilliseconds > 0 { set { $0.waiting += 1 } }
+    if request.waitMilliseconds > 0 {
+      set {
+        $0.waiting += 1
+        $0.polls += 1
+      }
+    }
     defer { if request.waitMilliseconds > 0 { set { $0.waiting -= 1 } } }
     return try await inner.pull(request)
   }
