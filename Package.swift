@@ -130,10 +130,11 @@ let package = Package(
       ],
       swiftSettings: relaxed),
     .testTarget(
-      name: "TidemarkTestKitTests", dependencies: ["TidemarkTestKit", "TidemarkEngine"],
-      swiftSettings: relaxed),
+      name: "TidemarkTestKitTests",
+      dependencies: ["TidemarkTestKit", "TidemarkEngine", "Tidemark"], swiftSettings: relaxed),
     .testTarget(
-      name: "RepositoryTests", exclude: ["unsafe-files.txt"], swiftSettings: relaxed),
+      name: "RepositoryTests", exclude: ["taken-names.txt", "unsafe-files.txt"],
+      swiftSettings: relaxed),
     .testTarget(
       name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkSync", "TidemarkTestKit"],
       swiftSettings: relaxed),

@@ -55,4 +55,17 @@ struct RepositoryTests {
     #expect(Set(listed).subtracting(found).sorted() == [], "not unsafe, or gone")
     #expect(listed == listed.sorted())
   }
+
+  @Test("public types have no name that Swift or a framework of Apple's has for a type")
+  func takenNames() throws {
+    let lines = try Repository.lines(of: "Tests/RepositoryTests/taken-names.txt")
+    let names = Set(lines.flatMap { $0.split(separator: " ").map(String.init) })
+    try #require(names.count > 300, "the list was not found")
+    #expect(NameRules.taken(names, sources) == [])
+  }
+
+  @Test("the engine shows no file, clock or other seam for tests beside Tidemark's types")
+  func engineTypes() {
+    #expect(NameRules.publicEngineTypes(sources) == NameRules.engineTypes)
+  }
 }

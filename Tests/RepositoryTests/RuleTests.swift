@@ -168,4 +168,24 @@ struct RuleTests {
       "A.swift", "// unsafe\nlet text = \"unsafe\", unsafely = 1\nimport Crypto")
     #expect(StyleRules.unsafeFiles([safe]).isEmpty)
   }
+
+  @Test("public types at the top are seen with whatever stands before them, others are not")
+  func publicTypes() {
+    let file = SourceFile(
+      "Sources/Tidemark/A.swift",
+      """
+      public struct Label { public struct Query {} }
+      @frozen public final class Path {}
+      package struct Form {}
+      struct Group {}
+      extension Path { public enum Section {} }
+      // public struct Text {}
+      public protocol View: AnyObject {}
+      """)
+    #expect(file.publicTypes() == ["Label", "Path", "View"])
+    #expect(NameRules.taken(["Label", "Form", "Query"], [file]) == ["\(file.path): Label"])
+    let inside = SourceFile("Sources/LogtoolKit/A.swift", file.text)
+    #expect(NameRules.taken(["Label"], [inside]) == [])
+    #expect(NameRules.publicEngineTypes([engine("Log/A.swift", file.text), file]).count == 3)
+  }
 }

@@ -72,7 +72,7 @@ struct PythonClientTests {
     let replicator = try store.replicator(named: "server", peer: peer)
     for number in 0..<600 { try await store.put("key/\(number)", "value \(number)") }
     let raw: [UInt8] = [0xff, 0, 0x22]
-    try await store.put(Key(raw), Key(raw), labels: ["red", Label([0x80])])
+    try await store.put(Key(raw), Key(raw), labels: ["red", EntryLabel([0x80])])
     _ = try await replicator.syncOnce()
 
     let client = try await PythonClient(of: url)

@@ -82,7 +82,7 @@ struct RestBackEnd: Sendable {
   }
 
   static func state(_ item: Item) -> RequestState {
-    .value(SyncContent(value: Array(item.value_base64), labels: item.labels.map { Label($0) }))
+    .value(SyncContent(value: Array(item.value_base64), labels: item.labels.map { EntryLabel($0) }))
   }
 
   /// A key in an address: base64url without padding.

@@ -47,7 +47,7 @@ struct PendingCommand: ToolCommand {
   private static let flushBytes = 128 << 10
 
   func run(_ console: Console) throws {
-    let label = try self.label.map { try LabelOptions.labels([$0]) }?.first.map { Label($0) }
+    let label = try self.label.map { try LabelOptions.labels([$0]) }?.first.map { EntryLabel($0) }
     try StoreAccess(store, console).readStore { store in
       if let export { return try write(store, label, to: export, console) }
       if list { return try printList(store, label, console) }
@@ -58,7 +58,7 @@ struct PendingCommand: ToolCommand {
 
   /// Calls `body` with every pending entry.
   private func each(
-    _ store: Store, _ label: Label?, _ body: (PendingEntry) throws -> Void
+    _ store: Store, _ label: EntryLabel?, _ body: (PendingEntry) throws -> Void
   ) throws {
     var after: UInt64? = 0
     while let start = after {
@@ -113,7 +113,7 @@ struct PendingCommand: ToolCommand {
     return text
   }
 
-  private func tell(_ store: Store, _ label: Label, _ console: Console) throws {
+  private func tell(_ store: Store, _ label: EntryLabel, _ console: Console) throws {
     var summary = PendingSummary()
     try each(store, label) { entry in
       switch entry.state {
@@ -140,7 +140,7 @@ struct PendingCommand: ToolCommand {
 
   // MARK: Lists
 
-  private func printList(_ store: Store, _ label: Label?, _ console: Console) throws {
+  private func printList(_ store: Store, _ label: EntryLabel?, _ console: Console) throws {
     let printer = EntryPrinter(console: console, keys: keys.style)
     var list = try ListPrinter(console, "entries")
     try each(store, label) { entry in
@@ -172,7 +172,7 @@ struct PendingCommand: ToolCommand {
   }
 
   private func write(
-    _ store: Store, _ label: Label?, to path: String, _ console: Console
+    _ store: Store, _ label: EntryLabel?, to path: String, _ console: Console
   ) throws {
     let file = path == "-" ? nil : try OutputFile(path)
     func flush(_ writer: inout NDJSONWriter) throws(ToolError) {

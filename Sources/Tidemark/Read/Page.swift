@@ -19,7 +19,7 @@ public struct PageCursor: Sendable, Hashable {
   init(_ position: ScanPosition) { self.position = position }
 
   /// Whether it can continue a query in this order.
-  func fits(_ order: Query.Order) -> Bool {
+  func fits(_ order: EntryQuery.Order) -> Bool {
     switch (position, order) {
     case (.start, _), (.key, .key), (.sequence, .sequence), (.time, .time): true
     default: false

@@ -18,7 +18,7 @@ struct RowWalk: ~Copyable {
   private var remaining: Int
 
   init(
-    _ source: ReadSource, _ query: Query, after position: ScanPosition = .start
+    _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
     let view = try source.pinned()

@@ -4,9 +4,9 @@ extension StoreReader {
   /// A page of a query.
   ///
   /// ```swift
-  /// var page = try store.page(Query(prefix: "note/"), limit: 20)
+  /// var page = try store.page(EntryQuery(prefix: "note/"), limit: 20)
   /// while let next = page.next {
-  ///   page = try store.page(Query(prefix: "note/"), limit: 20, after: next)
+  ///   page = try store.page(EntryQuery(prefix: "note/"), limit: 20, after: next)
   /// }
   /// ```
   /// - Parameters:
@@ -15,7 +15,7 @@ extension StoreReader {
   ///   - cursor: where an earlier page of the query ended; nil for the first.
   /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
   public func page(
-    _ query: Query = Query(), limit: Int, after cursor: PageCursor? = nil
+    _ query: EntryQuery = EntryQuery(), limit: Int, after cursor: PageCursor? = nil
   ) throws(TidemarkError) -> Page {
     guard limit > 0 else {
       throw TidemarkError(.invalidArgument, "a page of \(limit) entries; ask for at least 1")

@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 extension StoreReader {
   /// The entries of a query.
-  public func entries(_ query: Query) throws(TidemarkError) -> Rows {
+  public func entries(_ query: EntryQuery) throws(TidemarkError) -> Rows {
     Rows(try RowWalk(source, query), values: query.values)
   }
 
@@ -19,36 +19,38 @@ extension StoreReader {
   ///   - descending: whether the largest comes first.
   ///   - limit: most entries to return.
   public func entries(
-    prefix: Key = "", labels: LabelFilter = .everything, order: Query.Order = .key,
+    prefix: Key = "", labels: LabelFilter = .everything, order: EntryQuery.Order = .key,
     descending: Bool = false, limit: Int? = nil
   ) throws(TidemarkError) -> Rows {
     try entries(
-      Query(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit))
+      EntryQuery(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit)
+    )
   }
 
   /// The keys of a query, without reading anything else.
-  public func keys(_ query: Query) throws(TidemarkError) -> KeyRows {
+  public func keys(_ query: EntryQuery) throws(TidemarkError) -> KeyRows {
     KeyRows(try RowWalk(source, query))
   }
 
   /// Keys by prefix and labels, without reading anything else.
   public func keys(
-    prefix: Key = "", labels: LabelFilter = .everything, order: Query.Order = .key,
+    prefix: Key = "", labels: LabelFilter = .everything, order: EntryQuery.Order = .key,
     descending: Bool = false, limit: Int? = nil
   ) throws(TidemarkError) -> KeyRows {
     try keys(
-      Query(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit))
+      EntryQuery(prefix: prefix, labels: labels, order: order, descending: descending, limit: limit)
+    )
   }
 
   /// Calls `body` with key and value of every entry of a query, without copies.
   ///
   /// ```swift
   /// var bytes = 0
-  /// try store.scan(Query(prefix: "note/")) { key, value in bytes += value.byteCount }
+  /// try store.scan(EntryQuery(prefix: "note/")) { key, value in bytes += value.byteCount }
   /// ```
   /// What `body` throws ends the scan.
   public func scan<E: Error>(
-    _ query: Query = Query(), _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void
+    _ query: EntryQuery = EntryQuery(), _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void
   ) throws {
     var walk = try RowWalk(source, query)
     let engine = source.engine
@@ -65,7 +67,7 @@ extension StoreReader {
   }
 
   /// How many entries a query has, or how many keys there are.
-  public func count(_ query: Query = Query()) throws(TidemarkError) -> Int {
+  public func count(_ query: EntryQuery = EntryQuery()) throws(TidemarkError) -> Int {
     let source = source
     if query.isUnrestricted, source.view == nil {
       try source.engine.checkReadable()
@@ -85,16 +87,16 @@ extension StoreReader {
     let source = source
     if source.view == nil {
       return try source.engine.labelCounts().map {
-        LabelCount(label: Label($0.label), count: $0.count)
+        LabelCount(label: EntryLabel($0.label), count: $0.count)
       }
     }
     var counts: [[UInt8]: Int] = [:]
-    var walk = try RowWalk(source, Query())
+    var walk = try RowWalk(source, EntryQuery())
     while let row = try walk.nextRow() {
       let info = try source.engine.info(try source.engine.entry(at: row.sequence))
       for label in info.labels { counts[label, default: 0] += 1 }
     }
-    return counts.map { LabelCount(label: Label($0.key), count: $0.value) }
+    return counts.map { LabelCount(label: EntryLabel($0.key), count: $0.value) }
       .sorted { $0.label < $1.label }
   }
 }

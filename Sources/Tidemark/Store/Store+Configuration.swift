@@ -28,16 +28,16 @@ extension Store {
   }
 
   /// The disk, the clocks and the chance that a store runs on; tests put their own in.
-  public struct Environment: Sendable {
+  package struct Environment: Sendable {
     /// Where files are.
-    public var fileSystem: any FileSystem
+    package var fileSystem: any FileSystem
     /// Where the time comes from.
-    public var clock: any WallClock
+    package var clock: any WallClock
     /// Where ids, salts and seeds come from, and the keys of an encrypted store's files.
-    public var random: any RandomSource
+    package var random: any RandomSource
 
     /// The machine's own, or what is given.
-    public init(
+    package init(
       fileSystem: any FileSystem = LocalFileSystem(), clock: any WallClock = SystemClock(),
       random: any RandomSource = SystemRandom()
     ) {
@@ -63,11 +63,11 @@ extension Store {
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.
     public var encryption: Encryption?
-    /// What the store runs on.
-    public var environment: Environment
+    /// The disk, the clocks and the chance that the store runs on.
+    package var environment = Environment()
     /// Whether threads of the store's own sync and write index images. Without them every write
     /// does what is due itself, and async calls block: for simulations, which have one thread.
-    public var usesThreads: Bool
+    package var usesThreads = true
     /// What the engine is told beside the above.
     package var engine = EngineConfiguration()
 
@@ -79,13 +79,10 @@ extension Store {
     ///   - retention: how much superseded history is kept; nil leaves that as it is.
     ///   - cacheBytes: memory for values that were read lately.
     ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
-    ///   - environment: what the store runs on.
-    ///   - usesThreads: whether the store has threads of its own.
     public init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
-      encryption: Encryption? = nil,
-      environment: Environment = Environment(), usesThreads: Bool = true
+      encryption: Encryption? = nil
     ) {
       self.access = access
       self.recovery = recovery
@@ -93,6 +90,17 @@ extension Store {
       self.retention = retention
       self.cacheBytes = cacheBytes
       self.encryption = encryption
+    }
+
+    /// How a store under test is opened: on what it is given in place of the machine's own.
+    package init(
+      access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
+      retention: Retention? = nil, cacheBytes: Int = 32 << 20,
+      encryption: Encryption? = nil, environment: Environment, usesThreads: Bool = true
+    ) {
+      self.init(
+        access: access, recovery: recovery, durability: durability, retention: retention,
+        cacheBytes: cacheBytes, encryption: encryption)
       self.environment = environment
       self.usesThreads = usesThreads
     }

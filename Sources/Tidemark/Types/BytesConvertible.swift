@@ -5,7 +5,7 @@ internal import TidemarkEngine
 
 /// What can stand for a key, a value or a label: bytes, or text as its UTF-8 bytes.
 ///
-/// `String`, `Substring`, `[UInt8]`, `ArraySlice<UInt8>`, ``Key`` and ``Label`` conform. For
+/// `String`, `Substring`, `[UInt8]`, `ArraySlice<UInt8>`, ``Key`` and ``EntryLabel`` conform. For
 /// another type, lend its bytes:
 ///
 /// ```swift

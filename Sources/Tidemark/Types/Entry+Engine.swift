@@ -5,7 +5,7 @@ extension Entry {
     let attributes = info.attributes
     self.init(
       key: Key(key), value: value, valueLength: info.valueLength, sequence: info.sequence,
-      kind: Kind(info.kind), labels: info.labels.map { Label($0) }, time: attributes.time,
+      kind: Kind(info.kind), labels: info.labels.map { EntryLabel($0) }, time: attributes.time,
       hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
       storageClass: StorageClass(attributes.entryClass),
       origin: attributes.origin.map { Origin(replica: $0.replica, sequence: $0.sequence) },

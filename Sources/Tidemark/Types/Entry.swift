@@ -25,7 +25,7 @@ public struct Entry: Sendable, Hashable {
   /// What the entry did.
   public var kind: Kind
   /// The labels, in byte order.
-  public var labels: [Label]
+  public var labels: [EntryLabel]
   /// The caller's own time.
   public var time: Timestamp?
   /// The caller's validator hash.

@@ -7,14 +7,14 @@ internal import TidemarkEngine
 /// ```
 public struct LabelFilter: Sendable, Hashable {
   /// Labels that an entry must carry, every one of them.
-  public var all: [Label]
+  public var all: [EntryLabel]
   /// Labels of which an entry must carry at least one; none here asks for nothing.
-  public var any: [Label]
+  public var any: [EntryLabel]
   /// Labels that an entry must not carry.
-  public var not: [Label]
+  public var not: [EntryLabel]
 
   /// A filter; without parameters it lets everything through.
-  public init(all: [Label] = [], any: [Label] = [], not: [Label] = []) {
+  public init(all: [EntryLabel] = [], any: [EntryLabel] = [], not: [EntryLabel] = []) {
     self.all = all
     self.any = any
     self.not = not
@@ -24,26 +24,26 @@ public struct LabelFilter: Sendable, Hashable {
   public static let everything = LabelFilter()
 
   /// Entries that carry all of these.
-  public static func all(_ labels: Label...) -> LabelFilter { LabelFilter(all: labels) }
+  public static func all(_ labels: EntryLabel...) -> LabelFilter { LabelFilter(all: labels) }
 
   /// Entries that carry at least one of these.
-  public static func any(_ labels: Label...) -> LabelFilter { LabelFilter(any: labels) }
+  public static func any(_ labels: EntryLabel...) -> LabelFilter { LabelFilter(any: labels) }
 
   /// Entries that carry none of these.
-  public static func not(_ labels: Label...) -> LabelFilter { LabelFilter(not: labels) }
+  public static func not(_ labels: EntryLabel...) -> LabelFilter { LabelFilter(not: labels) }
 
   /// Also demands all of these.
-  public func all(_ labels: Label...) -> LabelFilter {
+  public func all(_ labels: EntryLabel...) -> LabelFilter {
     LabelFilter(all: all + labels, any: any, not: not)
   }
 
   /// Also demands at least one, of these and those named before.
-  public func any(_ labels: Label...) -> LabelFilter {
+  public func any(_ labels: EntryLabel...) -> LabelFilter {
     LabelFilter(all: all, any: any + labels, not: not)
   }
 
   /// Also demands none of these.
-  public func not(_ labels: Label...) -> LabelFilter {
+  public func not(_ labels: EntryLabel...) -> LabelFilter {
     LabelFilter(all: all, any: any, not: not + labels)
   }
 

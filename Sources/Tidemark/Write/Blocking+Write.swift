@@ -4,7 +4,7 @@ extension Store.Blocking {
   /// Writes a value; see ``Store/put(_:_:labels:options:if:durability:)``.
   @discardableResult
   public func put(
-    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [Label] = [],
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) throws(TidemarkError) -> Receipt {
@@ -16,7 +16,7 @@ extension Store.Blocking {
   /// Writes a value that is lent.
   @discardableResult
   public func put(
-    _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
+    _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) throws(TidemarkError) -> Receipt {

@@ -63,7 +63,7 @@ extension Store {
 
   /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
   /// are, since a newer entry may carry others.
-  func clearBatch(_ query: Query) throws(TidemarkError) -> WriteBatch {
+  func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     var walk = try RowWalk(source, query)
     while let row = try walk.nextRow() {
@@ -89,6 +89,6 @@ extension WriteBatch {
     let options = PutOptions(
       time: attributes.time, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
       storageClass: StorageClass(attributes.entryClass))
-    try put(key, value, labels: info.labels.map { Label($0) }, options: options, if: condition)
+    try put(key, value, labels: info.labels.map { EntryLabel($0) }, options: options, if: condition)
   }
 }

@@ -65,7 +65,7 @@ extension Store {
     prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
   ) async throws -> Int {
     try Task.checkCancellation()
-    let query = Query(prefix: prefix, labels: labels)
+    let query = EntryQuery(prefix: prefix, labels: labels)
     let batch = try await offPool("tidemark-clear") { (blocking) throws(TidemarkError) in
       try blocking.store.clearBatch(query)
     }
@@ -118,7 +118,7 @@ extension Store.Blocking {
   public func clear(
     prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
   ) throws(TidemarkError) -> Int {
-    let query = Query(prefix: prefix, labels: labels)
+    let query = EntryQuery(prefix: prefix, labels: labels)
     return try retryingConflicts(durability) { () throws(TidemarkError) in
       try store.clearBatch(query)
     }.sequences.count

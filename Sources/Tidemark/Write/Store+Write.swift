@@ -18,7 +18,7 @@ extension Store {
   ///   `CancellationError` with nothing written; `unknownOutcome` when the disk failed midway.
   @discardableResult
   public func put(
-    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [Label] = [],
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws -> Receipt {
@@ -30,7 +30,7 @@ extension Store {
   /// Writes a value that is lent; see ``put(_:_:labels:options:if:durability:)``.
   @discardableResult
   public func put(
-    _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
+    _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws -> Receipt {

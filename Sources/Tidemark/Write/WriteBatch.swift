@@ -44,7 +44,7 @@ public struct WriteBatch: Sendable {
   ///   - condition: the state in which the key must be before the batch.
   /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
   public mutating func put(
-    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [Label] = [],
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
     try value.withBytes { (value) throws(TidemarkError) in
@@ -54,7 +54,7 @@ public struct WriteBatch: Sendable {
 
   /// Adds a put of bytes that are lent.
   public mutating func put(
-    _ key: some BytesConvertible, _ value: RawSpan, labels: [Label] = [],
+    _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
     try add(.put, key, value, labels: labels, attributes: options.attributes, if: condition)
@@ -101,7 +101,7 @@ public struct WriteBatch: Sendable {
   /// Adds a change with all that belongs to it, or nothing.
   private mutating func add(
     _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan? = nil,
-    labels: [Label] = [], attributes: EntryAttributes, if condition: WriteCondition?
+    labels: [EntryLabel] = [], attributes: EntryAttributes, if condition: WriteCondition?
   ) throws(TidemarkError) {
     var attributes = attributes
     if atomicAtPeer {

@@ -1,7 +1,7 @@
 /// Where the engine takes the time from.
 ///
 /// Named after what it gives, since Swift's own `Clock` measures durations only.
-public protocol WallClock: Sendable {
+package protocol WallClock: Sendable {
   /// The time of day.
   func now() -> Timestamp
   /// Nanoseconds on a clock that never goes back; only differences mean anything.
@@ -9,7 +9,7 @@ public protocol WallClock: Sendable {
 }
 
 /// Where the engine takes chance from: store ids, salts, epochs, hash seeds.
-public protocol RandomSource: Sendable {
+package protocol RandomSource: Sendable {
   /// Eight unpredictable bytes.
   func next() -> UInt64
 }

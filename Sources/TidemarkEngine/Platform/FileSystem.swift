@@ -3,7 +3,7 @@
 /// The engine does all its input and output through this protocol, so that tests can put a
 /// simulated disk under it, cut the power at any call and look at what survives.
 /// Paths are plain strings with `/` between components.
-public protocol FileSystem: Sendable {
+package protocol FileSystem: Sendable {
   /// Opens a file.
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File
 
@@ -33,7 +33,7 @@ public protocol FileSystem: Sendable {
 }
 
 /// How a file is opened.
-public enum FileMode: Sendable, Hashable {
+package enum FileMode: Sendable, Hashable {
   /// For reading; the file must exist.
   case read
   /// For reading and writing; the file must exist.
@@ -43,14 +43,14 @@ public enum FileMode: Sendable, Hashable {
 }
 
 /// What stands at a path.
-public enum FileKind: Sendable, Hashable {
+package enum FileKind: Sendable, Hashable {
   case file
   case directory
   case other
 }
 
 /// The answer to ``FileSystem/lock(_:owner:)``.
-public enum FileLockOutcome: Sendable {
+package enum FileLockOutcome: Sendable {
   /// The lock is ours until released.
   case acquired(any FileLock)
   /// Somebody else has it; `owner` is what they wrote into the file.
@@ -58,7 +58,7 @@ public enum FileLockOutcome: Sendable {
 }
 
 /// A lock that is held.
-public protocol FileLock: AnyObject, Sendable {
+package protocol FileLock: AnyObject, Sendable {
   /// Gives the lock back. Further calls do nothing.
   func release()
 }
@@ -68,7 +68,7 @@ public protocol FileLock: AnyObject, Sendable {
 /// Transfers may be short, like those of the system calls beneath; the engine's `readFully` and
 /// `writeFully` loop. It is a class, since a segment's file is shared by readers that run
 /// beside a compaction, and the last of them closes it.
-public protocol File: AnyObject, Sendable {
+package protocol File: AnyObject, Sendable {
   /// The length in bytes.
   func length() throws(FileSystemError) -> Int
 

@@ -2,45 +2,45 @@
 ///
 /// Files are created for their owner only (mode 0600, directories 0700). `sync()` reaches the
 /// drive's platters or cells, not just its cache, as far as the system offers that.
-public struct LocalFileSystem: FileSystem {
+package struct LocalFileSystem: FileSystem {
   /// Creates the file system.
-  public init() {}
+  package init() {}
 
-  public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
+  package func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
     try perform(.open, path) { () throws(SystemError) in
       LocalFile(path: path, descriptor: try SystemFiles.open(path, mode))
     }
   }
 
-  public func createDirectory(_ path: String) throws(FileSystemError) {
+  package func createDirectory(_ path: String) throws(FileSystemError) {
     try perform(.createDirectory, path) { () throws(SystemError) in
       try SystemFiles.createDirectory(path)
     }
   }
 
-  public func syncDirectory(_ path: String) throws(FileSystemError) {
+  package func syncDirectory(_ path: String) throws(FileSystemError) {
     try perform(.syncDirectory, path) { () throws(SystemError) in
       try SystemFiles.syncDirectory(path)
     }
   }
 
-  public func list(_ path: String) throws(FileSystemError) -> [String] {
+  package func list(_ path: String) throws(FileSystemError) -> [String] {
     try perform(.list, path) { () throws(SystemError) in
       try SystemFiles.list(path).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
   }
 
-  public func remove(_ path: String) throws(FileSystemError) {
+  package func remove(_ path: String) throws(FileSystemError) {
     try perform(.remove, path) { () throws(SystemError) in try SystemFiles.remove(path) }
   }
 
-  public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
+  package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     try perform(.inspect, path) { () throws(SystemError) in
       try SystemFiles.status(at: path)?.kind
     }
   }
 
-  public func lock(
+  package func lock(
     _ path: String, owner: [UInt8]
   ) throws(FileSystemError) -> FileLockOutcome {
     try perform(.lock, path) { () throws(SystemError) in
@@ -48,7 +48,7 @@ public struct LocalFileSystem: FileSystem {
     }
   }
 
-  public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+  package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     try perform(.bootIdentifier, "") { () throws(SystemError) in
       let text = try SystemFiles.bootIdentifierText()
       guard let bytes = parseUUID(text) else {

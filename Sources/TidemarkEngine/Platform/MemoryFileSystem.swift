@@ -2,7 +2,7 @@
 ///
 /// It starts with an empty root directory; `/a`, `a` and `a/` are the same path. What is
 /// removed stays readable for those who have it open.
-public final class MemoryFileSystem: FileSystem {
+package final class MemoryFileSystem: FileSystem {
   private enum Node {
     case file(MemoryFile.Content)
     case directory([String: Node])
@@ -15,9 +15,9 @@ public final class MemoryFileSystem: FileSystem {
   private let locks = Lock<[ObjectIdentifier: [UInt8]]>([:])
 
   /// Creates an empty file system.
-  public init() {}
+  package init() {}
 
-  public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
+  package func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
     let content = try change(.open, path) { (node) throws(SystemError) in
       switch (node, mode) {
       case (.directory, .create), (.file, .create):
@@ -34,22 +34,22 @@ public final class MemoryFileSystem: FileSystem {
     return MemoryFile(path: path, content: content, isWritable: mode != .read)
   }
 
-  public func createDirectory(_ path: String) throws(FileSystemError) {
+  package func createDirectory(_ path: String) throws(FileSystemError) {
     try change(.createDirectory, path) { (node) throws(SystemError) in
       guard node == nil else { throw SystemError(number: ErrorNumber.exists) }
       node = .directory([:])
     }
   }
 
-  public func syncDirectory(_ path: String) throws(FileSystemError) {
+  package func syncDirectory(_ path: String) throws(FileSystemError) {
     _ = try entries(.syncDirectory, path)
   }
 
-  public func list(_ path: String) throws(FileSystemError) -> [String] {
+  package func list(_ path: String) throws(FileSystemError) -> [String] {
     try entries(.list, path).keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  public func remove(_ path: String) throws(FileSystemError) {
+  package func remove(_ path: String) throws(FileSystemError) {
     try change(.remove, path) { (node) throws(SystemError) in
       guard let found = node else { throw SystemError(number: ErrorNumber.noEntry) }
       if case .directory(let entries) = found, !entries.isEmpty {
@@ -59,7 +59,7 @@ public final class MemoryFileSystem: FileSystem {
     }
   }
 
-  public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
+  package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     do throws(FileSystemError) {
       return try change(.inspect, path) { (node) throws(SystemError) in
         switch node {
@@ -74,7 +74,7 @@ public final class MemoryFileSystem: FileSystem {
     }
   }
 
-  public func lock(
+  package func lock(
     _ path: String, owner: [UInt8]
   ) throws(FileSystemError) -> FileLockOutcome {
     let content = try change(.lock, path) { (node) throws(SystemError) in
@@ -101,7 +101,7 @@ public final class MemoryFileSystem: FileSystem {
   }
 
   /// All zeros: what is in memory never sees another start of the machine.
-  public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+  package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     [UInt8](repeating: 0, count: 16)
   }
 

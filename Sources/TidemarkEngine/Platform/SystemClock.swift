@@ -9,19 +9,19 @@
 // SAFETY: the call fills the structure that it is given.
 
 /// The system's clock.
-public struct SystemClock: WallClock {
+package struct SystemClock: WallClock {
   /// Creates the clock.
-  public init() {}
+  package init() {}
 
   /// The time of day.
-  public func now() -> Timestamp {
+  package func now() -> Timestamp {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
   }
 
   /// Nanoseconds on a clock that never goes back.
-  public func monotonicNanoseconds() -> UInt64 {
+  package func monotonicNanoseconds() -> UInt64 {
     var time = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)

@@ -1,10 +1,10 @@
 /// The system's source of unpredictable numbers.
-public struct SystemRandom: RandomSource {
+package struct SystemRandom: RandomSource {
   /// Creates the source.
-  public init() {}
+  package init() {}
 
   /// Eight unpredictable bytes.
-  public func next() -> UInt64 {
+  package func next() -> UInt64 {
     var generator = SystemRandomNumberGenerator()
     return generator.next()
   }

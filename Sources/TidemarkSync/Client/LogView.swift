@@ -11,7 +11,7 @@ struct LoggedChange {
   var valueLength: Int
   /// When its writer committed it: another store, where it came from there.
   var commitTime: UInt64
-  var labels: [Label]
+  var labels: [EntryLabel]
   var attributes: EntryAttributes
 
   /// Whether this store wrote it, and replication is to carry it.
@@ -39,7 +39,7 @@ struct LoggedChange {
     previous = entry.head.kind == .touch ? entry.head.valueSequence : entry.head.previous
     valueLength = entry.head.valueLength
     commitTime = entry.head.commitTime
-    labels = entry.labels.map { Label($0) }
+    labels = entry.labels.map { EntryLabel($0) }
     attributes = try entry.attributes()
     if attributes.writerTime != 0 { commitTime = attributes.writerTime }
   }

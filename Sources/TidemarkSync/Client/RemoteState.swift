@@ -67,7 +67,7 @@ struct RemoteState: Sendable, Hashable {
     }
     content = SyncContent()
     for _ in 0..<(try reader.varint(atMost: Limits.labelsPerEntry)) {
-      content.labels.append(Label(try reader.blob()))
+      content.labels.append(EntryLabel(try reader.blob()))
     }
     if try reader.u8() != 0 { content.hash = try reader.blob() }
     if try reader.u8() != 0 {

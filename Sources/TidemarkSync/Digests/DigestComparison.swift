@@ -90,7 +90,7 @@ package struct DigestComparison {
         guard table.covers(hash: hash) else { continue }
         let info = try engine.info(try engine.entry(at: row.sequence))
         guard info.attributes.entryClass == .owned,
-          scope.contains(key: row.key, labels: info.labels.map { Label($0) })
+          scope.contains(key: row.key, labels: info.labels.map { EntryLabel($0) })
         else { continue }
         let fingerprint = try engine.withValue(of: info.valueSequence) {
           (value, _) throws(TidemarkError) in

@@ -15,7 +15,7 @@ public struct SyncContent: Sendable, Hashable {
   /// The value's name where it travels apart; a store never sees it so.
   public var blob: BlobID?
   /// In byte order, each once.
-  public var labels: [Label]
+  public var labels: [EntryLabel]
   /// The writer's validator hash.
   public var hash: [UInt8]?
   /// For how many seconds the value counts as valid.
@@ -23,7 +23,7 @@ public struct SyncContent: Sendable, Hashable {
 
   /// What a put gives a key.
   public init(
-    value: [UInt8] = [], labels: [Label] = [], hash: [UInt8]? = nil,
+    value: [UInt8] = [], labels: [EntryLabel] = [], hash: [UInt8]? = nil,
     maxAgeSeconds: UInt32? = nil, blob: BlobID? = nil
   ) {
     self.blob = blob

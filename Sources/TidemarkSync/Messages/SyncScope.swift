@@ -4,12 +4,12 @@ public import Tidemark
 /// with any of the prefixes.
 public struct SyncScope: Sendable, Hashable {
   /// An entry with one of these is within.
-  public var labels: [Label]
+  public var labels: [EntryLabel]
   /// An entry whose key begins with one of these is within.
   public var keyPrefixes: [[UInt8]]
 
   /// A scope; everything when both are empty.
-  public init(labels: [Label] = [], keyPrefixes: [[UInt8]] = []) {
+  public init(labels: [EntryLabel] = [], keyPrefixes: [[UInt8]] = []) {
     self.labels = labels
     self.keyPrefixes = keyPrefixes
   }
@@ -21,7 +21,7 @@ public struct SyncScope: Sendable, Hashable {
   public var isEverything: Bool { labels.isEmpty && keyPrefixes.isEmpty }
 
   /// Whether an entry is within.
-  public func contains(key: [UInt8], labels: [Label]) -> Bool {
+  public func contains(key: [UInt8], labels: [EntryLabel]) -> Bool {
     isEverything || labels.contains { self.labels.contains($0) }
       || keyPrefixes.contains { key.starts(with: $0) }
   }

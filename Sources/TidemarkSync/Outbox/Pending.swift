@@ -66,7 +66,7 @@ public struct PendingEntry: Sendable, Hashable {
   /// What it does.
   public var kind: ChangeKind
   /// Its labels.
-  public var labels: [Label]
+  public var labels: [EntryLabel]
   /// Bytes of key and value.
   public var bytes: Int
   /// When it was committed.
@@ -121,13 +121,13 @@ extension HostState {
   }
 
   /// How many of the entries that go on by themselves carry each label.
-  mutating func pendingByLabel() throws(TidemarkError) -> [Label: Int] {
+  mutating func pendingByLabel() throws(TidemarkError) -> [EntryLabel: Int] {
     let table = try pending()
     var sets = table.perLabelSet
     for (sequence, reason) in try session().progress.waiting where !reason.state.goesOn {
       if let row = table.row(sequence) { sets[row.labelSet, default: 1] -= 1 }
     }
-    var counts: [Label: Int] = [:]
+    var counts: [EntryLabel: Int] = [:]
     for (set, count) in sets where count > 0 {
       for label in table.labels(ofSet: set) { counts[label, default: 0] += count }
     }
@@ -144,7 +144,7 @@ extension HostState {
 
   /// A page of what is pending.
   mutating func pendingPage(
-    after sequence: UInt64, limit: Int, _ label: Label? = nil
+    after sequence: UInt64, limit: Int, _ label: EntryLabel? = nil
   ) throws(TidemarkError) -> PendingPage {
     let table = try pending()
     let session = try session()

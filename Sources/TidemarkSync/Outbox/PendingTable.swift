@@ -37,7 +37,7 @@ struct PendingTable: Sendable {
   var liveRows: some Sequence<Row> { rows[first...].lazy.filter(\.isLive) }
   var count: Int { live }
 
-  func labels(ofSet number: UInt32) -> [Label] { labelSets[number] }
+  func labels(ofSet number: UInt32) -> [EntryLabel] { labelSets[number] }
 
   /// The row of an entry; nil when it is not pending.
   func row(_ sequence: UInt64) -> Row? {
@@ -225,12 +225,12 @@ struct PendingTable: Sendable {
 
 /// Label sets by number.
 struct LabelSets: Sendable {
-  private var sets: [[Label]] = [[]]
-  private var numbers: [[Label]: UInt32] = [[]: 0]
+  private var sets: [[EntryLabel]] = [[]]
+  private var numbers: [[EntryLabel]: UInt32] = [[]: 0]
 
-  subscript(_ index: UInt32) -> [Label] { sets[Int(index)] }
+  subscript(_ index: UInt32) -> [EntryLabel] { sets[Int(index)] }
 
-  mutating func index(of labels: [Label]) -> UInt32 {
+  mutating func index(of labels: [EntryLabel]) -> UInt32 {
     if let known = numbers[labels] { return known }
     let index = UInt32(clamping: sets.count)
     sets.append(labels)

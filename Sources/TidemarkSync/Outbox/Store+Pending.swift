@@ -20,7 +20,7 @@ extension Store {
   ///   - limit: most entries of the page.
   /// - Throws: `invalidArgument` without a name when the store knows several peers.
   public func pendingEntries(
-    for name: String? = nil, label: Label? = nil, after sequence: UInt64 = 0, limit: Int = 1000
+    for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
   ) async throws -> PendingPage {
     try await onSyncThread { (store) throws(TidemarkError) in
       try store.pendingEntries(for: name, label: label, after: sequence, limit: limit)
@@ -28,7 +28,7 @@ extension Store {
   }
 
   /// How many entries that are not synced carry each label.
-  public func pendingByLabel(for name: String? = nil) async throws -> [Label: Int] {
+  public func pendingByLabel(for name: String? = nil) async throws -> [EntryLabel: Int] {
     try await onSyncThread { (store) throws(TidemarkError) in
       try store.pendingByLabel(for: name)
     }
@@ -87,7 +87,7 @@ extension Store.Blocking {
 
   /// Entries that are not synced; see ``Tidemark/Store/pendingEntries(for:label:after:limit:)``.
   public func pendingEntries(
-    for name: String? = nil, label: Label? = nil, after sequence: UInt64 = 0, limit: Int = 1000
+    for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
   ) throws(TidemarkError) -> PendingPage {
     try withHost(try onlyPeer(name)) { (state) throws(TidemarkError) in
       try state.pendingPage(after: sequence, limit: limit, label)
@@ -95,7 +95,7 @@ extension Store.Blocking {
   }
 
   /// How many entries that are not synced carry each label.
-  public func pendingByLabel(for name: String? = nil) throws(TidemarkError) -> [Label: Int] {
+  public func pendingByLabel(for name: String? = nil) throws(TidemarkError) -> [EntryLabel: Int] {
     try withHost(try onlyPeer(name)) { (state) throws(TidemarkError) in
       try state.pendingByLabel()
     }

@@ -14,10 +14,13 @@ public final class HandlerPeer: Peer {
   /// - Parameters:
   ///   - handler: answers.
   ///   - access: what the calls may reach.
-  ///   - usesThreads: whether calls leave the pool on which tasks run, since they wait for the
-  ///     disk. Without, the caller's thread does all the work, as simulations need it.
-  public convenience init(
-    _ handler: SyncHandler, access: SyncAccess = .everything, usesThreads: Bool = true
+  public convenience init(_ handler: SyncHandler, access: SyncAccess = .everything) {
+    self.init(handler, access: access, usesThreads: true)
+  }
+
+  /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
+  package convenience init(
+    _ handler: SyncHandler, access: SyncAccess = .everything, usesThreads: Bool
   ) {
     self.init(handler, access: access, usesThreads: usesThreads, closesHandler: false)
   }

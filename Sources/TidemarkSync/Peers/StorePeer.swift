@@ -37,11 +37,15 @@ public final class StorePeer: Peer {
   /// - Parameters:
   ///   - store: the store.
   ///   - options: what the store is to accept.
-  ///   - usesThreads: whether calls leave the pool on which tasks run, since they wait for the
-  ///     disk.
-  public init(
-    _ store: Store, options: SyncHandler.Options = SyncHandler.Options(),
-    usesThreads: Bool = true
+  public convenience init(
+    _ store: Store, options: SyncHandler.Options = SyncHandler.Options()
+  ) throws(TidemarkError) {
+    try self.init(store, options: options, usesThreads: true)
+  }
+
+  /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
+  package init(
+    _ store: Store, options: SyncHandler.Options = SyncHandler.Options(), usesThreads: Bool
   ) throws(TidemarkError) {
     handler = try SyncHandler(serving: store, options: options)
     peer = HandlerPeer(

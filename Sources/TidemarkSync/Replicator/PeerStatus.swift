@@ -50,7 +50,7 @@ struct PeerStatus: Sendable, Hashable {
     }
     target = try reader.text()
     for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      scope.labels.append(Label(try reader.blob()))
+      scope.labels.append(EntryLabel(try reader.blob()))
     }
     for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
       scope.keyPrefixes.append(try reader.blob())

@@ -25,7 +25,7 @@ public struct SyncAccess: Sendable, Hashable {
   }
 
   /// Whether an entry is within.
-  public func reaches(key: [UInt8], labels: [Label]) -> Bool {
+  public func reaches(key: [UInt8], labels: [EntryLabel]) -> Bool {
     guard let scope else { return true }
     return !scope.isEverything && scope.contains(key: key, labels: labels)
   }
@@ -33,16 +33,16 @@ public struct SyncAccess: Sendable, Hashable {
   /// Whether some labels could bring a key within reach.
   func mayReach(key: [UInt8]) -> Bool {
     guard let scope else { return true }
-    return !scope.labels.isEmpty || reaches(key: key, labels: [Label]())
+    return !scope.labels.isEmpty || reaches(key: key, labels: [EntryLabel]())
   }
 
   func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
-    scope == nil || reaches(key: key, labels: labels.map { Label($0) })
+    scope == nil || reaches(key: key, labels: labels.map { EntryLabel($0) })
   }
 }
 
 extension SyncScope {
   func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
-    isEverything || contains(key: key, labels: labels.map { Label($0) })
+    isEverything || contains(key: key, labels: labels.map { EntryLabel($0) })
   }
 }

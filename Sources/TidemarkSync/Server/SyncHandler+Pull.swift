@@ -153,7 +153,7 @@ extension SyncHandler {
       return FeedEntry(
         position: position, kind: .put, operation: head.operation, key: head.key,
         content: SyncContent(
-          value: value, labels: head.labels.map { Label($0) }, hash: head.attributes.hash,
+          value: value, labels: head.labels.map { EntryLabel($0) }, hash: head.attributes.hash,
           maxAgeSeconds: head.attributes.maxAge),
         commitTime: head.commitTime, time: head.attributes.time)
     }

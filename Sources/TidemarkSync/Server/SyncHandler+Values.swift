@@ -44,7 +44,7 @@ extension SyncHandler {
       let content = try LargeValues.shared.withRoom(forValueOf: state.valueLength) {
         var content = try feed.value(at: state.position.offset).map {
           SyncContent(
-            value: $0, labels: state.labels.map { Label($0) }, hash: state.attributes.hash,
+            value: $0, labels: state.labels.map { EntryLabel($0) }, hash: state.attributes.hash,
             maxAgeSeconds: state.attributes.maxAge)
         }
         if takesBlobs { content?.moveApart() }

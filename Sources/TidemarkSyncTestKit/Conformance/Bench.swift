@@ -115,7 +115,7 @@ extension PeerConformance {
     }
 
     mutating func put(
-      _ key: String, _ value: String, labels: [Label] = [], base: ChangeBase = .absent,
+      _ key: String, _ value: String, labels: [EntryLabel] = [], base: ChangeBase = .absent,
       group: UInt64 = 0
     ) -> PushedChange {
       change(.put, key, SyncContent(value: Array(value.utf8), labels: labels), base, group)

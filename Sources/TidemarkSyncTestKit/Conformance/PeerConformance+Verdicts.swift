@@ -37,7 +37,7 @@ extension PeerConformance {
     Check("equal content, and a delete of what is gone, is a duplicate") { bench in
       var a = try await bench.writer(1)
       var b = try await bench.writer(2)
-      let labels: [Label] = ["x"]
+      let labels: [EntryLabel] = ["x"]
       let place = try await bench.push(&a, a.put("k", "1", labels: labels))[0].place
       let same = try await bench.push(&b, b.put("k", "1", labels: labels))
       try bench.expect(same.map(\.name), is: ["duplicate"], "a put of what is there")

@@ -63,7 +63,7 @@ struct FuzzStore: Sendable {
   }
 
   private mutating func put(
-    _ store: Store, _ key: String, value: [UInt8], labels: [Label] = [],
+    _ store: Store, _ key: String, value: [UInt8], labels: [EntryLabel] = [],
     options: PutOptions = PutOptions()
   ) throws {
     try store.blocking.put(Key(key), value, labels: labels, options: options)
@@ -73,7 +73,7 @@ struct FuzzStore: Sendable {
   private mutating func fill(_ store: Store, from first: Int, to end: Int) throws {
     for number in first..<end {
       let text = "{\"id\":\(number),\"title\":\"note \(number % 7)\",\"end\":\(end)}"
-      let labels: [[Label]] = [[], ["inbox"], ["done", "inbox"], ["later"]]
+      let labels: [[EntryLabel]] = [[], ["inbox"], ["done", "inbox"], ["later"]]
       var options = PutOptions()
       if number % 4 == 0 { options.time = Timestamp(seconds: 1_767_000_000 + Int64(number)) }
       if number % 6 == 0 { options.hash = [UInt8](repeating: UInt8(number), count: 8) }

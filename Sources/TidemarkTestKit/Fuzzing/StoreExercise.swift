@@ -65,11 +65,11 @@ struct StoreExercise {
   }
 
   private func scan(
-    _ reader: some StoreReader, orders: [Query.Order] = [.key, .sequence, .time]
+    _ reader: some StoreReader, orders: [EntryQuery.Order] = [.key, .sequence, .time]
   ) throws(FuzzFinding) {
     for order in orders {
       for filter in [LabelFilter.everything, .all("inbox")] {
-        let query = Query(labels: filter, order: order, descending: order == .time)
+        let query = EntryQuery(labels: filter, order: order, descending: order == .time)
         guard var rows = try? reader.entries(query) else { continue }
         var count = 0
         while let entry = try? rows.next() {

@@ -107,7 +107,7 @@ package enum WireSamples {
       position: at(399), kind: .put, operation: OperationID(replica: other, sequence: 55),
       key: Array("note/3".utf8),
       content: SyncContent(
-        value: Array("Bread\n".utf8), labels: [Label([0x80]), Label([0xff])],
+        value: Array("Bread\n".utf8), labels: [EntryLabel([0x80]), EntryLabel([0xff])],
         hash: Array("v1".utf8)),
       commitTime: commitTime, time: Timestamp(seconds: -1, nanoseconds: 5)),
     FeedEntry(

@@ -59,7 +59,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
 
   // MARK: FileSystem
 
-  public func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
+  package func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
     let call = SimulatedCall(.open, path, isMutating: mode == .create)
     let id = try perform(call) { (state, _) throws(SimulatedErrno) -> Int in
       try state.open(path, mode, process: process)
@@ -67,40 +67,40 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
     return SimulatedFile(system: self, path: path, id: id)
   }
 
-  public func createDirectory(_ path: String) throws(FileSystemError) {
+  package func createDirectory(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.createDirectory, path, isMutating: true)
     try perform(call) { (state, _) throws(SimulatedErrno) in
       try state.image.createDirectory(at: path)
     }
   }
 
-  public func syncDirectory(_ path: String) throws(FileSystemError) {
+  package func syncDirectory(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.syncDirectory, path, isMutating: true)
     try perform(call) { (state, fault) throws(SimulatedErrno) in
       try state.syncDirectory(path, fault)
     }
   }
 
-  public func list(_ path: String) throws(FileSystemError) -> [String] {
+  package func list(_ path: String) throws(FileSystemError) -> [String] {
     try perform(SimulatedCall(.list, path)) { (state, _) throws(SimulatedErrno) in
       try state.list(path)
     }
   }
 
-  public func remove(_ path: String) throws(FileSystemError) {
+  package func remove(_ path: String) throws(FileSystemError) {
     let call = SimulatedCall(.remove, path, isMutating: true)
     try perform(call) { (state, _) throws(SimulatedErrno) in
       try state.image.remove(at: path)
     }
   }
 
-  public func kind(_ path: String) throws(FileSystemError) -> FileKind? {
+  package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     try perform(SimulatedCall(.inspect, path)) { (state, _) throws(SimulatedErrno) in
       try state.kind(path)
     }
   }
 
-  public func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
+  package func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
     let call = SimulatedCall(.lock, path, length: owner.count, isMutating: true)
     let result = try perform(call) { (state, _) throws(SimulatedErrno) in
       try state.lock(path, owner: owner, process: process)
@@ -111,7 +111,7 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
     }
   }
 
-  public func bootIdentifier() throws(FileSystemError) -> [UInt8] {
+  package func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     try perform(SimulatedCall(.bootIdentifier, "")) { (state, _) throws(SimulatedErrno) in
       state.image.bootIdentifier
     }

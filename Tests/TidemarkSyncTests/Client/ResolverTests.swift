@@ -182,8 +182,8 @@ struct ResolverTests {
     var (local, remote) = (
       SyncContent(value: Array("{}".utf8)), SyncContent(value: Array("{}".utf8))
     )
-    local.labels = (0..<40).map { Label("a\($0)") }
-    remote.labels = (0..<40).map { Label("b\($0)") }
+    local.labels = (0..<40).map { EntryLabel("a\($0)") }
+    remote.labels = (0..<40).map { EntryLabel("b\($0)") }
     #expect(
       resolver.resolve(Conflict(key: [1], base: nil, local: local, remote: remote)) == .ask)
   }

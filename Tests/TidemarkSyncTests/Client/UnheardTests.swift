@@ -16,7 +16,7 @@ struct UnheardTests {
   private func change(
     _ world: SyncWorld, _ index: Int, scope labels: [String]
   ) throws {
-    world.devices[index].scope = SyncScope(labels: labels.map { Label($0) })
+    world.devices[index].scope = SyncScope(labels: labels.map { EntryLabel($0) })
     try world.restart(index)
   }
 

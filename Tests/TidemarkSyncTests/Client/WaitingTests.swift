@@ -130,7 +130,7 @@ extension SyncWorld {
   ) throws {
     var batch = WriteBatch()
     try batch.put(
-      Key(key), value, labels: labels.map { Label($0) }, options: PutOptions(after: after))
+      Key(key), value, labels: labels.map { EntryLabel($0) }, options: PutOptions(after: after))
     try devices[index].engine.commit(batch.operations)
   }
 

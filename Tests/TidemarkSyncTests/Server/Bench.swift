@@ -133,7 +133,7 @@ struct Device {
   }
 
   mutating func put(
-    _ key: String, _ value: String, labels: [Label] = [], base: ChangeBase = .absent,
+    _ key: String, _ value: String, labels: [EntryLabel] = [], base: ChangeBase = .absent,
     at seconds: UInt64 = 0, group: UInt64 = 0
   ) -> PushedChange {
     sequence += 1

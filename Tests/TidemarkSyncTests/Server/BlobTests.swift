@@ -321,7 +321,7 @@ struct BlobTests {
     change.content.value = [UInt8](repeating: 7, count: ChangeCheck.valueBytes)
     #expect(try bench.push(&a, change).map(\.name) == ["applied"])
     // With all labels that there can be, it fits into a record.
-    let labels = (0..<64).map { Label([UInt8](repeating: 200, count: 254) + [UInt8($0)]) }
+    let labels = (0..<64).map { EntryLabel([UInt8](repeating: 200, count: 254) + [UInt8($0)]) }
     let state = RemoteState(
       FeedEntry(
         position: Position(epoch: .max, offset: .max), kind: .put,

@@ -14,9 +14,9 @@ struct HostileTests {
     var changes = [a.put("good", "1")]
     changes.append(a.put("", "x"))
     changes.append(a.put(String(repeating: "k", count: 65_536), "x"))
-    changes.append(a.put("labels", "x", labels: (0..<65).map { Label("l\($0)") }))
-    changes.append(a.put("empty label", "x", labels: [Label([])]))
-    changes.append(a.put("long label", "x", labels: [Label(Array(repeating: 1, count: 256))]))
+    changes.append(a.put("labels", "x", labels: (0..<65).map { EntryLabel("l\($0)") }))
+    changes.append(a.put("empty label", "x", labels: [EntryLabel([])]))
+    changes.append(a.put("long label", "x", labels: [EntryLabel(Array(repeating: 1, count: 256))]))
     var change = a.put("hash", "x")
     change.content.hash = Array(repeating: 1, count: 65)
     changes.append(change)

@@ -34,7 +34,7 @@ struct PullTests {
     let bench = Bench()
     var a = Device(1)
     var b = Device(2)
-    let labels: [Label] = ["x"]
+    let labels: [EntryLabel] = ["x"]
     _ = try bench.push(&a, a.put("k", "1", labels: labels, at: 7))
     _ = try bench.push(&b, b.put("l", "2"))
     try bench.withEngine { engine in

@@ -124,15 +124,15 @@ struct RandomMessages {
     return Array("note/".utf8) + bytes(0...6)
   }
 
-  private mutating func labels(_ most: Int) -> [Label] {
-    Set(many(most) { Label($0.bytes(1...($0.random.chance(0.05) ? 255 : 4))) }).sorted()
+  private mutating func labels(_ most: Int) -> [EntryLabel] {
+    Set(many(most) { EntryLabel($0.bytes(1...($0.random.chance(0.05) ? 255 : 4))) }).sorted()
   }
 
   /// In any order, and with repeats.
   private mutating func scope() -> SyncScope {
     guard random.chance(0.7) else { return .everything }
     return SyncScope(
-      labels: many(5) { Label($0.bytes(1...3)) }, keyPrefixes: many(5) { $0.bytes(0...3) })
+      labels: many(5) { EntryLabel($0.bytes(1...3)) }, keyPrefixes: many(5) { $0.bytes(0...3) })
   }
 
   private mutating func limits() -> SyncLimits {

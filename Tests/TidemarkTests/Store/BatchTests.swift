@@ -73,7 +73,7 @@ struct BatchTests {
     try batch.put("a", "1", labels: ["x"], if: .absent)
     let before = batch.operations.mark
     let hash = [UInt8](repeating: 1, count: 65)
-    let label = Label(String(repeating: "l", count: 256))
+    let label = EntryLabel(String(repeating: "l", count: 256))
     let refusals: [(inout WriteBatch) throws -> Void] = [
       { try $0.put("b", "2", labels: ["y"], options: PutOptions(hash: hash), if: .hash([1])) },
       { try $0.put("", "2", labels: ["y"], if: .present) },
@@ -131,7 +131,7 @@ struct BatchTests {
     try batch.put("b", "2")
     try await store.write(batch)
     #expect(try store.state() == ["a": "1", "b": "2"])
-    #expect(try store.found(Query(labels: .all("x"))) == ["a"])
+    #expect(try store.found(EntryQuery(labels: .all("x"))) == ["a"])
   }
 
   @Test("a batch of many frames is read back whole")

@@ -34,7 +34,7 @@ struct CloseTests {
     machine.disk.restart(keeping: .loseAll)
     let again = try machine.open()
     for (task, count) in counts {
-      #expect(try again.count(Query(prefix: Key("t\(task)/"))) == count)
+      #expect(try again.count(EntryQuery(prefix: Key("t\(task)/"))) == count)
     }
     try await again.close()
   }

@@ -27,7 +27,7 @@ struct CompactionTests {
             _ = try store.entry(forKey: "moving/\(i % 10)")
             _ = try store.history(ofKey: "moving/\(i % 10)")
             if i.isMultiple(of: 40) {
-              #expect(try store.count(Query(prefix: "fixed/", labels: .all("odd"))) == 500)
+              #expect(try store.count(EntryQuery(prefix: "fixed/", labels: .all("odd"))) == 500)
               #expect(try view.state().count == 500)
             }
             await Task.yield()

@@ -34,7 +34,7 @@ extension [UInt8] {
 
 extension StoreReader {
   /// The keys of a query as text.
-  func found(_ query: Query = Query()) throws -> [String] {
+  func found(_ query: EntryQuery = EntryQuery()) throws -> [String] {
     var keys: [String] = []
     var rows = try self.keys(query)
     while let key = try rows.next() { keys.append(key.text) }

@@ -46,9 +46,9 @@ struct LogTests {
     #expect(
       await code { for try await _ in store.changes(since: last) { break } } == .historyDiverged)
     for text in ["s18446744073709551615", "t9223372036854775807.0.18446744073709551615"] {
-      let order = text.hasPrefix("s") ? Query.Order.sequence : .time
+      let order = text.hasPrefix("s") ? EntryQuery.Order.sequence : .time
       for descending in [false, true] {
-        let query = Query(order: order, descending: descending)
+        let query = EntryQuery(order: order, descending: descending)
         let page = try store.page(query, limit: .max, after: PageCursor(text))
         #expect(page.entries.count == (descending ? 1 : 0))
       }

@@ -15,7 +15,7 @@ struct PageTests {
   }
 
   /// All pages of a query, their cursors gone through text.
-  private func paged(_ query: Query, limit: Int) throws -> [String] {
+  private func paged(_ query: EntryQuery, limit: Int) throws -> [String] {
     var keys: [String] = []
     var page = try store.page(query, limit: limit)
     while true {
@@ -30,13 +30,13 @@ struct PageTests {
 
   @Test(
     "pages together are the whole query, in every order and direction",
-    arguments: [Query.Order.key, .sequence, .time], [false, true])
-  func whole(_ order: Query.Order, _ descending: Bool) throws {
-    let query = Query(prefix: "key/", order: order, descending: descending)
+    arguments: [EntryQuery.Order.key, .sequence, .time], [false, true])
+  func whole(_ order: EntryQuery.Order, _ descending: Bool) throws {
+    let query = EntryQuery(prefix: "key/", order: order, descending: descending)
     let all = try store.found(query)
     #expect(all.count == 25)
     for limit in [1, 4, 5, 25, 100] { #expect(try paged(query, limit: limit) == all) }
-    let labelled = Query(labels: .all("even"), order: order, descending: descending)
+    let labelled = EntryQuery(labels: .all("even"), order: order, descending: descending)
     #expect(try paged(labelled, limit: 3) == store.found(labelled))
   }
 
@@ -54,9 +54,9 @@ struct PageTests {
     try store.blocking.put("a", "before")
     try store.blocking.put("z", "behind")
     let queries = [
-      Query(prefix: "key/1", descending: descending),
-      Query(from: "key/15", upTo: "key/18", descending: descending),
-      Query(prefix: "key/", labels: .all("even"), descending: descending),
+      EntryQuery(prefix: "key/1", descending: descending),
+      EntryQuery(from: "key/15", upTo: "key/18", descending: descending),
+      EntryQuery(prefix: "key/", labels: .all("even"), descending: descending),
     ]
     for query in queries {
       let inside = try store.found(query)
@@ -73,7 +73,7 @@ struct PageTests {
 
   @Test("a cursor of another order and a page of nothing are refused")
   func wrong() throws {
-    let page = try store.page(Query(order: .time), limit: 3)
+    let page = try store.page(EntryQuery(order: .time), limit: 3)
     #expect(code { _ = try store.page(limit: 3, after: page.next) } == .invalidArgument)
     #expect(code { _ = try store.page(limit: 0) } == .invalidArgument)
   }

@@ -22,58 +22,60 @@ struct ScanTests {
   func order() throws {
     #expect(try store.found() == ["note/1", "note/2", "note/3", "task/1"])
     #expect(
-      try store.found(Query(descending: true)) == ["task/1", "note/3", "note/2", "note/1"])
+      try store.found(EntryQuery(descending: true)) == ["task/1", "note/3", "note/2", "note/1"])
   }
 
   @Test("a prefix, a range and both together narrow the keys")
   func ranges() throws {
-    #expect(try store.found(Query(prefix: "note/")) == ["note/1", "note/2", "note/3"])
-    #expect(try store.found(Query(from: "note/2", upTo: "task/1")) == ["note/2", "note/3"])
-    #expect(try store.found(Query(prefix: "note/", from: "note/2")) == ["note/2", "note/3"])
-    #expect(try store.found(Query(prefix: "note/", upTo: "note/2")) == ["note/1"])
-    #expect(try store.found(Query(prefix: "note/", from: "a", upTo: "z")).count == 3)
-    #expect(try store.found(Query(prefix: "note/", from: "o")) == [])
-    #expect(try store.found(Query(prefix: "note/", upTo: "note/")) == [])
-    #expect(try store.found(Query(from: "z", upTo: "a")) == [])
+    #expect(try store.found(EntryQuery(prefix: "note/")) == ["note/1", "note/2", "note/3"])
+    #expect(try store.found(EntryQuery(from: "note/2", upTo: "task/1")) == ["note/2", "note/3"])
+    #expect(try store.found(EntryQuery(prefix: "note/", from: "note/2")) == ["note/2", "note/3"])
+    #expect(try store.found(EntryQuery(prefix: "note/", upTo: "note/2")) == ["note/1"])
+    #expect(try store.found(EntryQuery(prefix: "note/", from: "a", upTo: "z")).count == 3)
+    #expect(try store.found(EntryQuery(prefix: "note/", from: "o")) == [])
+    #expect(try store.found(EntryQuery(prefix: "note/", upTo: "note/")) == [])
+    #expect(try store.found(EntryQuery(from: "z", upTo: "a")) == [])
     #expect(
-      try store.found(Query(prefix: "note/", from: "note/2", descending: true))
+      try store.found(EntryQuery(prefix: "note/", from: "note/2", descending: true))
         == ["note/3", "note/2"])
   }
 
   @Test("labels combine: all, any, not")
   func labels() throws {
-    #expect(try store.found(Query(labels: .all("inbox"))) == ["note/1", "note/2"])
-    #expect(try store.found(Query(labels: .all("inbox", "old"))) == ["note/2"])
-    #expect(try store.found(Query(labels: .any("done", "inbox"))).count == 3)
-    #expect(try store.found(Query(labels: .not("old"))) == ["note/1", "note/3"])
-    #expect(try store.found(Query(labels: .all("old").not("done"))) == ["note/2"])
+    #expect(try store.found(EntryQuery(labels: .all("inbox"))) == ["note/1", "note/2"])
+    #expect(try store.found(EntryQuery(labels: .all("inbox", "old"))) == ["note/2"])
+    #expect(try store.found(EntryQuery(labels: .any("done", "inbox"))).count == 3)
+    #expect(try store.found(EntryQuery(labels: .not("old"))) == ["note/1", "note/3"])
+    #expect(try store.found(EntryQuery(labels: .all("old").not("done"))) == ["note/2"])
     #expect(
-      try store.found(Query(prefix: "task/", labels: .all("old").any("done", "x"))) == ["task/1"])
-    #expect(try store.found(Query(labels: .all("never used"))) == [])
+      try store.found(EntryQuery(prefix: "task/", labels: .all("old").any("done", "x"))) == [
+        "task/1"
+      ])
+    #expect(try store.found(EntryQuery(labels: .all("never used"))) == [])
   }
 
   @Test("the order of sequences is that of the last write")
   func sequenceOrder() throws {
     #expect(
-      try store.found(Query(order: .sequence)) == ["note/2", "note/1", "task/1", "note/3"])
+      try store.found(EntryQuery(order: .sequence)) == ["note/2", "note/1", "task/1", "note/3"])
     #expect(
-      try store.found(Query(prefix: "note/", order: .sequence, descending: true))
+      try store.found(EntryQuery(prefix: "note/", order: .sequence, descending: true))
         == ["note/3", "note/1", "note/2"])
   }
 
   @Test("the order of times is that of the entries' own times")
   func timeOrder() throws {
-    #expect(try store.found(Query(order: .time)) == ["task/1", "note/1", "note/2", "note/3"])
+    #expect(try store.found(EntryQuery(order: .time)) == ["task/1", "note/1", "note/2", "note/3"])
     #expect(
-      try store.found(Query(order: .time, descending: true, limit: 2)) == ["note/3", "note/2"])
+      try store.found(EntryQuery(order: .time, descending: true, limit: 2)) == ["note/3", "note/2"])
   }
 
   @Test("a limit ends a scan")
   func limit() throws {
-    #expect(try store.found(Query(limit: 2)) == ["note/1", "note/2"])
-    #expect(try store.found(Query(limit: 0)) == [])
-    #expect(try store.found(Query(limit: -1)) == [])
-    #expect(try store.count(Query(limit: 3)) == 3)
+    #expect(try store.found(EntryQuery(limit: 2)) == ["note/1", "note/2"])
+    #expect(try store.found(EntryQuery(limit: 0)) == [])
+    #expect(try store.found(EntryQuery(limit: -1)) == [])
+    #expect(try store.count(EntryQuery(limit: 3)) == 3)
   }
 
   @Test("rows carry values and metadata, or no values when they are not wanted")
@@ -86,7 +88,7 @@ struct ScanTests {
     #expect(entry.time == at(30))
     #expect(try rows.next() == nil)
     #expect(try rows.next() == nil)
-    var bare = try store.entries(Query(labels: .all("old"), values: false))
+    var bare = try store.entries(EntryQuery(labels: .all("old"), values: false))
     let without = try #require(try bare.next())
     #expect(without.value == [])
     #expect(without.valueLength == 1)
@@ -95,7 +97,7 @@ struct ScanTests {
   @Test("a scan in place sees keys and values")
   func inPlace() throws {
     var text = ""
-    try store.scan(Query(prefix: "note/")) { key, value in
+    try store.scan(EntryQuery(prefix: "note/")) { key, value in
       text += Key([UInt8](key)).text + "=" + Key([UInt8](value)).text + " "
     }
     #expect(text == "note/1=a note/2=b note/3=d ")
@@ -117,9 +119,9 @@ struct ScanTests {
   @Test("counts follow the query")
   func counts() throws {
     #expect(try store.count() == 4)
-    #expect(try store.count(Query(prefix: "note/")) == 3)
-    #expect(try store.count(Query(labels: .all("inbox"), order: .time)) == 2)
-    #expect(try store.count(Query(prefix: "nothing")) == 0)
+    #expect(try store.count(EntryQuery(prefix: "note/")) == 3)
+    #expect(try store.count(EntryQuery(labels: .all("inbox"), order: .time)) == 2)
+    #expect(try store.count(EntryQuery(prefix: "nothing")) == 0)
   }
 
   @Test("labels are counted by the keys that carry them now")

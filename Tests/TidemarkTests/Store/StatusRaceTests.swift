@@ -32,7 +32,7 @@ struct StatusRaceTests {
         defer { left.withLock { $0 -= 1 } }
         // A new key with each sequence, so that there are as many of the ones as of the others.
         for i in 0..<Self.puts {
-          try store.put("w\(writer)/\(i)", "\(i)", labels: [Label("l\(i % 40)")])
+          try store.put("w\(writer)/\(i)", "\(i)", labels: [EntryLabel("l\(i % 40)")])
         }
       }
     }

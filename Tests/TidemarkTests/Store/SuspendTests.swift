@@ -162,7 +162,7 @@ struct SuspendTests {
     machine.disk.restart(keeping: .loseAll)
     try await store.resume()
     for (task, count) in counts {
-      #expect(try store.count(Query(prefix: Key("t\(task)/"))) == count)
+      #expect(try store.count(EntryQuery(prefix: Key("t\(task)/"))) == count)
     }
     try await store.close()
   }
@@ -207,7 +207,7 @@ struct SuspendTests {
     }
     try await store.close()
     let again = try machine.open()
-    #expect(try again.count(Query(prefix: "key")) == 200)
+    #expect(try again.count(EntryQuery(prefix: "key")) == 200)
     try await again.close()
   }
 

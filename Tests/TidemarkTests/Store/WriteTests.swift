@@ -99,7 +99,7 @@ struct WriteTests {
     let entry = try #require(try store.entry(forKey: "a"))
     #expect(entry.labels == [])
     #expect(entry.hash == nil)
-    #expect(try store.found(Query(labels: .all("x"))) == [])
+    #expect(try store.found(EntryQuery(labels: .all("x"))) == [])
   }
 
   @Test(
@@ -110,9 +110,9 @@ struct WriteTests {
       switch what {
       case 0: try await store.put("", "1")
       case 1: try await store.put([UInt8](repeating: 1, count: 65_536), "1")
-      case 2: try await store.put("a", "1", labels: [Label([UInt8](repeating: 1, count: 256))])
+      case 2: try await store.put("a", "1", labels: [EntryLabel([UInt8](repeating: 1, count: 256))])
       case 3:
-        try await store.put("a", "1", labels: (0..<65).map { Label("\($0)") })
+        try await store.put("a", "1", labels: (0..<65).map { EntryLabel("\($0)") })
       default:
         try await store.put(
           "a", "1", options: PutOptions(hash: [UInt8](repeating: 0, count: 65)))
@@ -132,7 +132,7 @@ struct WriteTests {
   func longestKey() async throws {
     let key = [UInt8](repeating: 0xff, count: 65_535)
     try await store.put(key, "1")
-    #expect(try store.found(Query(prefix: Key([0xff]))).count == 1)
+    #expect(try store.found(EntryQuery(prefix: Key([0xff]))).count == 1)
     #expect(try store.text(forKey: key) == "1")
   }
 }

@@ -47,7 +47,9 @@ struct FieldMerge {
   }
 
   /// Labels that either side added, less those that either took away.
-  private static func labels(_ local: [Label], _ remote: [Label], _ base: [Label]) -> [Label] {
+  private static func labels(_ local: [EntryLabel], _ remote: [EntryLabel], _ base: [EntryLabel])
+    -> [EntryLabel]
+  {
     let kept = Set(local).intersection(remote)
     let added = Set(local).union(remote).subtracting(base)
     return kept.union(added).sorted()

@@ -154,7 +154,7 @@ extension RequestPlaces {
       FeedEntry(
         position: position, kind: .put, operation: operation, key: key,
         content: SyncContent(
-          value: content.value, labels: content.labelSet.map { Label($0) }, hash: content.hash,
+          value: content.value, labels: content.labelSet.map { EntryLabel($0) }, hash: content.hash,
           maxAgeSeconds: content.maxAgeSeconds))
     }
   }

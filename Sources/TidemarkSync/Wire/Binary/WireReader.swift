@@ -137,12 +137,12 @@ struct WireReader: ~Escapable {
     return lastKey
   }
 
-  mutating func labels(_ limit: Int) throws(FormatError) -> [Label] {
+  mutating func labels(_ limit: Int) throws(FormatError) -> [EntryLabel] {
     let count = try count(limit, each: 2)
-    var labels: [Label] = []
+    var labels: [EntryLabel] = []
     labels.reserveCapacity(count)
     for _ in 0..<count {
-      labels.append(Label(try bytes.array(try bytes.varint(atMost: Limits.labelBytes))))
+      labels.append(EntryLabel(try bytes.array(try bytes.varint(atMost: Limits.labelBytes))))
     }
     return labels
   }

@@ -92,7 +92,7 @@ struct WireWriter {
     lastKey = key
   }
 
-  mutating func labels(_ labels: [Label]) {
+  mutating func labels(_ labels: [EntryLabel]) {
     out.varint(labels.count)
     for label in labels { bytes(label.bytes) }
   }

@@ -7,7 +7,7 @@ extension JSONFields {
   mutating func scope() throws(FormatError) -> SyncScope {
     let scope = try object("scope", isRequest: true) { (fields) throws(FormatError) in
       SyncScope(
-        labels: try fields.sortedContents("labels", base64: "labels_base64").map { Label($0) },
+        labels: try fields.sortedContents("labels", base64: "labels_base64").map { EntryLabel($0) },
         keyPrefixes: try fields.sortedContents("prefixes", base64: "prefixes_base64"))
     }
     return scope ?? .everything
@@ -119,7 +119,7 @@ extension JSONFields {
     }
     return SyncContent(
       value: hasValue && blob == nil ? try required(value, "value") : [],
-      labels: try sortedContents("labels", base64: "labels_base64").map { Label($0) },
+      labels: try sortedContents("labels", base64: "labels_base64").map { EntryLabel($0) },
       hash: try bytes("hash", base64: "hash_base64"), maxAgeSeconds: try u32("max_age"),
       blob: blob)
   }

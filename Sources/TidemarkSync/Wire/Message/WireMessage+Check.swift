@@ -102,7 +102,7 @@ extension SyncScope {
     guard labels.count <= WireLimits.scopeRows, keyPrefixes.count <= WireLimits.scopeRows else {
       throw FormatError("too many labels or prefixes in a scope")
     }
-    try Label.check(labels)
+    try EntryLabel.check(labels)
     for (index, prefix) in keyPrefixes.enumerated() {
       guard prefix.count <= Limits.keyBytes else { throw FormatError("prefix too long") }
       guard index == 0 || keyPrefixes[index - 1].lexicographicallyPrecedes(prefix) else {
@@ -112,8 +112,8 @@ extension SyncScope {
   }
 }
 
-extension Label {
-  fileprivate static func check(_ labels: [Label]) throws(FormatError) {
+extension EntryLabel {
+  fileprivate static func check(_ labels: [EntryLabel]) throws(FormatError) {
     for (index, label) in labels.enumerated() {
       guard !label.bytes.isEmpty, label.bytes.count <= Limits.labelBytes else {
         throw FormatError("a label has 1 to \(Limits.labelBytes) bytes")
@@ -177,7 +177,7 @@ extension SyncContent {
       guard isPut, value.isEmpty else { throw FormatError("a large value where none may be") }
     }
     guard labels.count <= Limits.labelsPerEntry else { throw FormatError("too many labels") }
-    if !labels.isEmpty { try Label.check(labels) }
+    if !labels.isEmpty { try EntryLabel.check(labels) }
     guard (hash?.count ?? 0) <= Limits.hashBytes else { throw FormatError("hash too long") }
   }
 }

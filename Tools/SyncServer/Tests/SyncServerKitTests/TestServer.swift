@@ -134,7 +134,7 @@ extension PushRequest {
         PushedChange(
           sequence: number * 1000 + UInt64(index), kind: .put, key: Array(key.utf8),
           content: SyncContent(
-            value: Array("value of \(key)".utf8), labels: labels.map { Label(Array($0.utf8)) }),
+            value: Array("value of \(key)".utf8), labels: labels.map { EntryLabel($0) }),
           commitTime: 1_700_000_000_000 << 16)
       })
   }

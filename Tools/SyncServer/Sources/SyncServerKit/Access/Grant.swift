@@ -29,7 +29,7 @@ struct Grant: Sendable, Hashable {
     var scope: SyncScope?
     if labels != nil || prefixes != nil {
       scope = SyncScope(
-        labels: (labels ?? []).map { Label(Array($0.utf8)) },
+        labels: (labels ?? []).map { EntryLabel($0) },
         keyPrefixes: (prefixes ?? []).map { Array($0.utf8) })
     }
     access = SyncAccess(to: scope, canPush: canPush)

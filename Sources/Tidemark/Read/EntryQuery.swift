@@ -3,11 +3,11 @@ internal import TidemarkEngine
 /// Which entries are wanted, and in which order.
 ///
 /// ```swift
-/// var query = Query(prefix: "note/", labels: .all("inbox").not("done"))
+/// var query = EntryQuery(prefix: "note/", labels: .all("inbox").not("done"))
 /// query.descending = true
 /// query.limit = 20
 /// ```
-public struct Query: Sendable, Hashable {
+public struct EntryQuery: Sendable, Hashable {
   /// By what entries are ordered.
   public enum Order: Sendable, Hashable {
     /// By key, in byte order: no sorting, whatever the size of the store.

@@ -5,7 +5,7 @@ internal import TidemarkEngine
 /// ```swift
 /// try await store.put("note/1", "text", labels: ["inbox", "2026"])
 /// ```
-public struct Label: Sendable, Hashable {
+public struct EntryLabel: Sendable, Hashable {
   /// The label's bytes.
   public var bytes: [UInt8]
 
@@ -19,24 +19,24 @@ public struct Label: Sendable, Hashable {
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-extension Label: Comparable {
+extension EntryLabel: Comparable {
   /// Byte order.
-  public static func < (a: Label, b: Label) -> Bool {
+  public static func < (a: EntryLabel, b: EntryLabel) -> Bool {
     a.bytes.rawSpan.compare(to: b.bytes.rawSpan) < 0
   }
 }
 
-extension Label: ExpressibleByStringLiteral {
+extension EntryLabel: ExpressibleByStringLiteral {
   /// A label of the literal's UTF-8 bytes.
   public init(stringLiteral text: String) { self.init(text) }
 }
 
-extension Label: CustomStringConvertible {
+extension EntryLabel: CustomStringConvertible {
   /// The label as text.
   public var description: String { text }
 }
 
-extension Label: BytesConvertible {
+extension EntryLabel: BytesConvertible {
   /// Calls `body` with the label's bytes.
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try body(bytes.rawSpan)
@@ -46,12 +46,12 @@ extension Label: BytesConvertible {
 /// A label with how many keys carry it.
 public struct LabelCount: Sendable, Hashable {
   /// The label.
-  public var label: Label
+  public var label: EntryLabel
   /// How many keys carry it.
   public var count: Int
 
   /// A label with how many keys carry it.
-  public init(label: Label, count: Int) {
+  public init(label: EntryLabel, count: Int) {
     self.label = label
     self.count = count
   }
