@@ -69,7 +69,7 @@ public enum LogtoolMain {
       return error.status.rawValue
     case let error as TidemarkError:
       console.fail(error.description)
-      return ExitStatus(error).rawValue
+      return (error.peerError.map { ExitStatus($0) } ?? ExitStatus(error)).rawValue
     case let error as PeerError:
       console.fail("the peer: \(error.message)")
       return ExitStatus(error).rawValue

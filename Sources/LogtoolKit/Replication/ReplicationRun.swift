@@ -29,11 +29,12 @@ struct ReplicationRun {
       let status = replicator.status
       progress.update(direction.pushes ? status.pushed : status.pulled)
     } _: { [deletions] in
-      do { return try await replicator.syncOnce() } catch let error as UndecidedDeletions {
+      do throws(TidemarkError) { return try await replicator.syncOnce() } catch {
+        guard let undecided = error.cause as? UndecidedDeletions else { throw error }
         guard let deletions else {
           throw ToolError(
             .failed,
-            "\(HumanText.count(error.keys)) keys are gone at the peer; nothing was done about it: "
+            "\(HumanText.count(undecided.keys)) keys are gone at the peer; nothing was done about it: "
               + "--deletions accept deletes them here, too, --deletions restore sends them again")
         }
         try await replicator.decideDeletions(deletions)

@@ -45,7 +45,8 @@ struct StoreFollower {
 
   /// Why something failed that may work later; nil when it will not.
   private static func reasonToWait(_ error: any Error) -> String? {
-    switch error {
+    let cause = (error as? TidemarkError)?.peerError ?? error
+    return switch cause {
     case let error as PeerError where ExitStatus(error) == .unavailable: error.message
     case let error as TidemarkError where error.code == .locked: error.message
     default: nil

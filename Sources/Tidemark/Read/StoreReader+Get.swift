@@ -26,6 +26,17 @@ extension StoreReader {
   /// let length = try store.withValue(forKey: "note/1") { bytes in bytes.byteCount }
   /// ```
   /// - Returns: what `body` returned; nil when there is no such key.
+  public func withValue<R>(
+    forKey key: some BytesConvertible, _ body: (RawSpan) -> R
+  ) throws(TidemarkError) -> R? {
+    try key.withBytes { (key) throws(TidemarkError) in
+      try source.withValue(key) { value in body(value) }
+    }
+  }
+
+  /// Calls `body`, which may throw, with a key's value, without a copy.
+  /// - Returns: what `body` returned; nil when there is no such key.
+  /// - Throws: what `body` throws; else `TidemarkError`.
   public func withValue<R, E: Error>(
     forKey key: some BytesConvertible, _ body: (RawSpan) throws(E) -> R
   ) throws -> R? {

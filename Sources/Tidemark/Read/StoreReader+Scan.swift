@@ -48,7 +48,24 @@ extension StoreReader {
   /// var bytes = 0
   /// try store.scan(EntryQuery(prefix: "note/")) { key, value in bytes += value.byteCount }
   /// ```
-  /// What `body` throws ends the scan.
+  public func scan(
+    _ query: EntryQuery = EntryQuery(), _ body: (_ key: RawSpan, _ value: RawSpan) -> Void
+  ) throws(TidemarkError) {
+    var walk = try RowWalk(source, query)
+    let engine = source.engine
+    while let row = try walk.nextRow() {
+      guard query.values else {
+        body(row.key.rawSpan, RawSpan())
+        continue
+      }
+      try engine.withValue(of: row.sequence, isTouch: row.isTouch) { value, _ in
+        body(row.key.rawSpan, value)
+      }
+    }
+  }
+
+  /// Calls `body`, which may throw, with key and value of every entry of a query, without copies.
+  /// - Throws: what `body` throws, which ends the scan; else `TidemarkError`.
   public func scan<E: Error>(
     _ query: EntryQuery = EntryQuery(), _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void
   ) throws {

@@ -51,6 +51,7 @@ extension Store.Blocking {
   }
 
   /// Commits what the closure puts into the batch, all or nothing.
+  /// - Throws: what `body` throws; else `TidemarkError`.
   @discardableResult
   public func write(
     atomicAtPeer: Bool = false, durability: Durability? = nil,

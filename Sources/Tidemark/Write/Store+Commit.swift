@@ -19,8 +19,10 @@ extension Store {
   /// Stages on the calling thread and awaits the sync, if there has to be one.
   ///
   /// Cancellation counts before anything is staged only: from then on others may have read it.
-  func commit(_ batch: WriteBatch, _ durability: Durability?) async throws -> Receipt {
-    try Task.checkCancellation()
+  func commit(
+    _ batch: WriteBatch, _ durability: Durability?
+  ) async throws(TidemarkError) -> Receipt {
+    try TidemarkError.checkCancellation()
     guard let commits else { return try commitBlocking(batch, durability) }
     let operations = try operations(of: batch)
     let durability = durability ?? engine.configuration.durability
@@ -28,7 +30,7 @@ extension Store {
     // the wait fail is told by staging, in its own words.
     while let goal = engine.goalForRoom() {
       do { try await commits.wait(through: goal.sequence, of: goal.lineage) } catch { break }
-      try Task.checkCancellation()
+      try TidemarkError.checkCancellation()
     }
     let result = try engine.stage(
       operations, durability: durability, waitsForRoom: false)
@@ -52,5 +54,14 @@ extension Store {
     var operations = batch.operations
     operations.numberGroup(engine.environment.random.next())
     return operations
+  }
+}
+
+extension TidemarkError {
+  /// Throws when the task was cancelled; for use before anything is written.
+  static func checkCancellation() throws(TidemarkError) {
+    guard !Task.isCancelled else {
+      throw TidemarkError(.cancelled, "the task was cancelled; nothing was written")
+    }
   }
 }

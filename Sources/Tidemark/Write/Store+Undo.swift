@@ -18,8 +18,8 @@ extension Store {
   @discardableResult
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
-  ) async throws -> Receipt {
-    try Task.checkCancellation()
+  ) async throws(TidemarkError) -> Receipt {
+    try TidemarkError.checkCancellation()
     let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
       try blocking.store.undoBatch(since: sequence)
     }
@@ -44,8 +44,8 @@ extension Store {
   @discardableResult
   public func undo(
     _ sequences: Range<UInt64>, durability: Durability? = nil
-  ) async throws -> Receipt {
-    try Task.checkCancellation()
+  ) async throws(TidemarkError) -> Receipt {
+    try TidemarkError.checkCancellation()
     let batch = try await offPool("tidemark-undo") { (blocking) throws(TidemarkError) in
       try blocking.store.undoBatch(of: sequences)
     }
@@ -63,8 +63,8 @@ extension Store {
   @discardableResult
   public func clear(
     prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
-  ) async throws -> Int {
-    try Task.checkCancellation()
+  ) async throws(TidemarkError) -> Int {
+    try TidemarkError.checkCancellation()
     let query = EntryQuery(prefix: prefix, labels: labels)
     let batch = try await offPool("tidemark-clear") { (blocking) throws(TidemarkError) in
       try blocking.store.clearBatch(query)
@@ -78,11 +78,11 @@ extension Store {
   private func retryingConflicts(
     _ first: WriteBatch, _ durability: Durability?,
     _ make: @escaping @Sendable (Store) throws(TidemarkError) -> WriteBatch
-  ) async throws -> Receipt {
+  ) async throws(TidemarkError) -> Receipt {
     var batch = first
     var attempt = 1
     while true {
-      do { return try await commit(batch, durability) } catch let error as TidemarkError {
+      do { return try await commit(batch, durability) } catch {
         guard error.code == .conflict, attempt < Self.rewriteAttempts else { throw error }
       }
       attempt += 1

@@ -15,13 +15,13 @@ extension Store {
   ///   - condition: the state in which the key must be.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `conflict` when the condition does not hold, `invalidArgument`, `noSpace` and
-  ///   `CancellationError` with nothing written; `unknownOutcome` when the disk failed midway.
+  ///   `cancelled` with nothing written; `unknownOutcome` when the disk failed midway.
   @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
-  ) async throws -> Receipt {
+  ) async throws(TidemarkError) -> Receipt {
     var batch = WriteBatch()
     try batch.put(key, value, labels: labels, options: options, if: condition)
     return try await commit(batch, durability)
@@ -33,7 +33,7 @@ extension Store {
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
-  ) async throws -> Receipt {
+  ) async throws(TidemarkError) -> Receipt {
     var batch = WriteBatch()
     try batch.put(key, value, labels: labels, options: options, if: condition)
     return try await commit(batch, durability)
@@ -50,7 +50,7 @@ extension Store {
   public func delete(
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
-  ) async throws -> Bool {
+  ) async throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
     try batch.delete(key, time: time, if: condition)
     return try await !commit(batch, durability).sequences.isEmpty
@@ -68,7 +68,7 @@ extension Store {
   public func touch(
     _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
     if condition: WriteCondition? = nil, durability: Durability? = nil
-  ) async throws -> Bool {
+  ) async throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
     try batch.touch(key, maxAgeSeconds: maxAgeSeconds, hash: hash, if: condition)
     return try await !commit(batch, durability).sequences.isEmpty
@@ -82,12 +82,14 @@ extension Store {
   ///   try batch.put("account/2", "110", if: .sequence(13))
   /// }
   /// ```
-  /// All conditions are judged on the state before the batch.
+  /// All conditions are judged on the state before the batch; an error's
+  /// ``TidemarkEngine/TidemarkError/operation`` says which one does not hold.
   /// - Parameters:
   ///   - atomicAtPeer: whether the changes are to apply together at a peer, too, or not at all;
   ///     see ``WriteBatch/init(atomicAtPeer:)``.
   ///   - durability: when to return; nil for the store's.
   ///   - body: fills the batch; if it throws, nothing is written.
+  /// - Throws: what `body` throws; else `TidemarkError`, as ``write(_:durability:)`` with a batch.
   @discardableResult
   public func write(
     atomicAtPeer: Bool = false, durability: Durability? = nil,
@@ -102,7 +104,7 @@ extension Store {
   @discardableResult
   public func write(
     _ batch: WriteBatch, durability: Durability? = nil
-  ) async throws -> Receipt {
+  ) async throws(TidemarkError) -> Receipt {
     try await commit(batch, durability)
   }
 }

@@ -72,7 +72,7 @@ extension Engine {
   ) throws(TidemarkError) -> OperationBatch {
     try writeStaged(&state, mayCompress: false)
     var batch = batch
-    for operation in batch.operations {
+    for (index, operation) in batch.operations.enumerated() {
       guard operation.condition >= 0, case .hash(let hash) = batch.conditions[operation.condition]
       else { continue }
       let slot = try newestSlot(of: batch.key(of: operation), &state)
@@ -80,7 +80,8 @@ extension Engine {
         try info(try entry(at: slot.sequence)).attributes.hash == hash
       else {
         throw TidemarkError(
-          .conflict, "the key does not have this validator hash; read it again and decide")
+          .conflict, "the key does not have this validator hash; read it again and decide",
+          operation: index)
       }
       batch.replaceCondition(operation.condition, with: .sequence(slot.sequence))
     }

@@ -66,7 +66,7 @@ struct Staging {
     _ batch: OperationBatch, _ read: inout ReadState
   ) throws(IndexOrStoreError) {
     guard !batch.conditions.isEmpty else { return }
-    for operation in batch.operations where operation.condition >= 0 {
+    for (index, operation) in batch.operations.enumerated() where operation.condition >= 0 {
       let key = batch.key(of: operation)
       let slot: Slot?
       do {
@@ -86,7 +86,7 @@ struct Staging {
         throw .store(
           TidemarkError(
             .conflict, "the key was changed by somebody else; read it again and decide",
-            sequences: present.map { $0.sequence...$0.sequence }))
+            sequences: present.map { $0.sequence...$0.sequence }, operation: index))
       }
     }
   }

@@ -7,7 +7,7 @@ public struct TidemarkError: Error, Sendable {
     /// The kind's name.
     public let description: String
 
-    private init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 
     /// There is no store at this path.
     public static let storeMissing = Code("storeMissing")
@@ -36,7 +36,8 @@ public struct TidemarkError: Error, Sendable {
     public static let poisoned = Code("poisoned")
     /// A key, value, label or option is out of bounds.
     public static let invalidArgument = Code("invalidArgument")
-    /// The key was not in the state that a compare-and-put asked for.
+    /// A key was not in the state that a write asked for; ``TidemarkError/operation`` says which
+    /// change of the batch had asked.
     public static let conflict = Code("conflict")
     /// The system refused or failed.
     public static let inputOutput = Code("inputOutput")
@@ -58,6 +59,8 @@ public struct TidemarkError: Error, Sendable {
     public static let suspended = Code("suspended")
     /// A bound of the engine would be exceeded.
     public static let limitExceeded = Code("limitExceeded")
+    /// The task was cancelled before anything was done, or while it waited.
+    public static let cancelled = Code("cancelled")
   }
 
   /// The kind of failure.
@@ -70,6 +73,9 @@ public struct TidemarkError: Error, Sendable {
   public var offset: Int?
   /// The sequences that are concerned.
   public var sequences: ClosedRange<UInt64>?
+  /// Of a `conflict`: which change of the batch had the condition that does not hold, counted from 0
+  /// in the order in which they were added.
+  public var operation: Int?
   /// What caused it.
   public var cause: (any Error)?
 
@@ -80,16 +86,18 @@ public struct TidemarkError: Error, Sendable {
   ///   - file: the file that it is about.
   ///   - offset: the offset in the file, in bytes.
   ///   - sequences: the sequences that are concerned.
+  ///   - operation: which change of a batch it is about, counted from 0.
   ///   - cause: what caused it.
   public init(
     _ code: Code, _ message: String, file: String? = nil, offset: Int? = nil,
-    sequences: ClosedRange<UInt64>? = nil, cause: (any Error)? = nil
+    sequences: ClosedRange<UInt64>? = nil, operation: Int? = nil, cause: (any Error)? = nil
   ) {
     self.code = code
     self.message = message
     self.file = file
     self.offset = offset
     self.sequences = sequences
+    self.operation = operation
     self.cause = cause
   }
 }

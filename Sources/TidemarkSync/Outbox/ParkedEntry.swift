@@ -1,5 +1,5 @@
 public import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// An entry that the peer has refused.
 public struct ParkedEntry: Sendable, Hashable {
@@ -56,26 +56,26 @@ extension Replicator {
 
   /// How much is not synced with this peer.
   public var pending: PendingSummary {
-    get async throws { try await host.perform { try $0.pendingSummary() } }
+    get async throws(TidemarkError) { try await told { try $0.pendingSummary() } }
   }
 
   /// The entries that the peer has refused, in the order of their sequences.
   ///
   /// Others go on without them. A new put or delete of the key takes the place of a refused entry.
-  public func parked() async throws -> [ParkedEntry] {
-    try await host.perform { try $0.parked() }
+  public func parked() async throws(TidemarkError) -> [ParkedEntry] {
+    try await told { try $0.parked() }
   }
 
   /// Sends a refused entry once more, as a new entry with the same content.
   /// - Returns: the sequence of the new entry.
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
-  public func retry(_ sequence: UInt64) async throws -> UInt64 {
+  public func retry(_ sequence: UInt64) async throws(TidemarkError) -> UInt64 {
     defer {
       host.changed.raise()
       poke()
     }
-    return try await host.perform { try $0.session().retry(sequence) }
+    return try await told { try $0.session().retry(sequence) }
   }
 
   /// Gives a refused entry up: its key gets back what the peer has there. Where the log does not
@@ -83,28 +83,37 @@ extension Replicator {
   /// - Returns: the keys of pending entries that were to come after it.
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
-  public func discard(_ sequence: UInt64) async throws -> [Key] {
+  public func discard(_ sequence: UInt64) async throws(TidemarkError) -> [Key] {
     defer {
       host.changed.raise()
       poke()
     }
-    return try await host.perform { try $0.discard(sequence) }
+    return try await told { try $0.discard(sequence) }
   }
 
   /// The keys on which the resolver leaves the decision to the user, with both sides.
-  public func conflicts() async throws -> [Conflict] {
-    try await host.perform { try $0.conflicts() }
+  public func conflicts() async throws(TidemarkError) -> [Conflict] {
+    try await told { try $0.conflicts() }
   }
 
   /// Decides on a key that ``conflicts()`` has told of. A new put or delete of the key decides,
   /// too: for the local side.
   /// - Throws: `invalidArgument` when there is nothing to decide any more.
-  public func decide(_ key: some BytesConvertible, _ resolution: Resolution) async throws {
+  public func decide(
+    _ key: some BytesConvertible, _ resolution: Resolution
+  ) async throws(TidemarkError) {
     let bytes = key.withBytes { [UInt8](copying: $0) }
     defer {
       host.changed.raise()
       news.raise()
     }
-    try await host.perform { try $0.session().decide(bytes, resolution) }
+    try await told { try $0.session().decide(bytes, resolution) }
+  }
+
+  /// Does something with the session; what fails is told as a `TidemarkError`.
+  private func told<R: Sendable>(
+    _ body: @escaping @Sendable (inout HostState) throws -> R
+  ) async throws(TidemarkError) -> R {
+    try await TidemarkError.asSyncError { try await host.perform(body) }
   }
 }

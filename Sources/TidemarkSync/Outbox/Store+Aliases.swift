@@ -1,5 +1,5 @@
 public import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 extension Store {
   /// What a peer calls a key: the id that a back end has given it; see ``RequestPeer``.
@@ -9,7 +9,7 @@ extension Store {
   /// - Returns: nil where the peer has given none, or has none any more.
   public func alias(
     forKey key: some BytesConvertible & Sendable, at name: String
-  ) async throws -> Alias? {
+  ) async throws(TidemarkError) -> Alias? {
     try await onSyncThread { (store) throws(TidemarkError) in
       try store.alias(forKey: key, at: name)
     }
@@ -20,7 +20,7 @@ extension Store {
   ///   - alias: the id that a back end has given it.
   ///   - name: of the peer.
   /// - Returns: nil where no key here is called so.
-  public func key(forAlias alias: Alias, at name: String) async throws -> Key? {
+  public func key(forAlias alias: Alias, at name: String) async throws(TidemarkError) -> Key? {
     try await onSyncThread { (store) throws(TidemarkError) in
       try store.key(forAlias: alias, at: name)
     }

@@ -1,5 +1,5 @@
 public import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// What a store knows of a peer.
 public struct PeerInfo: Sendable, Hashable {
@@ -29,7 +29,7 @@ public struct PeerInfo: Sendable, Hashable {
 
 extension Store {
   /// The peers that the store has replicated with, by name.
-  public func peers() async throws -> [PeerInfo] {
+  public func peers() async throws(TidemarkError) -> [PeerInfo] {
     try await onSyncThread { (store) throws(TidemarkError) in try store.peers() }
   }
 
@@ -37,7 +37,7 @@ extension Store {
   /// conflict with it, and what it calls the keys. All data stays. If it is replicated with again,
   /// everything is compared as at the first time.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
-  public func forget(peer name: String) async throws {
+  public func forget(peer name: String) async throws(TidemarkError) {
     try await onSyncThread { (store) throws(TidemarkError) in try store.forget(peer: name) }
   }
 }

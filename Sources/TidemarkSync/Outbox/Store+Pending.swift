@@ -1,5 +1,5 @@
 public import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 extension Store {
   /// How much is not synced; see ``PendingSummary`` for what counts.
@@ -8,7 +8,7 @@ extension Store {
   /// last call is looked at. Else the log is read from where the peer has come to.
   /// - Parameter name: of the peer. Nil counts what at least one peer lacks, each entry once; in a
   ///   store that knows no peer, that is all own entries.
-  public func pending(for name: String? = nil) async throws -> PendingSummary {
+  public func pending(for name: String? = nil) async throws(TidemarkError) -> PendingSummary {
     try await onSyncThread { (store) throws(TidemarkError) in try store.pending(for: name) }
   }
 
@@ -21,14 +21,16 @@ extension Store {
   /// - Throws: `invalidArgument` without a name when the store knows several peers.
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
-  ) async throws -> PendingPage {
+  ) async throws(TidemarkError) -> PendingPage {
     try await onSyncThread { (store) throws(TidemarkError) in
       try store.pendingEntries(for: name, label: label, after: sequence, limit: limit)
     }
   }
 
   /// How many entries that are not synced carry each label.
-  public func pendingByLabel(for name: String? = nil) async throws -> [EntryLabel: Int] {
+  public func pendingByLabel(for name: String? = nil) async throws(TidemarkError) -> [EntryLabel:
+    Int]
+  {
     try await onSyncThread { (store) throws(TidemarkError) in
       try store.pendingByLabel(for: name)
     }
@@ -36,16 +38,18 @@ extension Store {
 
   func onSyncThread<R: Sendable>(
     _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
-  ) async throws -> R {
+  ) async throws(TidemarkError) -> R {
     let blocking = blocking
     guard usesThreads else { return try body(blocking) }
-    return try await withCheckedThrowingContinuation { continuation in
-      do {
+    let result: Result<R, TidemarkError> = await withCheckedContinuation { continuation in
+      do throws(TidemarkError) {
         _ = try WorkerThread(name: "tidemark-sync") {
-          continuation.resume(with: Result { try body(blocking) })
+          continuation.resume(
+            returning: Result { () throws(TidemarkError) in try body(blocking) })
         }
-      } catch { continuation.resume(throwing: error) }
+      } catch { continuation.resume(returning: .failure(error)) }
     }
+    return try result.get()
   }
 }
 
@@ -108,14 +112,18 @@ extension Store.Blocking {
 
   /// Sends a refused entry once more; see ``Replicator/retry(_:)``.
   @discardableResult
-  public func retryParked(_ sequence: UInt64, for name: String? = nil) throws -> UInt64 {
-    try withHost(try onlyPeer(name)) { try $0.session().retry(sequence) }
+  public func retryParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)
+    -> UInt64
+  {
+    try told(name) { try $0.session().retry(sequence) }
   }
 
   /// Gives a refused entry up; see ``Replicator/discard(_:)``.
   @discardableResult
-  public func discardParked(_ sequence: UInt64, for name: String? = nil) throws -> [Key] {
-    try withHost(try onlyPeer(name)) { try $0.discard(sequence) }
+  public func discardParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)
+    -> [Key]
+  {
+    try told(name) { try $0.discard(sequence) }
   }
 
   /// The only peer of the store, or none, where no name is given.
@@ -130,10 +138,14 @@ extension Store.Blocking {
     return names.first
   }
 
-  func withHost<R, E: Error>(
-    _ name: String?, _ body: (inout HostState) throws(E) -> R
-  ) throws -> R {
-    try SyncHost.of(store, name: name ?? "").performHere(body)
+  /// Does something with the session of the only peer; what fails is told as a `TidemarkError`.
+  private func told<R>(
+    _ name: String?, _ body: (inout HostState) throws -> R
+  ) throws(TidemarkError) -> R {
+    let name = try onlyPeer(name)
+    do { return try SyncHost.of(store, name: name ?? "").performHere(body) } catch {
+      throw TidemarkError(sync: error)
+    }
   }
 
   func withHost<R>(

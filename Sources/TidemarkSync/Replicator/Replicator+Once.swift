@@ -1,5 +1,5 @@
 internal import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 extension Replicator {
   /// Replicates until everything that was pending at the call is settled or parked, or comes after
@@ -10,9 +10,16 @@ extension Replicator {
   /// ``SyncBudget`` does not let through is not waited for either: the report says why.
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
-  /// - Throws: without a deadline, ``PeerError``; in any case ``UndecidedDeletions``,
-  ///   ``TooManyParked``, `TidemarkError` when the own store fails, and `CancellationError`.
-  public func syncOnce(deadline: ContinuousClock.Instant? = nil) async throws -> SyncReport {
+  /// - Throws: without a deadline, `peerFailed` when the peer fails; in any case
+  ///   `undecidedDeletions`, `tooManyParked`, `cancelled`, and what the own store throws when it
+  ///   fails.
+  public func syncOnce(
+    deadline: ContinuousClock.Instant? = nil
+  ) async throws(TidemarkError) -> SyncReport {
+    try await TidemarkError.asSyncError { try await syncUntil(deadline) }
+  }
+
+  private func syncUntil(_ deadline: ContinuousClock.Instant?) async throws -> SyncReport {
     let goal = Goal(sequence: store.lastSequence)
     let before = try await host.perform { $0.totals }
     var last: (any Error)?

@@ -1,12 +1,16 @@
 internal import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 extension Replicator {
   /// Replicates until the task is cancelled or the store is closed.
-  /// - Throws: `CancellationError` when the task is cancelled; `TidemarkError` when the own store
-  ///   fails in a way that no waiting mends, `closed` among them; `invalidArgument` when the
-  ///   replicator runs already.
-  public func run() async throws {
+  /// - Throws: `cancelled` when the task is cancelled; what the own store throws when it fails in a
+  ///   way that no waiting mends, `closed` among them; `invalidArgument` when the replicator runs
+  ///   already.
+  public func run() async throws(TidemarkError) {
+    try await TidemarkError.asSyncError { try await runRounds() }
+  }
+
+  private func runRounds() async throws {
     try await drive(.run) { replicator in
       var backoff = replicator.newBackoff()
       let clock = replicator.store.engine.environment.clock
@@ -44,7 +48,7 @@ extension Replicator {
     state.withLock { state in
       guard state.task == nil else { return }
       state.task = Task {
-        do { try await run() } catch is CancellationError {
+        do { try await runRounds() } catch is CancellationError {
         } catch { change { $0.lastError = failure(error) } }
         self.state.withLock { $0.task = nil }
       }

@@ -1,5 +1,5 @@
 internal import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// What became of one own entry at a peer.
 public enum SyncOutcome: Sendable, Hashable {
@@ -29,21 +29,23 @@ public struct SyncReceipt: Sendable {
 
   /// What became of the entry; nil as long as nobody knows.
   public var current: SyncOutcome? {
-    get async throws {
+    get async throws(TidemarkError) {
       let sequence = sequence
-      return try await host.perform { (state) throws in try state.outcome(of: sequence) }
+      return try await TidemarkError.asSyncError {
+        try await host.perform { (state) throws in try state.outcome(of: sequence) }
+      }
     }
   }
 
   /// Waits until it is known what became of the entry. Cancelling ends the waiting only.
-  /// - Throws: `CancellationError`; what reading the log throws.
-  public func outcome() async throws -> SyncOutcome {
+  /// - Throws: `cancelled`; what reading the log throws.
+  public func outcome() async throws(TidemarkError) -> SyncOutcome {
     while true {
       let seen = host.changed.count
       if let outcome = try await current { return outcome }
-      try Task.checkCancellation()
+      try TidemarkError.checkCancellation()
       await host.changed.wait(beyond: seen)
-      try Task.checkCancellation()
+      try TidemarkError.checkCancellation()
     }
   }
 }

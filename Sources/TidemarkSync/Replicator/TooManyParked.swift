@@ -3,7 +3,8 @@
 ///
 /// Nothing is lost. Once the reason is gone the entries can be sent again with
 /// ``Replicator/retry(_:)``, or given up with ``Replicator/discard(_:)``; then, or with
-/// ``Replicator/poke()``, the replicator goes on.
+/// ``Replicator/poke()``, the replicator goes on. It is the cause of an error with the code
+/// `tooManyParked`.
 public struct TooManyParked: Error, Sendable, Hashable, CustomStringConvertible {
   /// How many entries.
   public var entries: Int

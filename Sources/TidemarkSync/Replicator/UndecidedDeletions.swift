@@ -1,9 +1,10 @@
 internal import Tidemark
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// After everything was compared with a peer it shows that many keys are gone there, more than 100
 /// and more than a twentieth of all: a mistake, as likely as not. Nothing is taken or sent until
-/// somebody has said what becomes of them; see ``Replicator/decideDeletions(_:)``.
+/// somebody has said what becomes of them; see ``Replicator/decideDeletions(_:)``. It is the cause of an
+/// error with the code `undecidedDeletions`.
 public struct UndecidedDeletions: Error, Sendable, Hashable, CustomStringConvertible {
   /// How many keys.
   public var keys: Int
@@ -25,13 +26,15 @@ public enum DeletionsDecision: Sendable, Hashable {
 extension Replicator {
   /// Says what becomes of keys that were found to be gone at the peer in great number, and goes on.
   /// - Throws: `invalidArgument` when there is nothing to decide.
-  public func decideDeletions(_ decision: DeletionsDecision) async throws {
-    try await host.perform { state in
-      let session = try state.session()
-      guard session.undecidedDeletions != nil else {
-        throw TidemarkError(.invalidArgument, "there are no deletions to decide on")
+  public func decideDeletions(_ decision: DeletionsDecision) async throws(TidemarkError) {
+    try await TidemarkError.asSyncError {
+      try await host.perform { state in
+        let session = try state.session()
+        guard session.undecidedDeletions != nil else {
+          throw TidemarkError(.invalidArgument, "there are no deletions to decide on")
+        }
+        try session.decidePurge(decision == .accept)
       }
-      try session.decidePurge(decision == .accept)
     }
     poke()
   }

@@ -126,6 +126,12 @@ final class SwitchedPeer: Peer {
   }
 }
 
+/// The code of the error that a call ends with; nil when it does not.
+func code<R>(_ body: () async throws -> R) async -> TidemarkError.Code? {
+  do { _ = try await body() } catch { return (error as? TidemarkError)?.code }
+  return nil
+}
+
 /// A store in memory.
 func memoryStore(usesThreads: Bool = true) throws -> Store {
   try Store.openBlocking(

@@ -112,7 +112,27 @@ struct ConditionTests {
         try await store.put(
           "counter", next, options: PutOptions(hash: Array(next.utf8)), if: condition)
         done += 1
-      } catch let error as TidemarkError where error.code == .conflict { await Task.yield() }
+      } catch {
+        guard error.code == .conflict else { throw error }
+        await Task.yield()
+      }
     }
+  }
+
+  @Test("a conflict says which change of the batch had the condition that does not hold")
+  func operation() async throws {
+    try await store.put("b", "1")
+    var batch = WriteBatch()
+    try batch.put("a", "2")
+    try batch.put("b", "2", if: .present)
+    try batch.put("c", "2", if: .present)
+    let error = await #expect(throws: TidemarkError.self) { try await store.write(batch) }
+    #expect(error?.code == .conflict && error?.operation == 2)
+    var hashed = WriteBatch()
+    try hashed.put("a", "2")
+    try hashed.put("b", "2", if: .hash([1]))
+    let other = #expect(throws: TidemarkError.self) { try store.blocking.write(hashed) }
+    #expect(other?.operation == 1)
+    #expect(store.lastSequence == 1)
   }
 }

@@ -81,7 +81,8 @@ struct DurabilityTests {
       try await store.put("a", "1", durability: .durable)
     }
     task.cancel()
-    await #expect(throws: CancellationError.self) { try await task.value }
+    let error = await #expect(throws: TidemarkError.self) { try await task.value }
+    #expect(error?.code == .cancelled)
     #expect(store.lastSequence == 0)
     try await store.close()
   }

@@ -52,10 +52,10 @@ public final class NetworkSignal: Sendable {
     }
   }
 
-  /// Sets the condition to what a sequence says, until it ends.
+  /// Sets the condition to what a sequence says, until it ends or throws.
   public func follow<Conditions: AsyncSequence>(
     _ conditions: Conditions
-  ) async throws where Conditions.Element == NetworkCondition {
+  ) async throws(Conditions.Failure) where Conditions.Element == NetworkCondition {
     for try await condition in conditions { self.condition = condition }
   }
 

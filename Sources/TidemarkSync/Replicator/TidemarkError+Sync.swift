@@ -1,0 +1,47 @@
+public import TidemarkEngine
+
+extension TidemarkError.Code {
+  /// The peer could not be reached, or refused the call: the error's cause is a ``PeerError``, which
+  /// is also its ``TidemarkEngine/TidemarkError/peerError``.
+  public static let peerFailed = TidemarkError.Code("peerFailed")
+  /// Many keys are gone at the peer, and somebody has to say what becomes of them: the error's cause
+  /// is ``UndecidedDeletions``.
+  public static let undecidedDeletions = TidemarkError.Code("undecidedDeletions")
+  /// So many entries are parked that nothing more is sent: the error's cause is ``TooManyParked``.
+  public static let tooManyParked = TidemarkError.Code("tooManyParked")
+}
+
+extension TidemarkError {
+  /// How the peer failed, of an error with the code `peerFailed`; else nil.
+  public var peerError: PeerError? { cause as? PeerError }
+
+  /// Runs something that may fail in any way of the sync's, and throws what programs are told.
+  static func asSyncError<R>(
+    _ body: () async throws -> R
+  ) async throws(TidemarkError) -> R {
+    do { return try await body() } catch { throw TidemarkError(sync: error) }
+  }
+
+  /// What a program is told of a failure within the sync.
+  init(sync error: any Error) {
+    switch error {
+    case let error as TidemarkError: self = error
+    case let error as PeerError:
+      self.init(.peerFailed, "the peer: \(error.message)", cause: error)
+    case let error as UndecidedDeletions:
+      self.init(.undecidedDeletions, error.description, cause: error)
+    case let error as TooManyParked:
+      self.init(.tooManyParked, error.description, cause: error)
+    case is CancellationError: self = .taskCancelled
+    default:
+      // A peer of the program's own may throw anything.
+      self.init(.peerFailed, "the peer: \(error)", cause: error)
+    }
+  }
+
+  private static let taskCancelled = TidemarkError(.cancelled, "the task was cancelled")
+
+  static func checkCancellation() throws(TidemarkError) {
+    guard !Task.isCancelled else { throw .taskCancelled }
+  }
+}
