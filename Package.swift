@@ -38,6 +38,7 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "Tidemark", targets: ["Tidemark"]),
+    .library(name: "TidemarkFoundation", targets: ["TidemarkFoundation"]),
     .library(name: "TidemarkSync", targets: ["TidemarkSync"]),
     .library(name: "TidemarkHTTP", targets: ["TidemarkHTTP"]),
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
@@ -77,6 +78,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
+    .target(name: "TidemarkFoundation", dependencies: ["Tidemark"], swiftSettings: strict),
     .target(
       name: "TidemarkSync", dependencies: ["Tidemark", "TidemarkEngine"],
       swiftSettings: strict),
@@ -115,6 +117,9 @@ let package = Package(
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkTestKit"],
+      swiftSettings: relaxed),
+    .testTarget(
+      name: "TidemarkFoundationTests", dependencies: ["TidemarkFoundation", "Tidemark"],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkSyncTests",

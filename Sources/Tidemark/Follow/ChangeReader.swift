@@ -7,7 +7,7 @@ struct ChangeReader: Sendable {
 
   private let source: ReadSource
   private let prefix: [UInt8]
-  private let includesUndurable: Bool
+  private let delivery: ChangeOptions.Delivery
   private let values: Bool
   /// The last sequence that was dealt with.
   private(set) var position: UInt64
@@ -27,7 +27,7 @@ struct ChangeReader: Sendable {
     self.source = source
     self.position = position
     prefix = options.prefix.bytes
-    includesUndurable = options.includesUndurable
+    delivery = options.delivery
     values = options.values
   }
 
@@ -93,7 +93,7 @@ struct ChangeReader: Sendable {
     var attempt = 0
     while true {
       let bounds = try engine.bounds()
-      goal = includesUndurable ? bounds.visible : bounds.durable
+      goal = delivery == .committed ? bounds.visible : bounds.durable
       guard position < goal else { return .nothing }
       // The entry at `historyFrom` is kept, so are all behind it; before it, each key's last.
       do { pin = try engine.view(at: max(position, min(bounds.historyFrom, goal))) } catch {

@@ -4,25 +4,37 @@ public import TidemarkEngine
 public struct ChangeOptions: Sendable, Hashable {
   /// Only keys that begin with this.
   public var prefix: Key
-  /// Whether entries are delivered before they are known to be on the disk. A power cut can
-  /// take such entries back; the follower's cursor is then refused with `historyDiverged`.
-  public var includesUndurable: Bool
+  /// When an entry is delivered.
+  public enum Delivery: Sendable, Hashable {
+    /// As soon as it is committed: for what shows the store's state, such as a view. A power cut can
+    /// take such entries back; the follower's cursor is then refused with `historyDiverged`.
+    case committed
+    /// Once it is on the disk, for the program's own writes up to a second later unless they are
+    /// `durable`: for what makes something of its own of the changes, which must not run ahead.
+    case durable
+  }
+
+  /// When an entry is delivered.
+  public var delivery: Delivery
   /// Whether values are read too.
   public var values: Bool
 
   /// What a follower wants to hear of.
   /// - Parameters:
   ///   - prefix: only keys that begin with this.
-  ///   - includesUndurable: whether entries are delivered before they are on the disk.
+  ///   - delivery: when an entry is delivered.
   ///   - values: whether values are read too.
-  public init(prefix: Key = "", includesUndurable: Bool = false, values: Bool = true) {
-    self.prefix = prefix
-    self.includesUndurable = includesUndurable
+  public init(
+    prefix: some BytesConvertible = "", delivery: Delivery = .durable, values: Bool = true
+  ) {
+    self.prefix = Key(prefix)
+    self.delivery = delivery
     self.values = values
   }
 }
 
-/// The changes of a store as they are committed; made by ``Store/changes(since:prefix:)``.
+/// The changes of a store as they are committed; made by
+/// ``Store/changes(since:prefix:delivery:)``.
 public struct Changes: AsyncSequence, Sendable {
   /// What is delivered.
   public typealias Element = Change
@@ -112,7 +124,7 @@ extension Store {
   /// }
   /// ```
   /// Entries are delivered once they are on the disk, below `durable` up to a second after their
-  /// commit. Of a key that was written several times, compaction may have left only the last
+  /// commit; ``ChangeOptions/Delivery/committed`` delivers them at once. Of a key that was written several times, compaction may have left only the last
   /// change; when it has dropped deletes behind the cursor, a ``Change/reset(at:)`` comes first
   /// and everything that there is after it. The sequence ends when the store is closed or the
   /// task is cancelled. It pulls entries from the log and buffers nothing; a follower that
@@ -121,8 +133,12 @@ extension Store {
   ///   - cursor: the last change that was dealt with; nil for what is committed from now on,
   ///     ``Cursor/beginning`` for everything.
   ///   - prefix: only keys that begin with this.
-  public func changes(since cursor: Cursor? = nil, prefix: Key = "") -> Changes {
-    changes(since: cursor, options: ChangeOptions(prefix: prefix))
+  ///   - delivery: when an entry is delivered.
+  public func changes(
+    since cursor: Cursor? = nil, prefix: some BytesConvertible = "",
+    delivery: ChangeOptions.Delivery = .durable
+  ) -> Changes {
+    changes(since: cursor, options: ChangeOptions(prefix: prefix, delivery: delivery))
   }
 
   /// The changes behind a cursor, then those to come.

@@ -46,10 +46,11 @@ public struct EntryQuery: Sendable, Hashable {
   ///   - limit: most entries to return.
   ///   - values: whether values are read too.
   public init(
-    prefix: Key = "", from: Key? = nil, upTo: Key? = nil, labels: LabelFilter = .everything,
+    prefix: some BytesConvertible = "", from: Key? = nil, upTo: Key? = nil,
+    labels: LabelFilter = .everything,
     order: Order = .key, descending: Bool = false, limit: Int? = nil, values: Bool = true
   ) {
-    self.prefix = prefix
+    self.prefix = Key(prefix)
     self.from = from
     self.upTo = upTo
     self.labels = labels

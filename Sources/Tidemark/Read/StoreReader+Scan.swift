@@ -13,13 +13,14 @@ extension StoreReader {
   /// while let entry = try rows.next() { print(entry.key, entry.valueLength) }
   /// ```
   /// - Parameters:
-  ///   - prefix: only keys that begin with this.
+  ///   - prefix: only keys that begin with this: text, bytes, a ``Key``.
   ///   - labels: only entries with these labels.
   ///   - order: by what entries are ordered.
   ///   - descending: whether the largest comes first.
   ///   - limit: most entries to return.
   public func entries(
-    prefix: Key = "", labels: LabelFilter = .everything, order: EntryQuery.Order = .key,
+    prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
+    order: EntryQuery.Order = .key,
     descending: Bool = false, limit: Int? = nil
   ) throws(TidemarkError) -> Rows {
     try entries(
@@ -34,7 +35,8 @@ extension StoreReader {
 
   /// Keys by prefix and labels, without reading anything else.
   public func keys(
-    prefix: Key = "", labels: LabelFilter = .everything, order: EntryQuery.Order = .key,
+    prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
+    order: EntryQuery.Order = .key,
     descending: Bool = false, limit: Int? = nil
   ) throws(TidemarkError) -> KeyRows {
     try keys(

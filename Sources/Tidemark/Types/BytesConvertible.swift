@@ -5,13 +5,13 @@ internal import TidemarkEngine
 
 /// What can stand for a key, a value or a label: bytes, or text as its UTF-8 bytes.
 ///
-/// `String`, `Substring`, `[UInt8]`, `ArraySlice<UInt8>`, ``Key`` and ``EntryLabel`` conform. For
-/// another type, lend its bytes:
+/// `String`, `Substring`, `[UInt8]`, `ArraySlice<UInt8>`, ``Key`` and ``EntryLabel`` conform;
+/// `import TidemarkFoundation` adds `Data`, `UUID` and `URL`. A type of yours lends its bytes:
 ///
 /// ```swift
-/// extension Data: BytesConvertible {
+/// extension NoteID: BytesConvertible {
 ///   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-///     try body(bytes)
+///     try text.withBytes(body)
 ///   }
 /// }
 /// ```

@@ -26,7 +26,7 @@ extension EntryLabel: Comparable {
   }
 }
 
-extension EntryLabel: ExpressibleByStringLiteral {
+extension EntryLabel: ExpressibleByStringInterpolation {
   /// A label of the literal's UTF-8 bytes.
   public init(stringLiteral text: String) { self.init(text) }
 }

@@ -7,6 +7,7 @@ internal import TidemarkEngine
 ///
 /// ```swift
 /// let key: Key = "note/1"
+/// let other: Key = "note/\(number)"
 /// let binary = Key([0x00, 0xff])
 /// ```
 public struct Key: Sendable, Hashable {
@@ -18,6 +19,12 @@ public struct Key: Sendable, Hashable {
 
   /// A key of a text's UTF-8 bytes.
   public init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
+
+  /// A key of whatever lends bytes.
+  @_disfavoredOverload
+  public init(_ bytes: some BytesConvertible) {
+    self.bytes = bytes.withBytes { [UInt8](copying: $0) }
+  }
 
   /// The key as text; bytes that are not UTF-8 show as U+FFFD.
   public var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -38,7 +45,7 @@ extension Key: Comparable {
   }
 }
 
-extension Key: ExpressibleByStringLiteral {
+extension Key: ExpressibleByStringInterpolation {
   /// A key of the literal's UTF-8 bytes.
   public init(stringLiteral text: String) { self.init(text) }
 }

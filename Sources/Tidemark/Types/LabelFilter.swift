@@ -54,3 +54,42 @@ public struct LabelFilter: Sendable, Hashable {
     LabelQuery(all: all.map(\.bytes), any: any.map(\.bytes), not: not.map(\.bytes))
   }
 }
+
+/// The same with text that is no literal.
+extension LabelFilter {
+  /// Entries that carry all of these.
+  @_disfavoredOverload
+  public static func all<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
+    LabelFilter(all: labels.map { EntryLabel($0) })
+  }
+
+  /// Entries that carry at least one of these.
+  @_disfavoredOverload
+  public static func any<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
+    LabelFilter(any: labels.map { EntryLabel($0) })
+  }
+
+  /// Entries that carry none of these.
+  @_disfavoredOverload
+  public static func not<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
+    LabelFilter(not: labels.map { EntryLabel($0) })
+  }
+
+  /// Also demands all of these.
+  @_disfavoredOverload
+  public func all<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
+    LabelFilter(all: all + labels.map { EntryLabel($0) }, any: any, not: not)
+  }
+
+  /// Also demands at least one, of these and those named before.
+  @_disfavoredOverload
+  public func any<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
+    LabelFilter(all: all, any: any + labels.map { EntryLabel($0) }, not: not)
+  }
+
+  /// Also demands none of these.
+  @_disfavoredOverload
+  public func not<Text: StringProtocol>(_ labels: Text...) -> LabelFilter {
+    LabelFilter(all: all, any: any, not: not + labels.map { EntryLabel($0) })
+  }
+}

@@ -62,7 +62,8 @@ extension Store {
   ///   others write those keys all the time.
   @discardableResult
   public func clear(
-    prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
+    prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
+    durability: Durability? = nil
   ) async throws(TidemarkError) -> Int {
     try TidemarkError.checkCancellation()
     let query = EntryQuery(prefix: prefix, labels: labels)
@@ -116,7 +117,8 @@ extension Store.Blocking {
   /// - Returns: how many keys were deleted.
   @discardableResult
   public func clear(
-    prefix: Key = "", labels: LabelFilter = .everything, durability: Durability? = nil
+    prefix: some BytesConvertible = "", labels: LabelFilter = .everything,
+    durability: Durability? = nil
   ) throws(TidemarkError) -> Int {
     let query = EntryQuery(prefix: prefix, labels: labels)
     return try retryingConflicts(durability) { () throws(TidemarkError) in

@@ -27,6 +27,20 @@ extension Store {
     return try await commit(batch, durability)
   }
 
+  /// Writes a value with labels of text that is no literal; see
+  /// ``Store/put(_:_:labels:options:if:durability:)``.
+  @discardableResult
+  @_disfavoredOverload
+  public func put(
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
+    durability: Durability? = nil
+  ) async throws(TidemarkError) -> Receipt {
+    try await put(
+      key, value, labels: labels.map { EntryLabel($0) }, options: options, if: condition,
+      durability: durability)
+  }
+
   /// Writes a value that is lent; see ``put(_:_:labels:options:if:durability:)``.
   @discardableResult
   public func put(

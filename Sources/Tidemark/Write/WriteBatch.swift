@@ -52,6 +52,16 @@ public struct WriteBatch: Sendable {
     }
   }
 
+  /// Adds a put with labels of text that is no literal.
+  @_disfavoredOverload
+  public mutating func put(
+    _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [some StringProtocol],
+    options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    try put(
+      key, value, labels: labels.map { EntryLabel($0) }, options: options, if: condition)
+  }
+
   /// Adds a put of bytes that are lent.
   public mutating func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],

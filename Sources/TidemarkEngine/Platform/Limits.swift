@@ -19,6 +19,8 @@ package enum Limits {
 
   /// Most bytes of keys and values in one batch.
   package static let batchBytes = 512 << 20
+  /// Most bytes of keys and values that a query is gathered of into one array.
+  package static let gatheredBytes = 256 << 20
   /// Most operations in one batch.
   package static let batchOperations = 16 << 20
 

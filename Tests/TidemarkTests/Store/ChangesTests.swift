@@ -93,13 +93,24 @@ struct ChangesTests {
   func durable() async throws {
     try await store.put("a", "1", durability: .buffered)
     let early = store.changes(
-      since: .beginning, options: ChangeOptions(includesUndurable: true))
+      since: .beginning, options: ChangeOptions(delivery: .committed))
     #expect(try await take(1, early) == ["1 put a"])
     let follower = Task { try await take(1, store.changes(since: .beginning)) }
     for _ in 0..<20 { await Task.yield() }
     #expect(store.durableSequence == 0)
     try await store.flush()
     #expect(try await follower.value == ["1 put a"])
+  }
+
+  @Test("a follower of what is committed hears of the program's own write before it is durable")
+  func committed() async throws {
+    let own = store.changes(delivery: .committed)
+    let safe = store.changes()
+    try await store.put("a", "1", durability: .async)
+    #expect(try await take(1, own) == ["1 put a"])
+    #expect(store.durableSequence == 0)
+    try await store.flush()
+    #expect(try await take(1, safe) == ["1 put a"])
   }
 
   @Test("closing ends the sequence")
@@ -176,7 +187,7 @@ struct ChangesTests {
     let store = try await Store.open(at: .inMemory)
     let (writers, each) = (4, 100)
     let changes = store.changes(
-      since: .beginning, options: ChangeOptions(includesUndurable: true, values: false))
+      since: .beginning, options: ChangeOptions(delivery: .committed, values: false))
     try await withThrowingTaskGroup { group in
       for _ in 0..<3 {
         group.addTask {

@@ -44,7 +44,7 @@ struct CompactionTests {
   func follower() async throws {
     let store = try await Store.open(at: .inMemory)
     let changes = store.changes(
-      since: .beginning, options: ChangeOptions(includesUndurable: true))
+      since: .beginning, options: ChangeOptions(delivery: .committed))
     let follower = Task {
       var state: [String: String] = [:]
       for try await change in changes {

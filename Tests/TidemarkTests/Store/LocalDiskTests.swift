@@ -35,7 +35,7 @@ struct LocalDiskTests {
       let store = try await Store.open(at: path)
       try await store.put("a", "1", durability: .durable)
       let reader = try await Store.open(at: path, configuration: .init(access: .readOnly))
-      let options = ChangeOptions(includesUndurable: true)
+      let options = ChangeOptions(delivery: .committed)
       let follower = Task {
         var keys: [String] = []
         for try await change in reader.changes(since: .beginning, options: options) {

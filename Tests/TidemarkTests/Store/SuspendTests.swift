@@ -108,7 +108,7 @@ struct SuspendTests {
     let store = try machine.open()
     try await store.put("a", "1", durability: .durable)
     try await store.put("lost", "1")
-    let options = ChangeOptions(includesUndurable: true)
+    let options = ChangeOptions(delivery: .committed)
     var changes = store.changes(since: .beginning, options: options).makeAsyncIterator()
     for key in ["a", "lost"] { #expect(try await changes.next()?.entry?.key.text == key) }
     try await lose(store)

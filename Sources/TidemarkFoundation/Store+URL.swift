@@ -1,0 +1,39 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+public import Tidemark
+
+extension Store {
+  /// Opens the store in a directory.
+  /// - Parameters:
+  ///   - url: the directory's, by convention `NAME.tidemark`.
+  ///   - configuration: how.
+  /// - Throws: `invalidArgument` for an address that is no file's; else as ``Store/open(at:)``.
+  public static func open(
+    at url: URL, configuration: Configuration = Configuration()
+  ) async throws(TidemarkError) -> Store {
+    try await open(at: path(of: url), configuration: configuration)
+  }
+
+  /// Opens the store in a directory; blocks the thread that calls it.
+  public static func openBlocking(
+    at url: URL, configuration: Configuration = Configuration()
+  ) throws(TidemarkError) -> Store {
+    try openBlocking(at: path(of: url), configuration: configuration)
+  }
+
+  /// Copies the store to another directory while it is being written.
+  /// - Parameter url: where nothing is yet, or an empty directory.
+  public func backup(to url: URL) async throws(TidemarkError) {
+    try await backup(to: Self.path(of: url))
+  }
+
+  private static func path(of url: URL) throws(TidemarkError) -> String {
+    guard url.isFileURL else {
+      throw TidemarkError(.invalidArgument, "the URL is not that of a file; give a file URL")
+    }
+    return url.path(percentEncoded: false)
+  }
+}
