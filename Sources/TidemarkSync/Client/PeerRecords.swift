@@ -29,11 +29,19 @@ final class PeerRecords {
   }
 
   func settled() throws(TidemarkError) -> SettledRuns {
-    var values: [[UInt8]] = []
-    while let value = try table.value(of: .peerSettled, key: settledKey(UInt32(values.count))) {
-      values.append(value)
+    var found: [(number: UInt32, value: [UInt8])] = []
+    for key in Self.settledNames(of: peer, in: table) {
+      guard let value = try table.value(of: .peerSettled, key: key) else { continue }
+      found.append((key.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }, value))
     }
-    do { return try SettledRuns(decoding: values) } catch { throw Self.unreadable(error) }
+    do { return try SettledRuns(decoding: found) } catch { throw Self.unreadable(error) }
+  }
+
+  /// The names of a peer's records of positions.
+  static func settledNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
+    table.keys(of: .peerSettled).filter {
+      $0.count == peer.count + 4 && $0.suffix(peer.count).elementsEqual(peer)
+    }
   }
 
   func pin() throws(TidemarkError) -> RetentionPin? {
@@ -73,7 +81,7 @@ final class PeerRecords {
     into batch: inout OperationBatch
   ) throws(TidemarkError) {
     try RecordTable.add(.peerProgress, key: peer, value: progress.encoded, to: &batch)
-    for (index, value) in settled {
+    for (index, value) in settled where !value.isEmpty || hasSettled(index) {
       try RecordTable.add(.peerSettled, key: settledKey(index), value: value, to: &batch)
     }
   }
@@ -115,6 +123,10 @@ final class PeerRecords {
 
   /// Feeds have pins, too, and a store may be both.
   private var pinKey: [UInt8] { Array("peer ".utf8) + peer }
+
+  private func hasSettled(_ index: UInt32) -> Bool {
+    table.sequence(of: .peerSettled, key: settledKey(index)) != nil
+  }
 
   private func settledKey(_ index: UInt32) -> [UInt8] {
     var writer = ByteWriter()

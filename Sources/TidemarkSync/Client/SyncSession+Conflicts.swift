@@ -40,38 +40,6 @@ extension SyncSession {
     return found.state.position.offset >= position.offset
   }
 
-  /// Runs the resolver on keys whose remote state is there.
-  func resolveWaiting() throws {
-    for (key, entry) in progress.waiting.conflicts {
-      let (sequence, reason) = (entry.sequence, entry.reason)
-      guard progress.waiting[sequence] == reason, let position = reason.position,
-        let found = try beside(ofKey: key),
-        found.state.position.offset >= position.offset
-      else { continue }
-      let newest = try engine.newestChange(ofKey: key)?.sequence
-      try commit { operations, next, _ in
-        #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting.remove(sequence) }
-        #endif
-        // The change is pending until the resolver has decided. A policy decides on this change
-        // only: one made since is judged by itself.
-        if !reason.isLost || newest == sequence || isLostForAll {
-          try meet(
-            key, found.state, isLost: reason.isLost, isAlone: true, into: &operations, &next)
-        }
-        if next.waiting[sequence]?.position != nil { next.waiting.remove(sequence) }
-      }
-    }
-  }
-
-  private var isLostForAll: Bool {
-    #if TIDEMARK_PLANTED
-      PlantedSyncBug.isOn(.lossDropsLaterEdit)
-    #else
-      false
-    #endif
-  }
-
   /// Takes what keys hold there.
   func take(_ answer: ValuesAnswer) throws {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }

@@ -67,7 +67,7 @@ extension SyncSession {
       next.scope = Self.fingerprint(of: scope)
       // What came from the old remote is ours to bring now.
       if hadPeer { next.resync = Resync(adopts: true) }
-      runs = SettledRuns()
+      runs.removeAll()
     }
   }
 

@@ -302,7 +302,10 @@ package final class SyncSession {
         let result = try engine.commit(batch, durability: durability)
         // It is committed, whatever becomes of what follows.
         progress = next
-        settled = runs
+        swap(&settled, &runs)
+        // Nobody else holds what is changed in place.
+        runs = SettledRuns()
+        settled.fold()
         pin = kept
         if let aliasChanges { aliases?.apply(aliasChanges) }
         if counted.resolved > 0 { resolvedThrough = engine.lastSequence }

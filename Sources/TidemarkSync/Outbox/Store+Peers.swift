@@ -109,8 +109,7 @@ extension HostState {
     where table.sequence(of: type, key: peer) != nil {
       try RecordTable.add(type, key: peer, value: [], to: &batch)
     }
-    for key in table.keys(of: .peerSettled)
-    where key.count == peer.count + 4 && key.suffix(peer.count).elementsEqual(peer) {
+    for key in PeerRecords.settledNames(of: peer, in: table) {
       try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
     }
     for key in PeerRecords.aliasNames(of: peer, in: table) {

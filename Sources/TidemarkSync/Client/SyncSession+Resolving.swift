@@ -1,0 +1,74 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+extension SyncSession {
+  /// So many keys are decided in one commit, since each commit writes down all that waits.
+  private static let decidedPerCommit = 256
+  /// About as many bytes of what the feed holds at them.
+  private static let bytesDecidedPerCommit = 4 << 20
+
+  /// A key whose remote state is there, and the entry that waits for it.
+  private typealias Met = (key: [UInt8], entry: WaitingEntries.Entry, state: RemoteState)
+
+  /// Runs the resolver on keys whose remote state is there.
+  func resolveWaiting() throws {
+    let former = keysArriving
+    defer { keysArriving = former }
+    var together: [Met] = []
+    var alone: [Met] = []
+    var bytes = 0
+    for (key, entry) in progress.waiting.conflicts {
+      guard progress.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
+        let found = try beside(ofKey: key),
+        found.state.position.offset >= position.offset
+      else { continue }
+      together.append((key, entry, found.state))
+      bytes += found.state.content.value.count
+      if together.count == Self.decidedPerCommit || bytes >= Self.bytesDecidedPerCommit {
+        alone += try resolve(together)
+        (together, bytes) = ([], 0)
+      }
+    }
+    alone += try resolve(together)
+    for met in alone { _ = try resolve([met]) }
+  }
+
+  /// Runs the resolver on keys, all in one commit.
+  /// - Returns: those that have to be decided alone, since others go with them.
+  private func resolve(_ keys: [Met]) throws -> [Met] {
+    guard !keys.isEmpty else { return [] }
+    var left: [Met] = []
+    keysArriving = Set(keys.map(\.key))
+    try commit { operations, next, _ in
+      left = []
+      for (key, entry, state) in keys {
+        let (sequence, reason) = (entry.sequence, entry.reason)
+        guard next.waiting[sequence] == reason else { continue }
+        let newest = try engine.newestChange(ofKey: key)
+        if keys.count > 1, let newest, try !pendingMembers(upTo: newest, in: next).isEmpty {
+          left.append((key, entry, state))
+          continue
+        }
+        #if TIDEMARK_PLANTED
+          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting.remove(sequence) }
+        #endif
+        // The change is pending until the resolver has decided. A policy decides on this change
+        // only: one made since is judged by itself.
+        if !reason.isLost || newest?.sequence == sequence || isLostForAll {
+          try meet(
+            key, state, isLost: reason.isLost, isAlone: true, into: &operations, &next)
+        }
+        if next.waiting[sequence]?.position != nil { next.waiting.remove(sequence) }
+      }
+    }
+    return left
+  }
+
+  private var isLostForAll: Bool {
+    #if TIDEMARK_PLANTED
+      PlantedSyncBug.isOn(.lossDropsLaterEdit)
+    #else
+      false
+    #endif
+  }
+}

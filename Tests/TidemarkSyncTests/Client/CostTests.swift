@@ -1,0 +1,80 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+
+@testable import TidemarkSync
+
+/// Costs in bytes and commits, which no load of the machine changes.
+@Suite("What replication writes")
+struct CostTests {
+  private struct Cost {
+    /// Commits of the session: each writes how far it is.
+    var commits = 0
+    /// Bytes of keys and values of records.
+    var bytes = 0
+  }
+
+  /// What stands in a device's log behind a sequence.
+  private func cost(_ world: SyncWorld, after sequence: UInt64) throws -> Cost {
+    let engine = world.devices[0].engine
+    var cost = Cost()
+    var cursor = LogCursor(
+      engine, from: sequence + 1, through: engine.lastSequence, includesRecords: true)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .record else { continue }
+      let type = try entry.attributes().recordType
+      if type == RecordType.peerProgress.rawValue { cost.commits += 1 }
+      // Lists of records come now and then, whoever wrote these.
+      guard type >= RecordType.peerProgress.rawValue else { continue }
+      cost.bytes += entry.key.count + entry.head.valueLength
+    }
+    return cost
+  }
+
+  @Test("conflicts are decided many at a time, and cost bytes in proportion to their number")
+  func conflicts() throws {
+    func cost(of conflicts: Int) throws -> Cost {
+      let world = try SyncWorld(resolver: .mergeFields())
+      for number in 0..<conflicts { try world.put(1, "key \(number)", #"{"a":1}"#) }
+      try world.settle(only: 1)
+      for number in 0..<conflicts { try world.put(0, "key \(number)", #"{"b":2}"#) }
+      let before = world.devices[0].engine.lastSequence
+      // The server says so first: what stands there has to be asked for.
+      world.devices[0].session.disconnect()
+      while let call = try world.devices[0].session.next(.push) {
+        try world.devices[0].session.receive(try world.answer(call))
+      }
+      #expect(world.devices[0].session.totals.conflicts == conflicts)
+      #expect(world.devices[0].session.totals.merged == conflicts)
+      #expect(try world.get(0, "key 7") == #"{"b":2,"a":1}"#)
+      try world.settle()
+      try world.expectEqual()
+      return try self.cost(world, after: before)
+    }
+    let (few, many) = (try cost(of: 64), try cost(of: 512))
+    #expect(many.commits < 40, "\(many)")
+    #expect(many.bytes < 10 * few.bytes, "\(few), \(many)")
+  }
+
+  @Test("an edit that is sent as it is made costs no more after many others")
+  func liveEdits() throws {
+    let world = try SyncWorld(devices: 1)
+    func bytesPerEdit(_ edits: Range<Int>) throws -> Int {
+      let before = world.devices[0].engine.lastSequence
+      for number in edits {
+        try world.put(0, "key \(number % 50)", "twelve bytes")
+        while try world.step(0) {}
+      }
+      let cost = try cost(world, after: before)
+      #expect(cost.commits <= 3 * edits.count)
+      return cost.bytes / edits.count
+    }
+    // The names of the last sixteen batches are kept.
+    _ = try bytesPerEdit(0..<16)
+    let first = try bytesPerEdit(16..<80)
+    let later = try bytesPerEdit(80..<144)
+    #expect(later <= first + first / 20, "\(first), \(later)")
+    try world.settle()
+    try world.expectEqual()
+  }
+}

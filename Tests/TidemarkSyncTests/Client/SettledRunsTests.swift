@@ -1,0 +1,165 @@
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Positions of own operations")
+struct SettledRunsTests {
+  private typealias Run = SettledRuns.Run
+
+  /// The records as the log has them.
+  private final class Records {
+    var values: [UInt32: [UInt8]] = [:]
+    /// Bytes written so far.
+    var written = 0
+
+    /// Commits what a copy has added.
+    func commit(_ runs: inout SettledRuns, _ body: (inout SettledRuns) -> Void) {
+      var next = runs
+      body(&next)
+      for (index, value) in next.takeChanges() {
+        values[index] = value.isEmpty ? nil : value
+        written += value.count
+      }
+      swap(&runs, &next)
+      next = SettledRuns()
+      runs.fold()
+    }
+
+    func read() throws -> SettledRuns {
+      try SettledRuns(decoding: values.map { (number: $0.key, value: $0.value) })
+    }
+  }
+
+  private func position(_ offset: UInt64, epoch: UInt64 = 7) -> Position {
+    Position(epoch: epoch, offset: offset)
+  }
+
+  @Test(
+    "positions are those that were added, however they came",
+    arguments: 1...12 as ClosedRange<UInt64>)
+  func model(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var model: [UInt64: Position] = [:]
+    var runs = SettledRuns()
+    let records = Records()
+    var (sequence, offset, epoch) = (UInt64(1), UInt64(1), UInt64(1))
+    for round in 0..<60 {
+      if random.chance(0.1) { epoch += 1 }
+      var batch: [(UInt64, Position)] = []
+      for _ in 0..<random.int(below: 200) {
+        if random.chance(0.4) { sequence += UInt64(random.int(below: 5)) }
+        if random.chance(0.3) { offset += UInt64(random.int(below: 4)) }
+        let isLate = random.chance(0.1) && sequence > 20
+        let own = isLate ? sequence - UInt64(random.int(below: 20)) : sequence
+        batch.append((own, position(offset, epoch: epoch)))
+        if !isLate { sequence += 1 }
+        offset += 1
+      }
+      if random.chance(0.2) {
+        // A commit that failed leaves no trace.
+        var failed = runs
+        for (own, place) in batch { failed.add(own, at: place) }
+        _ = failed.takeChanges()
+      }
+      records.commit(&runs) { runs in
+        for (own, place) in batch {
+          runs.add(own, at: place)
+          #expect(runs.position(of: own) == model[own] ?? place, "seed \(seed)")
+          model[own] = model[own] ?? place
+        }
+      }
+      if random.chance(0.1) {
+        let end = UInt64(random.int(below: Int(offset)))
+        records.commit(&runs) { runs in
+          let lost = runs.removeLost { $0.offset <= end }
+          #expect(
+            lost.sorted() == model.filter { $0.value.offset > end }.keys.sorted(), "seed \(seed)")
+        }
+        model = model.filter { $0.value.offset <= end }
+      }
+      if random.chance(0.2) || round == 59 { runs = try records.read() }
+      for _ in 0..<100 {
+        let own = UInt64(random.int(below: Int(sequence) + 2))
+        #expect(runs.position(of: own) == model[own], "seed \(seed)")
+      }
+    }
+    #expect(runs.runs.reduce(0) { $0 + Int($1.count) } == model.count, "seed \(seed)")
+    records.commit(&runs) { $0.removeAll() }
+    #expect(records.values.isEmpty, "seed \(seed)")
+  }
+
+  @Test("bytes written for an edit do not grow with the edits before it")
+  func bytesPerEdit() {
+    var runs = SettledRuns()
+    let records = Records()
+    var (sequence, offset) = (UInt64(1), UInt64(2))
+    func bytes(edits: Int) -> Int {
+      let before = records.written
+      for _ in 0..<edits {
+        records.commit(&runs) { $0.add(sequence, at: position(offset)) }
+        sequence += 4
+        offset += 2
+      }
+      return (records.written - before) / edits
+    }
+    let first = bytes(edits: 300)
+    #expect(first < 150)
+    #expect(bytes(edits: 3_000) <= first + 20)
+    // What is read at the next opening.
+    let kept = records.values.values.reduce(0) { $0 + $1.count }
+    #expect(kept < 3_300 * 4)
+    // One that comes late changes the record that it belongs to.
+    let before = records.written
+    records.commit(&runs) { $0.add(402, at: position(offset)) }
+    #expect(records.written - before < 300)
+  }
+
+  @Test("records of older programs are read")
+  func olderRecords() throws {
+    var writer = ByteWriter()
+    for (first, count, offset) in [(5, 3, 9), (20, 1, 40)] as [(UInt64, UInt64, UInt64)] {
+      writer.varint(first)
+      writer.varint(count)
+      writer.u64(7)
+      writer.varint(offset)
+    }
+    var runs = try SettledRuns(decoding: [(number: 0, value: writer.bytes)])
+    #expect(runs.position(of: 7) == position(11) && runs.position(of: 20) == position(40))
+    #expect(runs.position(of: 8) == nil)
+    let records = Records()
+    records.commit(&runs) { $0.add(8, at: position(12)) }
+    #expect(
+      try records.read().runs
+        == [
+          Run(first: 5, count: 4, epoch: 7, offset: 9),
+          Run(first: 20, count: 1, epoch: 7, offset: 40),
+        ])
+  }
+
+  @Test("records that make no sense are refused, whatever their bytes", arguments: [1, 2, 3])
+  func hostile(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var runs = SettledRuns()
+    for number in 1..<40 as Range<UInt64> {
+      runs.add(number * 3, at: position(number * 5, epoch: number / 10))
+    }
+    let good = runs.takeChanges()[0].value
+    for _ in 0..<2_000 {
+      var bytes = good
+      for _ in 0...random.int(below: 4) {
+        bytes[random.int(below: bytes.count)] = UInt8(random.int(below: 256))
+      }
+      if random.chance(0.3) { bytes.removeLast(random.int(below: bytes.count)) }
+      guard let read = try? SettledRuns(decoding: [(number: 0, value: bytes)]) else { continue }
+      _ = read.position(of: 60)
+      _ = read.runs
+    }
+    let overlap = [(number: 0 as UInt32, value: good), (number: 1 as UInt32, value: good)]
+    #expect(throws: FormatError.self) { try SettledRuns(decoding: overlap) }
+    #expect(throws: FormatError.self) {
+      try SettledRuns(decoding: [(number: UInt32.max, value: good)])
+    }
+  }
+}
