@@ -75,7 +75,7 @@ struct ExitStatusTests {
   func locked() throws {
     let store = try bench.open("S")
     try store.blocking.put("other", "1")
-    expect(75, "put", "S", "k", "v", saying: "locked by pid")
+    expect(75, "put", "S", "k", "v", saying: "has the store open already")
     expect(75, "import", "S")
     expect(75, "compact", "S")
     expect(75, "snapshot", "S")

@@ -133,6 +133,12 @@ enum StoreDirectory {
     } catch { throw TidemarkError(error, while: "locking the store") }
     switch outcome {
     case .acquired(let lock): return lock
+    case .heldByThisProcess:
+      throw TidemarkError(
+        .locked,
+        "this process has the store open already; use what it was opened as, close that first, or "
+          + "open read-only",
+        file: StoreLayout.lock)
     case .held(let bytes):
       let text =
         String(decoding: bytes.prefix(64), as: UTF8.self)

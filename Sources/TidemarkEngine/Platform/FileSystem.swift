@@ -55,6 +55,8 @@ package enum FileLockOutcome: Sendable {
   case acquired(any FileLock)
   /// Somebody else has it; `owner` is what they wrote into the file.
   case held(owner: [UInt8])
+  /// This process has it already.
+  case heldByThisProcess
 }
 
 /// A lock that is held.

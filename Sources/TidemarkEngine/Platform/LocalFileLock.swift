@@ -3,8 +3,8 @@
 /// The table is needed where `flock` locks for the process as a whole, as on NFS: there a
 /// process would get its own lock a second time and lose it by closing either descriptor.
 final class LocalFileLock: FileLock {
-  /// The locks that this process holds, with their owners' texts.
-  private static let held = Lock<[FileIdentity: [UInt8]]>([:])
+  /// The files whose locks this process holds.
+  private static let held = Lock<Set<FileIdentity>>([])
   /// How much of an owner's text is read.
   private static let ownerBytes = 4096
   /// How often to try again when the file is replaced while it is being locked.
@@ -27,9 +27,9 @@ final class LocalFileLock: FileLock {
       for _ in 0..<attempts {
         // Asked before the file is opened, since closing it might already cost the lock.
         if let identity = try SystemFiles.status(at: path)?.identity,
-          let owner = held[identity]
+          held.contains(identity)
         {
-          return .held(owner: owner)
+          return .heldByThisProcess
         }
         if let outcome = try attempt(path, owner: owner, &held) { return outcome }
       }
@@ -39,7 +39,7 @@ final class LocalFileLock: FileLock {
 
   /// - Returns: nil when the file was replaced meanwhile.
   private static func attempt(
-    _ path: String, owner: [UInt8], _ held: inout [FileIdentity: [UInt8]]
+    _ path: String, owner: [UInt8], _ held: inout Set<FileIdentity>
   ) throws(SystemError) -> FileLockOutcome? {
     let descriptor = try SystemFiles.openOrCreate(path)
     var isKept = false
@@ -48,12 +48,12 @@ final class LocalFileLock: FileLock {
       return .held(owner: try readOwner(descriptor))
     }
     let identity = try SystemFiles.status(descriptor).identity
-    guard try SystemFiles.status(at: path)?.identity == identity, held[identity] == nil else {
+    guard try SystemFiles.status(at: path)?.identity == identity, !held.contains(identity) else {
       SystemFiles.unlock(descriptor)
       return nil
     }
     try writeOwner(owner, descriptor)
-    held[identity] = owner
+    held.insert(identity)
     isKept = true
     return .acquired(LocalFileLock(identity: identity, descriptor: descriptor))
   }
@@ -65,7 +65,7 @@ final class LocalFileLock: FileLock {
         // Closing alone would leave the lock to a child process that was forked meanwhile.
         SystemFiles.unlock(open)
         SystemFiles.close(open)
-        held[identity] = nil
+        held.remove(identity)
         descriptor = nil
       }
     }

@@ -12,7 +12,7 @@ package final class MemoryFileSystem: FileSystem {
   private static let depthLimit = 64
 
   private let root = Lock(Node.directory([:]))
-  private let locks = Lock<[ObjectIdentifier: [UInt8]]>([:])
+  private let locks = Lock<Set<ObjectIdentifier>>([])
 
   /// Creates an empty file system.
   package init() {}
@@ -87,12 +87,8 @@ package final class MemoryFileSystem: FileSystem {
         return content
       }
     }
-    let holder = locks.withLock { locks -> [UInt8]? in
-      if let holder = locks[ObjectIdentifier(content)] { return holder }
-      locks[ObjectIdentifier(content)] = owner
-      return nil
-    }
-    if let holder { return .held(owner: holder) }
+    let isFree = locks.withLock { $0.insert(ObjectIdentifier(content)).inserted }
+    guard isFree else { return .heldByThisProcess }
     content.bytes.withLock {
       $0.resize(to: 0)
       $0.write(owner.rawSpan, at: 0)
@@ -106,7 +102,7 @@ package final class MemoryFileSystem: FileSystem {
   }
 
   fileprivate func unlock(_ content: MemoryFile.Content) {
-    locks.withLock { $0[ObjectIdentifier(content)] = nil }
+    locks.withLock { _ = $0.remove(ObjectIdentifier(content)) }
   }
 
   private func entries(
