@@ -14,6 +14,7 @@ struct CompactCommand: ToolCommand {
         logtool compact S --key-file OLD --rekey NEW
 
       With the default retention nothing is dropped; segments are merged and compressed better.
+      What has nothing to gain stays as it is.
       --rekey encrypts the whole store with another key, also one that was not encrypted. If it is
       interrupted, call it again with the same keys; until then the store needs both.
       --drop-history drops all superseded versions for this once: moments of the past can then no
@@ -56,6 +57,11 @@ struct CompactCommand: ToolCommand {
       HumanText.count(report.droppedEntries, "superseded entry", "superseded entries") + " and "
       + HumanText.count(report.droppedTombstones, "tombstone", "tombstones")
     if isDryRun { return console.say("would drop \(dropped)") }
+    guard report.segmentsRewritten > 0 else {
+      return console.say(
+        "nothing to gain: the log stays as it is, \(HumanText.size(report.bytesAfter)) in "
+          + HumanText.count(report.segmentsAfter, "segment", "segments"))
+    }
     let before = HumanText.count(report.segmentsBefore, "segment", "segments")
     console.say(
       "\(HumanText.size(report.bytesBefore)) in \(before) became "
@@ -67,6 +73,7 @@ struct CompactCommand: ToolCommand {
       .init("dry_run", .bool(isDryRun)),
       .init("segments_before", .integer(report.segmentsBefore)),
       .init("segments_after", .integer(report.segmentsAfter)),
+      .init("segments_rewritten", .integer(report.segmentsRewritten)),
       .init("bytes_before", .integer(report.bytesBefore)),
       .init("bytes_after", .integer(report.bytesAfter)),
       .init("dropped_entries", .integer(report.droppedEntries)),

@@ -5,6 +5,9 @@ public struct CompactionSummary: Sendable, Hashable {
   /// Files of the log before and after.
   public var segmentsBefore: Int
   public var segmentsAfter: Int
+  /// How many of the files before were replaced; 0 when there was nothing to gain and the log is as
+  /// it was, and when only asked.
+  public var segmentsRewritten: Int
   /// Bytes of the log before and after.
   public var bytesBefore: Int
   public var bytesAfter: Int
@@ -21,6 +24,7 @@ public struct CompactionSummary: Sendable, Hashable {
   package init(_ report: CompactionReport) {
     segmentsBefore = report.segmentsBefore
     segmentsAfter = report.segmentsAfter
+    segmentsRewritten = report.segmentsRewritten
     bytesBefore = report.bytesBefore
     bytesAfter = report.bytesAfter
     bytesFreed = report.bytesFreed
@@ -35,16 +39,16 @@ extension Store.Blocking {
   /// read the log.
   public func snapshot() throws(TidemarkError) { try store.engine.writeImage() }
 
-  /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:)``.
+  /// Rewrites the log; see ``Store/compact(dropHistory:dense:dryRun:newKey:waits:)``.
   @discardableResult
   public func compact(
     dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
-    newKey: Encryption? = nil
+    newKey: Encryption? = nil, waits: Bool = true
   ) throws(TidemarkError) -> CompactionSummary {
     CompactionSummary(
       try store.engine.compact(
         CompactionOptions(
-          dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey)))
+          dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey, waits: waits)))
   }
 
   /// Copies the store to another directory while it is being written; see
@@ -71,23 +75,26 @@ extension Store {
   }
 
   /// Rewrites the log: drops what the retention does not keep, merges small files, sorts and
-  /// recompresses. Reads and writes go on meanwhile; what open views need stays.
+  /// recompresses. Reads and writes go on meanwhile; what open views need stays, and so does a file
+  /// that has nothing to gain.
   /// - Parameters:
   ///   - dropHistory: drops all superseded history, whatever the retention; for this run.
-  ///   - dense: packs for least space; single reads get slower.
+  ///   - dense: packs for least space; this and single reads get slower.
   ///   - dryRun: changes nothing and says what would go.
   ///   - newKey: gives, when asked with nil, the key that the store is encrypted with from now
   ///     on, whether or not it was encrypted before: everything is rewritten with it. The keys
   ///     that the store was opened with must be at hand as long as that takes, and after an
   ///     interruption until it was done again.
+  ///   - waits: whether to wait for a compaction that is running before this one begins.
+  /// - Throws: `busy` when one is running and this one is not to wait.
   @discardableResult
   public func compact(
     dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
-    newKey: Encryption? = nil
+    newKey: Encryption? = nil, waits: Bool = true
   ) async throws(TidemarkError) -> CompactionSummary {
     try await offPool("tidemark-pack") { (store) throws(TidemarkError) in
       try store.compact(
-        dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey)
+        dropHistory: dropHistory, dense: dense, dryRun: dryRun, newKey: newKey, waits: waits)
     }
   }
 

@@ -2,8 +2,10 @@
 package struct CompactionOptions: Sendable {
   /// Drops all superseded history, whatever the retention.
   package var dropHistory = false
-  /// Packs everything it rewrites into blocks of 16 KiB: least space, slower single reads.
+  /// Packs what it rewrites for least space: slower, also for single reads.
   package var dense = false
+  /// Waits for a compaction that is running; else throws `busy`.
+  package var waits = true
   /// Only says what would be dropped.
   package var dryRun = false
   /// Encrypts everything with the key that this gives when asked with nil; nil keeps the key.
@@ -17,7 +19,7 @@ package struct CompactionOptions: Sendable {
 
   package init(
     dropHistory: Bool = false, dense: Bool = false, dryRun: Bool = false,
-    newKey: Encryption? = nil, shouldStop: (@Sendable () -> Bool)? = nil,
+    newKey: Encryption? = nil, waits: Bool = true, shouldStop: (@Sendable () -> Bool)? = nil,
     isSuperseded: (@Sendable (RecordName, _ sequence: UInt64) -> Bool)? = nil
   ) {
     self.isSuperseded = isSuperseded
@@ -25,6 +27,7 @@ package struct CompactionOptions: Sendable {
     self.dense = dense
     self.dryRun = dryRun
     self.newKey = newKey
+    self.waits = waits
     self.shouldStop = shouldStop
   }
 
@@ -39,6 +42,8 @@ package struct CompactionOptions: Sendable {
 package struct CompactionReport: Sendable, Hashable {
   package var segmentsBefore = 0
   package var segmentsAfter = 0
+  /// How many of those before were replaced; 0 when there was nothing to gain, and in a dry run.
+  package var segmentsRewritten = 0
   /// Of the log.
   package var bytesBefore = 0
   package var bytesAfter = 0

@@ -3,7 +3,10 @@ struct CompactionUnit {
   struct Outcome {
     var droppedEntries = 0
     var droppedTombstones = 0
+    /// Nil where the segments are best left as they are.
     var swap: CompactionSwap?
+
+    var dropped: Int { droppedEntries + droppedTombstones }
   }
 
   /// An entry that stays, with its value's place in the arena.
@@ -32,35 +35,69 @@ struct CompactionUnit {
   }
 
   func run() throws(TidemarkError) -> Outcome {
+    // What is laid out already gains by a drop alone, and the heads tell whether there is one.
+    let isLaidOut = try isLaidOut()
+    if isLaidOut, !floor.drops, options.isSuperseded == nil { return Outcome() }
+    if options.dryRun || isLaidOut {
+      let forecast = try forecast()
+      if options.dryRun || forecast.dropped == 0 { return forecast }
+    }
     var outcome = Outcome()
     var swap = CompactionSwap(inputs: group.segments, rows: [], superseded: [], droppedThrough: 0)
     var written: [String] = []
     do throws(TidemarkError) {
       for window in try windows() {
-        let kept = try survivors(of: window, &outcome, &swap)
-        if options.dryRun || kept.items.isEmpty { continue }
+        let kept = try survivors(of: window, values: true, &outcome, &swap)
+        if kept.items.isEmpty { continue }
         try options.checkStop()
         let row = try write(kept, covering: window.range, &written)
         swap.rows.append(row)
         swap.superseded.append(kept.superseded)
       }
-      // One compacted segment that loses nothing has nothing to gain either, but for a new key.
-      let key = try engine.keys.current()
-      let isSettled =
-        group.segments.count == 1 && group.segments[0].kind == .compacted
-        && outcome.droppedEntries + outcome.droppedTombstones == 0 && !options.dense
-        && group.segments[0].keyID == key
-      if isSettled || options.dryRun {
-        for path in written { try? engine.environment.fileSystem.remove(path) }
+      guard try isGain(swap, outcome) else {
+        discard(written)
         return outcome
       }
       try syncNames()
     } catch {
-      for path in written { try? engine.environment.fileSystem.remove(path) }
+      discard(written)
       throw error
     }
     outcome.swap = swap
     return outcome
+  }
+
+  /// What would be dropped, without a look at values.
+  private func forecast() throws(TidemarkError) -> Outcome {
+    var outcome = Outcome()
+    var swap = CompactionSwap(inputs: group.segments, rows: [], superseded: [], droppedThrough: 0)
+    for window in try windows() {
+      _ = try survivors(of: window, values: false, &outcome, &swap)
+    }
+    return outcome
+  }
+
+  private func discard(_ written: [String]) {
+    for path in written { try? engine.environment.fileSystem.remove(path) }
+  }
+
+  /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
+  private func isLaidOut() throws(TidemarkError) -> Bool {
+    let segment = group.segments[0]
+    let key = try engine.keys.current()
+    return group.segments.count == 1 && segment.kind == .compacted && !options.dense
+      && segment.keyID == key
+  }
+
+  /// Whether what was written is worth its place: one segment that loses nothing, keeps its key and
+  /// gets no smaller stays as it is.
+  private func isGain(
+    _ swap: CompactionSwap, _ outcome: Outcome
+  ) throws(TidemarkError) -> Bool {
+    guard outcome.dropped == 0, group.segments.count == 1,
+      try group.segments[0].keyID == engine.keys.current()
+    else { return true }
+    return swap.rows.reduce(0) { $0 + $1.length } < group.segments[0].usedLength()
   }
 
   private func syncNames() throws(TidemarkError) {
@@ -129,8 +166,9 @@ struct CompactionUnit {
     var latestCommitTime: UInt64 = 0
   }
 
+  /// - Parameter values: whether values are read, too.
   private func survivors(
-    of window: Window, _ outcome: inout Outcome, _ swap: inout CompactionSwap
+    of window: Window, values: Bool, _ outcome: inout Outcome, _ swap: inout CompactionSwap
   ) throws(TidemarkError) -> Survivors {
     var kept = Survivors()
     var records = NewestRecords()
@@ -156,7 +194,7 @@ struct CompactionUnit {
           var item = Kept(
             front: front, head: head, valueStart: kept.values.count, created: created,
             isSuperseded: isSuperseded)
-          if head.hasValue, !options.dryRun {
+          if head.hasValue, values {
             item.valueStart = kept.values.count
             try copyValue(of: head, in: segment, to: &kept.values)
           }
@@ -292,7 +330,7 @@ struct CompactionUnit {
       var writer = try CompactedSegmentWriter(
         creating: row, storeID: engine.storeID, storePath: engine.path,
         fileSystem: engine.environment.fileSystem, contexts: engine.contexts,
-        layout: layout(kept), fileKey: fileKey)
+        layout: layout(items, kept.values), fileKey: fileKey)
       do throws(LogReadError) {
         for item in items { try add(item, of: kept, to: &writer) }
         return try writer.finish(
@@ -335,33 +373,12 @@ struct CompactionUnit {
     return row
   }
 
-  /// The default keeps a cold get cheap: small blocks with a dictionary. Dense is for space.
-  private func layout(_ kept: Survivors) -> SegmentLayout {
-    if options.dense {
-      return SegmentLayout(
-        blockTarget: Limits.blockBytes, level: FrameCodecs.denseLevel, dictionary: nil)
+  private func layout(_ items: [Kept], _ values: [UInt8]) -> SegmentLayout {
+    let lengths = items.map { item in
+      item.valueStart..<(item.valueStart + (item.head.hasValue ? item.head.valueLength : 0))
     }
-    // Small blocks only pay with a dictionary, which takes enough values to learn from.
-    let dictionary = trainedDictionary(kept)
-    return SegmentLayout(
-      blockTarget: dictionary == nil ? Limits.blockBytes : Limits.smallBlockBytes,
-      level: FrameCodecs.denseLevel, dictionary: dictionary)
-  }
-
-  /// A dictionary from values spread over the unit; none when there is too little to learn from.
-  private func trainedDictionary(_ kept: Survivors) -> [UInt8]? {
-    guard kept.values.count >= engine.configuration.dictionaryFromBytes else { return nil }
-    var samples: [UInt8] = []
-    var sizes: [Int] = []
-    let step = max(1, kept.values.count / Limits.dictionarySampleBytes)
-    for (i, item) in kept.items.enumerated() where i % step == 0 {
-      let length = min(item.head.valueLength, Limits.smallBlockBytes * 2)
-      guard length >= Limits.dictionarySampleFromBytes else { continue }
-      samples.append(contentsOf: kept.values[item.valueStart..<(item.valueStart + length)])
-      sizes.append(length)
-    }
-    return ZstdDictionary.trainDictionary(
-      samples: samples, sampleSizes: sizes,
-      capacity: min(Limits.trainedDictionaryBytes, kept.values.count / Limits.dictionaryShare))
+    return CompactedLayout(values: values, places: lengths).layout(
+      dense: options.dense, dictionaryFrom: engine.configuration.dictionaryFromBytes,
+      contexts: engine.contexts)
   }
 }

@@ -10,8 +10,12 @@ extension Engine {
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
   ) throws(TidemarkError) -> CompactionReport {
-    guard try beginCompacting(writes: !options.dryRun) else {
-      throw TidemarkError(.limitExceeded, "a compaction is running already; wait for it")
+    while try !beginCompacting(writes: !options.dryRun) {
+      guard options.waits else {
+        throw TidemarkError(.busy, "a compaction is running already; wait for it to end")
+      }
+      writer.wait { !$0.isCompacting }
+      try options.checkStop()
     }
     defer { endCompacting() }
     var report = CompactionReport()
@@ -61,11 +65,15 @@ extension Engine {
         let before = usedBytes(of: swap.inputs)
         try replace(swap)
         report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
+        report.segmentsRewritten += swap.inputs.count
       }
       report.droppedEntries += outcome.droppedEntries
       report.droppedTombstones += outcome.droppedTombstones
     }
-    if !options.dryRun { try finishChangeOfKeys() }
+    if !options.dryRun {
+      try finishChangeOfKeys()
+      try dropOlderImages()
+    }
     measureLog { (segments, bytes) in
       report.segmentsAfter = segments
       report.bytesAfter = bytes
@@ -231,8 +239,40 @@ extension Engine {
       }
       if isDone { break }
     }
-    if floor.drops { try writeImage(forgetting: floor.limit) }
+    if floor.drops, !hasForgotten(floor.limit) { try writeImage(forgetting: floor.limit) }
     return floor
+  }
+
+  /// Whether the newest image knows nothing any more of what was deleted up to a sequence.
+  private func hasForgotten(_ limit: UInt64) -> Bool {
+    reading.withLock { read in
+      guard let header = read.index.image?.header else { return false }
+      return header.sequence >= limit && header.deletedKeys == 0
+    }
+  }
+
+  /// Leaves the newest image alone: the log makes the index anew should that one be damaged, and
+  /// so a second one is not worth its space.
+  private func dropOlderImages() throws(TidemarkError) {
+    var gone: [Manifest.Image] = []
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      guard state.manifest.images.count > 1 else { return }
+      try checkWritable(state)
+      var manifest = state.manifest
+      gone = manifest.images.dropLast()
+      manifest.images.removeFirst(gone.count)
+      try updateManifest(manifest, &state)
+    }
+    removeFiles(of: gone)
+  }
+
+  /// Removes the files of images that MANIFEST names no more. One that cannot be removed now is a
+  /// leftover, which the next opening clears away.
+  func removeFiles(of images: [Manifest.Image]) {
+    for image in images {
+      try? environment.fileSystem.remove(
+        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
+    }
   }
 
   /// Writes MANIFEST with a higher `historyFrom`, which readers see already.
@@ -311,9 +351,6 @@ extension Engine {
     }
     // A file that cannot be removed now is a leftover, which the next opening clears away.
     for segment in swap.inputs { try? environment.fileSystem.remove(path + "/" + segment.fileName) }
-    for image in goneImages {
-      try? environment.fileSystem.remove(
-        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
-    }
+    removeFiles(of: goneImages)
   }
 }

@@ -165,9 +165,6 @@ extension Engine {
         read.frozen = nil
       }
     }
-    for old in gone {
-      try? environment.fileSystem.remove(
-        path + "/" + StoreLayout.indexDirectory + "/" + old.fileName)
-    }
+    removeFiles(of: gone)
   }
 }

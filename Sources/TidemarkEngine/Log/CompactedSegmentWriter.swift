@@ -8,7 +8,7 @@ package struct SegmentLayout: Sendable, Hashable {
   package var dictionary: [UInt8]?
 
   package init(
-    blockTarget: Int = Limits.blockBytes, level: Int32? = FrameCodecs.denseLevel,
+    blockTarget: Int = Limits.blockBytes, level: Int32? = FrameCodecs.compactionLevel,
     dictionary: [UInt8]? = nil
   ) {
     self.blockTarget = blockTarget

@@ -50,7 +50,7 @@ package enum SegmentReader {
     _ stored: [UInt8], _ sealer: BlockSealer?
   ) throws(FormatError) -> ZstdDictionary {
     let bytes = try sealer?.open(stored.rawSpan, .dictionary) ?? stored
-    return try ZstdDictionary(bytes, level: FrameCodecs.denseLevel)
+    return try ZstdDictionary(bytes, level: FrameCodecs.compactionLevel)
   }
 
   /// The footer of a sealed segment.

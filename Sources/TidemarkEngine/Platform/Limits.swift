@@ -78,6 +78,8 @@ package enum Limits {
   /// Greatest size of a trained dictionary, and how many times as long the values must be.
   package static let trainedDictionaryBytes = 32 << 10
   package static let dictionaryShare = 32
+  /// On about so many blocks a dictionary is tried before it is taken for least space.
+  package static let layoutSampleBlocks = 64
   /// Torn tails kept in quarantine.
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.

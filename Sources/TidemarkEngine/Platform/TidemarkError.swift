@@ -57,6 +57,8 @@ public struct TidemarkError: Error, Sendable {
     public static let closed = Code("closed")
     /// The store is suspended: it has let go of its files until it is resumed.
     public static let suspended = Code("suspended")
+    /// Somebody else is at the same work, and the caller did not want to wait.
+    public static let busy = Code("busy")
     /// A bound of the engine would be exceeded.
     public static let limitExceeded = Code("limitExceeded")
     /// The task was cancelled before anything was done, or while it waited.

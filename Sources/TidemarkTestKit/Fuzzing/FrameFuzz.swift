@@ -87,8 +87,8 @@ enum FrameFuzz {
   static func seeds() -> [[UInt8]] {
     [
       seed(options: 1, level: nil, explicit: false, hasDictionary: false),
-      seed(options: 3, level: FrameCodecs.denseLevel, explicit: false, hasDictionary: false),
-      seed(options: 5, level: FrameCodecs.denseLevel, explicit: true, hasDictionary: true),
+      seed(options: 3, level: FrameCodecs.compactionLevel, explicit: false, hasDictionary: false),
+      seed(options: 5, level: FrameCodecs.compactionLevel, explicit: true, hasDictionary: true),
       seed(options: 3, level: nil, explicit: true, hasDictionary: false),
       empty(), attributes(),
     ].compactMap { $0 }

@@ -44,6 +44,7 @@ struct RetentionTests {
   func unsynced() throws {
     let store = store(versionsPerKey: 1)
     let engine = try store.open()
+    try engine.put("k", "older")
     try engine.put("k", "safe", durability: .durable)
     try engine.sealSegments()
     let plan = engine.reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }

@@ -94,8 +94,6 @@ final class Compactor: Sendable {
     } catch {
       // What cannot be opened stands in the log already.
       look.time = .now
-      // The store merges its own small files now and then.
-      if let error = error as? TidemarkError, error.code == .limitExceeded { return }
       if let error = error as? TidemarkError, !isStopped, error.code != .closed {
         look.failedUntil = .now + Self.pauseAfterFailure
         metrics.compactionFailed()

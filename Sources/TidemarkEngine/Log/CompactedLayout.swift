@@ -1,0 +1,92 @@
+/// Chooses how the values of a segment that is written anew are packed.
+///
+/// The default keeps a cold get cheap: small blocks with a dictionary. Dense is for space: full
+/// blocks, a slow level, and a greater dictionary where that saves more than it takes.
+struct CompactedLayout {
+  let values: [UInt8]
+  /// Where each value stands in `values`, in the order in which they are written.
+  let places: [Range<Int>]
+
+  func layout(dense: Bool, dictionaryFrom bytes: Int, contexts: ZstdContexts) -> SegmentLayout {
+    guard values.count >= bytes else { return fullBlocks(dense: dense) }
+    guard dense else {
+      // Small blocks only pay with a dictionary, which takes enough values to learn from.
+      guard let dictionary = trainedDictionary(Limits.trainedDictionaryBytes) else {
+        return fullBlocks(dense: false)
+      }
+      return SegmentLayout(
+        blockTarget: Limits.smallBlockBytes, level: FrameCodecs.compactionLevel,
+        dictionary: dictionary)
+    }
+    var layout = fullBlocks(dense: true)
+    if let dictionary = trainedDictionary(Limits.dictionaryBytes), pays(dictionary, contexts) {
+      layout.dictionary = dictionary
+    }
+    return layout
+  }
+
+  private func fullBlocks(dense: Bool) -> SegmentLayout {
+    SegmentLayout(
+      blockTarget: Limits.blockBytes,
+      level: dense ? FrameCodecs.denseLevel : FrameCodecs.compactionLevel, dictionary: nil)
+  }
+
+  /// A dictionary from values spread over the unit; none when there is too little to learn from.
+  private func trainedDictionary(_ capacity: Int) -> [UInt8]? {
+    var samples: [UInt8] = []
+    var sizes: [Int] = []
+    let step = max(1, values.count / Limits.dictionarySampleBytes)
+    for (i, place) in places.enumerated() where i % step == 0 {
+      let length = min(place.count, Limits.smallBlockBytes * 2)
+      guard length >= Limits.dictionarySampleFromBytes else { continue }
+      samples.append(contentsOf: values[place.lowerBound..<(place.lowerBound + length)])
+      sizes.append(length)
+    }
+    return ZstdDictionary.trainDictionary(
+      samples: samples, sampleSizes: sizes,
+      capacity: min(capacity, values.count / Limits.dictionaryShare))
+  }
+
+  /// Whether a dictionary saves more than its two copies take, as some of the blocks tell.
+  private func pays(_ dictionary: [UInt8], _ contexts: ZstdContexts) -> Bool {
+    let level = FrameCodecs.denseLevel
+    guard let prepared = try? ZstdDictionary(dictionary, level: level) else { return false }
+    let (plain, with) = (
+      FrameCodecs(contexts: contexts), FrameCodecs(contexts: contexts, dictionary: prepared)
+    )
+    var saved = 0
+    var looked = 0
+    for block in someBlocks() {
+      var (before, after): ([UInt8], [UInt8]) = ([], [])
+      guard
+        (try? plain.encode(block.rawSpan, level: level, appendingTo: &before)) != nil,
+        (try? with.encode(block.rawSpan, level: level, appendingTo: &after)) != nil
+      else { return false }
+      saved += before.count - after.count
+      looked += block.count
+    }
+    guard looked > 0 else { return false }
+    // The second copy begins a page of its own.
+    let cost = 2 * dictionary.count + FormatConstants.segmentHeaderPageBytes
+    return Double(saved) * Double(values.count) / Double(looked) > Double(cost)
+  }
+
+  /// Blocks spread over the values, about as they will be written.
+  private func someBlocks() -> [[UInt8]] {
+    let blocks = values.count / Limits.blockBytes + 1
+    let step = max(1, blocks / Limits.layoutSampleBlocks)
+    var chosen: [[UInt8]] = []
+    var position = 0
+    var last = -1
+    for place in places {
+      let block = position / Limits.blockBytes
+      position += place.count
+      guard block.isMultiple(of: step), place.count > 0 else { continue }
+      if block != last { chosen.append([]) }
+      last = block
+      let room = Limits.blockBytes - chosen[chosen.count - 1].count
+      chosen[chosen.count - 1].append(contentsOf: values[place].prefix(room))
+    }
+    return chosen
+  }
+}

@@ -1,0 +1,157 @@
+import Synchronization
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+@Suite("The gain of a compaction")
+struct CompactionGainTests {
+  var store = TestStore()
+
+  init() {
+    store.configuration.dictionaryFromBytes = 64 << 10
+  }
+
+  /// Records of the same fields with words of one vocabulary.
+  private func fill(_ engine: Engine, count: Int = 600) throws {
+    var chance = SeededGenerator(seed: 4)
+    let words = (0..<400).map { _ in String(chance.next() >> 24, radix: 36) }
+    for i in 0..<count {
+      let text = (0..<24).map { _ in words[chance.int(below: words.count)] }.joined(separator: " ")
+      try engine.put(
+        "record/\(100_000 + i)", #"{"number":\#(i),"description":"\#(text)","size":\#(i * 7919)}"#)
+    }
+  }
+
+  private func compactedLog(dense: Bool) throws -> (bytes: Int, hasDictionary: Bool) {
+    var other = TestStore()
+    other.configuration.dictionaryFromBytes = store.configuration.dictionaryFromBytes
+    let engine = try other.open()
+    try fill(engine)
+    let report = try engine.compact(CompactionOptions(dense: dense))
+    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    let hasDictionary = try segment.codecs().dictionary != nil
+    #expect(try engine.get("record/100001")?.hasPrefix(#"{"number":1,"#) == true)
+    try engine.close()
+    return (report.bytesAfter, hasDictionary)
+  }
+
+  @Test("a dense log is smaller than one in the default layout")
+  func dense() throws {
+    let (usual, dense) = (try compactedLog(dense: false), try compactedLog(dense: true))
+    #expect(usual.hasDictionary && dense.hasDictionary)
+    #expect(dense.bytes < usual.bytes)
+  }
+
+  @Test("a dictionary that takes more than it saves is left out of a dense log")
+  func uselessDictionary() throws {
+    let engine = try store.open()
+    var chance = SeededGenerator(seed: 5)
+    for i in 0..<300 {
+      try engine.put("k\(i)", (0..<40).map { _ in String(chance.next(), radix: 36) }.joined())
+    }
+    try engine.compact(CompactionOptions(dense: true))
+    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    #expect(try segment.kind == .compacted && segment.codecs().dictionary == nil)
+    try engine.close()
+  }
+
+  @Test(
+    "a compaction that has nothing to gain leaves the log as it is, and writes nothing",
+    arguments: [false, true])
+  func nothingToGain(drops: Bool) throws {
+    let disk = HookedDisk(store.disk)
+    let engine = try store.open(on: disk)
+    try fill(engine, count: 200)
+    try engine.put("record/100001", "newer")
+    try engine.delete("record/100002")
+    #expect(try engine.compact(CompactionOptions(dropHistory: drops)).segmentsRewritten == 1)
+    let before = engine.reading.withLock { $0.segments.map(ObjectIdentifier.init) }
+    let images = try engine.status().images
+    disk.once(.before, .write, of: "/store/") { Issue.record("there is nothing to write") }
+    let report = try engine.compact(CompactionOptions(dropHistory: drops))
+    #expect(report.segmentsRewritten == 0 && report.bytesFreed == 0)
+    #expect(report.droppedEntries + report.droppedTombstones == 0)
+    #expect(report.bytesAfter == report.bytesBefore)
+    #expect(engine.reading.withLock { $0.segments.map(ObjectIdentifier.init) } == before)
+    #expect(try engine.status().images == images)
+  }
+
+  @Test("a log that would get no smaller stays as it is, also where least space is asked for")
+  func noSmaller() throws {
+    let engine = try store.open()
+    try engine.put("a", "1")
+    for dense in [false, true] {
+      let report = try engine.compact(CompactionOptions(dense: dense))
+      #expect(report.segmentsRewritten == 0 && report.bytesAfter == report.bytesBefore)
+    }
+    let segments = engine.reading.withLock { $0.segments.map(\.kind) }
+    #expect(segments.first == .appended)
+    #expect(try store.disk.list("/store/log").count == segments.count)
+    try engine.close()
+  }
+
+  @Test("a compacted log of which something can go is rewritten without it")
+  func laterDrop() throws {
+    let engine = try store.open()
+    try fill(engine, count: 200)
+    try engine.compact()
+    for i in 0..<50 { try engine.put("record/\(100_000 + i)", "newer") }
+    let report = try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(report.segmentsRewritten > 0 && report.droppedEntries == 50)
+    #expect(try engine.get("record/100049") == "newer")
+    try engine.close()
+  }
+
+  @Test("the newest image alone stays after a compaction, and the log stands in for a damaged one")
+  func images() throws {
+    let engine = try store.open()
+    try engine.put("a", "1")
+    try engine.writeImage()
+    try engine.put("b", "2")
+    try engine.writeImage()
+    #expect(try engine.status().images.count == 2)
+    try engine.compact()
+    let left = try engine.status().images
+    #expect(left.map(\.sequence) == [2])
+    let files = try store.disk.list("/store/index")
+    #expect(files == left.map(\.fileName))
+    try engine.put("c", "3")
+    try engine.close()
+    try store.disk.remove("/store/index/" + left[0].fileName)
+    let again = try store.open(.write)
+    #expect(try again.keys() == ["a", "b", "c"])
+    try again.close()
+  }
+
+  @Test("a compaction waits for the one that runs, or says at once that it is busy")
+  func waiting() throws {
+    let engine = try store.open()
+    for i in 0..<50 { try engine.put("k", "\(i)") }
+    let isFirst = Mutex(true)
+    let second = Lock<(thread: WorkerThread?, report: CompactionReport?)>((nil, nil))
+    let options = CompactionOptions(dropHistory: true) {
+      guard isFirst.withLock({ $0 }) else { return false }
+      isFirst.withLock { $0 = false }
+      do {
+        let error = #expect(throws: TidemarkError.self) {
+          try engine.compact(CompactionOptions(waits: false))
+        }
+        #expect(error?.code == .busy)
+        let thread = try WorkerThread(name: "waits") {
+          do {
+            let report = try engine.compact(CompactionOptions(dropHistory: true))
+            second.withLock { $0.report = report }
+          } catch { Issue.record(error) }
+        }
+        second.withLock { $0.thread = thread }
+      } catch { Issue.record(error) }
+      return false
+    }
+    let report = try engine.compact(options)
+    second.withLock { $0.thread }?.join()
+    #expect(report.droppedEntries == 49)
+    #expect(second.withLock { $0.report?.droppedEntries } == 0)
+    try engine.close()
+  }
+}
