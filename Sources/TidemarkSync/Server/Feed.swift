@@ -4,15 +4,25 @@ package import TidemarkEngine
 /// The log that a database's replicas share, as a ``SyncHandler`` needs it: a total order of
 /// entries with what every key holds now, and the handler's own records.
 ///
-/// Calls may come from several threads; appends come one at a time, from the handler's lock.
+/// Calls may come from several threads; appends come one at a time, from the handler's lock. What
+/// was appended can be read at once, and is on the disk once ``settle(through:)`` has returned.
 package protocol Feed: Sendable {
   /// Tells one feed from another.
   var id: ReplicaID { get }
   /// The time of day.
   var now: Timestamp { get }
 
-  /// Makes durable whatever can be seen, and says what the feed holds.
-  func settledRange() throws(TidemarkError) -> FeedRange
+  /// What the feed holds as far as it can be seen, on the disk or not.
+  func range() throws(TidemarkError) -> FeedRange
+  /// What the feed holds through an offset, or as far as it is on the disk if that is further.
+  func range(through offset: UInt64) throws(TidemarkError) -> FeedRange
+  /// Whether everything through a position is on the disk.
+  func isSettled(through position: Position) throws(TidemarkError) -> Bool
+  /// Returns once everything through a position is on the disk. Callers share a sync: one of them
+  /// makes it, for all that was appended by then.
+  /// - Throws: `unknownOutcome` when a sync has failed, whoever made it, or when what stood there
+  ///   was lost meanwhile.
+  func settle(through position: Position) throws(TidemarkError)
   /// Below this offset it may be unknown what a key held before an entry; 0 where everything is
   /// kept.
   func historyFrom() throws(TidemarkError) -> UInt64
@@ -51,13 +61,15 @@ package protocol Feed: Sendable {
   func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp?
   /// The keys of all records of a type.
   func recordKeys(of type: RecordType) -> [[UInt8]]
-  /// Appends a record durably; an empty value takes the name away.
-  func append(_ type: RecordType, key: [UInt8], value: [UInt8]) throws(TidemarkError)
-  /// Appends records durably, in one step.
+  /// Appends a record; an empty value takes the name away.
+  /// - Returns: its position.
+  @discardableResult
+  func append(_ type: RecordType, key: [UInt8], value: [UInt8]) throws(TidemarkError) -> Position
+  /// Appends records, in one step.
   func append(
     _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
   ) throws(TidemarkError)
-  /// Appends a batch and the mark of its replica, all or nothing, and durably.
+  /// Appends a batch and the mark of its replica, all or nothing.
   /// - Returns: the position of the mark.
   /// - Throws: `conflict` when a key is not in the state any more that the batch was judged upon.
   func append(_ batch: JudgedBatch) throws(TidemarkError) -> Position
@@ -77,6 +89,15 @@ package protocol Feed: Sendable {
   func observe(_ body: @escaping @Sendable () -> Void) -> Int
   func stopObserving(_ token: Int)
   func close() throws(TidemarkError)
+}
+
+extension Feed {
+  /// Makes durable whatever can be seen, and says what the feed holds.
+  package func settledRange() throws(TidemarkError) -> FeedRange {
+    let range = try range()
+    try settle(through: range.headPosition)
+    return range
+  }
 }
 
 /// What a key holds in a feed.

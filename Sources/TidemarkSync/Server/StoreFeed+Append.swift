@@ -27,10 +27,13 @@ extension StoreFeed {
     records.withLock { $0.keys(of: type) }
   }
 
+  @discardableResult
   package func append(
     _ type: RecordType, key: [UInt8], value: [UInt8]
-  ) throws(TidemarkError) {
-    try append(type, [(key: key, value: value)])
+  ) throws(TidemarkError) -> Position {
+    var batch = OperationBatch()
+    try RecordTable.add(type, key: key, value: value, to: &batch)
+    return end(of: try commit(batch))
   }
 
   package func append(
@@ -56,9 +59,10 @@ extension StoreFeed {
     }
   }
 
+  /// Commits a batch but for the sync, for which its caller waits without any lock.
   @discardableResult
   private func commit(_ batch: OperationBatch) throws(TidemarkError) -> CommitResult {
-    let result = try engine.commit(batch, durability: .durable)
+    let result = try engine.stage(batch, durability: .durable)
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) in
       try table.note(batch, result)
     }
@@ -92,7 +96,12 @@ extension StoreFeed {
       throw TidemarkError(
         .unknownOutcome, "the log took another number of entries than the batch has")
     }
-    return Position(epoch: result.epoch, offset: result.sequences.upperBound - 1)
+    return end(of: result)
+  }
+
+  /// The position of the last entry of a commit.
+  private func end(of result: CommitResult) -> Position {
+    Position(epoch: result.epoch, offset: result.sequences.upperBound - 1)
   }
 
   private func add(

@@ -18,6 +18,7 @@ extension StoreFeed {
     let records = records
     // What has lost to others goes with the history that it is part of.
     let historyFrom = Lock<UInt64?>(nil)
+    let durable = Lock<UInt64>(0)
     return CompactionSummary(
       try engine.compact(
         CompactionOptions(shouldStop: shouldStop) { name, sequence in
@@ -28,11 +29,18 @@ extension StoreFeed {
             }
             return limit > 1 && sequence <= limit
           }
-          // Of these the table learns once they are durable.
           guard Self.ownRecords.contains(name.type) else { return false }
-          return records.withLock { table in
-            sequence <= table.through && table.sequence(of: name.type, key: name.key) != sequence
+          let newest = records.withLock { table in
+            // Not known to the table yet: it stays.
+            sequence <= table.through ? table.sequence(of: name.type, key: name.key) ?? 0 : sequence
           }
+          // A cut of the power would take a newer mark with it that is not on the disk, and the one
+          // before is gone then. A name that was taken away can go early: its owner begins anew.
+          return newest != sequence
+            && durable.withLock { known in
+              if known < newest { known = (try? engine.bounds())?.durable ?? 0 }
+              return newest <= known
+            }
         }))
   }
 }

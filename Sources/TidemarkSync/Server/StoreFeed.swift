@@ -40,16 +40,41 @@ package final class StoreFeed: Feed {
   /// A replica's id out of the log.
   static func replica(_ bytes: [UInt8]) -> ReplicaID { ReplicaID(padding: bytes) }
 
-  package func settledRange() throws(TidemarkError) -> FeedRange {
-    var bounds = try engine.bounds()
-    if bounds.durable < bounds.visible {
-      try engine.sync(through: bounds.visible)
-      bounds = try engine.bounds()
-    }
-    return range(bounds)
+  package func range() throws(TidemarkError) -> FeedRange {
+    let bounds = try engine.bounds()
+    return range(bounds, head: bounds.visible)
   }
 
-  private func range(_ known: LogBounds) -> FeedRange {
+  package func range(through offset: UInt64) throws(TidemarkError) -> FeedRange {
+    let bounds = try engine.bounds()
+    return range(bounds, head: min(max(bounds.durable, offset), bounds.visible))
+  }
+
+  package func isSettled(through position: Position) throws(TidemarkError) -> Bool {
+    let bounds = try engine.bounds()
+    return position.offset <= bounds.durable && contains(position, bounds)
+  }
+
+  package func settle(through position: Position) throws(TidemarkError) {
+    let bounds = try engine.bounds()
+    // The offset may be another entry's by now, if the store was suspended and resumed.
+    guard contains(position, bounds) else {
+      throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
+    }
+    if position.offset > bounds.durable {
+      try engine.sync(through: position.offset, of: bounds.lineage)
+    }
+  }
+
+  /// Whether a position is one of the log as it is now.
+  private func contains(_ position: Position, _ bounds: LogBounds) -> Bool {
+    if let last = bounds.epochs.last, last.epoch == position.epoch {
+      return (last.firstSequence...).contains(position.offset) && position.offset <= bounds.visible
+    }
+    return range(bounds, head: bounds.visible).contains(position)
+  }
+
+  private func range(_ known: LogBounds, head: UInt64) -> FeedRange {
     #if TIDEMARK_PLANTED
       var bounds = known
     #else
@@ -64,15 +89,17 @@ package final class StoreFeed: Feed {
       if PlantedSyncBug.isOn(.deletesNotKept) { bounds.droppedThrough = 0 }
     #endif
     return FeedRange(
-      epochs: epochs, head: min(bounds.durable, bounds.visible),
-      truncatedThrough: bounds.droppedThrough)
+      epochs: epochs, head: head, truncatedThrough: bounds.droppedThrough)
   }
 
   /// Where a sequence stands, durable or not yet.
   func position(of sequence: UInt64) throws(TidemarkError) -> Position {
-    var bounds = try engine.bounds()
-    bounds.durable = bounds.visible
-    return range(bounds).position(ofOffset: sequence)
+    let bounds = try engine.bounds()
+    // Nearly always it is of this opening.
+    if let last = bounds.epochs.last, last.firstSequence <= sequence, sequence <= bounds.visible {
+      return Position(epoch: last.epoch, offset: sequence)
+    }
+    return range(bounds, head: bounds.visible).position(ofOffset: sequence)
   }
 
   package func historyFrom() throws(TidemarkError) -> UInt64 {

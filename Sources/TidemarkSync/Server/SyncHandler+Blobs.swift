@@ -10,6 +10,15 @@ extension SyncHandler {
   public func upload(
     _ request: UploadRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> UploadAnswer {
+    let (answer, place) = try stageUpload(request, access)
+    try settle(through: place)
+    return answer
+  }
+
+  /// - Returns: the answer, and where what it tells of stands.
+  func stageUpload(
+    _ request: UploadRequest, _ access: SyncAccess
+  ) throws(PeerError) -> (UploadAnswer, Position) {
     try answering {
       guard access.canPush else {
         throw PeerError(.forbidden, "the authorization does not allow to write")
@@ -22,20 +31,23 @@ extension SyncHandler {
       return try state.withLock { (state: inout State) throws(any Error) in
         let received = state.uploads[name]?.received ?? 0
         let known = received - request.offset
-        guard known >= 0, known < request.bytes.count else {
-          return UploadAnswer(received: received)
+        // Where nothing is appended, it is what was received before that must be on the disk.
+        func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
+          (UploadAnswer(received: received), try feed.range().headPosition)
         }
+        guard known >= 0, known < request.bytes.count else { return try unchanged() }
         let part = UploadPart(
           replica: request.replica, blob: request.blob, offset: received,
           length: request.bytes.count - known)
         // A shorter one would be a record for a few bytes; the caller goes on from what is there.
         guard
           part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
-        else { return UploadAnswer(received: received) }
+        else { return try unchanged() }
         try makeRoom(for: part, name, &state.uploads)
-        try feed.append(.feedUpload, key: part.name, value: Array(request.bytes[known...]))
+        let place = try feed.append(
+          .feedUpload, key: part.name, value: Array(request.bytes[known...]))
         state.uploads.add(part, at: feed.now)
-        return UploadAnswer(received: received + part.length)
+        return (UploadAnswer(received: received + part.length), place)
       }
     }
   }
@@ -149,8 +161,16 @@ extension SyncHandler {
   public func download(
     _ request: DownloadRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> DownloadAnswer {
+    let answer = try stageDownload(request, access)
+    try settle(through: request.position)
+    return answer
+  }
+
+  func stageDownload(
+    _ request: DownloadRequest, _ access: SyncAccess
+  ) throws(PeerError) -> DownloadAnswer {
     try answering {
-      let range = try feed.settledRange()
+      let range = try feed.range()
       guard range.contains(request.position),
         let head = try feed.head(at: request.position.offset), head.kind == .put,
         access.reaches(key: head.key, labels: head.labels)
@@ -169,25 +189,6 @@ extension SyncHandler {
 
   private static let noValue = PeerError(
     .busy, "no large value stands there any more: pull again", retryAfterSeconds: 0)
-
-  /// Answers a request of any kind, for servers of one's own.
-  /// - Throws: ``PeerError``: `malformed` for a message that is no request.
-  public func answer(
-    _ message: WireMessage, access: SyncAccess = .everything
-  ) throws(PeerError) -> WireMessage {
-    switch message {
-    case .helloRequest(let request): .helloAnswer(try hello(request, access: access))
-    case .pushRequest(let request): .pushAnswer(try push(request, access: access))
-    case .pullRequest(let request): .pullAnswer(try pull(request, access: access))
-    case .valuesRequest(let request): .valuesAnswer(try values(request, access: access))
-    case .digestRequest(let request): .digestAnswer(try digest(request, access: access))
-    case .uploadRequest(let request): .uploadAnswer(try upload(request, access: access))
-    case .downloadRequest(let request): .downloadAnswer(try download(request, access: access))
-    case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
-      .downloadAnswer, .error:
-      throw PeerError(.malformed, "the message is no request")
-    }
-  }
 }
 
 extension SyncContent {

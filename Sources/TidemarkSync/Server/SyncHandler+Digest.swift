@@ -16,6 +16,12 @@ extension SyncHandler {
   public func digest(
     _ request: DigestRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> DigestAnswer {
+    try settled(try stageDigest(request, access), \.range)
+  }
+
+  func stageDigest(
+    _ request: DigestRequest, _ access: SyncAccess
+  ) throws(PeerError) -> DigestAnswer {
     try answering {
       // It need not have come over a wire.
       do throws(FormatError) { try WireMessage.digestRequest(request).normalized.check() } catch {
@@ -97,7 +103,7 @@ extension SyncHandler {
 
   /// Where the feed ends, if nothing but records has come behind an offset; else nil.
   private func unchangedHead(since head: UInt64) throws(TidemarkError) -> UInt64? {
-    let end = try feed.settledRange().head
+    let end = try feed.range().head
     var offset = head
     while offset < end {
       let found = try feed.heads(after: offset, through: end, limit: 1)
@@ -105,7 +111,7 @@ extension SyncHandler {
       offset = found.through
     }
     // A delete that has come and gone again since leaves nothing to be found there.
-    guard try feed.settledRange().truncatedThrough <= head else { return nil }
+    guard try feed.range().truncatedThrough <= head else { return nil }
     return end
   }
 

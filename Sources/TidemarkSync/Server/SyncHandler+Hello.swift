@@ -9,6 +9,12 @@ extension SyncHandler {
   public func hello(
     _ request: HelloRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> HelloAnswer {
+    try settled(try stageHello(request, access), \.range)
+  }
+
+  func stageHello(
+    _ request: HelloRequest, _ access: SyncAccess
+  ) throws(PeerError) -> HelloAnswer {
     try answering {
       let mark = try mark(of: request.replica)
       let lease = try renew(request, mark)
@@ -29,7 +35,7 @@ extension SyncHandler {
   private func renew(
     _ request: HelloRequest, _ mark: ReplicaMark
   ) throws(TidemarkError) -> LeaseRecord? {
-    let range = try feed.settledRange()
+    let range = try feed.range()
     let now = feed.now.sinceEpoch
     let period = options.leaseSeconds.map { UInt64($0) * 1000 }
     let expires = period.map { now + $0 } ?? .max

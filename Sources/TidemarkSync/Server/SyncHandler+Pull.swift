@@ -18,18 +18,23 @@ extension SyncHandler {
   public func pull(
     _ request: PullRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PullAnswer {
+    try settled(try stagePull(request, access), \.range)
+  }
+
+  func stagePull(_ request: PullRequest, _ access: SyncAccess) throws(PeerError) -> PullAnswer {
     try answering {
       for _ in 0..<Self.attempts {
-        let range = try feed.settledRange()
+        let range = try feed.range()
         try check(request, range)
         let page = try read(request, access, range)
+        let mark = try mark(of: request.replica)
         let after = try self.range(for: request.replica)
         // A delete that was dropped meanwhile may be missing in the page.
-        guard try feed.settledRange().truncatedThrough == range.truncatedThrough else { continue }
+        guard try feed.range().truncatedThrough == range.truncatedThrough else { continue }
         try notePull(of: request.replica, to: request.after)
         return PullAnswer(
           entries: page.entries, cursor: range.position(ofOffset: page.through), range: after,
-          mark: try mark(of: request.replica))
+          mark: mark)
       }
       throw PeerError(.busy, "the feed is being compacted", retryAfterSeconds: 1)
     }

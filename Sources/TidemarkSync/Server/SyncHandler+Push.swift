@@ -8,17 +8,26 @@ extension SyncHandler {
   ///
   /// A batch that was taken before is answered as it was then. With another id in its place, or
   /// with a hole before it, nothing is taken and the mark says how far the replica has come.
+  ///
+  /// Batches are judged and appended one after the other; calls that wait for the disk share its
+  /// syncs.
   /// - Throws: ``PeerError``: `malformed` for what is too large or makes no sense, `forbidden`,
-  ///   `leaseExpired`, `unavailable` when the feed cannot be written to.
+  ///   `leaseExpired`, `unavailable` when the feed cannot be written to: whether the batch was
+  ///   taken is not known then.
   public func push(
     _ request: PushRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PushAnswer {
+    try settled(try stagePush(request, access), \.range)
+  }
+
+  func stagePush(_ request: PushRequest, _ access: SyncAccess) throws(PeerError) -> PushAnswer {
     try answering {
       guard access.canPush else {
         throw PeerError(.forbidden, "the authorization does not allow to write")
       }
       try check(request)
-      let large = try isAwaited(request) ? request.changes.compactMap(\.content.blob) : []
+      var large = request.changes.compactMap(\.content.blob)
+      if !large.isEmpty, try !isAwaited(request) { large = [] }
       try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
         var whole = request
         let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
@@ -27,8 +36,10 @@ extension SyncHandler {
           try notePush(of: request.replica, &state)
         }
       }
+      // Also a batch that was taken before may not be on the disk yet.
+      let (mark, place) = try placedMark(of: request.replica)
       return PushAnswer(
-        mark: try mark(of: request.replica), range: try range(for: request.replica))
+        mark: mark, range: try range(for: request.replica, through: place.offset))
     }
   }
 
@@ -93,7 +104,7 @@ extension SyncHandler {
     #else
       let isFenced = true
     #endif
-    guard try !isFenced || feed.settledRange().contains(request.knownHead) else {
+    guard try !isFenced || feed.range().contains(request.knownHead) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
     try checkUploads(of: request, uploads, state)

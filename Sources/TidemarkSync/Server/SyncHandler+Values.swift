@@ -8,6 +8,12 @@ extension SyncHandler {
   public func values(
     _ request: ValuesRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ValuesAnswer {
+    try settled(try stageValues(request, access), \.range)
+  }
+
+  func stageValues(
+    _ request: ValuesRequest, _ access: SyncAccess
+  ) throws(PeerError) -> ValuesAnswer {
     try answering {
       var entries: [FeedEntry] = []
       var bytes = 0
@@ -21,7 +27,6 @@ extension SyncHandler {
         }
         answered += 1
       }
-      // What was read is durable before anybody hears of it.
       return ValuesAnswer(
         entries: entries, answered: answered, range: try range(for: request.replica))
     }

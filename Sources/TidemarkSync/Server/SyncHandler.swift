@@ -10,8 +10,8 @@ public import TidemarkEngine
 /// let answer = try handler.push(request, access: SyncAccess(to: scopeOfTheCaller))
 /// ```
 /// All calls are synchronous and may come from any thread; pushes are judged one after the other.
-/// A call is answered after everything that it tells of is durable. Nothing but the feed is kept:
-/// a handler that is opened again goes on as if nothing had happened.
+/// A call is answered after everything that it tells of is durable, see ``StagedAnswer``. Nothing
+/// but the feed is kept: a handler that is opened again goes on as if nothing had happened.
 ///
 /// Who may call, and for what, is decided before: every call takes what the caller's
 /// authorization reaches.
@@ -135,10 +135,13 @@ public final class SyncHandler: Sendable {
   public func setPolicy(
     _ policy: ConflictPolicy?, forKeysWithPrefix prefix: [UInt8]
   ) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      try feed.append(.feedPolicy, key: prefix, value: policy.map(PolicyTable.encode) ?? [])
+    let position = try state.withLock { (state: inout State) throws(TidemarkError) -> Position in
+      let position = try feed.append(
+        .feedPolicy, key: prefix, value: policy.map(PolicyTable.encode) ?? [])
       state.policies.set(policy, for: prefix)
+      return position
     }
+    try feed.settle(through: position)
   }
 
   /// Ends the lease of a replica that will not come back, so that nothing is kept for it. If it
@@ -152,6 +155,7 @@ public final class SyncHandler: Sendable {
       state.leases.remove(replica)
       try keepDeletes(state)
     }
+    _ = try feed.settledRange()
   }
 
   /// Calls `body` whenever something new can be pulled, on whichever thread has appended it.
@@ -179,9 +183,19 @@ public final class SyncHandler: Sendable {
 
   /// How far a replica's batches have come.
   package func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
-    guard let record = try feed.record(.feedMark, key: replica.bytes) else { return ReplicaMark() }
+    try placedMark(of: replica).mark
+  }
+
+  /// How far a replica's batches have come, and where that stands.
+  func placedMark(
+    of replica: ReplicaID
+  ) throws(TidemarkError) -> (mark: ReplicaMark, place: Position) {
+    guard let record = try feed.record(.feedMark, key: replica.bytes) else {
+      return (ReplicaMark(), .beginning)
+    }
     do {
-      return try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark
+      let mark = try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark
+      return (mark, record.position)
     } catch {
       throw TidemarkError(
         error.isNewer ? .formatTooNew : .damaged,
@@ -191,8 +205,16 @@ public final class SyncHandler: Sendable {
 
   /// What the feed holds, as far as it matters to a replica: one that held nothing when deletes
   /// were dropped has not missed them.
-  func range(for replica: ReplicaID) throws(TidemarkError) -> FeedRange {
-    let range = try feed.settledRange()
+  ///
+  /// An answer takes it after everything else: what it tells of lies in the range then, and is on
+  /// the disk when the range is.
+  /// - Parameter offset: where to end, if that much is not on the disk yet; nil is at what can be
+  ///   seen.
+  func range(
+    for replica: ReplicaID, through offset: UInt64? = nil
+  ) throws(TidemarkError) -> FeedRange {
+    let range: FeedRange
+    if let offset { range = try feed.range(through: offset) } else { range = try feed.range() }
     let cleared = state.withLock { $0.leases[replica]?.clearedThrough ?? 0 }
     return range.cleared(through: cleared)
   }

@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 import Testing
 import TidemarkSync
 
@@ -6,6 +7,31 @@ import TidemarkSync
 
 @Suite("The open databases")
 struct DatabaseTableTests {
+  @Test("an append to a database is told by its name, closing it is not")
+  func changes() async throws {
+    try await TestServer.inDirectory { directory in
+      let told = Mutex<[String]>([])
+      let table = DatabaseTable(
+        try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
+        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test")
+      ) { name in told.withLock { $0.append(name.description) } }
+      let name = try #require(DatabaseName("notes"))
+      for _ in 0..<2 {
+        let lease = try table.lease(name, mayCreate: true)
+        told.withLock { $0 = [] }
+        _ = try lease.handler.hello(HelloRequest(replica: .test(1)))
+        try lease.handler.setPolicy(.detect, forKeysWithPrefix: [])
+        #expect(Set(told.withLock { $0 }) == ["notes"])
+      }
+      // Many records: closing appends a list of them.
+      let lease = try table.lease(name, mayCreate: true)
+      for _ in 0..<100 { try lease.handler.setPolicy(.detect, forKeysWithPrefix: []) }
+      told.withLock { $0 = [] }
+      table.closeAll()
+      #expect(told.withLock { $0 } == [])
+    }
+  }
+
   @Test("a look at a database is no use of it: it is closed as one that nobody uses")
   func look() async throws {
     try await TestServer.inDirectory { directory in

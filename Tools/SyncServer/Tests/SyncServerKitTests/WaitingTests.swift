@@ -36,6 +36,57 @@ struct WaitingTests {
     }
   }
 
+  @Test("more callers can wait than databases may be open, each for a database of its own")
+  func manyDatabases() async throws {
+    try await TestServer.run {
+      $0.limits.openDatabases = 2
+    } _: { server in
+      let names = (1...6).map { "user\($0)" }
+      let hello = WireMessage.helloRequest(HelloRequest(replica: writer))
+      for name in names { #expect(try await server.call(hello, in: name).status == 200) }
+      try await withThrowingTaskGroup(of: Int.self) { waiting in
+        for (index, name) in names.enumerated() {
+          waiting.addTask {
+            let (status, page) = try await server.call(pull, in: name)
+            guard case .pullAnswer(let answer) = page else { return status }
+            #expect(answer.entries.map(\.key) == [Array("key \(index)".utf8)])
+            return status
+          }
+        }
+        try await eventually {
+          try await metric("waiting_pulls", of: server)
+        } is: {
+          $0 == "6"
+        }
+        // Four of the databases are closed by now; whoever writes to one opens it.
+        for (index, name) in names.enumerated() {
+          let push = WireMessage.pushRequest(.puts(["key \(index)"], by: writer))
+          #expect(try await server.call(push, in: name).status == 200)
+        }
+        for try await status in waiting { #expect(status == 200) }
+      }
+    }
+  }
+
+  @Test("event streams of more databases than may be open hear of changes")
+  func manyStreams() async throws {
+    try await TestServer.run {
+      $0.limits.openDatabases = 1
+    } _: { server in
+      try await greet(server)
+      try await RawConnection.open(to: server.port) { connection in
+        try await connection.request("GET", "/notes/v1/events")
+        _ = try await connection.read(through: "event: poke\ndata: {}\n\n")
+        // Another database takes the place of the one that is listened to.
+        let hello = WireMessage.helloRequest(HelloRequest(replica: writer))
+        #expect(try await server.call(hello, in: "other").status == 200)
+        #expect(try await metric("open_databases", of: server) == "1")
+        _ = try await server.call(.pushRequest(.puts(["a"], by: writer)))
+        _ = try await connection.read(through: "event: poke\ndata: {}\n\n")
+      }
+    }
+  }
+
   @Test("a caller that hangs up waits no more")
   func hangsUp() async throws {
     try await TestServer.run { server in

@@ -24,7 +24,13 @@ final class DatabaseTable: Sendable {
 
   /// Held while the database is opened or closed.
   private final class Gate: Sendable {
-    let handler = Mutex<SyncHandler?>(nil)
+    let opened = Mutex<Opened?>(nil)
+  }
+
+  private struct Opened {
+    let handler: SyncHandler
+    /// Ends the notices of what is appended.
+    let observation: Int
   }
 
   private struct Row {
@@ -48,12 +54,17 @@ final class DatabaseTable: Sendable {
   private let retention: Retention?
   private let policies: PolicyRules
   private let logger: Logger
+  private let onChange: @Sendable (DatabaseName) -> Void
   private let state = Mutex(State())
 
+  /// - Parameter onChange: called when something was appended to a database, on the thread that has
+  ///   done it. Nobody else can append to it: whoever waits for a database need not hold it open.
   init(
     _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
-    options: SyncHandler.Options, retention: Retention?, policies: PolicyRules, logger: Logger
+    options: SyncHandler.Options, retention: Retention?, policies: PolicyRules, logger: Logger,
+    onChange: @escaping @Sendable (DatabaseName) -> Void = { _ in }
   ) {
+    self.onChange = onChange
     self.directory = directory
     self.creates = creates
     self.limits = limits
@@ -96,16 +107,17 @@ final class DatabaseTable: Sendable {
     var handler: SyncHandler?
     defer { if handler == nil { endUse(of: name, isUse) } }
     if let failure { throw Problem(failure) }
-    let opened = try gate.handler.withLock { (handler) throws(Problem) in
-      if let handler { return handler }
+    let opened = try gate.opened.withLock { (opened) throws(Problem) in
+      if let opened { return opened.handler }
       try makeRoom()
-      let opened = try open(name, mayCreate: mayCreate && creates)
-      handler = opened
+      let handler = try open(name, mayCreate: mayCreate && creates)
+      opened = Opened(
+        handler: handler, observation: handler.observe { [onChange] in onChange(name) })
       state.withLock {
         $0.rows[name]?.isOpen = true
         $0.rows[name]?.failure = nil
       }
-      return opened
+      return handler
     }
     handler = opened
     return Lease(opened) { [self] in endUse(of: name, isUse) }
@@ -209,7 +221,7 @@ final class DatabaseTable: Sendable {
 
   private func close(_ name: DatabaseName, evenInUse: Bool = false) {
     guard let gate = state.withLock({ $0.rows[name]?.gate }) else { return }
-    gate.handler.withLock { handler in
+    gate.opened.withLock { opened in
       // Whoever wants it from now on waits at the gate, and opens it again.
       let mayClose = state.withLock { state in
         guard let row = state.rows[name], row.isOpen, evenInUse || row.uses == 0 else {
@@ -218,9 +230,11 @@ final class DatabaseTable: Sendable {
         state.rows[name]?.isOpen = false
         return true
       }
-      guard mayClose, let open = handler else { return }
-      handler = nil
-      do { try open.close() } catch {
+      guard mayClose, let open = opened else { return }
+      opened = nil
+      // What closing appends is news to nobody; they would open it again.
+      open.handler.stopObserving(open.observation)
+      do { try open.handler.close() } catch {
         logger.error(
           "database not closed in order",
           metadata: ["database": "\(name)", "error": "\(error)"])

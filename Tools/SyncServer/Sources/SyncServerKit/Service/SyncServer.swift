@@ -45,14 +45,17 @@ public struct SyncServer: Service {
     var handlers = SyncHandler.Options(leaseSeconds: options.leaseSeconds)
     handlers.mostLeases = options.mostLeases
     let compaction = options.compaction
+    let waiters = Waiters(
+      most: options.limits.waiting, perCaller: options.limits.waitingPerCaller)
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
       options: handlers,
       retention: compaction.isOn ? Retention(ageSeconds: compaction.historySeconds) : nil,
-      policies: try PolicyRules(options.policies), logger: logger)
+      policies: try PolicyRules(options.policies), logger: logger
+    ) { waiters.wake($0) }
     service = SyncService(
-      options, try await options.authenticator(), databases, logger: logger)
+      options, try await options.authenticator(), databases, waiters, logger: logger)
   }
 
   /// Takes other tokens in the place of those of the options, while it runs. Web tokens go on.

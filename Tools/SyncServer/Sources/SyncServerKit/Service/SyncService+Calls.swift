@@ -19,10 +19,11 @@ extension SyncService {
     deinit { budget.giveBack(cost) }
   }
 
-  private enum CallOutcome: Sendable {
-    case reply(Reply)
-    /// There is nothing to pull yet, and the caller wants to wait.
-    case nothing(PullRequest, DatabaseTable.Lease)
+  /// An answer that is ready to go out.
+  private struct Outcome: Sendable {
+    var reply: Reply
+    /// Set where there is nothing to pull yet, and the caller wants to wait.
+    var waits: PullRequest?
   }
 
   /// Answers a call.
@@ -36,52 +37,50 @@ extension SyncService {
     let coding = try Coding.ofBody(request.headers)
     let answerCoding = Coding.ofAnswer(request.headers)
     // What a body holds of memory is given back before anything waits.
-    func perform() async throws(Problem) -> (CallOutcome, received: Int) {
+    func perform() async throws(Problem) -> (Outcome, received: Int) {
       let body = try await collect(request, coding, writer)
-      let outcome = try await self.perform(call, name, body, coding, answerCoding, access)
+      let outcome = try await answer(name, answerCoding, access) { [reader] () throws(Problem) in
+        let message = try Self.attempt { () throws(PeerError) in
+          try coding.decode(body.bytes, reader)
+        }
+        guard message.kind == call.kind else {
+          throw Problem(PeerError(.malformed, "the message is not one for this address"))
+        }
+        return message
+      }
       return (outcome, body.bytes.count)
     }
-    let (outcome, received) = try await perform()
-    var reply: Reply
-    switch outcome {
-    case .reply(let made): reply = made
-    case .nothing(let pull, let lease):
-      reply = try await wait(pull, name, lease, answerCoding, access, caller, connection)
+    var (outcome, received) = try await perform()
+    if let pull = outcome.waits {
+      outcome = try await wait(
+        pull, name, outcome, answerCoding, access, caller, connection)
     }
-    reply.received = received
-    return reply
+    outcome.reply.received = received
+    return outcome.reply
   }
 
-  private func perform(
-    _ call: Route.Call, _ name: DatabaseName, _ body: Body, _ coding: Coding,
-    _ answerCoding: Coding, _ access: SyncAccess
-  ) async throws(Problem) -> CallOutcome {
-    try await pool.run(name.description) { [self] () throws(Problem) in
-      let message = try attempt { () throws(PeerError) in
-        try coding.decode(body.bytes, reader)
-      }
-      guard message.kind == call.kind else {
-        throw Problem(PeerError(.malformed, "the message is not one for this address"))
-      }
+  /// Answers a message once everything that the answer tells of is on the disk.
+  private func answer(
+    _ name: DatabaseName, _ coding: Coding, _ access: SyncAccess,
+    _ message: @escaping @Sendable () throws(Problem) -> WireMessage
+  ) async throws(Problem) -> Outcome {
+    let (outcome, unsettled) = try await pool.run(name.description) { [self] () throws(Problem) in
+      let message = try message()
       let lease = try databases.lease(name, mayCreate: access.canPush)
-      if case .pullRequest(let pull) = message, pull.waitMilliseconds > 0 {
-        let page = try self.pull(pull, lease, access)
-        if page.isEmpty { return .nothing(pull, lease) }
-        return .reply(try encode(.pullAnswer(page), answerCoding))
+      let staged = try Self.attempt { () throws(PeerError) in
+        try lease.handler.stage(message, access: access)
       }
-      let answer = try attempt { () throws(PeerError) in
-        try lease.handler.answer(message, access: access)
+      var outcome = Outcome(reply: try encode(staged.message, coding))
+      switch (message, staged.message) {
+      case (.pushRequest(let push), _): outcome.reply.entries = push.changes.count
+      case (.pullRequest(let pull), .pullAnswer(let page))
+      where pull.waitMilliseconds > 0 && page.isEmpty: outcome.waits = pull
+      default: break
       }
-      var reply = try encode(answer, answerCoding)
-      if case .pushRequest(let push) = message { reply.entries = push.changes.count }
-      return .reply(reply)
+      return (outcome, lease.handler.isSettled(staged) ? nil : (staged, lease))
     }
-  }
-
-  private func pull(
-    _ request: PullRequest, _ lease: DatabaseTable.Lease, _ access: SyncAccess
-  ) throws(Problem) -> PullAnswer {
-    try attempt { () throws(PeerError) in try lease.handler.pull(request, access: access) }
+    if let (staged, lease) = unsettled { try await settler.settle(staged, lease, of: name) }
+    return outcome
   }
 
   private func encode(_ answer: WireMessage, _ coding: Coding) throws(Problem) -> Reply {
@@ -90,54 +89,58 @@ extension SyncService {
     }
   }
 
-  private func attempt<R>(_ body: () throws(PeerError) -> R) throws(Problem) -> R {
+  private static func attempt<R>(_ body: () throws(PeerError) -> R) throws(Problem) -> R {
     do throws(PeerError) { return try body() } catch { throw Problem(error) }
   }
 
   // MARK: Waiting
 
+  /// How long a pull that was woken lets others go first where too many were.
+  private static let pauseWhenBusy = Duration.milliseconds(100)
+
   /// Waits until there is something to pull, the time is over, the caller has gone or the server
   /// ends; then answers with what there is.
+  ///
+  /// The database may be closed meanwhile: it is opened again for who appends to it, and those that
+  /// wait are woken by its name.
+  /// - Parameter nothing: the answer for who has waited in vain.
   private func wait(
-    _ request: PullRequest, _ name: DatabaseName, _ lease: DatabaseTable.Lease,
+    _ request: PullRequest, _ name: DatabaseName, _ nothing: Outcome,
     _ coding: Coding, _ access: SyncAccess, _ caller: Caller, _ connection: ConnectionTable.ID
-  ) async throws(Problem) -> Reply {
-    func look() async throws(Problem) -> Reply? {
-      try await pool.run(name.description) { [self] () throws(Problem) in
-        let page = try pull(request, lease, access)
-        return page.isEmpty ? nil : try encode(.pullAnswer(page), coding)
-      }
-    }
-    if let waiter = addWaiter(caller) {
-      metrics.waiting(1)
-      connections.set(.waiting, connection)
-      connections.onHangUp(connection) { waiter.end() }
-      // Listening begins before the next look, so that nothing falls between the two.
-      let token = lease.handler.observe { waiter.wake() }
-      let time = min(.milliseconds(Int64(request.waitMilliseconds)), limits.wait)
-      let alarm = Task {
-        try? await Task.sleep(for: time)
-        waiter.end()
-      }
-      defer {
-        alarm.cancel()
-        lease.handler.stopObserving(token)
-        connections.onHangUp(connection, nil)
-        connections.set(.working, connection)
-        waiters.remove(waiter)
-        metrics.waiting(-1)
-      }
-      waiter.wake()
-      for await _ in waiter.wakes {
-        if let reply = try await look() { return reply }
-      }
-    } else if !waiters.isEnding {
+  ) async throws(Problem) -> Outcome {
+    guard let waiter = addWaiter(caller, name) else {
+      if waiters.isEnding { return nothing }
       // Answered with nothing, the caller would ask again at once.
       throw Problem(PeerError(.busy, "too many calls wait already", retryAfterSeconds: 5))
     }
-    return try await pool.run(name.description) { [self] () throws(Problem) in
-      try encode(.pullAnswer(try pull(request, lease, access)), coding)
+    metrics.waiting(1)
+    connections.set(.waiting, connection)
+    connections.onHangUp(connection) { waiter.end() }
+    let time = min(.milliseconds(Int64(request.waitMilliseconds)), limits.wait)
+    let alarm = Task {
+      try? await Task.sleep(for: time)
+      waiter.end()
     }
+    defer {
+      alarm.cancel()
+      connections.onHangUp(connection, nil)
+      connections.set(.working, connection)
+      waiters.remove(waiter)
+      metrics.waiting(-1)
+    }
+    // What has come since the first look has woken nobody.
+    waiter.wake()
+    for await _ in waiter.wakes {
+      do throws(Problem) {
+        let outcome = try await answer(name, coding, access) { .pullRequest(request) }
+        if outcome.waits == nil { return outcome }
+      } catch {
+        guard error.error.kind == .busy else { throw error }
+        try? await Task.sleep(for: Self.pauseWhenBusy)
+        waiter.wake()
+      }
+    }
+    return nothing
   }
 
   // MARK: Bodies

@@ -1,29 +1,13 @@
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
-internal import Synchronization
 internal import TidemarkSync
 
 /// An event stream that may begin.
 struct EventStream: Sendable {
   let waiter: Waiters.Waiter
-  let lease: DatabaseTable.Lease
   /// For how long the caller's token is valid still.
   let validFor: Duration?
-}
-
-/// Whether something has come since it was last asked.
-private final class News: Sendable {
-  private let hasCome = Mutex(true)
-
-  func come() { hasCome.withLock { $0 = true } }
-
-  func take() -> Bool {
-    hasCome.withLock { hasCome in
-      defer { hasCome = false }
-      return hasCome
-    }
-  }
 }
 
 extension SyncService {
@@ -37,33 +21,29 @@ extension SyncService {
     guard let access = caller.grant.access(to: name) else {
       throw Problem(PeerError(.forbidden, "the token is not for this database"))
     }
-    let lease = try await pool.run(name.description) { [self] () throws(Problem) in
-      try databases.lease(name, mayCreate: access.canPush)
+    // It has to be there, but need not stay open.
+    try await pool.run(name.description) { [self] () throws(Problem) in
+      _ = try databases.lease(name, mayCreate: access.canPush)
     }
     // A stream of a replica takes the place of one that nobody may be reading any more.
     guard
       let waiter = addWaiter(
-        caller, name: replica.map { "\(caller.id)/\(name)/\($0)" })
+        caller, name, name: replica.map { "\(caller.id)/\(name)/\($0)" })
     else {
       throw Problem(PeerError(.busy, "too many event streams", retryAfterSeconds: 10))
     }
-    return EventStream(waiter: waiter, lease: lease, validFor: caller.validFor)
+    return EventStream(waiter: waiter, validFor: caller.validFor)
   }
 
   /// Sends pokes and heartbeats until the caller goes, its token runs out or the server ends.
   func send(
     _ stream: EventStream, _ writer: consuming ResponseWriter, on connection: ConnectionTable.ID
   ) async throws {
-    let news = News()
     let waiter = stream.waiter
-    let token = stream.lease.handler.observe {
-      news.come()
-      waiter.wake()
-    }
     let heartbeat = Task { [heartbeat] in
       while !Task.isCancelled {
         try await Task.sleep(for: heartbeat)
-        waiter.wake()
+        waiter.beat()
       }
     }
     let end = Task {
@@ -77,7 +57,6 @@ extension SyncService {
     defer {
       heartbeat.cancel()
       end.cancel()
-      stream.lease.handler.stopObserving(token)
       connections.onHangUp(connection, nil)
       waiters.remove(waiter)
       metrics.streams(-1)
@@ -86,7 +65,7 @@ extension SyncService {
     // The first poke at once: whoever comes may have missed something.
     waiter.wake()
     for await _ in waiter.wakes {
-      let isNews = news.take()
+      let isNews = waiter.takeNews()
       let text = isNews ? "event: poke\ndata: {}\n\n" : ": heartbeat\n\n"
       try await body.write(ByteBuffer(string: text))
       metrics.sent(text.utf8.count)

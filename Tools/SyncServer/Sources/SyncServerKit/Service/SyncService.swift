@@ -12,6 +12,7 @@ final class SyncService: Sendable {
   let connections: ConnectionTable
   let databases: DatabaseTable
   let pool: WorkPool
+  let settler: Settler
   let waiters: Waiters
   /// Whether it has come so far as to listen.
   let hasStarted = Atomic(false)
@@ -32,7 +33,7 @@ final class SyncService: Sendable {
 
   init(
     _ options: ServerOptions, _ authenticator: Authenticator, _ databases: DatabaseTable,
-    logger: Logger
+    _ waiters: Waiters, logger: Logger
   ) {
     let limits = options.limits
     self.limits = limits
@@ -47,7 +48,8 @@ final class SyncService: Sendable {
     connections = ConnectionTable(limits)
     pool = WorkPool(
       threads: limits.threads, perKey: limits.threadsPerDatabase, queued: limits.queuedCalls)
-    waiters = Waiters(most: limits.waiting, perCaller: limits.waitingPerCaller)
+    settler = Settler(pool)
+    self.waiters = waiters
     bodies = Budget(limits.allBodyBytes)
     reader = WireCoder(limit: limits.bodyBytes)
     rates = RateLimiter(
@@ -153,9 +155,11 @@ final class SyncService: Sendable {
     waiters.end { $0.hasPrefix(Caller.tokenPrefix) }
   }
 
-  /// One more that waits for a caller; nil when there are too many.
-  func addWaiter(_ caller: Caller, name: String? = nil) -> Waiters.Waiter? {
-    let waiter = waiters.add(caller.id, name: name)
+  /// One more that waits for a database; nil when there are too many.
+  func addWaiter(
+    _ caller: Caller, _ database: DatabaseName, name: String? = nil
+  ) -> Waiters.Waiter? {
+    let waiter = waiters.add(caller.id, database, name: name)
     // The tokens may have been replaced between the look at this one and now.
     if let generation = caller.generation,
       authenticator.withLock({ $0.generation }) != generation
