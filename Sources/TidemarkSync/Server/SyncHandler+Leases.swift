@@ -81,22 +81,19 @@ extension SyncHandler {
   /// Takes note of how far a replica has read: it needs no deletes from before.
   ///
   /// That it has begun to read is written down, so that deletes are kept for it from then on, also
-  /// when the handler is opened anew.
+  /// when the handler is opened anew. What is let go because it has read further is computed when a
+  /// compaction asks: it takes a look at all leases.
   func notePull(of replica: ReplicaID, to cursor: Position) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard let known = state.leases[replica] else { return }
       let isFirst = known.cursor.offset == 0
-      let isFurther = known.cursor.offset < cursor.offset
-      // It takes a look at all leases.
-      let earliest = isFurther ? state.leases.earliestCursor(at: feed.now) : nil
-      guard state.leases.advance(replica, to: cursor) else { return }
-      if isFirst || !state.leases.isRecorded(replica), let lease = state.leases[replica] {
-        let hasPushed = state.leases.hasPushed(replica)
-        // Who only reads is answered on a full disk, too.
-        try? record(lease, of: replica, hasPushed: hasPushed, &state)
-      }
-      guard state.leases.earliestCursor(at: feed.now) != earliest else { return }
-      try keepDeletes(state)
+      guard state.leases.advance(replica, to: cursor),
+        isFirst || !state.leases.isRecorded(replica), let lease = state.leases[replica]
+      else { return }
+      // Who only reads is answered on a full disk, too.
+      let hasPushed = state.leases.hasPushed(replica)
+      try? record(lease, of: replica, hasPushed: hasPushed, &state)
+      if state.leases.isRecorded(replica) { try keepDeletes(state) }
     }
   }
 }
