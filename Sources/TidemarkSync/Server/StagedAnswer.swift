@@ -20,9 +20,15 @@ public struct StagedAnswer: Sendable {
 extension SyncHandler {
   /// Makes the answer to a request of any kind, for servers of one's own. It must not go out before
   /// ``settle(_:)`` has returned.
+  /// - Parameters:
+  ///   - message: the request.
+  ///   - access: what the caller's authorization reaches.
+  ///   - lookedThrough: the cursor of an empty page that the same pull was answered with before, if
+  ///     that has not gone out: what was looked at for it is not looked at again.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func stage(
-    _ message: WireMessage, access: SyncAccess = .everything
+    _ message: WireMessage, access: SyncAccess = .everything,
+    lookedThrough: Position = .beginning
   ) throws(PeerError) -> StagedAnswer {
     switch message {
     case .helloRequest(let request):
@@ -32,7 +38,7 @@ extension SyncHandler {
       let answer = try stagePush(request, access)
       return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
     case .pullRequest(let request):
-      let answer = try stagePull(request, access)
+      let answer = try stagePull(request, access, lookedThrough)
       return StagedAnswer(message: .pullAnswer(answer), through: answer.range.headPosition)
     case .valuesRequest(let request):
       let answer = try stageValues(request, access)

@@ -37,12 +37,7 @@ public struct SyncAccess: Sendable, Hashable {
   }
 
   func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
-    scope == nil || reaches(key: key, labels: labels.map { EntryLabel($0) })
-  }
-}
-
-extension SyncScope {
-  func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
-    isEverything || contains(key: key, labels: labels.map { EntryLabel($0) })
+    guard let scope else { return true }
+    return !scope.isEverything && scope.contains(key: key, labels: labels)
   }
 }

@@ -21,12 +21,17 @@ extension SyncHandler {
     try settled(try stagePull(request, access), \.range)
   }
 
-  func stagePull(_ request: PullRequest, _ access: SyncAccess) throws(PeerError) -> PullAnswer {
+  /// - Parameter lookedThrough: up to here there is nothing for the caller, as it was found before;
+  ///   nothing is acknowledged by that.
+  func stagePull(
+    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning
+  ) throws(PeerError) -> PullAnswer {
     try answering {
       for _ in 0..<Self.attempts {
         let range = try feed.range()
         try check(request, range)
-        let page = try read(request, access, range)
+        let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
+        let page = try read(request, access, range, from: max(request.after.offset, looked))
         let mark = try mark(of: request.replica)
         let after = try self.range(for: request.replica)
         // A delete that was dropped meanwhile may be missing in the page.
@@ -62,11 +67,11 @@ extension SyncHandler {
   }
 
   private func read(
-    _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange
+    _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange, from start: UInt64
   ) throws -> Page {
     let most = min(max(request.limits.changes, 1), options.limits.changes)
     let mostBytes = min(max(request.limits.bytes, 1), options.limits.bytes)
-    var page = Page(through: request.after.offset)
+    var page = Page(through: start)
     var bytes = 0
     var left = Self.entriesPerCall
     while page.through < range.head, left > 0 {

@@ -29,6 +29,33 @@ struct PullTests {
     #expect(huge.entries == all.entries)
   }
 
+  @Test("a pull that goes on looks at nothing twice, and acknowledges nothing by that")
+  func goesOn() throws {
+    let bench = Bench()
+    var writer = Device(1)
+    let reader = Device(2)
+    let handler = try bench.handler()
+    _ = try handler.hello(HelloRequest(replica: reader.id))
+    _ = try bench.push(&writer, writer.put("theirs/1", "v"), writer.put("theirs/2", "v"))
+    var request = PullRequest(
+      replica: reader.id, after: .beginning, scope: SyncScope(keyPrefixes: [Array("mine".utf8)]))
+    let empty = try handler.pull(request)
+    #expect(empty.entries.isEmpty && empty.cursor == empty.range.headPosition)
+    _ = try bench.push(&writer, writer.put("mine/1", "v"))
+    // With another scope it would find more, if it looked there.
+    request.scope = .everything
+    func keys(lookedThrough: Position) throws -> [String] {
+      let answer = try handler.stage(.pullRequest(request), lookedThrough: lookedThrough)
+      guard case .pullAnswer(let page) = answer.message else { return [] }
+      #expect(page.cursor == page.range.headPosition)
+      return page.entries.map { String(decoding: $0.key, as: UTF8.self) }
+    }
+    #expect(try keys(lookedThrough: empty.cursor) == ["mine/1"])
+    #expect(handler.state.withLock { $0.leases[reader.id]?.cursor } == .beginning)
+    let strange = Position(epoch: empty.cursor.epoch ^ 1, offset: empty.cursor.offset)
+    #expect(try keys(lookedThrough: strange) == ["theirs/1", "theirs/2", "mine/1"])
+  }
+
   @Test("own operations come without key and value; touches and records do not come at all")
   func own() throws {
     let bench = Bench()

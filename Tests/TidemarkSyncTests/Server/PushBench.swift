@@ -24,7 +24,10 @@ struct PushBench {
         var number: UInt64 = 0
         while Date() < end {
           number += 1
-          do { try body(index, number) } catch { Issue.record(error) }
+          do { try body(index, number) } catch {
+            Issue.record(error)
+            break
+          }
         }
         calls.withLock { $0 += number }
         done.signal()
@@ -71,9 +74,9 @@ struct PushBench {
 
   private func commits(_ writers: Int) throws -> Double {
     try inDirectory { directory in
-      let engine = try Store.openBlocking(
-        at: directory, configuration: Store.Configuration(access: .create)
-      ).engine
+      let store = try Store.openBlocking(
+        at: directory, configuration: Store.Configuration(access: .create))
+      let engine = store.engine
       let rate = rate(writers) { index, number in
         var batch = OperationBatch()
         try batch.add(
@@ -81,7 +84,7 @@ struct PushBench {
           value: Array("value \(number)".utf8).rawSpan)
         try engine.commit(batch, durability: .durable)
       }
-      try engine.close()
+      try store.blocking.close()
       return rate
     }
   }

@@ -35,6 +35,12 @@ struct LimitOptions: ParsableArguments {
   var burst: Double?
   @Option(
     help: ArgumentHelp(
+      "How much of a thread comparisons of one caller may take in the long run, in percent, and as "
+        + "much again its pulls that find nothing; 0 for any part. (default: 50)",
+      valueName: "percent"))
+  var maxSearchPercent: Int?
+  @Option(
+    help: ArgumentHelp(
       "Longest time that a pull waits, in seconds. (default: 30)", valueName: "seconds"))
   var maxWait: Int?
   @Option(
@@ -94,6 +100,9 @@ struct LimitOptions: ParsableArguments {
     set(\.waitingPerCaller, try number(maxWaitingPerCaller, "MAX_WAITING_PER_CALLER", atLeast: 0))
     set(\.requestsPerSecond, try rate ?? Setting.number("RATE"))
     set(\.requestsAtOnce, try burst ?? Setting.number("BURST"))
+    set(
+      \.searchSecondsPerSecond,
+      try number(maxSearchPercent, "MAX_SEARCH_PERCENT", atLeast: 0).map { Double($0) / 100 })
     set(\.wait, try seconds(maxWait, "MAX_WAIT"))
     set(\.headerTimeout, try seconds(headerTimeout, "HEADER_TIMEOUT"))
     set(\.idleTimeout, try seconds(idleTimeout, "IDLE_TIMEOUT"))

@@ -34,6 +34,10 @@ public struct ServerLimits: Sendable {
   /// Requests of one caller in a second, and how many it may save up; 0 for any number.
   public var requestsPerSecond = 500.0
   public var requestsAtOnce = 1000.0
+  /// Seconds that comparisons of one caller may keep a thread busy in a second, and how many it may
+  /// save up; as many again for its pulls that find nothing. 0 for any number.
+  public var searchSecondsPerSecond = 0.5
+  public var searchSecondsAtOnce = 60.0
   /// Most callers whose requests are counted one by one.
   public var countedCallers = 65_536
 

@@ -23,7 +23,13 @@ extension SyncService {
   private struct Outcome: Sendable {
     var reply: Reply
     /// Set where there is nothing to pull yet, and the caller wants to wait.
-    var waits: PullRequest?
+    var waits: Wait?
+  }
+
+  private struct Wait: Sendable {
+    var request: PullRequest
+    /// Up to here nothing was found.
+    var lookedThrough: Position
   }
 
   /// Answers a call.
@@ -39,7 +45,9 @@ extension SyncService {
     // What a body holds of memory is given back before anything waits.
     func perform() async throws(Problem) -> (Outcome, received: Int) {
       let body = try await collect(request, coding, writer)
-      let outcome = try await answer(name, answerCoding, access) { [reader] () throws(Problem) in
+      let outcome = try await answer(
+        name, call.lane, answerCoding, access, caller
+      ) { [reader] () throws(Problem) in
         let message = try Self.attempt { () throws(PeerError) in
           try coding.decode(body.bytes, reader)
         }
@@ -52,31 +60,46 @@ extension SyncService {
     }
     var (outcome, received) = try await perform()
     if let pull = outcome.waits {
-      outcome = try await wait(
-        pull, name, outcome, answerCoding, access, caller, connection)
+      outcome = try await wait(pull, name, outcome, answerCoding, access, caller, connection)
     }
     outcome.reply.received = received
     return outcome.reply
   }
 
   /// Answers a message once everything that the answer tells of is on the disk.
+  /// - Parameter lookedThrough: up to there an earlier look of the same pull has found nothing.
   private func answer(
-    _ name: DatabaseName, _ coding: Coding, _ access: SyncAccess,
+    _ name: DatabaseName, _ lane: WorkPool.Lane, _ coding: Coding, _ access: SyncAccess,
+    _ caller: Caller, lookedThrough: Position = .beginning,
     _ message: @escaping @Sendable () throws(Problem) -> WireMessage
   ) async throws(Problem) -> Outcome {
-    let (outcome, unsettled) = try await pool.run(name.description) { [self] () throws(Problem) in
+    let (outcome, unsettled) = try await pool.run(name.description, lane) {
+      [self] () throws(Problem) in
+      let account = "\(lane) \(caller.id)"
+      if lane != .calls, let seconds = searches.debt(of: account) {
+        throw Problem(
+          PeerError(
+            .busy, "more comparing and searching than this server does for one caller",
+            retryAfterSeconds: seconds))
+      }
       let message = try message()
       let lease = try databases.lease(name, mayCreate: access.canPush)
+      let start = ContinuousClock.now
       let staged = try Self.attempt { () throws(PeerError) in
-        try lease.handler.stage(message, access: access)
+        try lease.handler.stage(message, access: access, lookedThrough: lookedThrough)
       }
       var outcome = Outcome(reply: try encode(staged.message, coding))
+      var isSearch = lane == .digests
       switch (message, staged.message) {
       case (.pushRequest(let push), _): outcome.reply.entries = push.changes.count
-      case (.pullRequest(let pull), .pullAnswer(let page))
-      where pull.waitMilliseconds > 0 && page.isEmpty: outcome.waits = pull
+      case (.pullRequest(let pull), .pullAnswer(let page)) where page.entries.isEmpty:
+        isSearch = true
+        guard pull.waitMilliseconds > 0, page.cursor.offset >= page.range.head else { break }
+        outcome.waits = Wait(request: pull, lookedThrough: page.cursor)
       default: break
       }
+      // A page with entries brings its reader on, so it costs nothing.
+      if isSearch { searches.charge(account, (ContinuousClock.now - start) / .seconds(1)) }
       return (outcome, lease.handler.isSettled(staged) ? nil : (staged, lease))
     }
     if let (staged, lease) = unsettled { try await settler.settle(staged, lease, of: name) }
@@ -95,9 +118,6 @@ extension SyncService {
 
   // MARK: Waiting
 
-  /// How long a pull that was woken lets others go first where too many were.
-  private static let pauseWhenBusy = Duration.milliseconds(100)
-
   /// Waits until there is something to pull, the time is over, the caller has gone or the server
   /// ends; then answers with what there is.
   ///
@@ -105,7 +125,7 @@ extension SyncService {
   /// wait are woken by its name.
   /// - Parameter nothing: the answer for who has waited in vain.
   private func wait(
-    _ request: PullRequest, _ name: DatabaseName, _ nothing: Outcome,
+    _ wait: Wait, _ name: DatabaseName, _ nothing: Outcome,
     _ coding: Coding, _ access: SyncAccess, _ caller: Caller, _ connection: ConnectionTable.ID
   ) async throws(Problem) -> Outcome {
     guard let waiter = addWaiter(caller, name) else {
@@ -116,13 +136,15 @@ extension SyncService {
     metrics.waiting(1)
     connections.set(.waiting, connection)
     connections.onHangUp(connection) { waiter.end() }
-    let time = min(.milliseconds(Int64(request.waitMilliseconds)), limits.wait)
+    let time = min(.milliseconds(Int64(wait.request.waitMilliseconds)), limits.wait)
     let alarm = Task {
       try? await Task.sleep(for: time)
       waiter.end()
     }
+    var again: Task<Void, Never>?
     defer {
       alarm.cancel()
+      again?.cancel()
       connections.onHangUp(connection, nil)
       connections.set(.working, connection)
       waiters.remove(waiter)
@@ -130,14 +152,22 @@ extension SyncService {
     }
     // What has come since the first look has woken nobody.
     waiter.wake()
+    var wait = wait
     for await _ in waiter.wakes {
       do throws(Problem) {
-        let outcome = try await answer(name, coding, access) { .pullRequest(request) }
-        if outcome.waits == nil { return outcome }
+        let outcome = try await answer(
+          name, .pulls, coding, access, caller, lookedThrough: wait.lookedThrough
+        ) { [request = wait.request] in .pullRequest(request) }
+        guard let next = outcome.waits else { return outcome }
+        wait = next
       } catch {
+        // Where too many were woken the others go first; who waits can wait for that as well.
         guard error.error.kind == .busy else { throw error }
-        try? await Task.sleep(for: Self.pauseWhenBusy)
-        waiter.wake()
+        let pause = Duration.seconds(Int64(error.error.retryAfterSeconds ?? 1))
+        again?.cancel()
+        again = Task {
+          if (try? await Task.sleep(for: pause)) != nil { waiter.wake() }
+        }
       }
     }
     return nothing
@@ -200,9 +230,13 @@ extension Route.Call {
     case .download: .downloadRequest
     }
   }
-}
 
-extension PullAnswer {
-  /// Whether the caller has everything, so that it may wait.
-  fileprivate var isEmpty: Bool { entries.isEmpty && cursor.offset >= range.head }
+  /// Where its work belongs.
+  fileprivate var lane: WorkPool.Lane {
+    switch self {
+    case .pull: .pulls
+    case .digest: .digests
+    case .hello, .push, .values, .upload, .download: .calls
+    }
+  }
 }

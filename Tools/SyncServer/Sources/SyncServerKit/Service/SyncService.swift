@@ -27,6 +27,8 @@ final class SyncService: Sendable {
 
   private let authenticator: Mutex<Authenticator>
   private let rates: RateLimiter
+  /// Of the seconds for which callers keep threads busy with searching.
+  let searches: RateLimiter
   private let hasOpenMetrics: Bool
   private let trustsProxy: Bool
   private let log: RequestLog
@@ -53,7 +55,10 @@ final class SyncService: Sendable {
     bodies = Budget(limits.allBodyBytes)
     reader = WireCoder(limit: limits.bodyBytes)
     rates = RateLimiter(
-      rate: limits.requestsPerSecond, burst: limits.requestsAtOnce,
+      rate: limits.requestsPerSecond, burst: max(limits.requestsAtOnce, 1),
+      callers: limits.countedCallers)
+    searches = RateLimiter(
+      rate: limits.searchSecondsPerSecond, burst: limits.searchSecondsAtOnce,
       callers: limits.countedCallers)
     log = RequestLog(
       logger, linesPerSecond: limits.logLinesPerSecond, logsAll: options.logsRequests)

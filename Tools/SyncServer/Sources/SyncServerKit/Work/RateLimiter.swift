@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// Counts the requests of each caller: so many in a second, and some more that were saved up.
+/// Counts the requests of each caller, or what they cost: so much in a second, and some more that
+/// was saved up.
 final class RateLimiter: Sendable {
   private struct Bucket {
     var tokens: Double
@@ -13,12 +14,12 @@ final class RateLimiter: Sendable {
   private let buckets = Mutex<[String: Bucket]>([:])
 
   /// - Parameters:
-  ///   - rate: requests in a second; 0 for any number.
+  ///   - rate: requests in a second, or what they may cost; 0 for any number.
   ///   - burst: how many may come at once.
   ///   - callers: of how many note is kept.
   init(rate: Double, burst: Double, callers: Int) {
     self.rate = rate
-    most = max(burst, 1)
+    most = burst
     self.callers = max(callers, 1)
   }
 
@@ -35,6 +36,26 @@ final class RateLimiter: Sendable {
       if isAllowed { bucket.tokens -= 1 }
       buckets[caller] = bucket
       return isAllowed ? nil : UInt32(max(1, ((1 - bucket.tokens) / rate).rounded(.up)))
+    }
+  }
+
+  /// For how many seconds a caller has to wait that was charged with more than it had.
+  func debt(of caller: String, at now: ContinuousClock.Instant = .now) -> UInt32? {
+    guard rate > 0 else { return nil }
+    return buckets.withLock { buckets in
+      guard let bucket = buckets[caller] else { return nil }
+      let left = tokens(of: bucket, now)
+      return left > 0 ? nil : UInt32(clamping: max(1, Int((-left / rate).rounded(.up))))
+    }
+  }
+
+  /// Charges a caller with what a request has cost, which is known only afterwards.
+  func charge(_ caller: String, _ cost: Double, at now: ContinuousClock.Instant = .now) {
+    guard rate > 0 else { return }
+    buckets.withLock { buckets in
+      if buckets[caller] == nil, buckets.count >= callers { prune(&buckets, now) }
+      let left = buckets[caller].map { tokens(of: $0, now) } ?? most
+      buckets[caller] = Bucket(tokens: left - cost, filled: now)
     }
   }
 

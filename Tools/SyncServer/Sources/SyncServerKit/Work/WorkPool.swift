@@ -5,21 +5,62 @@ internal import TidemarkSync
 
 /// Threads for work that waits for the disk: a fixed number, of which one database gets no more
 /// than its part, waiting or not, so that a slow one does not stop the others.
+///
+/// Within a database work has lanes, each with a queue of its own. What may take long gets no more
+/// than all threads of the database but one: pushes find a thread however much others compare.
 final class WorkPool: Sendable {
+  /// Kinds of work of one key.
+  enum Lane: Int, CaseIterable {
+    /// What is short.
+    case calls
+    /// May look at much and find little.
+    case pulls
+    /// Reads all values of a database; one at a time.
+    case digests
+  }
+
   private typealias Job = @Sendable () -> Void
 
+  /// The work of one key.
+  private struct Row {
+    /// By lane: how many jobs are with the threads, and those that wait until there are fewer.
+    var started = Lane.allCases.map { _ in 0 }
+    var held = Lane.allCases.map { _ in Deque<Job>() }
+    /// Which lane comes first when there is room again: each in its turn.
+    var turn = 0
+
+    func mayStart(_ lane: Lane, _ most: Int) -> Bool {
+      let long = started[Lane.pulls.rawValue] + started[Lane.digests.rawValue]
+      guard started[Lane.calls.rawValue] + long < most else { return false }
+      switch lane {
+      case .calls: return true
+      case .pulls: return long < max(1, most - 1)
+      case .digests: return long < max(1, most - 1) && started[lane.rawValue] == 0
+      }
+    }
+
+    /// Takes out a job that may start now.
+    mutating func next(_ most: Int) -> (Lane, Job)? {
+      for offset in Lane.allCases.indices {
+        let lane = Lane.allCases[(turn + offset) % Lane.allCases.count]
+        guard mayStart(lane, most), let job = held[lane.rawValue].popFirst() else { continue }
+        turn = lane.rawValue + 1
+        started[lane.rawValue] += 1
+        return (lane, job)
+      }
+      return nil
+    }
+  }
+
   private struct State {
-    /// By key: how many jobs are with the threads.
-    var started: [String: Int] = [:]
-    /// By key: those that wait until there are fewer.
-    var held: [String: Deque<Job>] = [:]
+    var rows: [String: Row] = [:]
     var count = 0
   }
 
   private let threads: NIOThreadPool
   private let perKey: Int
   private let most: Int
-  /// Of one key, so that it leaves room for others.
+  /// Of one key and lane, so that it leaves room for others.
   private let mostHeld: Int
   private let state = Mutex(State())
 
@@ -32,17 +73,18 @@ final class WorkPool: Sendable {
     self.threads = NIOThreadPool(numberOfThreads: max(1, threads))
     self.perKey = max(1, perKey)
     most = max(1, queued) + max(1, threads)
-    mostHeld = max(queued / 2, min(queued, 16))
+    mostHeld = max(queued / 4, min(queued, 16))
     self.threads.start()
   }
 
   /// Runs a job on one of the threads.
   /// - Throws: what the job throws; `busy` when too many wait.
   func run<Result: Sendable>(
-    _ key: String, _ body: @escaping @Sendable () throws(Problem) -> Result
+    _ key: String, _ lane: Lane = .calls,
+    _ body: @escaping @Sendable () throws(Problem) -> Result
   ) async throws(Problem) -> Result {
     let outcome: Swift.Result<Result, Problem> = await withCheckedContinuation { continuation in
-      let isTaken = start(key) {
+      let isTaken = start(key, lane) {
         continuation.resume(returning: Swift.Result { () throws(Problem) in try body() })
       }
       if !isTaken {
@@ -56,44 +98,43 @@ final class WorkPool: Sendable {
   /// Ends the threads when all jobs are done.
   func shutDown() async { try? await threads.shutdownGracefully() }
 
-  private func start(_ key: String, _ job: @escaping Job) -> Bool {
+  private func start(_ key: String, _ lane: Lane, _ job: @escaping Job) -> Bool {
     let mayStart: Bool? = state.withLock { state in
       guard state.count < most else { return nil }
-      state.count += 1
-      guard state.started[key, default: 0] < perKey else {
-        guard state.held[key]?.count ?? 0 < mostHeld else {
-          state.count -= 1
-          return nil
-        }
-        state.held[key, default: []].append(job)
-        return false
+      var row = state.rows[key] ?? Row()
+      let mayStart = row.mayStart(lane, perKey)
+      if mayStart {
+        row.started[lane.rawValue] += 1
+      } else {
+        guard row.held[lane.rawValue].count < mostHeld else { return nil }
+        row.held[lane.rawValue].append(job)
       }
-      state.started[key, default: 0] += 1
-      return true
+      state.count += 1
+      state.rows[key] = row
+      return mayStart
     }
-    if mayStart == true { submit(key, job) }
+    if mayStart == true { submit(key, lane, job) }
     return mayStart != nil
   }
 
-  private func submit(_ key: String, _ job: @escaping Job) {
+  private func submit(_ key: String, _ lane: Lane, _ job: @escaping Job) {
     threads.submit { [self] _ in
       job()
-      finish(key)
+      finish(key, lane)
     }
   }
 
-  /// A job of a key has ended: the next one of it may begin.
-  private func finish(_ key: String) {
-    let next: Job? = state.withLock { state in
+  /// A job of a key has ended: others of it may begin.
+  private func finish(_ key: String, _ lane: Lane) {
+    let next: [(Lane, Job)] = state.withLock { state in
       state.count -= 1
-      if let job = state.held[key]?.popFirst() {
-        if state.held[key]?.isEmpty == true { state.held[key] = nil }
-        return job
-      }
-      let left = state.started[key, default: 1] - 1
-      state.started[key] = left > 0 ? left : nil
-      return nil
+      guard var row = state.rows[key] else { return [] }
+      row.started[lane.rawValue] -= 1
+      var jobs: [(Lane, Job)] = []
+      while let job = row.next(perKey) { jobs.append(job) }
+      state.rows[key] = row.started.allSatisfy { $0 == 0 } ? nil : row
+      return jobs
     }
-    if let next { submit(key, next) }
+    for (lane, job) in next { submit(key, lane, job) }
   }
 }
