@@ -4,7 +4,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-@Suite("Readers beside a segment that is sealed", .timeLimit(.minutes(5)))
+@Suite("Readers beside a segment that is sealed", .timeLimit(.minutes(20)))
 struct SealingRaceTests {
   @Test("a reader of the newest segment never hears that anything was closed")
   func sealing() throws {

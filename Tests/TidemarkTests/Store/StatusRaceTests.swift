@@ -3,7 +3,7 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@Suite("Status and explanations beside writers", .timeLimit(.minutes(5)))
+@Suite("Status and explanations beside writers", .timeLimit(.minutes(20)))
 struct StatusRaceTests {
   private static let writers = 4
   private static let puts = 120

@@ -5,7 +5,7 @@ import TidemarkSync
 
 @testable import SyncServerKit
 
-@Suite("Work that takes long", .timeLimit(.minutes(1)))
+@Suite("Work that takes long", .timeLimit(.minutes(20)))
 struct SearchTests {
   private struct Running {
     var pulls = 0
