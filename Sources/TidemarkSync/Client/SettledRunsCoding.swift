@@ -23,8 +23,7 @@ enum SettledRunsCoding {
       writer.varint(run.first - (former.map { $0.last + 1 } ?? 0))
       writer.varint(run.count << 1 | (isOther ? 1 : 0))
       if isOther { writer.u64(run.epoch) }
-      let distance = Int64(bitPattern: run.offset &- (former.map { $0.lastOffset + 1 } ?? 0))
-      writer.varint(UInt64(bitPattern: distance << 1 ^ distance >> 63))
+      writer.zigzag(Int64(bitPattern: run.offset &- (former.map { $0.lastOffset + 1 } ?? 0)))
       former = run
     }
     return writer.bytes
@@ -71,9 +70,8 @@ enum SettledRunsCoding {
       let gap = try reader.varint()
       let bits = try reader.varint()
       if bits & 1 != 0 { epoch = try reader.u64() }
-      let zigzag = try reader.varint()
       let (first, isLate) = sequence.addingReportingOverflow(gap)
-      offset &+= zigzag >> 1 ^ (0 &- (zigzag & 1))
+      offset &+= UInt64(bitPattern: try reader.zigzag())
       let count = bits >> 1
       guard let epoch, !isLate else { throw disorder }
       let run = Run(first: first, count: count, epoch: epoch, offset: offset)

@@ -134,8 +134,11 @@ extension SyncSession {
       on: newest, local, remote, isLost: isLost, next)
     // What is met alone was counted when it was found.
     if decision != nil, !isAlone { counted.conflicts += 1 }
-    if !isAlone, resolution.writes, try !pendingMembers(upTo: newest, in: next).isEmpty {
-      // What it makes of others concerns other keys: it is asked again.
+    let isLater =
+      try operations.arena.count > bytesTogether
+      || !pendingMembers(upTo: newest, in: next).isEmpty
+    if !isAlone, resolution.writes, isLater {
+      // What it makes of others concerns other keys, or there is much of it: it is asked again.
       try records.write(remote, ofKey: key, into: &operations)
       next.wait(newest, for: .conflict(remote.position))
       return

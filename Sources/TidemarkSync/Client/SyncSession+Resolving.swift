@@ -4,8 +4,6 @@ internal import TidemarkEngine
 extension SyncSession {
   /// So many keys are decided in one commit, since each commit writes down all that waits.
   private static let decidedPerCommit = 256
-  /// About as many bytes of what the feed holds at them.
-  private static let bytesDecidedPerCommit = 4 << 20
 
   /// A key whose remote state is there, and the entry that waits for it.
   private typealias Met = (key: [UInt8], entry: WaitingEntries.Entry, state: RemoteState)
@@ -24,7 +22,8 @@ extension SyncSession {
       else { continue }
       together.append((key, entry, found.state))
       bytes += found.state.content.value.count
-      if together.count == Self.decidedPerCommit || bytes >= Self.bytesDecidedPerCommit {
+      bytes += try engine.newestChange(ofKey: key)?.valueLength ?? 0
+      if together.count == Self.decidedPerCommit || bytes >= bytesTogether {
         alone += try resolve(together)
         (together, bytes) = ([], 0)
       }

@@ -67,6 +67,8 @@ package final class SyncSession {
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
   var mostWaiting = 65_536
+  /// About so many bytes of values that resolvers make of conflicts go into one commit.
+  var bytesTogether = 4 << 20
   /// What may be called, as a budget says.
   var gate = SyncGate()
   /// The keys of the last values request, whose answer may be yet to come.

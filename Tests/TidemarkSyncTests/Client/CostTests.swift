@@ -56,13 +56,30 @@ struct CostTests {
     #expect(many.bytes < 10 * few.bytes, "\(few), \(many)")
   }
 
+  @Test("conflicts over large values are decided in several commits, also when a pull finds them")
+  func largeConflicts() throws {
+    let world = try SyncWorld(resolver: .mergeFields())
+    let text = String(repeating: "x", count: 2_000)
+    for number in 0..<20 { try world.put(1, "key \(number)", #"{"a":1}"#) }
+    try world.settle(only: 1)
+    for number in 0..<20 { try world.put(0, "key \(number)", "{\"b\":\"\(text)\"}") }
+    let before = world.devices[0].engine.lastSequence
+    let session = world.devices[0].session
+    session.bytesTogether = 8_000
+    while session.totals.conflicts < 20, try world.step(0) {}
+    #expect(session.totals.merged == 20 && session.totals.conflicts == 20)
+    #expect(try cost(world, after: before).commits > 4)
+    try world.settle()
+    try world.expectEqual()
+  }
+
   @Test("an edit that is sent as it is made costs no more after many others")
   func liveEdits() throws {
     let world = try SyncWorld(devices: 1)
     func bytesPerEdit(_ edits: Range<Int>) throws -> Int {
       let before = world.devices[0].engine.lastSequence
       for number in edits {
-        try world.put(0, "key \(number % 50)", "twelve bytes")
+        try world.put(0, "key \(number % 50)", "edit \(1_000_000 + number)")
         while try world.step(0) {}
       }
       let cost = try cost(world, after: before)

@@ -116,6 +116,37 @@ struct SettledRunsTests {
     #expect(records.written - before < 300)
   }
 
+  @Test("positions that a restored feed has lost are gone from the log, too")
+  func restored() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "kept", "1")
+    try world.settle()
+    let backup = try world.backUpServer()
+    var cached = EntryAttributes()
+    cached.entryClass = .cache
+    for number in 0..<300 {
+      var batch = OperationBatch()
+      try batch.add(.put, key: Array("key \(number)".utf8).rawSpan, value: Array("1".utf8).rawSpan)
+      try batch.add(
+        .put, key: Array("cached".utf8).rawSpan, value: Array("2".utf8).rawSpan,
+        attributes: cached)
+      try world.devices[0].engine.commit(batch)
+    }
+    try world.settle()
+    #expect(world.devices[0].session.settled.runs.count == 301)
+    try world.restoreServer(backup)
+    world.devices[0].session.disconnect()
+    try world.step(0)
+    #expect(world.devices[0].session.settled.runs.count == 1)
+    try world.restart(0)
+    #expect(world.devices[0].session.settled.runs.count == 1)
+    try world.settle()
+    let runs = world.devices[0].session.settled.runs
+    try world.restart(0)
+    #expect(world.devices[0].session.settled.runs == runs && runs.count > 1)
+    #expect(try world.serverState().count == 301)
+  }
+
   @Test("records of older programs are read")
   func olderRecords() throws {
     var writer = ByteWriter()
