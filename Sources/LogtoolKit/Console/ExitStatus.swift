@@ -29,7 +29,7 @@ package enum ExitStatus: Int32, Sendable {
       case .storeMissing, .notAStore: .noStore
       // A build without encryption stands before an encrypted store as before a newer format.
       case .formatTooNew, .encryptionUnavailable: .formatTooNew
-      case .locked: .locked
+      case .locked, .busy: .locked
       case .damaged, .possiblyStale: .damaged
       case .noSpace, .unknownOutcome, .poisoned, .inputOutput: .inputOutput
       case .invalidArgument, .notEncrypted: .usage

@@ -56,6 +56,7 @@ struct CompactionUnit {
       }
       guard try isGain(swap, outcome) else {
         discard(written)
+        if !options.dense { leaveAlone() }
         return outcome
       }
       try syncNames()
@@ -81,12 +82,19 @@ struct CompactionUnit {
     for path in written { try? engine.environment.fileSystem.remove(path) }
   }
 
+  /// Remembers that the segment has nothing to gain, until something of it can go.
+  private func leaveAlone() {
+    let id = group.segments[0].id
+    engine.reading.withLock { _ = $0.leftAlone.insert(id) }
+  }
+
   /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
   private func isLaidOut() throws(TidemarkError) -> Bool {
     let segment = group.segments[0]
     let key = try engine.keys.current()
-    return group.segments.count == 1 && segment.kind == .compacted && !options.dense
-      && segment.keyID == key
+    guard group.segments.count == 1, !options.dense, segment.keyID == key else { return false }
+    return segment.kind == .compacted
+      || engine.reading.withLock { $0.leftAlone.contains(segment.id) }
   }
 
   /// Whether what was written is worth its place: one segment that loses nothing, keeps its key and
@@ -211,7 +219,7 @@ struct CompactionUnit {
       kept.items = kept.items.enumerated().filter { !records.superseded.contains($0.offset) }
         .map(\.element)
     }
-    // Views by date look at the latest time of a segment: dropped entries count on.
+    // Views by own time look at the latest time of a segment: dropped entries count on.
     let rows = engine.reading.withLock { $0.manifest.segments }
     for segment in group.segments {
       guard let time = rows.first(where: { $0.id == segment.id })?.latestTime else { continue }

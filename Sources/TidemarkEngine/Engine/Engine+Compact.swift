@@ -251,16 +251,21 @@ extension Engine {
     }
   }
 
-  /// Leaves the newest image alone: the log makes the index anew should that one be damaged, and
-  /// so a second one is not worth its space.
+  /// Leaves the image that is in use alone: the log makes the index anew should that one be damaged,
+  /// and so a second one is not worth its space.
   private func dropOlderImages() throws(TidemarkError) {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.outdatedImageKept) { return }
+    #endif
     var gone: [Manifest.Image] = []
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       guard state.manifest.images.count > 1 else { return }
       try checkWritable(state)
+      let used = reading.withLock { $0.index.image?.header.imageID }
       var manifest = state.manifest
-      gone = manifest.images.dropLast()
-      manifest.images.removeFirst(gone.count)
+      let kept = manifest.images.last { $0.id == used } ?? manifest.images.last
+      gone = manifest.images.filter { $0.id != kept?.id }
+      manifest.images.removeAll { $0.id != kept?.id }
       try updateManifest(manifest, &state)
     }
     removeFiles(of: gone)
@@ -344,6 +349,7 @@ extension Engine {
         read.segments.removeAll { inputs.contains($0.id) }
         read.segments.insert(contentsOf: outputs, at: place)
         for id in inputs { read.usage.supersededBytes[id] = nil }
+        read.leftAlone.subtract(inputs)
         for (row, superseded) in zip(swap.rows, swap.superseded) {
           read.usage.supersededBytes[row.id] = superseded
         }

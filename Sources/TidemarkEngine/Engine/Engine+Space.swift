@@ -2,7 +2,7 @@
 package struct LogSpace: Sendable, Hashable {
   /// Bytes of the log.
   package var log = 0
-  /// Of them, in files that no compaction has seen yet.
+  /// Of them, in files that no compaction has rewritten, or looked at in vain, yet.
   package var appended = 0
   /// About as many would go; 0 when less is superseded than was asked about.
   package var reclaimable = 0
@@ -19,8 +19,9 @@ extension Engine {
     let status = try status()
     var space = LogSpace(log: status.bytes.log)
     var superseded = 0.0
+    let leftAlone = reading.withLock { $0.leftAlone }
     for segment in status.segments {
-      if !segment.isCompacted { space.appended += segment.length }
+      if !segment.isCompacted, !leftAlone.contains(segment.id) { space.appended += segment.length }
       superseded += Double(segment.length) * segment.supersededShare
     }
     guard superseded >= Double(max(minimum, 1)) else { return space }

@@ -133,6 +133,8 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var durable: UInt64
   var manifest: Manifest
   var usage: SpaceUsage
+  /// Ids of segments that a compaction has left as they are, since they would get no smaller.
+  var leftAlone: Set<UInt64> = []
   /// What the frozen delta is to become, while there is one.
   var frozen: ImageInfo?
   /// Counts up when the index is made anew: an image begun before must not be installed.
