@@ -5,6 +5,7 @@ extension Store {
   /// they are until it is committed.
   func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
     let (before, now) = (try engine.view(at: sequence), try engine.view())
+    try checkNoCommitCrosses(sequence)
     return try undoBatch(from: before, through: now, now)
   }
 
@@ -15,7 +16,11 @@ extension Store {
     guard first > 0 else {
       throw TidemarkError(.invalidArgument, "sequences begin with 1")
     }
-    let (before, after) = (try engine.view(at: first - 1), try engine.view(at: last))
+    // The last one first: of a range that is not reached yet it is the one to name.
+    let after = try engine.view(at: last)
+    let before = try engine.view(at: first - 1)
+    try checkNoCommitCrosses(before.sequence)
+    try checkNoCommitCrosses(after.sequence)
     return try undoBatch(from: before, through: after, try engine.view())
   }
 

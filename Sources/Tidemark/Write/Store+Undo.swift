@@ -11,10 +11,11 @@ extension Store {
   /// It is one atomic batch. It demands that nobody else writes the keys meanwhile and begins
   /// anew if somebody does.
   /// - Parameters:
-  ///   - sequence: the state to come back to.
+  ///   - sequence: the state to come back to: the last sequence of a commit, or 0.
   ///   - durability: when to return; nil for the store's.
-  /// - Throws: `historyGone` when that state is no longer kept; `limitExceeded` when there is
-  ///   more to undo than one batch can hold; `conflict` when others write all the time.
+  /// - Throws: `invalidArgument` when the sequence is not reached yet, or lies within a commit, which
+  ///   is undone as a whole; `historyGone` when that state is no longer kept; `limitExceeded` when
+  ///   there is more to undo than one batch can hold; `conflict` when others write all the time.
   @discardableResult
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
@@ -35,11 +36,13 @@ extension Store {
   /// let receipt = try await store.write { batch in … }
   /// try await store.undo(receipt.sequences)
   /// ```
+  /// ``StoreReader/commits(before:limit:)`` has the sequences of older commits.
   /// - Parameters:
   ///   - sequences: those of the commit; of nothing, nothing is undone.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `conflict` when one of the keys was written since; then nothing is undone.
-  ///   `invalidArgument` when the sequences are not reached yet, `historyGone` and
+  ///   `invalidArgument` when the sequences are not reached yet, and when they begin or end within a
+  ///   commit: the error's sequences are those of the commit. `historyGone` and
   ///   `limitExceeded` as for ``undo(since:durability:)``.
   @discardableResult
   public func undo(

@@ -90,6 +90,17 @@ extension Segment {
     guard kind == .compacted else {
       return slot(of: sequence, count: locator.footer.slotCount)
     }
+    let low = try place(of: sequence, in: locator)
+    guard low < locator.footer.sequenceCount else { return nil }
+    let record = try locator.sequence(low)
+    guard record.sequence == sequence, record.slot < locator.footer.slotCount else { return nil }
+    return record.slot
+  }
+
+  /// How many of a compacted segment's sequences are below one.
+  private func place(
+    of sequence: UInt64, in locator: SealedLocator
+  ) throws(LogReadError) -> Int {
     var low = 0
     var high = locator.footer.sequenceCount
     while low < high {
@@ -100,9 +111,43 @@ extension Segment {
         high = middle
       }
     }
-    guard low < locator.footer.sequenceCount else { return nil }
-    let record = try locator.sequence(low)
-    guard record.sequence == sequence, record.slot < locator.footer.slotCount else { return nil }
-    return record.slot
+    return low
+  }
+
+  /// The first sequence that the segment holds at or after one.
+  package func sequence(atOrAfter sequence: UInt64) throws(TidemarkError) -> UInt64? {
+    try nearest { (count) in
+      let slot = sequence > firstSequence ? sequence - firstSequence : 0
+      return slot < UInt64(count) ? firstSequence + slot : nil
+    } compacted: { (locator) throws(LogReadError) in
+      let place = try place(of: sequence, in: locator)
+      return place < locator.footer.sequenceCount ? try locator.sequence(place).sequence : nil
+    }
+  }
+
+  /// The last sequence that the segment holds at or before one.
+  package func sequence(atOrBefore sequence: UInt64) throws(TidemarkError) -> UInt64? {
+    try nearest { (count) in
+      guard sequence >= firstSequence, count > 0 else { return nil }
+      return firstSequence + min(sequence - firstSequence, UInt64(count) - 1)
+    } compacted: { (locator) throws(LogReadError) in
+      let all = locator.footer.sequenceCount
+      let place = sequence == .max ? all : try place(of: sequence + 1, in: locator)
+      return place > 0 ? try locator.sequence(place - 1).sequence : nil
+    }
+  }
+
+  /// - Parameters:
+  ///   - appended: what holds where the sequences of so many slots are dense.
+  ///   - compacted: what holds where some may be missing.
+  private func nearest(
+    _ appended: (_ count: Int) -> UInt64?,
+    compacted: (SealedLocator) throws(LogReadError) -> UInt64?
+  ) throws(TidemarkError) -> UInt64? {
+    try withLocator(
+      active: { (table) throws(TidemarkError) in appended(table.slots.count) },
+      sealed: { (locator) throws(LogReadError) in
+        kind == .compacted ? try compacted(locator) : appended(locator.footer.slotCount)
+      })
   }
 }
