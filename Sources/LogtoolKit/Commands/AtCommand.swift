@@ -12,7 +12,8 @@ struct AtCommand: ToolCommand {
         logtool at S 2026-09-01 note/1        # the value of one key on that day
         logtool at S 1d3h --label inbox --keys
 
-      A date stands for the last sequence whose entries' own times are all at or before it.
+      A date means what was committed by then, by the store's clock. With --own-time it means the
+      entries whose own times are at or before it, whenever they were committed.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -24,20 +25,23 @@ struct AtCommand: ToolCommand {
   @Argument(help: "The moment: \(Moment.form).")
   var moment: Moment
 
+  @Flag(name: .customLong("own-time"), help: "Go by the entries' own times; for dates and ages.")
+  var byOwnTime = false
+
   @Argument(help: "The key; all keys when it is left out.")
   var key: String?
 
   func run(_ console: Console) throws {
     let wanted = try key.map { (text) throws(ToolError) in try options.keys.key(text) }
     try StoreAccess(store, console).read { engine in
-      let sequence = try moment.sequence(in: engine)
+      let view = try moment.view(of: engine, byOwnTime: byOwnTime)
+      let sequence = view.sequence
       guard let wanted else {
         let listing = Listing(console: console, options: options)
-        let count = try listing.run(engine, at: sequence)
+        let count = try listing.run(engine, in: view)
         console.say("\(HumanText.count(count, "key", "keys")) at sequence \(sequence)")
         return
       }
-      let view = try engine.view(at: sequence)
       guard let entry = try engine.entry(forKey: wanted.rawSpan, in: view) else {
         throw ToolError(.failed, "the key was not in the store at sequence \(sequence)")
       }

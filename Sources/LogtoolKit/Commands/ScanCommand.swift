@@ -25,6 +25,8 @@ struct ScanCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let listing = Listing(console: console, options: options)
-    try StoreAccess(store, console).read { engine in _ = try listing.run(engine, at: nil) }
+    try StoreAccess(store, console).read { engine in
+      _ = try listing.run(engine, in: engine.view())
+    }
   }
 }

@@ -6,10 +6,9 @@ struct Listing {
   let console: Console
   let options: ScanOptions
 
-  /// - Parameter sequence: of the state that is listed; nil is the newest.
+  /// - Parameter view: the state that is listed.
   /// - Returns: how many keys were printed.
-  func run(_ engine: Engine, at sequence: UInt64?) throws -> Int {
-    let view = try engine.view(at: sequence)
+  func run(_ engine: Engine, in view: EngineView) throws -> Int {
     let scan = EngineScan(
       engine, try options.query(), view: view, after: try options.position())
     var printer = EntryPrinter(console: console, keys: options.keys.style)

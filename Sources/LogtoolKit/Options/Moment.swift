@@ -26,15 +26,29 @@ enum Moment: ExpressibleByArgument, Hashable {
     }
   }
 
-  /// The sequence in a store.
+  /// The sequence in a store; by a date, the last that was committed by then.
   func sequence(in engine: Engine) throws(TidemarkError) -> UInt64 {
+    if let date = date(engine) { return try engine.sequence(at: date) }
+    if case .sequence(let sequence) = self { return sequence }
+    return 0
+  }
+
+  /// The state of a store.
+  /// - Parameter byOwnTime: whether a date is that of the entries' own times.
+  func view(of engine: Engine, byOwnTime: Bool) throws(TidemarkError) -> EngineView {
+    guard byOwnTime, let date = date(engine) else {
+      return try engine.view(at: try sequence(in: engine))
+    }
+    return try engine.view(ofOwnTimesThrough: date)
+  }
+
+  private func date(_ engine: Engine) -> Timestamp? {
     switch self {
-    case .sequence(let sequence): return sequence
-    case .date(let date): return try engine.sequence(at: date)
+    case .sequence: return nil
+    case .date(let date): return date
     case .ago(let seconds):
       let now = engine.environment.clock.now()
-      let date = Timestamp(seconds: now.seconds - seconds, nanoseconds: now.nanoseconds)
-      return try engine.sequence(at: date)
+      return Timestamp(seconds: now.seconds - seconds, nanoseconds: now.nanoseconds)
     }
   }
 

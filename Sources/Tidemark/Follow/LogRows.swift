@@ -25,8 +25,11 @@ public struct LogRows: ~Copyable {
 
   /// The next entry; nil at the end.
   public mutating func next() throws(TidemarkError) -> Entry? {
-    guard let entry = try cursor.next() else { return nil }
-    return try source.entry(entry, values: values)
+    while let entry = try cursor.next() {
+      guard try source.view?.shows(entry) ?? true else { continue }
+      return try source.entry(entry, values: values)
+    }
+    return nil
   }
 }
 

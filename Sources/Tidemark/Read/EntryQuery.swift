@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// Which entries are wanted, and in which order.
 ///
@@ -26,6 +26,10 @@ public struct EntryQuery: Sendable, Hashable {
   public var upTo: Key?
   /// Only entries with these labels.
   public var labels: LabelFilter
+  /// Only entries whose own time is this or later; where they have none, that of their commit.
+  public var since: Timestamp?
+  /// Only entries whose time, likewise, is before this one.
+  public var until: Timestamp?
   /// By what entries are ordered.
   public var order: Order
   /// Whether the largest comes first.
@@ -41,19 +45,23 @@ public struct EntryQuery: Sendable, Hashable {
   ///   - from: only this key and those behind it.
   ///   - upTo: only keys before this one.
   ///   - labels: only entries with these labels.
+  ///   - since: only entries whose own time, or else that of their commit, is this or later.
+  ///   - until: only entries whose time is before this one.
   ///   - order: by what entries are ordered.
   ///   - descending: whether the largest comes first.
   ///   - limit: most entries to return.
   ///   - values: whether values are read too.
   public init(
     prefix: some BytesConvertible = "", from: Key? = nil, upTo: Key? = nil,
-    labels: LabelFilter = .everything,
+    labels: LabelFilter = .everything, since: Timestamp? = nil, until: Timestamp? = nil,
     order: Order = .key, descending: Bool = false, limit: Int? = nil, values: Bool = true
   ) {
     self.prefix = Key(prefix)
     self.from = from
     self.upTo = upTo
     self.labels = labels
+    self.since = since
+    self.until = until
     self.order = order
     self.descending = descending
     self.limit = limit
@@ -62,7 +70,8 @@ public struct EntryQuery: Sendable, Hashable {
 
   /// Whether it asks for every key.
   var isUnrestricted: Bool {
-    prefix.bytes.isEmpty && from == nil && upTo == nil && labels.isEmpty
+    prefix.bytes.isEmpty && from == nil && upTo == nil && labels.isEmpty && since == nil
+      && until == nil
   }
 
   /// The engine's form; nil when no key can match.
@@ -78,6 +87,8 @@ public struct EntryQuery: Sendable, Hashable {
     }
     if let from, let upTo, from >= upTo { return nil }
     query.labels = labels.query
+    query.since = since
+    query.until = until
     query.order =
       switch order {
       case .key: .key

@@ -88,11 +88,12 @@ extension StoreReader {
   ) throws(TidemarkError) -> [Entry] {
     let source = source
     let view = try source.pinned()
-    let found = try key.withBytes { (key) throws(TidemarkError) in
-      try source.engine.history(ofKey: key, upTo: view.sequence, limit: limit ?? .max)
+    var walk = try key.withBytes { (key) throws(TidemarkError) in
+      try VersionWalk(source.engine, ofKey: key, upTo: view.sequence)
     }
     var entries: [Entry] = []
-    for version in found {
+    while entries.count < limit ?? .max, let version = try walk.next() {
+      guard try view.shows(version) else { continue }
       entries.append(try source.entry(version, values: values))
     }
     return entries

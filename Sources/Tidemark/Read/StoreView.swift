@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// The store as it was after one sequence.
+/// The store as it was after one sequence, or on a date.
 ///
 /// What it needs is kept from compaction as long as it lives.
 ///
@@ -12,7 +12,7 @@ public import TidemarkEngine
 public struct StoreView: StoreReader {
   /// Where reads go; of no use outside the library.
   public let source: ReadSource
-  /// The last sequence that the view shows.
+  /// The last sequence that the view knows of.
   public let sequence: UInt64
 }
 
@@ -26,10 +26,34 @@ extension Store {
     return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
   }
 
-  /// The state at a date: after the last sequence up to which no entry has a later time of its
-  /// own (where it has none, of its commit).
-  /// - Throws: `historyGone` when that is no longer kept.
-  public func view(at date: Timestamp) throws(TidemarkError) -> StoreView {
-    try view(at: engine.sequence(at: date))
+  /// By which of an entry's two times a view goes.
+  public enum DateKind: Sendable, Hashable {
+    /// When it was committed here, by this store's clock, which never goes back.
+    case commitTime
+    /// ``PutOptions/time``, whatever the writer says; where none was given, the commit time.
+    case ownTime
+  }
+
+  /// The state at a date.
+  ///
+  /// By commit time it is what a reader saw then: whatever was committed later is left out, an entry
+  /// that came from a peer also when it is older there. By own time it is what the entries up to
+  /// that date make, in the order in which they were committed: one with a later time is left out,
+  /// and one that was added afterwards for an earlier day is in it. Each key that is looked at costs
+  /// a look at the log then.
+  /// - Parameters:
+  ///   - date: entries of this time are in the state, later ones are not.
+  ///   - kind: by which time.
+  /// - Throws: `historyGone` when that is no longer kept; by own time, when an entry of a later time
+  ///   stands in history that was compacted, so that nobody knows what it has replaced.
+  public func view(
+    at date: Timestamp, by kind: DateKind = .commitTime
+  ) throws(TidemarkError) -> StoreView {
+    switch kind {
+    case .commitTime: return try view(at: engine.sequence(at: date))
+    case .ownTime:
+      let view = try engine.view(ofOwnTimesThrough: date)
+      return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
+    }
   }
 }

@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// What a put may say beside key, value and labels.
 public struct PutOptions: Sendable, Hashable {
-  /// The caller's own time of the entry, any value; views by date go by it.
+  /// The caller's own time of the entry, any value; views by own time go by it.
   public var time: Timestamp?
   /// A validator hash, opaque, up to 64 bytes: an ETag, a checksum of the source.
   public var hash: [UInt8]?

@@ -56,7 +56,7 @@ extension Store {
   /// Deletes a key.
   /// - Parameters:
   ///   - key: the key.
-  ///   - time: the caller's own time of the delete; views by date go by it.
+  ///   - time: the caller's own time of the delete; views by own time go by it.
   ///   - condition: the state in which the key must be.
   ///   - durability: when to return; nil for the store's.
   /// - Returns: false when there was no such key; then nothing is written.

@@ -73,7 +73,7 @@ public struct WriteBatch: Sendable {
   /// Adds a delete; nothing happens if the key is absent.
   /// - Parameters:
   ///   - key: the key.
-  ///   - time: the caller's own time of the delete; views by date go by it.
+  ///   - time: the caller's own time of the delete; views by own time go by it.
   ///   - condition: the state in which the key must be before the batch.
   /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
   public mutating func delete(

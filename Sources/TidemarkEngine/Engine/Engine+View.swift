@@ -1,16 +1,33 @@
-/// The store as it was after one sequence; what it needs stays until it goes.
+/// The store as it was after one sequence, or what entries with certain times of their own make of
+/// it; what it needs stays until it goes.
 package final class EngineView: Sendable {
   package let engine: Engine
   package let sequence: UInt64
+  /// Entries with a later time of their own do not count; nil when all do.
+  package let ownTimeLimit: Timestamp?
   let lineage: Int
+  /// The state of this sequence, and all behind it, is kept for the view.
+  let pinned: UInt64
 
-  init(_ engine: Engine, sequence: UInt64, lineage: Int) {
+  init(
+    _ engine: Engine, sequence: UInt64, lineage: Int, pinned: UInt64? = nil,
+    ownTimeLimit: Timestamp? = nil
+  ) {
     self.engine = engine
     self.lineage = lineage
     self.sequence = sequence
+    self.pinned = pinned ?? sequence
+    self.ownTimeLimit = ownTimeLimit
   }
 
-  deinit { engine.unpin(sequence) }
+  deinit { engine.unpin(pinned) }
+
+  /// Whether an entry of the log counts.
+  package func shows(_ entry: LogEntry) throws(TidemarkError) -> Bool {
+    guard entry.sequence <= sequence else { return false }
+    guard let ownTimeLimit else { return true }
+    return try entry.time() <= ownTimeLimit
+  }
 }
 
 extension Engine {
@@ -45,7 +62,7 @@ extension Engine {
   static func checkStands(
     _ view: EngineView, _ read: borrowing ReadState
   ) throws(TidemarkError) {
-    try checkKept(view.sequence, read.manifest)
+    try checkKept(view.pinned, read.manifest)
     guard view.sequence <= read.visible, read.hasKept(view.sequence, of: view.lineage) else {
       throw TidemarkError(
         .historyDiverged,
@@ -68,23 +85,23 @@ extension Engine {
     }
   }
 
-  /// The entry that was a key's newest at a sequence.
+  /// The newest entry of a key that counts in a view.
   /// - Parameters:
   ///   - newest: the key's newest sequence.
-  ///   - sequence: the view's.
+  ///   - view: the view.
   /// - Returns: nil when the key had no entry yet.
   func version(
-    newest: UInt64, at sequence: UInt64
+    newest: UInt64, in view: EngineView
   ) throws(TidemarkError) -> LogEntry? {
     var candidate = newest
     // Links lead strictly downward, so this ends.
     while true {
       guard let entry = try linkedEntry(candidate) else {
         let manifest = reading.withLock { $0.manifest }
-        try Self.checkKept(sequence, manifest)
+        try Self.checkKept(view.pinned, manifest)
         return nil
       }
-      if candidate <= sequence { return entry }
+      if try view.shows(entry) { return entry }
       guard entry.head.previous > 0 else { return nil }
       candidate = entry.head.previous
     }
@@ -116,8 +133,8 @@ extension Engine {
     // Also when the key is not found: its tombstone may have gone with the history.
     try checkStands(view)
     guard let slot = try slot(ofKey: key) else { return nil }
-    if slot.sequence <= view.sequence, slot.isDeleted { return nil }
-    guard let entry = try version(newest: slot.sequence, at: view.sequence),
+    if view.ownTimeLimit == nil, slot.sequence <= view.sequence, slot.isDeleted { return nil }
+    guard let entry = try version(newest: slot.sequence, in: view),
       !entry.head.kind.removes
     else { return nil }
     try check(entry, isOf: key)
@@ -145,64 +162,5 @@ extension Engine {
     var walk = try VersionWalk(self, ofKey: key, upTo: sequence)
     while entries.count < limit, let entry = try walk.next() { entries.append(entry) }
     return entries
-  }
-
-  /// The last sequence whose running maximum of the entries' own times is at or before a date;
-  /// where an entry has none, its commit time counts.
-  package func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
-    let (segments, manifest, visible) = reading.withLock { read in
-      (read.segments, read.manifest, read.visible)
-    }
-    var reached: UInt64 = 0
-    if manifest.historyFrom > 1 {
-      var time = manifest.historyTime
-      if time == nil { time = try latestTime(through: manifest.historyFrom) }
-      guard let time, time <= date else {
-        try Self.checkKept(manifest.historyFrom - 1, manifest)
-        return manifest.historyFrom - 1
-      }
-      reached = manifest.historyFrom
-    }
-    for segment in segments where segment.lastSequence > reached {
-      if let row = manifest.segments.first(where: { $0.id == segment.id }), row.state == .sealed,
-        let latest = row.latestTime, latest <= date
-      {
-        reached = max(reached, row.lastSequence)
-        continue
-      }
-      var cursor = LogCursor(self, from: max(segment.firstSequence, reached + 1), through: visible)
-      while let entry = try cursor.next() {
-        guard try Self.time(of: entry) <= date else { return reached }
-        reached = entry.sequence
-      }
-      return reached
-    }
-    return visible
-  }
-
-  /// The latest of the entries' own times up to a sequence; nil when there is no entry.
-  func latestTime(through sequence: UInt64) throws(TidemarkError) -> Timestamp? {
-    let (segments, manifest) = reading.withLock { read in (read.segments, read.manifest) }
-    var latest = manifest.historyFrom > 1 ? manifest.historyTime : nil
-    for segment in segments where segment.firstSequence <= sequence {
-      if segment.lastSequence <= sequence,
-        let time = manifest.segments.first(where: { $0.id == segment.id })?.latestTime
-      {
-        latest = max(latest ?? time, time)
-        continue
-      }
-      var cursor = LogCursor(
-        self, from: segment.firstSequence, through: min(sequence, segment.lastSequence))
-      while let entry = try cursor.next() {
-        let time = try Self.time(of: entry)
-        latest = max(latest ?? time, time)
-      }
-    }
-    return latest
-  }
-
-  /// An entry's own time; where none was given, its commit time.
-  private static func time(of entry: LogEntry) throws(TidemarkError) -> Timestamp {
-    try entry.attributes().time ?? HybridTime(entry.head.commitTime).timestamp
   }
 }

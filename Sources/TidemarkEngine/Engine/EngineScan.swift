@@ -5,6 +5,10 @@ package struct ScanQuery: Sendable {
   package var from = KeyBound.start
   package var upTo = KeyBound.end
   package var labels = LabelQuery()
+  /// Only entries whose own time, or where they have none the commit time, is this or later.
+  package var since: Timestamp?
+  /// Only entries whose time is before this one.
+  package var until: Timestamp?
   package var order = Order.key
   package var descending = false
 
@@ -15,6 +19,11 @@ package struct ScanQuery: Sendable {
     from = prefix.isEmpty ? .start : .including(prefix)
     upTo = prefix.isEmpty ? .end : .afterPrefix(prefix)
   }
+}
+
+extension ScanQuery {
+  /// Whether entries are chosen by their times.
+  var isTimed: Bool { since != nil || until != nil }
 }
 
 /// One key that a scan has found.
@@ -92,7 +101,8 @@ package final class EngineScan {
       // say of labels is judged in the same hold of the lock that reads them.
       let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
         if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
-        let isPast = read.visible != view.sequence || read.lineage != view.lineage
+        let isPast =
+          read.visible != view.sequence || read.lineage != view.lineage || view.ownTimeLimit != nil
         do throws(TidemarkError) { if isPast { try Engine.checkStands(view, read) } } catch {
           throw .store(error)
         }
@@ -117,10 +127,23 @@ package final class EngineScan {
           rows.append(ScanRow(key: key, sequence: slot.sequence, isTouch: slot.size.isTouched))
         }
       }
+      if query.isTimed { rows = try timed(rows) }
       resumption = page.resumption
     }
     if let last = rows.last { position = .key(last.key) }
     return rows
+  }
+
+  /// The rows whose entries have a time that is asked for.
+  private func timed(_ rows: [ScanRow]) throws(TidemarkError) -> [ScanRow] {
+    var kept: [ScanRow] = []
+    for row in rows {
+      let time = try engine.info(try engine.entry(at: row.sequence)).time
+      if let since = query.since, time < since { continue }
+      if let until = query.until, time >= until { continue }
+      kept.append(row)
+    }
+    return kept
   }
 
   /// Which keys of the page carry the wanted labels with their newest entries.
@@ -146,12 +169,12 @@ package final class EngineScan {
   private func pastRow(
     _ key: [UInt8], _ slot: Slot, carries: Bool
   ) throws(TidemarkError) -> ScanRow? {
-    if slot.sequence <= view.sequence {
+    if view.ownTimeLimit == nil, slot.sequence <= view.sequence {
       guard !slot.isDeleted, carries else { return nil }
       return ScanRow(
         key: key, sequence: slot.sequence, isTouch: slot.size.isTouched)
     }
-    guard let entry = try engine.version(newest: slot.sequence, at: view.sequence),
+    guard let entry = try engine.version(newest: slot.sequence, in: view),
       !entry.head.kind.removes
     else { return nil }
     if !query.labels.isEmpty {
@@ -193,7 +216,7 @@ package final class EngineScan {
     if query.order == .time {
       for i in rows.indices {
         let info = try engine.info(try engine.entry(at: rows[i].row.sequence))
-        rows[i].time = info.attributes.time ?? HybridTime(info.updated).timestamp
+        rows[i].time = info.time
       }
       rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
     }

@@ -54,18 +54,6 @@ struct ViewTests {
     #expect(code { _ = try store.view(at: 2) } == .invalidArgument)
   }
 
-  @Test("a date means the last sequence before which nothing is later")
-  func date() async throws {
-    for (key, seconds) in [("a", 10), ("b", 30), ("c", 20), ("d", 40)] as [(String, Int64)] {
-      try await store.put(
-        key, "1", options: PutOptions(time: Timestamp(seconds: seconds)))
-    }
-    #expect(try store.view(at: Timestamp(seconds: 9)).state().isEmpty)
-    #expect(try store.view(at: Timestamp(seconds: 25)).found() == ["a"])
-    #expect(try store.view(at: Timestamp(seconds: 30)).found() == ["a", "b", "c"])
-    #expect(try store.view(at: Timestamp(seconds: 99)).found().count == 4)
-  }
-
   @Test("a view keeps what it shows from a compaction that drops history")
   func pinned() async throws {
     try await store.put("a", "1")
