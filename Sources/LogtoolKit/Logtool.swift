@@ -2,6 +2,12 @@ internal import ArgumentParser
 
 /// The root of the command line.
 struct Logtool: ParsableCommand {
+  static let exitStatus = """
+    Exit status: 0 done, 1 not found or failed, 2 findings, 64 usage, 65 damaged, 66 no store, \
+    69 peer unavailable, 74 input or output, 75 locked, 76 format too new, 77 no permission, \
+    130 interrupted.
+    """
+
   static let configuration = CommandConfiguration(
     commandName: "logtool",
     abstract: "Looks into, fills, mends and compacts Tidemark stores.",
@@ -13,11 +19,10 @@ struct Logtool: ParsableCommand {
         logtool verify notes.tidemark
         logtool replay notes.tidemark --to https://sync.example.org/notes
 
-      Only commands that say so change a store; import and pull alone create one that is missing.
+      Only commands that say so change a store; import, pull and replay alone make one that is \
+      missing.
 
-      Exit status: 0 done, 1 not found or failed, 2 findings, 64 usage, 65 damaged,
-      66 no store, 69 peer unavailable, 74 input or output, 75 locked,
-      76 format too new, 77 no permission, 130 interrupted.
+      \(exitStatus)
       """,
     version: ToolVersion.text,
     groupedSubcommands: [

@@ -29,7 +29,7 @@ public enum LogtoolMain {
   package static func run(_ arguments: [[UInt8]], console: Console) -> Int32 {
     do throws(ToolError) {
       return run(try ArgumentText.decode(arguments), console: console)
-    } catch { return report(error, console) }
+    } catch { return report(error, [], console) }
   }
 
   /// Runs the tool.
@@ -43,15 +43,16 @@ public enum LogtoolMain {
       try perform(arguments, console)
       status = ExitStatus.done.rawValue
     } catch {
-      status = report(error, console)
+      status = report(error, arguments, console)
     }
     do throws(ToolError) { try console.output.flush() } catch {
-      if status == 0 { status = report(error, console) }
+      if status == 0 { status = report(error, arguments, console) }
     }
     return status
   }
 
   private static func perform(_ arguments: [String], _ console: Console) throws {
+    try CommandNames.check(arguments)
     var command = try Logtool.parseAsRoot(arguments)
     guard let tool = command as? any ToolCommand else { return try command.run() }
     console.settings = tool.global.settings
@@ -62,7 +63,9 @@ public enum LogtoolMain {
   }
 
   /// Says what went wrong.
-  private static func report(_ error: any Error, _ console: Console) -> Int32 {
+  private static func report(
+    _ error: any Error, _ arguments: [String], _ console: Console
+  ) -> Int32 {
     switch error {
     case let error as ToolError:
       if !error.message.isEmpty { console.fail(error.message) }
@@ -73,20 +76,25 @@ public enum LogtoolMain {
     case let error as PeerError:
       console.fail("the peer: \(error.message)")
       return ExitStatus(error).rawValue
-    default: return reportUsage(error, console)
+    default: return reportUsage(error, arguments, console)
     }
   }
 
   /// What the argument parser threw: help that was asked for, or arguments it cannot take.
-  private static func reportUsage(_ error: any Error, _ console: Console) -> Int32 {
+  private static func reportUsage(
+    _ error: any Error, _ arguments: [String], _ console: Console
+  ) -> Int32 {
     let status = Logtool.exitCode(for: error).rawValue
     guard status != 0 else {
       do throws(ToolError) {
-        try console.output.line(Logtool.fullMessage(for: error))
+        let columns = max(console.outputColumns, HelpText.leastColumns)
+        let text = Logtool.fullMessage(for: error, columns: columns)
+        try console.output.line(HelpText.wrappingUsage(text, columns: columns))
         return 0
-      } catch { return report(error, console) }
+      } catch { return report(error, arguments, console) }
     }
-    console.fail(Logtool.message(for: error) + "; see logtool --help")
+    let command = CommandNames.command(of: arguments)
+    console.fail(HelpText.pointing(Logtool.message(for: error), to: command))
     return status
   }
 }

@@ -32,15 +32,6 @@ struct ConsoleTests {
     }
   }
 
-  @Test("completions are made for bash, zsh and fish")
-  func completions() {
-    for shell in ["bash", "zsh", "fish"] {
-      let run = bench.run("--generate-completion-script", shell)
-      #expect(run.status == 0)
-      #expect(run.output.contains("logtool") && run.output.contains("drop-history"), "\(shell)")
-    }
-  }
-
   @Test("colour comes on a terminal only, unless the user or the environment says otherwise")
   func colour() {
     func isColoured(
@@ -79,6 +70,29 @@ struct ConsoleTests {
     #expect(!isDrawn("--no-progress"))
     #expect(!isDrawn("--quiet"))
     #expect(!isDrawn(environment: ["TERM": "dumb"]))
+  }
+
+  @Test("a list of nothing says so on a terminal, and nothing in a pipe")
+  func emptyLists() {
+    var terminal = bench
+    terminal.isTerminal = true
+    for (arguments, words) in [
+      (["peers", "S"], "no peers"), (["parked", "S"], "nothing is parked"),
+      (["pending", "S", "--list", "--label", "none"], "nothing is pending"),
+      (["labels", "S", "--prefix", "none"], "no label is in use"),
+      (["scan", "S", "--prefix", "none"], "no keys"),
+      (["tail", "S", "--since", "6"], "no entries"),
+      (["delete", "S", "none", "--dry-run"], "none of the keys is there"),
+    ] {
+      let shown = terminal.run(arguments)
+      #expect(shown.status == 0 && shown.output.isEmpty)
+      #expect(shown.talk == words + "\n", "\(arguments): \(shown.talk)")
+      #expect(terminal.run(arguments + ["--quiet"]).talk.isEmpty)
+      let piped = bench.run(arguments)
+      #expect(piped.output.isEmpty && piped.talk.isEmpty, "\(arguments): \(piped.talk)")
+    }
+    #expect(terminal.run("verify", "S").talk.contains("nothing wrong"))
+    #expect(!terminal.run("diff", "S", "1", "1").talk.contains("no differences"))
   }
 
   @Test("quiet leaves errors and data")

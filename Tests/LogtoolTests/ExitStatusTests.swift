@@ -19,7 +19,7 @@ struct ExitStatusTests {
     #expect(run.talk.contains(text), "\(run.talk)", sourceLocation: sourceLocation)
   }
 
-  @Test("a missing store is 66 for every command but import, and none creates it")
+  @Test("a missing store is 66 for every command that does not create one")
   func missingStore() throws {
     for arguments in [
       ["get", "M", "k"], ["put", "M", "k", "v"], ["delete", "M", "k"], ["scan", "M"],
@@ -85,12 +85,38 @@ struct ExitStatusTests {
     #expect(bench.run("put", "S", "k", "v").status == 0)
   }
 
+  @Test("a store cannot be its own peer, however its path is written")
+  func samePeer() {
+    for path in ["S", "./S", "S/", "x/../S"] {
+      expect(1, "replay", "S", "--to", path, saying: "the same store")
+      expect(1, "pull", path, "--from", "S", saying: "the same store")
+    }
+  }
+
   @Test("bad usage is 64 with a line that says what is wrong")
   func usage() {
     expect(64, "nonsense", saying: "nonsense")
     expect(64, "get", "S", saying: "key")
+    for (command, option) in [
+      ("scan S", "--limit"), ("history S k", "--limit"), ("tail S", "--lines"),
+      ("put S k v", "--max-age"), ("put S k v", "--if-sequence"),
+    ] {
+      let arguments = command.split(separator: " ").map(String.init)
+      for number in ["-1", "many"] {
+        let talk = bench.run(arguments + [option, number]).talk
+        #expect(talk.contains("'\(number)' is invalid for '\(option)"), "\(talk)")
+        #expect(talk.contains("not negative"), "\(talk)")
+      }
+    }
     expect(64, "scan", "S", "--limit", "0", saying: "--limit")
-    expect(64, "scan", "S", "--limit", "many", saying: "many")
+    for arguments in [
+      ["at", "S", "tomorrow"], ["tail", "S", "--since", "tomorrow"],
+      ["export", "S", "--at", "tomorrow"], ["diff", "S", "1", "tomorrow"],
+    ] {
+      let run = bench.run(arguments)
+      #expect(
+        run.status == 64 && run.talk.contains("give a sequence (1000), a date"), "\(run.talk)")
+    }
     expect(64, "scan", "S", "--order", "size", saying: "size")
     expect(64, "scan", "S", "--keys", "--values", saying: "exclude")
     expect(64, "stat", "S", "--output", "xml", saying: "xml")

@@ -43,21 +43,37 @@ struct TextTests {
     #expect(HumanText.escapedKeepingLines(Array("a\tb\\\n\u{7}".utf8)) == "a\tb\\\n\\x07")
   }
 
-  @Test("progress tells amount, rate and time left, and fits the terminal")
+  @Test("progress tells amount, time left and rate")
   func progress() {
     let text = Progress.text(
       "importing", done: 5 << 20, total: 20 << 20, seconds: 2, unit: .bytes, note: "9 lines/s",
       columns: 120)
     #expect(
       text
-        == "importing  [=====               ]   25 %  5.0 MiB of 20.0 MiB  2.5 MiB/s  9 lines/s  "
-        + "6.0 s left")
+        == "importing  [==        ]   25 %  5.0 MiB of 20.0 MiB  6.0 s left  2.5 MiB/s  9 lines/s"
+    )
     let open = Progress.text(
       "importing", done: 1 << 10, total: nil, seconds: 1, unit: .bytes, note: "", columns: 80)
     #expect(open == "importing  1.0 KiB  1.0 KiB/s")
-    let narrow = Progress.text(
-      "importing", done: 5, total: 9, seconds: 1, unit: .entries, note: "", columns: 30)
-    #expect(narrow.count == 30)
+  }
+
+  @Test("progress leaves out whole parts where the terminal is narrow, the time left late")
+  func narrowProgress() {
+    func text(_ columns: Int) -> String {
+      Progress.text(
+        "importing", done: 8 << 20, total: 34 << 20, seconds: 1.1, unit: .bytes,
+        note: "67,641 lines/s", columns: columns)
+    }
+    let all = Set(text(200).split(separator: "  "))
+    for columns in 0...120 {
+      let narrow = text(columns)
+      #expect(narrow.count <= columns)
+      #expect(all.isSuperset(of: narrow.split(separator: "  ")), "\(columns): \(narrow)")
+    }
+    #expect(
+      text(79)
+        == "importing  [==        ]   23 %  8.0 MiB of 34.0 MiB  3.6 s left  7.3 MiB/s")
+    #expect(text(39) == "importing   23 %  3.6 s left")
   }
 
   @Test("moments are sequences, dates or ages")

@@ -19,10 +19,10 @@ struct AtCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: ScanOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Argument(help: "The moment: \(Moment.form).")
+  @Argument(help: "The moment: \(Moment.form).", transform: Moment.parse)
   var moment: Moment
 
   @Flag(name: .customLong("own-time"), help: "Go by the entries' own times; for dates and ages.")

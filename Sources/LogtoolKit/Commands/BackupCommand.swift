@@ -10,16 +10,16 @@ struct BackupCommand: ToolCommand {
       Example:
         logtool backup S /backups/S-today
 
-      The copy holds everything that was committed when the command began, whole batches only,
-      and is a store like any other. Nothing may stand at the target, or an empty directory.
+      The copy holds everything that was committed when the command began, whole batches only, and \
+      is a store like any other. Nothing may stand at the target, or an empty directory.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Argument(help: "The copy's directory, which is created.")
+  @Argument(help: "The copy's directory, which is created.", completion: .directory)
   var target: String
 
   func run(_ console: Console) throws {

@@ -8,22 +8,22 @@ struct CompactCommand: ToolCommand {
     abstract: "Rewrite the log without what is not needed any more; changes the store.",
     discussion: """
       Examples:
-        logtool compact S                     # keeps what the store's retention keeps
+        logtool compact S                   # keeps what the store's retention keeps
         logtool compact S --drop-history --dry-run
         logtool compact S --drop-history --dense
         logtool compact S --key-file OLD --rekey NEW
 
-      With the default retention nothing is dropped; segments are merged and compressed better.
-      What has nothing to gain stays as it is.
-      --rekey encrypts the whole store with another key, also one that was not encrypted. If it is
+      With the default retention nothing is dropped; segments are merged and compressed better. \
+      What has nothing to gain stays as it is. --drop-history drops all superseded versions for \
+      this once: moments of the past can then no longer be looked at.
+
+      --rekey encrypts the whole store with another key, also one that was not encrypted. If it is \
       interrupted, call it again with the same keys; until then the store needs both.
-      --drop-history drops all superseded versions for this once: moments of the past can then no
-      longer be looked at.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Flag(name: .customLong("drop-history"), help: "Drop every superseded version.")
@@ -34,7 +34,8 @@ struct CompactCommand: ToolCommand {
 
   @Option(
     name: .customLong("rekey"),
-    help: ArgumentHelp("Encrypt everything with the key in this file.", valueName: "file"))
+    help: ArgumentHelp("Encrypt everything with the key in this file.", valueName: "file"),
+    completion: .file())
   var newKeyFile: String?
 
   @Flag(name: .customLong("dry-run"), help: "Only say what would be dropped.")

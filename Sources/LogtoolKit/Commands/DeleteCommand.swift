@@ -20,7 +20,7 @@ struct DeleteCommand: ToolCommand {
   @OptionGroup var keys: KeyOptions
   @OptionGroup var write: WriteOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Argument(help: "The keys.")
@@ -77,7 +77,7 @@ struct DeleteCommand: ToolCommand {
 
   private func tellPresent(_ batch: OperationBatch, _ access: StoreAccess) throws {
     let printer = EntryPrinter(console: access.console, keys: keys.style)
-    var list = try ListPrinter(access.console, "entries")
+    var list = try ListPrinter(access.console, "entries", empty: "none of the keys is there")
     try access.read { engine in
       for operation in batch.operations {
         let key = [UInt8](copying: batch.key(of: operation))

@@ -13,11 +13,11 @@ struct DiffCommand: RemoteCommand {
         logtool diff S T
         logtool diff S https://sync.example.org/notes --json
 
-      A line begins with + (added), - (removed) or ~ (changed), and for a change ends with what
+      A line begins with + (added), - (removed) or ~ (changed), and for a change ends with what \
       changed: value, labels, hash. Exit status 2 when there are differences.
 
-      With one argument, the URL or directory of a peer, sums are compared, and only parts whose
-      sums differ are looked into: - is only here, + only there. What is not synced yet counts as
+      With one argument, the URL or directory of a peer, sums are compared, and only parts whose \
+      sums differ are looked into: - is only here, + only there. What is not synced yet counts as \
       different; what is of class cache does not count.
       """)
 
@@ -25,13 +25,15 @@ struct DiffCommand: RemoteCommand {
   @OptionGroup var keys: KeyOptions
   @OptionGroup var options: RemoteOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Argument(help: "The state to come from: \(Moment.form); or a URL or a store's directory.")
+  @Argument(
+    help: "The state to come from: \(Moment.form); or a URL or a store's directory.",
+    completion: .directory)
   var from: String
 
-  @Argument(help: "The state to come to.")
+  @Argument(help: "The state to come to.", transform: Moment.parse)
   var to: Moment?
 
   @Option(help: "Keys that begin with this.")
@@ -78,7 +80,7 @@ private struct DifferencePrinter {
   init(_ console: Console, _ keys: KeyStyle) throws(ToolError) {
     self.console = console
     printer = EntryPrinter(console: console, keys: keys)
-    list = try ListPrinter(console, "differences")
+    list = try ListPrinter(console, "differences", empty: "")
   }
 
   mutating func add(_ difference: StateDifference) throws(ToolError) {

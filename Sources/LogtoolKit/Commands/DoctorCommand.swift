@@ -15,7 +15,7 @@ struct DoctorCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   func run(_ console: Console) throws {

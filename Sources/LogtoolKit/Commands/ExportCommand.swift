@@ -12,7 +12,7 @@ struct ExportCommand: ToolCommand {
         logtool export S --at 2026-09-01 --label inbox
         logtool export S --history | zstd > everything.ndjson.zst
 
-      The newest state, or that of a moment, comes in key order; a history in sequence order, with
+      The newest state, or that of a moment, comes in key order; a history in sequence order, with \
       seq and op_id (replica.sequence) and with deletes and touches.
       """)
 
@@ -20,10 +20,12 @@ struct ExportCommand: ToolCommand {
   @OptionGroup var keys: KeyOptions
   @OptionGroup var labels: LabelOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "The state of a moment: \(Moment.form).")
+  @Option(
+    parsing: .unconditional, help: "The state of a moment: \(Moment.form).",
+    transform: Moment.parse)
   var at: Moment?
 
   @Flag(help: "Every entry that is kept, rather than the newest of each key.")

@@ -17,7 +17,7 @@ struct GetCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Argument(help: "The key.")

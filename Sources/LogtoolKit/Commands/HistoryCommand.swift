@@ -11,28 +11,25 @@ struct HistoryCommand: ToolCommand {
         logtool history S note/1
         logtool history S note/1 --values --output jsonl
 
-      Text output has sequence, time, operation, size, labels, and with --values the value.
-      Exit status 1 when the store knows nothing of the key.
+      Text output has sequence, time, operation, size, labels, and with --values the value. Exit \
+      status 1 when the store knows nothing of the key.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Argument(help: "The key.")
   var key: String
 
-  @Option(help: "So many versions at most.")
+  @Option(
+    parsing: .unconditional, help: "So many versions at most.", transform: NumberText.positive)
   var limit: Int?
 
   @Flag(help: "Values, too.")
   var values = false
-
-  func validate() throws {
-    if let limit, limit < 1 { throw ValidationError("--limit must be 1 or more") }
-  }
 
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)

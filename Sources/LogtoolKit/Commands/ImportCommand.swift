@@ -10,20 +10,21 @@ struct ImportCommand: ToolCommand {
       Examples:
         logtool import S notes.ndjson.zst
         generate-entries | logtool import S -
-        logtool import S notes.ndjson --output jsonl   # {"committed":1000} after each batch
+        logtool import S notes.ndjson --output jsonl  # tells of each batch
 
-      One entry a line: {"op":"put","key":"…","value":"…","labels":["…"],"time":"…","hash":"…"},
-      {"op":"delete","key":"…"} or {"op":"touch","key":"…"}; key_base64, value_base64, hash_base64
-      and labels_base64 for what is not text. Every line takes one sequence. Batches of 1000 lines
+      One entry a line: {"op":"put","key":"…","value":"…","labels":["…"],"time":"…","hash":"…"}, \
+      {"op":"delete","key":"…"} or {"op":"touch","key":"…"}; key_base64, value_base64, hash_base64 \
+      and labels_base64 for what is not text. Every line takes one sequence. Batches of 1000 lines \
       are atomic; a bad line stops the import, and nothing of its batch stays.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Argument(help: "Files, compressed with zstd or not; - is standard input.")
+  @Argument(
+    help: "Files, compressed with zstd or not; - is standard input.", completion: .file())
   var files: [String] = ["-"]
 
   @Flag(name: .customLong("skip-bad"), help: "Leave bad lines out, and say which.")

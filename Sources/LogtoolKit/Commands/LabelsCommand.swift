@@ -14,7 +14,7 @@ struct LabelsCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Option(help: "Labels that begin with this.")
@@ -23,7 +23,7 @@ struct LabelsCommand: ToolCommand {
   func run(_ console: Console) throws {
     try StoreAccess(store, console).read { engine in
       let printer = EntryPrinter(console: console)
-      var list = try ListPrinter(console, "labels")
+      var list = try ListPrinter(console, "labels", empty: "no label is in use")
       for (label, count) in try engine.labelCounts()
       where count > 0 && label.starts(with: prefix.utf8) {
         try list.add {

@@ -17,15 +17,15 @@ struct ParkedCommand: ToolCommand {
         logtool parked S discard note/7 note/9
         logtool parked S retry --all
 
-      retry writes the entry once more, so that the next replay sends it. discard gives the key
-      back the value that the peer has, and lists the keys of entries that were to come after it.
+      retry writes the entry once more, so that the next replay sends it. discard gives the key \
+      back the value that the peer has, and lists the keys of entries that were to come after it. \
       A new put or delete of the key takes the place of what was refused, too.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Argument(help: "What to do: list, retry or discard.")
@@ -58,7 +58,7 @@ struct ParkedCommand: ToolCommand {
 
   private func printList(_ store: Store, _ console: Console) throws {
     let printer = EntryPrinter(console: console, keys: keys.style)
-    var list = try ListPrinter(console, "parked")
+    var list = try ListPrinter(console, "parked", empty: "nothing is parked")
     for entry in try store.blocking.parked(for: peer) {
       try list.add {
         .object([

@@ -16,15 +16,15 @@ struct PeersCommand: ToolCommand {
         logtool peers S forget https://old.example.org/notes
         logtool peers SERVED revoke 0f3c9a5e6b7d48219c0a1b2c3d4e5f60
 
-      Of a peer it tells what was not sent yet and not taken yet, when it answered last, until when
-      it keeps deletes for this store, and what failed last. forget drops all that; the data stays.
-      Of a store that others replicate with it lists their replicas; revoke ends the lease of one
-      that will not come back, so that deletes are not kept for it any more.
+      Of a peer it tells what was not sent yet and not taken yet, when it answered last, until \
+      when it keeps deletes for this store, and what failed last. forget drops all that; the data \
+      stays. Of a store that others replicate with it lists their replicas; revoke ends the lease \
+      of one that will not come back, so that deletes are not kept for it any more.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Argument(help: "What to do: list, forget or revoke.")

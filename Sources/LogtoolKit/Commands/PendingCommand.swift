@@ -15,16 +15,17 @@ struct PendingCommand: ToolCommand {
         logtool pending S --label inbox --json
         logtool pending S --export unsynced.ndjson
 
-      What counts is own data whose newest entry no peer has decided on: each key once. What came
-      from a peer does not count, nor does a key that was put and deleted before anybody heard of
-      it. Entries that a peer has refused, or that the user is to decide, are told apart. Without
-      --peer: what at least one of the store's peers lacks; with no peer, everything that is owned.
+      What counts is own data whose newest entry no peer has decided on: each key once. What came \
+      from a peer does not count, nor does a key that was put and deleted before anybody heard of \
+      it. Entries that a peer has refused, or that the user is to decide, are told apart. Without \
+      --peer: what at least one of the store's peers lacks; with no peer, everything that is \
+      owned.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Option(help: "What the store knows the peer by; see logtool peers.")
@@ -36,7 +37,9 @@ struct PendingCommand: ToolCommand {
   @Option(help: "Only entries with this label.")
   var label: String?
 
-  @Option(help: "Write the entries to this file as import takes them; - is the standard output.")
+  @Option(
+    help: "Write the entries to this file as import takes them; - is the standard output.",
+    completion: .file())
   var export: String?
 
   func validate() throws {
@@ -142,7 +145,7 @@ struct PendingCommand: ToolCommand {
 
   private func printList(_ store: Store, _ label: EntryLabel?, _ console: Console) throws {
     let printer = EntryPrinter(console: console, keys: keys.style)
-    var list = try ListPrinter(console, "entries")
+    var list = try ListPrinter(console, "entries", empty: "nothing is pending")
     try each(store, label) { entry in
       try list.add {
         Self.json(entry)

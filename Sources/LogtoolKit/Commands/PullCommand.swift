@@ -13,19 +13,20 @@ struct PullCommand: RemoteCommand {
         logtool pull S --from https://sync.example.org/notes
         logtool pull S --from /media/stick/notes.tidemark
 
-      Values and deletes come, and the store remembers under the peer's name how far it has taken
-      the peer's feed. Keys that were changed here and not sent yet keep their local values. Nothing
-      is sent: see replay. Exit status 69 when the peer cannot be reached.
+      Values and deletes come, and the store remembers under the peer's name how far it has taken \
+      the peer's feed. Keys that were changed here and not sent yet keep their local values. \
+      Nothing is sent: see replay. Exit status 69 when the peer cannot be reached.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: RemoteOptions
   @OptionGroup var replication: ReplicationOptions
 
-  @Argument(help: "The store to write to.")
+  @Argument(help: "The store to write to.", completion: .directory)
   var store: String
 
-  @Option(name: .customLong("from"), help: "A URL, or the directory of a store.")
+  @Option(
+    name: .customLong("from"), help: "A URL, or the directory of a store.", completion: .directory)
   var source: RemoteTarget
 
   @Option(help: "What the store knows the peer by; else the URL, or the directory's full path.")
@@ -35,6 +36,7 @@ struct PullCommand: RemoteCommand {
 
   func run(_ console: Console) throws {
     console.stopGracefully()
+    try source.check(isNot: store)
     let name = try self.name ?? source.name()
     // Opened first, so that no store is created for nothing.
     let peer = try options.open(source, .write, console)

@@ -18,7 +18,7 @@ struct PutCommand: ToolCommand {
   @OptionGroup var keys: KeyOptions
   @OptionGroup var write: WriteOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   @Argument(help: "The key.")
@@ -27,7 +27,8 @@ struct PutCommand: ToolCommand {
   @Argument(help: "The value; - reads it from standard input.")
   var value: String?
 
-  @Option(name: .customLong("value-file"), help: "The file that holds the value.")
+  @Option(
+    name: .customLong("value-file"), help: "The file that holds the value.", completion: .file())
   var valueFile: String?
 
   @Option(name: .customLong("label"), help: "A label; may be given up to 64 times.")
@@ -39,7 +40,9 @@ struct PutCommand: ToolCommand {
   @Option(help: "The validator hash, up to 64 bytes, such as an ETag.")
   var hash: String?
 
-  @Option(name: .customLong("max-age"), help: "Seconds for which the value counts as valid.")
+  @Option(
+    name: .customLong("max-age"), parsing: .unconditional,
+    help: "Seconds for which the value counts as valid.", transform: NumberText.natural)
   var maxAge: UInt32?
 
   @Option(name: .customLong("class"), help: "owned (written here) or cache (may be evicted).")
@@ -49,7 +52,8 @@ struct PutCommand: ToolCommand {
   var ifAbsent = false
 
   @Option(
-    name: .customLong("if-sequence"), help: "Only when the key's newest entry has this sequence.")
+    name: .customLong("if-sequence"), parsing: .unconditional,
+    help: "Only when the key's newest entry has this sequence.", transform: NumberText.natural)
   var ifSequence: UInt64?
 
   enum StorageClass: String, ExpressibleByArgument, CaseIterable {

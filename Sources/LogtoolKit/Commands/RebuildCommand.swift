@@ -10,13 +10,13 @@ struct RebuildCommand: ToolCommand {
       Example:
         logtool rebuild S
 
-      The log holds everything, so that an index image which was lost or damaged costs nothing
-      but time. The old images are replaced by a new one.
+      The log holds everything, so that an index image which was lost or damaged costs nothing but \
+      time. The old images are replaced by a new one.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   func run(_ console: Console) throws {

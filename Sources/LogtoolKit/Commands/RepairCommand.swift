@@ -10,17 +10,17 @@ struct RepairCommand: ToolCommand {
       Example:
         logtool repair S --into T
 
-      S is only read. T gets every entry that is whole, with its sequence, times, labels and
-      history; what is lost is listed here and put on record in T. Exit status 2 when something
+      S is only read. T gets every entry that is whole, with its sequence, times, labels and \
+      history; what is lost is listed here and put on record in T. Exit status 2 when something \
       was lost.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The damaged store's directory.")
+  @Argument(help: "The damaged store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "The new store's directory, which is created.")
+  @Option(help: "The new store's directory, which is created.", completion: .directory)
   var into: String
 
   func run(_ console: Console) throws {

@@ -15,23 +15,24 @@ struct ReplayCommand: RemoteCommand {
         logtool replay S --to T --dry-run      # how much would go
         logtool replay S --to T --follow       # whenever somebody has written
 
-      The newest entry of every key goes, deletes too, with key, value, labels, hash and own time;
-      the store at T, which is created when there is none, judges it. The store remembers under
-      the peer's name what has been sent, so a second run sends nothing, also after a crash; see
+      The newest entry of every key goes, deletes too, with key, value, labels, hash and own time; \
+      the store at T, which is created when there is none, judges it. The store remembers under \
+      the peer's name what has been sent, so a second run sends nothing, also after a crash; see \
       logtool pending and peers. What others have written there is not taken: see pull.
 
-      Entries that the peer refuses are parked, and the others go on. Keys that have changed on both
-      sides end as here. Exit status 69 when the peer cannot be reached.
+      Entries that the peer refuses are parked, and the others go on. Keys that have changed on \
+      both sides end as here. Exit status 69 when the peer cannot be reached.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: RemoteOptions
   @OptionGroup var replication: ReplicationOptions
 
-  @Argument(help: "The store to read.")
+  @Argument(help: "The store to read.", completion: .directory)
   var store: String
 
-  @Option(name: .customLong("to"), help: "A URL, or the directory of a store.")
+  @Option(
+    name: .customLong("to"), help: "A URL, or the directory of a store.", completion: .directory)
   var target: RemoteTarget
 
   @Option(help: "What the store knows the peer by; else the URL, or the directory's full path.")
@@ -47,6 +48,7 @@ struct ReplayCommand: RemoteCommand {
 
   func run(_ console: Console) throws {
     console.stopGracefully()
+    try target.check(isNot: store)
     let name = try self.name ?? target.name()
     if isDryRun { return try tellPlan(name, console) }
     guard follow else { return try tell(try round(name, console), console) }

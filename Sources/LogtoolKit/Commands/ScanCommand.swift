@@ -9,18 +9,18 @@ struct ScanCommand: ToolCommand {
     discussion: """
       Examples:
         logtool scan S --label section:games --keys
-        logtool scan S --prefix note/ --not-label archived --order time --reverse --limit 20
+        logtool scan S --not-label archived --order time --reverse --limit 20
         logtool scan S --any-label inbox --any-label today --values --output jsonl
 
-      Text output has the key, its sequence and its labels with tabs between, with --values the
-      key and the value. --from is the first key, --to the one behind the last. Together the
+      Text output has the key, its sequence and its labels with tabs between, with --values the \
+      key and the value. --from is the first key, --to the one behind the last. Together the \
       conditions narrow.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var options: ScanOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   func run(_ console: Console) throws {

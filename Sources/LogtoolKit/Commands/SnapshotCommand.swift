@@ -10,13 +10,13 @@ struct SnapshotCommand: ToolCommand {
       Example:
         logtool snapshot S
 
-      The store writes images by itself; this is for those who do not want to wait. For a copy of
+      The store writes images by itself; this is for those who do not want to wait. For a copy of \
       the store see backup, for a state of the past at and export --at.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   func run(_ console: Console) throws {

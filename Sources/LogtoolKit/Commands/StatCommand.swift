@@ -11,14 +11,14 @@ struct StatCommand: ToolCommand {
         logtool stat S
         logtool stat S --output json
 
-      live: entries that are their key's newest. history: superseded and kept. dead: superseded,
-      gone with the next compaction. pinned: dead, were it not for somebody who needs it. durable:
+      live: entries that are their key's newest. history: superseded and kept. dead: superseded, \
+      gone with the next compaction. pinned: dead, were it not for somebody who needs it. durable: \
       how far the log is proven to be on the disk.
       """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
   func run(_ console: Console) throws {

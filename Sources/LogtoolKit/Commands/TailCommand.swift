@@ -12,21 +12,24 @@ struct TailCommand: ToolCommand {
         logtool tail S --since 1000           # everything after sequence 1000
         logtool tail S --follow --output jsonl
 
-      Text output has sequence, time, operation, key and labels with tabs between. Ctrl-C ends
+      Text output has sequence, time, operation, key and labels with tabs between. Ctrl-C ends \
       --follow.
       """)
 
   @OptionGroup var global: GlobalOptions
   @OptionGroup var keys: KeyOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "Entries after this moment: \(Moment.form).")
+  @Option(
+    parsing: .unconditional, help: "Entries after this moment: \(Moment.form).",
+    transform: Moment.parse)
   var since: Moment?
 
   @Option(
-    name: [.customShort("n"), .long], help: "Without --since: so many of the last sequences.")
+    name: [.customShort("n"), .long], parsing: .unconditional,
+    help: "Without --since: so many of the last sequences.", transform: NumberText.natural)
   var lines: UInt64 = 10
 
   @Flag(name: .shortAndLong, help: "Wait for more entries.")

@@ -12,9 +12,9 @@ struct VerifyCommand: RemoteCommand {
         logtool verify S --output json
         logtool verify S --remote https://sync.example.org/notes
 
-      Exit status 2 when something is wrong: each finding has the file, the offset and the
-      sequences. Damage to the log is put on record in the store, unless that is in use, so that it
-      is not written over; nothing else is changed. See doctor for what to do.
+      Exit status 2 when something is wrong: each finding has the file, the offset and the \
+      sequences. Damage to the log is put on record in the store, unless that is in use, so that \
+      it is not written over; nothing else is changed. See doctor for what to do.
 
       With --remote the store is compared with a peer instead, by sums, as diff does.
       """)
@@ -23,10 +23,11 @@ struct VerifyCommand: RemoteCommand {
   @OptionGroup var keys: KeyOptions
   @OptionGroup var options: RemoteOptions
 
-  @Argument(help: "The store's directory.")
+  @Argument(help: "The store's directory.", completion: .directory)
   var store: String
 
-  @Option(help: "Compare with a peer: a URL, or the directory of a store.")
+  @Option(
+    help: "Compare with a peer: a URL, or the directory of a store.", completion: .directory)
   var remote: RemoteTarget?
 
   func run(_ console: Console) throws {

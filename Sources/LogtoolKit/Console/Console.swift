@@ -82,6 +82,11 @@ package final class Console {
   /// The width of the terminal that the talk goes to.
   var columns: Int { errors.columns ?? 80 }
 
+  /// The width that text for people is to have: what the user says, or that of the terminal.
+  var outputColumns: Int {
+    environment("COLUMNS").flatMap { Int($0) } ?? output.columns ?? 80
+  }
+
   func writeError(_ text: String) {
     // On one screen what comes later stands below.
     if output.isTerminal { try? output.flush() }

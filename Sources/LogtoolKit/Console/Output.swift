@@ -13,6 +13,7 @@ final class Output {
   }
 
   var isTerminal: Bool { sink.isTerminal }
+  var columns: Int? { sink.columns }
 
   func write(_ text: String) throws(ToolError) {
     bytes.append(contentsOf: text.utf8)

@@ -58,23 +58,28 @@ struct Progress {
     columns: Int
   ) -> String {
     let rate = Int(Double(done) / max(seconds, 0.001))
-    var parts = [task]
-    let known = total.flatMap { $0 > 0 ? $0 : nil }
-    if let known {
-      let percent = min(100, Int(Double(done) * 100 / Double(known)))
-      parts.append(bar(percent))
-      parts.append("\(percent < 10 ? "  " : percent < 100 ? " " : "")\(percent) %")
-      parts.append("\(amount(done, unit)) of \(amount(known, unit))")
+    // In the order of the line, each with a number: the higher, the earlier it is left out.
+    var parts = [(text: task, rank: 0)]
+    if let total, total > 0 {
+      let percent = min(100, Int(Double(done) * 100 / Double(total)))
+      parts.append((bar(percent), 4))
+      parts.append(("\(percent < 10 ? "  " : percent < 100 ? " " : "")\(percent) %", 1))
+      parts.append(("\(amount(done, unit)) of \(amount(total, unit))", 3))
+      if rate > 0 {
+        let left = Double(max(0, total - done)) / Double(rate)
+        parts.append(("\(HumanText.duration(seconds: left)) left", 2))
+      }
     } else {
-      parts.append(amount(done, unit))
+      parts.append((amount(done, unit), 1))
     }
-    parts.append("\(amount(rate, unit))/s")
-    if !note.isEmpty { parts.append(note) }
-    if let known, rate > 0 {
-      let left = Double(max(0, known - done)) / Double(rate)
-      parts.append("\(HumanText.duration(seconds: left)) left")
+    parts.append(("\(amount(rate, unit))/s", 5))
+    if !note.isEmpty { parts.append((note, 6)) }
+    while parts.reduce(-2, { $0 + $1.text.count + 2 }) > columns,
+      let last = parts.indices.max(by: { parts[$0].rank < parts[$1].rank })
+    {
+      parts.remove(at: last)
     }
-    return String(parts.joined(separator: "  ").prefix(max(columns, 20)))
+    return parts.map(\.text).joined(separator: "  ")
   }
 
   private static func amount(_ value: Int, _ unit: Unit) -> String {
@@ -82,8 +87,8 @@ struct Progress {
   }
 
   private static func bar(_ percent: Int) -> String {
-    let filled = percent / 5
+    let filled = percent / 10
     return "[" + String(repeating: "=", count: filled)
-      + String(repeating: " ", count: 20 - filled) + "]"
+      + String(repeating: " ", count: 10 - filled) + "]"
   }
 }

@@ -107,12 +107,19 @@ extension EntryAttributes.Origin {
 struct ListPrinter {
   private let console: Console
   private let name: String
+  private let emptyWords: String
   private var count = 0
 
-  /// - Parameter name: of the array in the object.
-  init(_ console: Console, _ name: String) throws(ToolError) {
+  /// - Parameters:
+  ///   - name: of the array in the object.
+  ///   - emptyWords: what a person is told when the list has nothing, as nothing at all could mean
+  ///     anything; nil for "no" and the name.
+  init(
+    _ console: Console, _ name: String, empty emptyWords: String? = nil
+  ) throws(ToolError) {
     self.console = console
     self.name = name
+    self.emptyWords = emptyWords ?? "no \(name)"
     if console.settings.format == .json { try console.output.write("{\"\(name)\":[") }
   }
 
@@ -142,7 +149,8 @@ struct ListPrinter {
   func end(_ members: [JSONValue.Member] = [], summarizes: Bool = false) throws(ToolError) {
     let output = console.output
     switch console.settings.format {
-    case .text: return
+    case .text:
+      if count == 0, !emptyWords.isEmpty, output.isTerminal { console.say(emptyWords) }
     case .json:
       output.bytes.append(contentsOf: (count > 0 ? "\n]" : "]").utf8)
       for member in members {

@@ -13,7 +13,7 @@ struct Listing {
       engine, try options.query(), view: view, after: try options.position())
     var printer = EntryPrinter(console: console, keys: options.keys.style)
     if options.endsWithNUL { printer.terminator = 0 }
-    var list = try ListPrinter(console, "entries")
+    var list = try ListPrinter(console, "entries", empty: sequence == nil ? "no keys" : "")
     let loader = EntryLoader(engine)
     let pageSize = options.keysOnly ? Self.keysPerPage : EntryLoader.rows
     var left = options.limit ?? Int.max

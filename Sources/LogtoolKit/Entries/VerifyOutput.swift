@@ -10,7 +10,7 @@ struct VerifyOutput {
   /// Prints the findings.
   /// - Throws: the status for findings, when there are any.
   func print() throws(ToolError) {
-    var list = try ListPrinter(console, "findings")
+    var list = try ListPrinter(console, "findings", empty: "")
     for finding in report.findings {
       try list.add {
         json(finding)

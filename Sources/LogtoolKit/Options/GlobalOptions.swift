@@ -26,7 +26,8 @@ struct GlobalOptions: ParsableArguments {
     help: ArgumentHelp(
       "The key of an encrypted store: a file with 32 bytes or 64 hexadecimal digits. May be given "
         + "more than once: the first key is for writing. Without it TIDEMARK_KEY_FILE counts.",
-      valueName: "file"))
+      valueName: "file"),
+    completion: .file())
   var keyFiles: [String] = []
 
   var settings: ConsoleSettings {

@@ -3,13 +3,19 @@ internal import Tidemark
 internal import TidemarkEngine
 
 /// A point of the past: a sequence, a date, or how long ago.
-enum Moment: ExpressibleByArgument, Hashable {
+enum Moment: Hashable {
   case sequence(UInt64)
   case date(Timestamp)
   /// So many seconds ago.
   case ago(seconds: Int64)
 
   static let form = "a sequence (1000), a date (2026-09-01, 2026-09-01T08:30:00Z) or an age (1d3h)"
+
+  /// A moment of the command line.
+  static func parse(_ text: String) throws -> Moment {
+    guard let moment = Moment(argument: text) else { throw ValidationError("give \(form)") }
+    return moment
+  }
 
   init?(argument: String) {
     if !argument.isEmpty, argument.utf8.allSatisfy({ (48...57).contains($0) }) {

@@ -33,7 +33,8 @@ struct ScanOptions: ParsableArguments {
   @Flag(help: "The other way round.")
   var reverse = false
 
-  @Option(help: "So many keys at most.")
+  @Option(
+    parsing: .unconditional, help: "So many keys at most.", transform: NumberText.positive)
   var limit: Int?
 
   @Option(help: "Go on behind the cursor that an earlier scan ended with.")
@@ -52,7 +53,6 @@ struct ScanOptions: ParsableArguments {
   @OptionGroup var keys: KeyOptions
 
   func validate() throws {
-    if let limit, limit < 1 { throw ValidationError("--limit must be 1 or more") }
     if keysOnly && values { throw ValidationError("--keys and --values exclude each other") }
   }
 

@@ -19,7 +19,7 @@ struct RemoteDifference {
       }
     }
     let printer = EntryPrinter(console: console, keys: keys)
-    var list = try ListPrinter(console, "differences")
+    var list = try ListPrinter(console, "differences", empty: "")
     let parts: [(keys: [[UInt8]], name: String, sign: String)] = [
       (result.onlyHere, "only_here", console.paint("-", .red)),
       (result.onlyThere, "only_there", console.paint("+", .green)),

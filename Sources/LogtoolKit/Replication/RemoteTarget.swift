@@ -30,6 +30,13 @@ struct RemoteTarget: ExpressibleByArgument, Hashable {
     return Self.normalized(directory + "/" + text)
   }
 
+  /// Makes sure that this is another store than the one at a path: a store cannot be opened for
+  /// writing twice.
+  func check(isNot path: String) throws(ToolError) {
+    guard !isURL, try RemoteTarget(argument: path).name() == name() else { return }
+    throw ToolError(.failed, "source and target are the same store; give two different ones")
+  }
+
   /// A path without `.`, `..` and slashes that say nothing.
   private static func normalized(_ path: String) -> String {
     var parts: [Substring] = []
@@ -54,14 +61,16 @@ struct RemoteOptions: ParsableArguments {
     name: .customLong("to-key-file"),
     help: ArgumentHelp(
       "The key of the peer's directory, or the word none; else it has that of the store.",
-      valueName: "file"))
+      valueName: "file"),
+    completion: .file())
   var keyFile: String?
 
   @Option(
     name: .customLong("token-file"),
     help: ArgumentHelp(
       "A file with the token that a URL takes; without it TIDEMARK_TOKEN counts.",
-      valueName: "file"))
+      valueName: "file"),
+    completion: .file())
   var tokenFile: String?
 
   /// Opens the peer.
