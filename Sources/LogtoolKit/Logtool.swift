@@ -19,8 +19,8 @@ struct Logtool: ParsableCommand {
         logtool verify notes.tidemark
         logtool replay notes.tidemark --to https://sync.example.org/notes
 
-      Only commands that say so change a store; import, pull and replay alone make one that is \
-      missing.
+      Only commands that say so change a store; create, import, pull and replay alone make one \
+      that is missing.
 
       \(exitStatus)
       """,
@@ -39,7 +39,10 @@ struct Logtool: ParsableCommand {
         ]),
       CommandGroup(
         name: "Writing",
-        subcommands: [ImportCommand.self, PutCommand.self, DeleteCommand.self]),
+        subcommands: [
+          CreateCommand.self, ImportCommand.self, PutCommand.self, DeleteCommand.self,
+          UndoCommand.self,
+        ]),
       CommandGroup(
         name: "Replication",
         subcommands: [

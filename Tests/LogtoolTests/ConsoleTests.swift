@@ -22,7 +22,7 @@ struct ConsoleTests {
     for command in [
       "import", "export", "put", "get", "delete", "scan", "labels", "history", "at", "diff",
       "tail", "stat", "verify", "doctor", "snapshot", "compact", "replay", "rebuild", "repair",
-      "backup", "explain", "pull", "pending", "parked", "peers",
+      "backup", "explain", "pull", "pending", "parked", "peers", "create", "undo",
     ] {
       #expect(root.output.contains("\n  \(command) "), "\(command)")
       let help = bench.run("help", command).output
@@ -83,6 +83,7 @@ struct ConsoleTests {
       (["scan", "S", "--prefix", "none"], "no keys"),
       (["tail", "S", "--since", "6"], "no entries"),
       (["delete", "S", "none", "--dry-run"], "none of the keys is there"),
+      (["undo", "S", "--since", "6", "--dry-run"], "nothing to undo"),
     ] {
       let shown = terminal.run(arguments)
       #expect(shown.status == 0 && shown.output.isEmpty)

@@ -27,6 +27,7 @@ struct ExitStatusTests {
       ["tail", "M"], ["stat", "M"], ["verify", "M"], ["doctor", "M"], ["compact", "M"],
       ["snapshot", "M"], ["export", "M"], ["explain", "M", "k"], ["replay", "M", "--to", "T"],
       ["pending", "M"], ["parked", "M"], ["peers", "M"], ["pull", "T", "--from", "M"],
+      ["delete", "M", "--prefix", "k"], ["undo", "M", "--since", "1"],
     ] {
       let run = bench.run(arguments)
       #expect(run.status == 66, "\(arguments)")
@@ -34,6 +35,7 @@ struct ExitStatusTests {
     }
     #expect(try bench.disk.kind("M") == nil)
     #expect(try bench.disk.kind("T") == nil)
+    expect(66, "put", "M", "k", "v", saying: "make an empty one: logtool create M")
   }
 
   @Test("a directory that is no store, and a file, are 66, for import too")
@@ -43,6 +45,7 @@ struct ExitStatusTests {
     for path in ["D", "D/letter.txt"] {
       expect(66, "stat", path, saying: path)
       expect(66, "import", path, saying: path)
+      expect(66, "create", path, saying: path)
       expect(66, "put", path, "k", "v")
     }
     #expect(try bench.disk.list("D") == ["letter.txt"])
@@ -112,6 +115,7 @@ struct ExitStatusTests {
     for arguments in [
       ["at", "S", "tomorrow"], ["tail", "S", "--since", "tomorrow"],
       ["export", "S", "--at", "tomorrow"], ["diff", "S", "1", "tomorrow"],
+      ["undo", "S", "--since", "tomorrow"],
     ] {
       let run = bench.run(arguments)
       #expect(

@@ -16,7 +16,8 @@ struct OutputTests {
       ["pull", path + "-pulled", "--from", path + "-replayed"], ["pending", path],
       ["pending", path, "--list"], ["pending", path, "--label", "x"], ["parked", path],
       ["peers", path], ["diff", path + "-pulled", path + "-replayed"],
-      ["delete", path, "absent", "--dry-run"],
+      ["delete", path, "absent", "--dry-run"], ["delete", path, "--prefix", "no", "--dry-run"],
+      ["undo", path, "--since", "0", "--dry-run"], ["create", path + "-new"],
       ["stat", path], ["verify", path],
       ["doctor", path], ["snapshot", path], ["compact", path, "--dry-run"], ["compact", path],
       ["rebuild", path], ["repair", path, "--into", path + "-repaired"],
@@ -28,6 +29,7 @@ struct OutputTests {
   private let keyCommands = [
     ["get", "S", "note/1"], ["history", "S", "note/1"], ["explain", "S", "note/1"],
     ["at", "S", "1", "note/1"], ["put", "S", "k", "v"], ["delete", "S", "k"],
+    ["undo", "S", "--since", "6"],
   ]
 
   @Test(

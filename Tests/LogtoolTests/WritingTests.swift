@@ -67,6 +67,41 @@ struct WritingTests {
     #expect(bench.run("scan", "S", "--keys").lines == [])
   }
 
+  @Test("delete takes a prefix and labels, and lists with --dry-run what they find")
+  func deleteByPrefix() {
+    bench.run("put", "S", "note/4", "v", "--label", "inbox")
+    let wanted = ["delete", "S", "--prefix", "note/", "--label", "inbox"]
+    #expect(bench.run(wanted + ["--dry-run"]).lines == ["note/1", "note/4"])
+    #expect(bench.run("scan", "S", "--keys").lines.count == 4)
+    let run = bench.run(wanted + ["--output", "json"])
+    #expect(run.output == #"{"applied":2,"sequence":9}"# + "\n", "\(run.talk)")
+    #expect(bench.run("scan", "S", "--keys").lines == ["note/3", "task/1"])
+    let again = bench.run(wanted)
+    #expect(again.status == 1 && again.talk.contains("nothing was deleted"))
+    #expect(bench.run("delete", "S", "--not-label", "home").status == 0)
+    #expect(bench.run("scan", "S", "--keys").lines == ["task/1"])
+    for refused in [
+      ["--prefix", ""], ["task/1", "--prefix", "t"], ["--keys-from", "-", "--label", "l"],
+    ] {
+      #expect(bench.run(["delete", "S"] + refused).status == 64, "\(refused)")
+    }
+    #expect(bench.run("scan", "S", "--keys").lines == ["task/1"])
+  }
+
+  @Test("create makes an empty store where none is, and leaves one that is there alone")
+  func create() throws {
+    let made = bench.run("create", "C", "--output", "json")
+    #expect(made.status == 0)
+    let id = try bench.run("stat", "C", "--output", "json").object()["store_id"] as? String
+    #expect(try made.object()["store_id"] as? String == id)
+    #expect(bench.run("scan", "C").output.isEmpty)
+    #expect(bench.run("put", "C", "k", "v").status == 0)
+    let before = try bench.files(in: "C")
+    let again = bench.run("create", "C")
+    #expect(again.status == 1 && again.talk.contains("there is a store at C already"))
+    #expect(try bench.files(in: "C") == before)
+  }
+
   @Test("an image of an empty store is none, and is told as none")
   func emptySnapshot() throws {
     bench.run("import", "E")
@@ -157,7 +192,8 @@ struct WritingTests {
       ["explain", "S", "note/1"], ["stat", "S"], ["verify", "S"], ["doctor", "S"],
       ["compact", "S", "--dry-run"], ["delete", "S", "note/1", "--dry-run"],
       ["replay", "S", "--to", "T", "--dry-run"], ["pending", "S"], ["pending", "S", "--list"],
-      ["parked", "S"], ["peers", "S"],
+      ["parked", "S"], ["peers", "S"], ["delete", "S", "--prefix", "note/", "--dry-run"],
+      ["undo", "S", "--since", "1", "--dry-run"],
     ] {
       bench.run(arguments)
       #expect(try state() == before, "\(arguments)")

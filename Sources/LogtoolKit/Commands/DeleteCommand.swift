@@ -1,9 +1,11 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Deletes keys.
 struct DeleteCommand: ToolCommand {
   private static let listBytes = 256 << 20
+  private static let keysPerPage = 1024
 
   static let configuration = CommandConfiguration(
     commandName: "delete",
@@ -11,9 +13,11 @@ struct DeleteCommand: ToolCommand {
     discussion: """
       Examples:
         logtool delete S note/1
+        logtool delete S --prefix draft/ --label expired --dry-run
         logtool scan S --label expired --keys -0 | logtool delete S --keys-from - -0
 
-      All keys go in one atomic batch. Exit status 1 when none of them was there.
+      All keys go in one atomic batch; with --prefix and labels those that carry them all. Exit \
+      status 1 when none was there. The history stays: see undo.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -27,7 +31,8 @@ struct DeleteCommand: ToolCommand {
   var key: [String] = []
 
   @Option(
-    name: .customLong("keys-from"), help: "A file with keys, one a line; - is standard input.")
+    name: .customLong("keys-from"), help: "A file with keys, one a line; - is standard input.",
+    completion: .file())
   var keysFrom: String?
 
   @Flag(
@@ -35,21 +40,60 @@ struct DeleteCommand: ToolCommand {
     help: "The keys of the file end with NUL bytes, not with lines.")
   var endsWithNUL = false
 
-  @Flag(name: .customLong("dry-run"), help: "Only say which of the keys are there.")
+  @Option(help: "Keys that begin with this.")
+  var prefix: String?
+
+  @OptionGroup var labels: LabelOptions
+
+  @Flag(name: .customLong("dry-run"), help: "Only list the keys that would be deleted.")
   var isDryRun = false
 
+  private var asksForMany: Bool {
+    prefix != nil || !(labels.all + labels.any + labels.not).isEmpty
+  }
+
   func validate() throws {
-    if key.isEmpty, keysFrom == nil { throw ValidationError("give a key, or --keys-from FILE") }
+    guard asksForMany || !key.isEmpty || keysFrom != nil else {
+      throw ValidationError("give a key, --keys-from FILE, --prefix or --label")
+    }
+    guard asksForMany else { return }
+    guard key.isEmpty, keysFrom == nil else {
+      throw ValidationError("give keys, or --prefix and labels, but not both")
+    }
+    // Such as comes from a variable of the shell that is not set.
+    if prefix == "", (labels.all + labels.any).isEmpty {
+      throw ValidationError("an empty prefix would delete every key; give a longer one, or labels")
+    }
   }
 
   func run(_ console: Console) throws {
-    var batch = OperationBatch()
-    for key in try wanted(console) { try batch.add(.delete, key: key.rawSpan) }
     let access = StoreAccess(store, console)
-    if isDryRun { return try tellPresent(batch, access) }
-    let result = try write.commit(batch, to: access, saying: "deleted")
+    let given = try asksForMany ? [] : wanted(console)
+    if isDryRun { return try access.read { try tellPresent(try chosen($0, given), $0, console) } }
+    let result = try write.commit(to: access, saying: "deleted") { store in
+      var batch = OperationBatch()
+      for key in try chosen(store.engine, given) { try batch.add(.delete, key: key.rawSpan) }
+      return batch
+    }
     guard result.applied > 0 else {
-      throw ToolError(.failed, "nothing was deleted: the key is not in the store")
+      throw ToolError(
+        .failed,
+        "nothing was deleted: "
+          + (asksForMany ? "no key has what was asked for" : "the key is not in the store"))
+    }
+  }
+
+  /// The keys that were given, or those that have the prefix and the labels.
+  private func chosen(_ engine: Engine, _ given: [[UInt8]]) throws -> [[UInt8]] {
+    guard asksForMany else { return given }
+    var query = ScanQuery(prefix: try keys.bytes(prefix ?? "", "prefix"))
+    query.labels = try labels.query()
+    let scan = EngineScan(engine, query, view: try engine.view())
+    var found: [[UInt8]] = []
+    while true {
+      let rows = try scan.nextPage(limit: Self.keysPerPage)
+      if rows.isEmpty { return found }
+      found += rows.map(\.key)
     }
   }
 
@@ -75,18 +119,14 @@ struct DeleteCommand: ToolCommand {
     return result
   }
 
-  private func tellPresent(_ batch: OperationBatch, _ access: StoreAccess) throws {
-    let printer = EntryPrinter(console: access.console, keys: keys.style)
-    var list = try ListPrinter(access.console, "entries", empty: "none of the keys is there")
-    try access.read { engine in
-      for operation in batch.operations {
-        let key = [UInt8](copying: batch.key(of: operation))
-        guard try engine.contains(key.rawSpan) else { continue }
-        try list.add {
-          .object([.bytes("key", key)])
-        } text: { () throws(ToolError) in
-          try printer.appendKey(key)
-        }
+  private func tellPresent(_ chosen: [[UInt8]], _ engine: Engine, _ console: Console) throws {
+    let printer = EntryPrinter(console: console, keys: keys.style)
+    var list = try ListPrinter(console, "entries", empty: "none of the keys is there")
+    for key in chosen where try engine.contains(key.rawSpan) {
+      try list.add {
+        .object([.bytes("key", key)])
+      } text: { () throws(ToolError) in
+        try printer.appendKey(key)
       }
     }
     try list.end()

@@ -81,7 +81,11 @@ struct PutCommand: ToolCommand {
     try batch.add(
       .put, key: key.rawSpan, value: bytes.rawSpan, labelSet: try batch.addLabelSet(labels),
       attributes: attributes, condition: condition)
-    try write.commit(batch, to: StoreAccess(store, console), saying: "put")
+    do {
+      try write.commit(to: StoreAccess(store, console), saying: "put") { _ in batch }
+    } catch let error as TidemarkError where error.code == .storeMissing {
+      throw ToolError(.noStore, "\(error.message), or make an empty one: logtool create \(store)")
+    }
   }
 
   private func attributes() throws(ToolError) -> EntryAttributes {
@@ -126,13 +130,15 @@ struct WriteOptions: ParsableArguments {
   var durability = Level.buffered
 
   /// Commits a batch and says which sequence it took.
-  /// - Parameter verb: what was done.
+  /// - Parameters:
+  ///   - verb: what was done.
+  ///   - make: makes the batch while nobody else can write.
   @discardableResult
   func commit(
-    _ batch: OperationBatch, to store: StoreAccess, saying verb: String
+    to store: StoreAccess, saying verb: String, _ make: (Store) throws -> OperationBatch
   ) throws -> CommitResult {
-    let result = try store.write { engine in
-      try engine.commit(batch, durability: durability.durability)
+    let result = try store.writeStore { store in
+      try store.engine.commit(make(store), durability: durability.durability)
     }
     let console = store.console
     let last = result.sequences.last

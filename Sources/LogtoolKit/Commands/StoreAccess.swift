@@ -32,6 +32,13 @@ struct StoreAccess {
       environment: console.storeEnvironment)
   }
 
+  /// Whether there is a store.
+  func exists() throws -> Bool {
+    do { return try read { _ in true } } catch let error as TidemarkError
+      where error.code == .storeMissing
+    { return false }
+  }
+
   /// Calls `body` with the store, open for reading: no lock is taken and nothing is written.
   func read<R>(_ body: (Engine) throws -> R) throws -> R {
     try readStore { try body($0.engine) }

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 extension Store {
   /// What leads back from the newest state to an older one, on condition that the keys stay as
   /// they are until it is committed.
-  func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
+  package func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
     let (before, now) = (try engine.view(at: sequence), try engine.view())
     try checkNoCommitCrosses(sequence)
     return try undoBatch(from: before, through: now, now)
@@ -11,7 +11,7 @@ extension Store {
 
   /// What takes the commits of some sequences back, on condition that nobody has written their
   /// keys since.
-  func undoBatch(of sequences: Range<UInt64>) throws(TidemarkError) -> WriteBatch {
+  package func undoBatch(of sequences: Range<UInt64>) throws(TidemarkError) -> WriteBatch {
     guard let first = sequences.first, let last = sequences.last else { return WriteBatch() }
     guard first > 0 else {
       throw TidemarkError(.invalidArgument, "sequences begin with 1")
