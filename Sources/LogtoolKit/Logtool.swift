@@ -55,5 +55,7 @@ struct Logtool: ParsableCommand {
           StatCommand.self, VerifyCommand.self, DoctorCommand.self, SnapshotCommand.self,
           CompactCommand.self, RebuildCommand.self, RepairCommand.self, BackupCommand.self,
         ]),
+      CommandGroup(
+        name: "The tool itself", subcommands: [CompletionsCommand.self, ManCommand.self]),
     ])
 }

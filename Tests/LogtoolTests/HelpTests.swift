@@ -12,7 +12,7 @@ struct HelpTests {
 
   @Test("help is wrapped once: a line ends where the next word has no room", arguments: [80, 40])
   func wrapping(columns: Int) {
-    for command in CommandNames.visible + ["help"] {
+    for command in CommandNames.visible + ["help", "man"] {
       let lines = help("help", command, columns: columns)
       let text = lines.prefix { !$0.hasPrefix("USAGE") }
       for (line, next) in zip(text, text.dropFirst()) where !line.isEmpty && !next.hasPrefix(" ") {

@@ -193,7 +193,7 @@ struct WritingTests {
       ["compact", "S", "--dry-run"], ["delete", "S", "note/1", "--dry-run"],
       ["replay", "S", "--to", "T", "--dry-run"], ["pending", "S"], ["pending", "S", "--list"],
       ["parked", "S"], ["peers", "S"], ["delete", "S", "--prefix", "note/", "--dry-run"],
-      ["undo", "S", "--since", "1", "--dry-run"],
+      ["undo", "S", "--since", "1", "--dry-run"], ["completions", "bash"], ["man"],
     ] {
       bench.run(arguments)
       #expect(try state() == before, "\(arguments)")

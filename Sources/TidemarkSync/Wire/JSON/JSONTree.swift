@@ -1,13 +1,13 @@
 internal import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// A JSON text as a tree of values, read strictly after RFC 8259 and within bounds of depth and
 /// members.
 ///
 /// All strings are decoded into one piece of memory, which is no longer than the text.
-struct JSONTree {
+package struct JSONTree {
   /// A value; strings are places in ``strings``.
-  enum Value {
+  package enum Value {
     case null
     case bool(Bool)
     /// A whole number below 2^64 in size.
@@ -20,16 +20,16 @@ struct JSONTree {
   }
 
   /// A field of an object.
-  struct Member {
-    var name: Range<Int>
-    var value: Value
+  package struct Member {
+    package var name: Range<Int>
+    package var value: Value
   }
 
   let strings: [UInt8]
-  let root: Value
+  package let root: Value
 
   /// Reads a text.
-  init(_ text: RawSpan) throws(FormatError) {
+  package init(_ text: RawSpan) throws(FormatError) {
     var strings = [UInt8](repeating: 0, count: text.byteCount)
     do throws(JSONError) {
       root = try strings.withMutableRawSpan { (buffer) throws(JSONError) in
@@ -41,7 +41,7 @@ struct JSONTree {
   }
 
   /// A copy of a string's bytes.
-  func bytes(_ range: Range<Int>) -> [UInt8] {
+  package func bytes(_ range: Range<Int>) -> [UInt8] {
     [UInt8](copying: strings.rawSpan.extracting(range))
   }
 
