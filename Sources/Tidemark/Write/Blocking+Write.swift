@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension Store.Blocking {
-  /// Writes a value; see ``Store/put(_:_:labels:options:if:durability:)``.
+  /// Writes a value; see `put` of ``Store``.
   @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
@@ -13,8 +13,7 @@ extension Store.Blocking {
     return try store.commitBlocking(batch, durability)
   }
 
-  /// Writes a value with labels of text that is no literal; see
-  /// ``Store/put(_:_:labels:options:if:durability:)``.
+  /// Writes a value with labels of text that is no literal; see `put` of ``Store``.
   @discardableResult
   @_disfavoredOverload
   public func put(

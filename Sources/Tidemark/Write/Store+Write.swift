@@ -27,8 +27,7 @@ extension Store {
     return try await commit(batch, durability)
   }
 
-  /// Writes a value with labels of text that is no literal; see
-  /// ``Store/put(_:_:labels:options:if:durability:)``.
+  /// Writes a value with labels of text that is no literal.
   @discardableResult
   @_disfavoredOverload
   public func put(
@@ -97,7 +96,7 @@ extension Store {
   /// }
   /// ```
   /// All conditions are judged on the state before the batch; an error's
-  /// ``TidemarkEngine/TidemarkError/operation`` says which one does not hold.
+  /// `operation` says which one does not hold.
   /// - Parameters:
   ///   - atomicAtPeer: whether the changes are to apply together at a peer, too, or not at all;
   ///     see ``WriteBatch/init(atomicAtPeer:)``.

@@ -58,7 +58,9 @@ public struct SyncSimulation: Sendable {
   }
 
   /// The failure with the shortest script found that fails as well.
-  /// - Parameter attempts: how many scripts are tried.
+  /// - Parameters:
+  ///   - violation: the failure.
+  ///   - attempts: how many scripts are tried.
   public static func shortest(_ violation: SyncViolation, attempts: Int = 2000) -> SyncViolation {
     var best = violation
     _ = violation.script.shortest(attempts: attempts) { candidate in

@@ -1,7 +1,7 @@
 /// A system error number, by the name that it has in the manual pages.
 ///
 /// The numbers differ between systems; these are the running system's own, the same that the
-/// real file system puts into ``TidemarkEngine/FileSystemError/number``.
+/// real file system puts into `FileSystemError.number`.
 public struct SimulatedErrno: Error, RawRepresentable, Sendable, Hashable {
   /// The number.
   public var rawValue: Int32
