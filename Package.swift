@@ -140,6 +140,14 @@ let package = Package(
     .testTarget(
       name: "RepositoryTests", exclude: ["taken-names.txt", "unsafe-files.txt"],
       swiftSettings: relaxed),
+    // Compiles what README and articles show against these modules.
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: [
+        "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkHTTP", "TidemarkTestKit",
+        "TidemarkSyncTestKit",
+      ],
+      swiftSettings: relaxed),
     .testTarget(
       name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkSync", "TidemarkTestKit"],
       swiftSettings: relaxed),
