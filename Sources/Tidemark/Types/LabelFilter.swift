@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// Which entries are wanted by their labels; the parts combine.
 ///
 /// ```swift
-/// store.entries(labels: .all("inbox").any("2025", "2026").not("done"))
+/// var rows = try store.entries(labels: .all("inbox").any("2025", "2026").not("done"))
 /// ```
 public struct LabelFilter: Sendable, Hashable {
   /// Labels that an entry must carry, every one of them.

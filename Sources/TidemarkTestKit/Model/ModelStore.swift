@@ -8,7 +8,7 @@ public import TidemarkEngine
 ///
 /// ```swift
 /// var model = ModelStore()
-/// model.put(key, value, labels: ["inbox"])
+/// model.put(key, value, labels: [Array("inbox".utf8)])
 /// model.write([ModelEntry(.put, a, value: one), ModelEntry(.delete, b)])   // one batch
 /// model.row(forKey: key)                  // now
 /// model.row(forKey: key, at: 1)           // then
