@@ -32,7 +32,7 @@ enum Compiler {
     return errors
   }
 
-  /// Up to SIL, since only there the compiler looks at initialization, ownership and isolation.
+  /// Compiles up to SIL, since only there initialization, ownership and isolation are checked.
   private static func arguments() throws -> [String] {
     var arguments = [
       "swiftc", "-emit-sil", "-o", "/dev/null", "-wmo", "-Onone", "-suppress-warnings",

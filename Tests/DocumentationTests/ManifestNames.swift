@@ -9,7 +9,7 @@ enum ManifestNames {
     }
   }
 
-  /// What a line names.
+  /// The names in a line.
   static func names(in line: String) -> [String] {
     var names: [String] = []
     if let product = line.firstMatch(of: /\.product\(name: "([^"]+)", package: "tidemark"/) {

@@ -69,7 +69,7 @@ struct SnippetRuleTests {
     }
   }
 
-  @Test("what imports a framework of Apple's is left to systems that have it")
+  @Test("a snippet that imports a framework of Apple's is left to systems that have it")
   func appleFrameworks() throws {
     let found = try snippets("```swift\nimport Network\nlet a = NWPathMonitor()\n```\n")
     let source = SnippetSource(try #require(found.first)).text(name: "A")

@@ -19,7 +19,7 @@ struct SnippetSource {
     for passage in snippet.context { add(passage, to: \.members) }
     let isDeclaration = snippet.code.lines.contains { $0.hasPrefix("@Test") }
     add(snippet.code, to: isDeclaration ? \.members : \.body)
-    // Not those of the context, which would leave out what comes behind it as well.
+    // An import in the context does not count: it would leave out all snippets behind it.
     frameworks = Self.appleFrameworks.filter { snippet.code.lines.contains("import \($0)") }
   }
 
