@@ -52,7 +52,9 @@ struct RestBackEnd: Sendable {
     case 400, 422:
       let refusal = try JSONDecoder().decode(Refusal.self, from: Data(answer.body))
       return .rejected(Rejection(code: refusal.code, message: refusal.message))
-    case 429: return .retryLater(afterSeconds: UInt32(answer.headers["retry-after"] ?? ""))
+    case 429:
+      return .retryLater(
+        after: UInt32(answer.headers["retry-after"] ?? "").map { .seconds($0) })
     // Nothing else is known to be permanent.
     default: throw PeerError(.unavailable, "status \(answer.status)")
     }

@@ -30,8 +30,13 @@ public struct Entry: Sendable, Hashable {
   public var time: Timestamp?
   /// The caller's validator hash.
   public var hash: [UInt8]?
-  /// For how many seconds after ``validated`` the value counts as valid; nil means the default.
-  public var maxAgeSeconds: UInt32?
+  /// For how long after ``validated`` the value counts as valid; nil means the default.
+  public var maxAge: Duration? {
+    get { maxAgeSeconds.map { .seconds($0) } }
+    set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
+  }
+  /// The same in seconds.
+  package var maxAgeSeconds: UInt32?
   /// Whose data it is.
   public var storageClass: StorageClass
   /// The replica and sequence that the entry was first written with, where it came from another

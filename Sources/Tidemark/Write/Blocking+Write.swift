@@ -51,15 +51,15 @@ extension Store.Blocking {
   }
 
   /// Says that a value is still valid; see
-  /// ``Store/touch(_:maxAgeSeconds:hash:if:durability:)``.
+  /// ``Store/touch(_:maxAge:hash:if:durability:)``.
   /// - Returns: false when there is no such key; then nothing is written.
   @discardableResult
   public func touch(
-    _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
+    _ key: some BytesConvertible, maxAge: Duration? = nil, hash: [UInt8]? = nil,
     if condition: WriteCondition? = nil, durability: Durability? = nil
   ) throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
-    try batch.touch(key, maxAgeSeconds: maxAgeSeconds, hash: hash, if: condition)
+    try batch.touch(key, maxAge: maxAge, hash: hash, if: condition)
     return try !store.commitBlocking(batch, durability).sequences.isEmpty
   }
 

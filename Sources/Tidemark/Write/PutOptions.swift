@@ -6,8 +6,13 @@ public struct PutOptions: Sendable, Hashable {
   public var time: Timestamp?
   /// A validator hash, opaque, up to 64 bytes: an ETag, a checksum of the source.
   public var hash: [UInt8]?
-  /// For how many seconds the value counts as valid; nil means the default.
-  public var maxAgeSeconds: UInt32?
+  /// For how long the value counts as valid, in whole seconds, rounded up; nil means the default.
+  public var maxAge: Duration? {
+    get { maxAgeSeconds.map { .seconds($0) } }
+    set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
+  }
+  /// The same in seconds.
+  package var maxAgeSeconds: UInt32?
   /// Whose data it is.
   public var storageClass: StorageClass
   /// Where the entry was written first; nil for here.
@@ -24,23 +29,23 @@ public struct PutOptions: Sendable, Hashable {
   /// - Parameters:
   ///   - time: the caller's own time of the entry.
   ///   - hash: a validator hash, up to 64 bytes.
-  ///   - maxAgeSeconds: for how long the value counts as valid.
+  ///   - maxAge: for how long the value counts as valid.
   ///   - storageClass: whose data it is.
   ///   - origin: where the entry was written first.
   ///   - after: sequences of entries of this store that a peer must have before this one.
   ///   - priority: what goes to a peer first; 0 is usual.
   public init(
-    time: Timestamp? = nil, hash: [UInt8]? = nil, maxAgeSeconds: UInt32? = nil,
+    time: Timestamp? = nil, hash: [UInt8]? = nil, maxAge: Duration? = nil,
     storageClass: StorageClass = .owned, origin: Origin? = nil, after: [UInt64] = [],
     priority: Int = 0
   ) {
     self.time = time
     self.hash = hash
-    self.maxAgeSeconds = maxAgeSeconds
     self.storageClass = storageClass
     self.origin = origin
     self.after = after
     self.priority = priority
+    self.maxAge = maxAge
   }
 
   var attributes: EntryAttributes {

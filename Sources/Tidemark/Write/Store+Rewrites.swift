@@ -92,7 +92,7 @@ extension WriteBatch {
   ) throws(TidemarkError) {
     let attributes = info.attributes
     let options = PutOptions(
-      time: attributes.time, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
+      time: attributes.time, hash: attributes.hash, maxAge: attributes.maxAge.map { .seconds($0) },
       storageClass: StorageClass(attributes.entryClass))
     try put(key, value, labels: info.labels.map { EntryLabel($0) }, options: options, if: condition)
   }

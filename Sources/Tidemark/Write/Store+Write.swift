@@ -72,18 +72,18 @@ extension Store {
   /// Says that a value is still valid, from now on, without writing it again.
   /// - Parameters:
   ///   - key: the key.
-  ///   - maxAgeSeconds: for how long; nil leaves that as it is.
+  ///   - maxAge: for how long; nil leaves that as it is.
   ///   - hash: a new validator hash; nil leaves the old one.
   ///   - condition: the state in which the key must be.
   ///   - durability: when to return; nil for the store's.
   /// - Returns: false when there is no such key; then nothing is written.
   @discardableResult
   public func touch(
-    _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
+    _ key: some BytesConvertible, maxAge: Duration? = nil, hash: [UInt8]? = nil,
     if condition: WriteCondition? = nil, durability: Durability? = nil
   ) async throws(TidemarkError) -> Bool {
     var batch = WriteBatch()
-    try batch.touch(key, maxAgeSeconds: maxAgeSeconds, hash: hash, if: condition)
+    try batch.touch(key, maxAge: maxAge, hash: hash, if: condition)
     return try await !commit(batch, durability).sequences.isEmpty
   }
 

@@ -88,16 +88,16 @@ public struct WriteBatch: Sendable {
   /// absent.
   /// - Parameters:
   ///   - key: the key.
-  ///   - maxAgeSeconds: for how long it is valid from now; nil leaves that as it is.
+  ///   - maxAge: for how long it is valid from now; nil leaves that as it is.
   ///   - hash: a new validator hash; nil leaves the old one.
   ///   - condition: the state in which the key must be before the batch.
   /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
   public mutating func touch(
-    _ key: some BytesConvertible, maxAgeSeconds: UInt32? = nil, hash: [UInt8]? = nil,
+    _ key: some BytesConvertible, maxAge: Duration? = nil, hash: [UInt8]? = nil,
     if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
     var attributes = EntryAttributes()
-    attributes.maxAge = maxAgeSeconds
+    attributes.maxAge = maxAge.map { UInt32(clamping: $0.wholeSeconds) }
     attributes.hash = hash
     try add(.touch, key, attributes: attributes, if: condition)
   }

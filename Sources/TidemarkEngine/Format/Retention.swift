@@ -1,7 +1,12 @@
 /// How much superseded history a store keeps. Nothing given: everything is kept.
 public struct Retention: Sendable, Hashable {
-  /// Superseded entries older than this many seconds may go.
-  public var ageSeconds: UInt64?
+  /// Superseded entries older than this may go; it counts in whole seconds, rounded up.
+  public var age: Duration? {
+    get { ageSeconds.map { .seconds(Int64(clamping: $0)) } }
+    set { ageSeconds = newValue?.wholeSeconds }
+  }
+  /// The same in seconds.
+  package var ageSeconds: UInt64?
   /// Superseded entries may go, oldest first, while the log is larger than this many bytes.
   public var bytes: UInt64?
   /// Of every key at most this many versions are kept, the newest among them.
@@ -9,10 +14,14 @@ public struct Retention: Sendable, Hashable {
 
   /// Creates a retention.
   /// - Parameters:
-  ///   - ageSeconds: superseded entries older than this may go.
+  ///   - age: superseded entries older than this may go.
   ///   - bytes: superseded entries may go while the log is larger than this.
   ///   - versionsPerKey: of every key at most this many versions are kept, at least 1.
-  public init(ageSeconds: UInt64? = nil, bytes: UInt64? = nil, versionsPerKey: UInt32? = nil) {
+  public init(age: Duration? = nil, bytes: UInt64? = nil, versionsPerKey: UInt32? = nil) {
+    self.init(ageSeconds: age?.wholeSeconds, bytes: bytes, versionsPerKey: versionsPerKey)
+  }
+
+  package init(ageSeconds: UInt64?, bytes: UInt64? = nil, versionsPerKey: UInt32? = nil) {
     self.ageSeconds = ageSeconds
     self.bytes = bytes
     self.versionsPerKey = versionsPerKey

@@ -1,4 +1,5 @@
 public import Tidemark
+internal import TidemarkEngine
 
 /// What a change does to its key.
 public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
@@ -18,13 +19,27 @@ public struct SyncContent: Sendable, Hashable {
   public var labels: [EntryLabel]
   /// The writer's validator hash.
   public var hash: [UInt8]?
-  /// For how many seconds the value counts as valid.
-  public var maxAgeSeconds: UInt32?
+  /// For how long the value counts as valid, in whole seconds, rounded up.
+  public var maxAge: Duration? {
+    get { maxAgeSeconds.map { .seconds($0) } }
+    set { maxAgeSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
+  }
+  /// The same in seconds.
+  package var maxAgeSeconds: UInt32?
 
   /// What a put gives a key.
   public init(
     value: [UInt8] = [], labels: [EntryLabel] = [], hash: [UInt8]? = nil,
-    maxAgeSeconds: UInt32? = nil, blob: BlobID? = nil
+    maxAge: Duration? = nil, blob: BlobID? = nil
+  ) {
+    self.init(
+      value: value, labels: labels, hash: hash,
+      maxAgeSeconds: maxAge.map { UInt32(clamping: $0.wholeSeconds) }, blob: blob)
+  }
+
+  package init(
+    value: [UInt8], labels: [EntryLabel], hash: [UInt8]?, maxAgeSeconds: UInt32?,
+    blob: BlobID? = nil
   ) {
     self.blob = blob
     self.value = value

@@ -25,7 +25,7 @@ extension Replicator {
       try Task.checkCancellation()
       return pokes.count != poked
     }
-    guard peer.capabilities.canWait, configuration.longPollMilliseconds > 0 else {
+    guard peer.capabilities.canWait, configuration.longPoll > .zero else {
       // Whichever is first: something written here, a poke, or the time.
       let isOver = try await sleep(left, unless: news, beyond: seen)
       return isOver || pokes.count != poked
@@ -48,7 +48,7 @@ extension Replicator {
   /// After how long the peer is asked in any case. One that waits by itself need not be asked
   /// often, whatever was set for those that do not.
   private var pollInterval: Duration {
-    let waits = peer.capabilities.canWait && configuration.longPollMilliseconds > 0
+    let waits = peer.capabilities.canWait && configuration.longPoll > .zero
     return max(configuration.pollInterval, waits ? .seconds(1) : .milliseconds(10))
   }
 
@@ -58,7 +58,7 @@ extension Replicator {
   /// - Returns: nil when something came here first.
   private func longPoll(_ seen: UInt64, pokes poked: UInt64) async throws -> PullAnswer? {
     let (direction, budget) = (configuration.direction, configuration.budget)
-    let wait = configuration.longPollMilliseconds
+    let wait = UInt32(clamping: configuration.longPoll.wholeMilliseconds)
     let request = try await host.perform { state in
       try state.session().pullRequest(waitMilliseconds: wait)
     }

@@ -20,8 +20,8 @@ public final class Replicator: Sendable {
   public struct Configuration: Sendable {
     /// Which way entries go.
     public var direction: SyncDirection
-    /// How long a peer that can wait is asked to wait for something new, in milliseconds.
-    public var longPollMilliseconds: UInt32
+    /// How long a peer that can wait is asked to wait for something new.
+    public var longPoll: Duration
     /// How often a peer that cannot wait is asked.
     public var pollInterval: Duration
     /// Ceiling of the time to wait after the first failure; it doubles with every further one.
@@ -37,13 +37,13 @@ public final class Replicator: Sendable {
 
     /// How a replicator works.
     public init(
-      direction: SyncDirection = .both, longPollMilliseconds: UInt32 = 25_000,
+      direction: SyncDirection = .both, longPoll: Duration = .seconds(25),
       pollInterval: Duration = .seconds(60), firstRetry: Duration = .seconds(1),
       longestRetry: Duration = .seconds(300), target: String = "",
       budget: SyncBudget? = nil
     ) {
       self.direction = direction
-      self.longPollMilliseconds = longPollMilliseconds
+      self.longPoll = longPoll
       self.pollInterval = pollInterval
       self.firstRetry = firstRetry
       self.longestRetry = longestRetry

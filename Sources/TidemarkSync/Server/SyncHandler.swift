@@ -20,9 +20,14 @@ public final class SyncHandler: Sendable {
   public struct Options: Sendable {
     /// What fits into a message.
     public var limits: SyncLimits
-    /// For how many seconds deletes are kept for a replica that does not call; nil for as long
-    /// as the store's retention has it.
-    public var leaseSeconds: UInt32?
+    /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded up;
+    /// nil for as long as the store's retention has it.
+    public var lease: Duration? {
+      get { leaseSeconds.map { .seconds($0) } }
+      set { leaseSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
+    }
+    /// The same in seconds.
+    package var leaseSeconds: UInt32?
     /// How many leases may stand in the log. Replicas beyond that get one that is forgotten when
     /// the handler is closed, or others need the room; then they have to compare everything.
     public var mostLeases = 10_000
@@ -35,17 +40,17 @@ public final class SyncHandler: Sendable {
     /// Options.
     /// - Parameters:
     ///   - limits: what fits into a message.
-    ///   - leaseSeconds: by default 90 days.
+    ///   - lease: for how long deletes are kept for a replica that does not call.
     ///   - validators: look at what is pushed.
     ///   - uploadBytes: for large values whose changes have not come yet.
     public init(
-      limits: SyncLimits = SyncLimits(bytes: 512 << 10), leaseSeconds: UInt32? = 90 * 86_400,
+      limits: SyncLimits = SyncLimits(bytes: 512 << 10), lease: Duration? = .seconds(90 * 86_400),
       validators: [SyncValidator] = [], uploadBytes: Int = 256 << 20
     ) {
       self.uploadBytes = uploadBytes
       self.limits = limits
-      self.leaseSeconds = leaseSeconds
       self.validators = validators
+      self.lease = lease
     }
   }
 

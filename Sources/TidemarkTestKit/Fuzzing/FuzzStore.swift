@@ -81,7 +81,7 @@ struct FuzzStore: Sendable {
       try put(
         store, "note/\(number)", value: Array(text.utf8), labels: labels[number % 4],
         options: options)
-      if number % 5 == 0 { try store.blocking.touch(Key("note/\(number)"), maxAgeSeconds: 9) }
+      if number % 5 == 0 { try store.blocking.touch(Key("note/\(number)"), maxAge: .seconds(9)) }
       if number % 8 == 7 { try store.blocking.delete(Key("note/\(number)")) }
     }
     var batch = WriteBatch()

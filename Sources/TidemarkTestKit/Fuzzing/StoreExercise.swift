@@ -141,7 +141,7 @@ struct StoreExercise {
       try expect(store, key, value)
     }
     _ = try? store.blocking.delete("note/2")
-    _ = try? store.blocking.touch("note/3", maxAgeSeconds: 5)
+    _ = try? store.blocking.touch("note/3", maxAge: .seconds(5))
     var batch = WriteBatch()
     for number in 0..<3 { try? batch.put("new/batch/\(number)", value) }
     _ = try? store.blocking.write(batch)

@@ -104,7 +104,7 @@ struct OrderTests {
     try world.write(0, "b", "plain", priority: kind == "can wait" ? -1 : 0)
     if kind == "touched" {
       var touch = WriteBatch()
-      try touch.touch("b", maxAgeSeconds: 60)
+      try touch.touch("b", maxAge: .seconds(60))
       try world.devices[0].engine.commit(touch.operations)
     }
     var batch = WriteBatch(atomicAtPeer: true)

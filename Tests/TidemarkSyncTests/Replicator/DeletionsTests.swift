@@ -9,7 +9,7 @@ struct DeletionsTests {
   /// A store with 200 keys, and a peer at which 150 of them are gone, as a comparison will show.
   private func bereft() async throws -> (Store, SwitchedPeer, Replicator) {
     // Nobody keeps its deletes.
-    let peer = try SwitchedPeer(options: SyncHandler.Options(leaseSeconds: nil))
+    let peer = try SwitchedPeer(options: SyncHandler.Options(lease: nil))
     let store = try memoryStore()
     for number in 0..<200 { try await store.put("key \(number)", "value") }
     let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)

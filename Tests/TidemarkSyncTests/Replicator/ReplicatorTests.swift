@@ -119,7 +119,7 @@ struct ReplicatorTests {
     let peer = try SwitchedPeer()
     let (a, b) = (try memoryStore(), try memoryStore())
     var configuration = Replicator.Configuration.quick
-    configuration.longPollMilliseconds = 600_000
+    configuration.longPoll = .seconds(600)
     let first = try a.replicator(named: "home", peer: peer, configuration: configuration)
     let second = try b.replicator(named: "home", peer: peer, configuration: configuration)
     first.start()
@@ -142,7 +142,7 @@ struct ReplicatorTests {
     let peer = try SwitchedPeer()
     let store = try memoryStore()
     var configuration = Replicator.Configuration.quick
-    configuration.longPollMilliseconds = 600_000
+    configuration.longPoll = .seconds(600)
     let replicator = try store.replicator(
       named: "home", peer: peer, scope: SyncScope(keyPrefixes: [Array("in/".utf8)]),
       configuration: configuration)

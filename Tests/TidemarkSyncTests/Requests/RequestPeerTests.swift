@@ -208,7 +208,7 @@ struct RequestPeerTests {
   func later() async throws {
     let back = BackEnd()
     back.state.withLock {
-      $0.trouble = { $0.key == Array("slow".utf8) ? .retryLater(afterSeconds: 3600) : nil }
+      $0.trouble = { $0.key == Array("slow".utf8) ? .retryLater(after: .seconds(3600)) : nil }
     }
     let device = try RestDevice(back)
     for key in ["a", "slow", "b"] { try device.put(key, "1") }
@@ -229,7 +229,7 @@ struct RequestPeerTests {
 
   @Test("when all are to come later, the peer asks for patience")
   func patience() async throws {
-    let peer = RequestPeer(named: "x") { _ in .retryLater(afterSeconds: 20) }
+    let peer = RequestPeer(named: "x") { _ in .retryLater(after: .seconds(20)) }
     var device = Device(1)
     _ = try await peer.hello(HelloRequest(replica: device.id))
     device.number = 1

@@ -8,7 +8,7 @@ import TidemarkTestKit
 @Suite("Leases of whoever comes")
 struct LeaseBoundTests {
   private func bench(most: Int = 10_000, restarts: Bool = false) -> Bench {
-    var options = SyncHandler.Options(leaseSeconds: 1000)
+    var options = SyncHandler.Options(lease: .seconds(1000))
     options.mostLeases = most
     return Bench(restarts: restarts, options: options)
   }
@@ -44,7 +44,7 @@ struct LeaseBoundTests {
   @Test("a flood of names takes nobody's lease, and who comes then gets one by what it does")
   func honest() throws {
     let bench = bench()
-    try bench.use(bench.configuration(retention: Retention(ageSeconds: 0)))
+    try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))
     var a = Device(1)
     var b = Device(2)
     let late = Device(3)
@@ -83,7 +83,7 @@ struct LeaseBoundTests {
       _ = try bench.pullAll(a, after: cursor)
       _ = try bench.push(&a, a.put("m", "\(sequence)"))
       bench.clock.advance(by: .seconds(2))
-      try bench.use(bench.configuration(retention: Retention(ageSeconds: 0)))
+      try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))
       let before = try bench.handler().feed.settledRange().truncatedThrough
       try bench.handler().compact()
       return try bench.handler().feed.settledRange().truncatedThrough == before
@@ -100,8 +100,8 @@ struct LeaseBoundTests {
   @Test("who has pushed and read nothing compares once deletes are gone, also without leases")
   func pushedOnly() throws {
     let bench = bench()
-    bench.options.leaseSeconds = nil
-    try bench.use(bench.configuration(retention: Retention(ageSeconds: 0)))
+    bench.options.lease = nil
+    try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))
     var a = Device(1)
     var b = Device(2)
     _ = try bench.push(&a, a.put("k", "1"))
@@ -154,7 +154,7 @@ struct LeaseBoundTests {
   @Test("what was kept for a lease goes once that has run out, though nobody calls")
   func expiredPin() throws {
     let bench = bench()
-    try bench.use(bench.configuration(retention: Retention(ageSeconds: 0)))
+    try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))
     var a = Device(1)
     _ = try bench.push(&a, a.put("k", "1"))
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))

@@ -8,7 +8,7 @@ import TidemarkTestKit
 @Suite("Leases, and deletes that are kept for those who have not seen them")
 struct LeaseTests {
   private func bench(restarts: Bool = true) -> Bench {
-    Bench(restarts: restarts, options: SyncHandler.Options(leaseSeconds: 1000))
+    Bench(restarts: restarts, options: SyncHandler.Options(lease: .seconds(1000)))
   }
 
   @Test("who does not say hello in time must compare everything before it may push")
@@ -43,7 +43,7 @@ struct LeaseTests {
     a.number = 1
     let batch = a.batch([a.put("k", "1")])
     #expect(failure { _ = try bench.handler().push(batch) } == .leaseExpired)
-    bench.options.leaseSeconds = nil
+    bench.options.lease = nil
     #expect(try bench.handler().push(batch).mark.number == 1)
     let answer = try bench.handler().hello(HelloRequest(replica: a.id))
     #expect(answer.leaseSeconds == nil && !answer.isLeaseExpired)

@@ -31,7 +31,7 @@ struct UpkeepTests {
     try bench.handler().compact()
     #expect(try count(.loser, bench) == 1)
     bench.clock.advance(by: .seconds(100))
-    try bench.use(bench.configuration(retention: Retention(ageSeconds: 10)))
+    try bench.use(bench.configuration(retention: Retention(age: .seconds(10))))
     try bench.handler().compact()
     #expect(try count(.loser, bench) == 0)
     #expect(try bench.value("k") == "a")
@@ -39,12 +39,12 @@ struct UpkeepTests {
 
   @Test("a lease of the time when they had no end gets one")
   func endless() throws {
-    let bench = Bench(options: SyncHandler.Options(leaseSeconds: nil))
+    let bench = Bench(options: SyncHandler.Options(lease: nil))
     var a = Device(1)
     _ = try bench.push(&a, a.put("k", "1"))
     _ = try bench.handler().hello(HelloRequest(replica: a.id, cursor: .beginning))
     try bench.close()
-    bench.options.leaseSeconds = 1000
+    bench.options.lease = .seconds(1000)
     let end = bench.clock.now().sinceEpoch + 1_000_000
     func expires() throws -> UInt64? {
       try bench.handler().state.withLock { $0.leases[a.id]?.expires }
@@ -99,7 +99,7 @@ struct UpkeepTests {
     try bench.handler().compact()
     #expect(try count(.loser, bench) == 3)
     bench.clock.advance(by: .seconds(100))
-    try bench.use(bench.configuration(retention: Retention(ageSeconds: 10)))
+    try bench.use(bench.configuration(retention: Retention(age: .seconds(10))))
     try bench.handler().compact()
     #expect(try count(.loser, bench) == 0)
   }

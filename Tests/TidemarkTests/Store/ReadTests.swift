@@ -51,7 +51,7 @@ struct ReadTests {
     try await store.put(
       "a", "value", labels: ["x"],
       options: PutOptions(
-        time: time, hash: [1, 2], maxAgeSeconds: 60, storageClass: .cache, origin: origin))
+        time: time, hash: [1, 2], maxAge: .seconds(60), storageClass: .cache, origin: origin))
     let entry = try #require(try store.entry(forKey: "a"))
     #expect(entry.key == "a")
     #expect(entry.value.text == "value")
@@ -61,7 +61,7 @@ struct ReadTests {
     #expect(entry.labels == ["x"])
     #expect(entry.time == time)
     #expect(entry.hash == [1, 2])
-    #expect(entry.maxAgeSeconds == 60)
+    #expect(entry.maxAge == .seconds(60))
     #expect(entry.storageClass == .cache)
     #expect(entry.origin == origin)
     #expect(entry.created == start)

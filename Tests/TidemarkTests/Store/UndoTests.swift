@@ -12,7 +12,7 @@ struct UndoTests {
     let time = Timestamp(seconds: 77)
     try await store.put(
       "changed", "1", labels: ["x"],
-      options: PutOptions(time: time, hash: [1], maxAgeSeconds: 5, storageClass: .cache))
+      options: PutOptions(time: time, hash: [1], maxAge: .seconds(5), storageClass: .cache))
     try await store.put("deleted", "1")
     try await store.put("same", "1")
     let before = try store.state()
@@ -28,7 +28,7 @@ struct UndoTests {
     #expect(entry.labels == ["x"])
     #expect(entry.time == time)
     #expect(entry.hash == [1])
-    #expect(entry.maxAgeSeconds == 5)
+    #expect(entry.maxAge == .seconds(5))
     #expect(entry.storageClass == .cache)
     #expect(try store.view(at: 8).state()["changed"] == "2")
   }

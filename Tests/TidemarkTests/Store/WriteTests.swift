@@ -73,14 +73,14 @@ struct WriteTests {
   @Test("a touch renews validity, maximum age and hash and leaves the value")
   func touch() async throws {
     try await store.put(
-      "a", "1", labels: ["x"], options: PutOptions(hash: [1], maxAgeSeconds: 10))
-    #expect(try await store.touch("a", maxAgeSeconds: 20, hash: [2]))
+      "a", "1", labels: ["x"], options: PutOptions(hash: [1], maxAge: .seconds(10)))
+    #expect(try await store.touch("a", maxAge: .seconds(20), hash: [2]))
     let entry = try #require(try store.entry(forKey: "a"))
     #expect(entry.kind == .touch)
     #expect(entry.value.text == "1")
     #expect(entry.valueLength == 1)
     #expect(entry.labels == ["x"])
-    #expect(entry.maxAgeSeconds == 20)
+    #expect(entry.maxAge == .seconds(20))
     #expect(entry.hash == [2])
     #expect(try await !store.touch("b"))
     #expect(store.lastSequence == 2)

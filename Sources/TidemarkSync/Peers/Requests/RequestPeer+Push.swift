@@ -126,7 +126,8 @@ extension RequestMemory {
           Rejection(code: "conflict", message: "the back end holds something else"))
       }
     case .rejected(let rejection): verdict = .rejected(rejection.bounded)
-    case .retryLater(let seconds):
+    case .retryLater(let pause):
+      let seconds = pause.map { UInt32(clamping: $0.wholeSeconds) }
       let rest = min(max(seconds ?? Self.restSeconds, 1), Self.longestRestSeconds)
       if retryAt.count >= Self.mostRests { retryAt = [:] }
       retryAt[change.operation] =

@@ -39,8 +39,8 @@ public enum RequestOutcome: Sendable, Hashable {
   case conflict(RequestState?)
   /// It will never be taken, for the reason given: the change is parked.
   case rejected(Rejection)
-  /// Not now. The others go on; it is tried again after that many seconds, by default 30.
-  case retryLater(afterSeconds: UInt32? = nil)
+  /// Not now. The others go on; it is tried again after that time, by default 30 seconds.
+  case retryLater(after: Duration? = nil)
 }
 
 /// What a key holds at the back end.

@@ -48,7 +48,7 @@ final class SimulatedServer {
         ]
       }
     return SyncHandler.Options(
-      limits: limits, leaseSeconds: leaseSeconds, validators: validators)
+      limits: limits, lease: .seconds(leaseSeconds), validators: validators)
   }
 
   private static func open(

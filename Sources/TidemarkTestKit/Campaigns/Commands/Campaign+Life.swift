@@ -31,7 +31,7 @@ extension Campaign {
     let disk = SimulatedFileSystem(seed: script.seed)
     let clock = ManualClock()
     var configuration = configuration
-    configuration.retention = Retention(ageSeconds: 3600)
+    configuration.retention = Retention(age: .seconds(3600))
     configuration.segmentBytes = 1 << 20
     let environment = EngineEnvironment(
       fileSystem: disk, clock: clock, random: SeededRandom(seed: script.seed))
