@@ -143,7 +143,7 @@ struct NetworkTests {
   func follow() async throws {
     let seen = Lock(0)
     let id = network.observe { seen.withLock { $0 += 1 } }
-    try await network.follow(
+    await network.follow(
       AsyncStream { continuation in
         for condition in [NetworkCondition.offline, .offline, .expensive] {
           continuation.yield(condition)
