@@ -241,6 +241,10 @@ extension EntryAttributes {
       throw TidemarkError(
         .invalidArgument, "the hash is longer than \(Limits.hashBytes) bytes")
     }
+    guard (time?.nanoseconds ?? 0) < 1_000_000_000 else {
+      throw TidemarkError(
+        .invalidArgument, "the entry's own time has more than a second of nanoseconds")
+    }
     guard (alias?.count ?? 0) <= Limits.aliasBytes,
       (generation?.count ?? 0) <= Limits.generationBytes, after.count <= Limits.afterEdges,
       origin.map({ $0.replica.count == 16 }) ?? true, (blob?.hash.count ?? 32) == 32

@@ -25,7 +25,10 @@ enum ChangeCheck {
     guard (1...Limits.keyBytes).contains(change.key.count) else {
       return "the key has \(change.key.count) bytes; keys have 1 to \(Limits.keyBytes) bytes"
     }
-    guard change.sequence > 0 else { return "the change has no sequence" }
+    // Answers tell of it, and have a bound for it: a greater one could never be read again.
+    guard (1..<WireLimits.counts).contains(change.sequence) else {
+      return "the change's sequence is \(change.sequence); sequences are 1 to 2^48 - 1"
+    }
     if let time = change.time, time.nanoseconds > 999_999_999 {
       return "the change's own time has more than a second of nanoseconds"
     }

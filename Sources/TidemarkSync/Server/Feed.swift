@@ -133,6 +133,9 @@ package struct FeedHead: Sendable, Hashable {
   package var attributes: EntryAttributes
   /// The key's entry before this one; 0 for none.
   package var previous: UInt64
+
+  /// About how many bytes it takes in an answer. Labels count: an entry may have 16 KiB of them.
+  var answerBytes: Int { labels.reduce(key.count + valueLength) { $0 + $1.count } }
 }
 
 /// A page of heads.

@@ -86,8 +86,11 @@ extension FeedHead {
 
 extension OperationID {
   /// Who wrote an entry first: whoever it says, else the store that it stands in.
+  ///
+  /// An origin that no answer can tell of counts as none. Earlier versions took such from whoever
+  /// pushed them, and the others' entries must stay readable beside it.
   init(_ attributes: EntryAttributes, at sequence: UInt64, in engine: Engine) {
-    if let origin = attributes.origin {
+    if let origin = attributes.origin, origin.sequence < WireLimits.counts {
       self.init(replica: StoreFeed.replica(origin.replica), sequence: origin.sequence)
     } else {
       self.init(replica: StoreFeed.replica(engine.replicaID), sequence: sequence)

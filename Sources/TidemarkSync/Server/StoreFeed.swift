@@ -42,12 +42,12 @@ package final class StoreFeed: Feed {
 
   package func range() throws(TidemarkError) -> FeedRange {
     let bounds = try engine.bounds()
-    return range(bounds, head: bounds.visible)
+    return Self.range(bounds, head: bounds.visible)
   }
 
   package func range(through offset: UInt64) throws(TidemarkError) -> FeedRange {
     let bounds = try engine.bounds()
-    return range(bounds, head: min(max(bounds.durable, offset), bounds.visible))
+    return Self.range(bounds, head: min(max(bounds.durable, offset), bounds.visible))
   }
 
   package func isSettled(through position: Position) throws(TidemarkError) -> Bool {
@@ -71,18 +71,20 @@ package final class StoreFeed: Feed {
     if let last = bounds.epochs.last, last.epoch == position.epoch {
       return (last.firstSequence...).contains(position.offset) && position.offset <= bounds.visible
     }
-    return range(bounds, head: bounds.visible).contains(position)
+    return Self.range(bounds, head: bounds.visible).contains(position)
   }
 
-  private func range(_ known: LogBounds, head: UInt64) -> FeedRange {
+  static func range(_ known: LogBounds, head: UInt64) -> FeedRange {
     #if TIDEMARK_PLANTED
       var bounds = known
     #else
       let bounds = known
     #endif
     var epochs = bounds.epochs.map { FeedEpoch(epoch: $0.epoch, firstOffset: $0.firstSequence) }
-    // The oldest epochs may have gone from the list; their offsets need a place in it still.
+    // The oldest epochs may have gone from the list; their offsets need a place in it still, and
+    // the list stays as long as an answer may have it.
     if let first = epochs.first, first.firstOffset > 1 {
+      if epochs.count == Limits.epochs { epochs.removeFirst() }
       epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
     }
     #if TIDEMARK_PLANTED
@@ -99,7 +101,7 @@ package final class StoreFeed: Feed {
     if let last = bounds.epochs.last, last.firstSequence <= sequence, sequence <= bounds.visible {
       return Position(epoch: last.epoch, offset: sequence)
     }
-    return range(bounds, head: bounds.visible).position(ofOffset: sequence)
+    return Self.range(bounds, head: bounds.visible).position(ofOffset: sequence)
   }
 
   package func historyFrom() throws(TidemarkError) -> UInt64 {

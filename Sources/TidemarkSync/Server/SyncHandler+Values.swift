@@ -20,7 +20,8 @@ extension SyncHandler {
       var answered = 0
       for key in request.keys.prefix(options.limits.changes) {
         if let found = try entry(ofKey: key, access, request.takesBlobs) {
-          let size = key.count + (found.content.blob?.length ?? found.content.value.count)
+          let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
+          let size = key.count + labels + (found.content.blob?.length ?? found.content.value.count)
           if answered > 0, bytes + size > options.limits.bytes { break }
           bytes += size
           entries.append(found)

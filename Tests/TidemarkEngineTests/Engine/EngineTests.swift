@@ -24,6 +24,23 @@ struct EngineTests {
     try again.close()
   }
 
+  @Test("an own time with more than a second of nanoseconds is refused, not written")
+  func impossibleTime() throws {
+    let engine = try TestStore().open()
+    var attributes = EntryAttributes()
+    attributes.time = Timestamp(seconds: 1)
+    attributes.time?.nanoseconds = 1_000_000_000
+    var batch = OperationBatch()
+    #expect(throws: TidemarkError.self) {
+      try batch.add(.put, key: [1].rawSpan, value: [1].rawSpan, attributes: attributes)
+    }
+    attributes.time?.nanoseconds = 999_999_999
+    try batch.add(.put, key: [1].rawSpan, value: [1].rawSpan, attributes: attributes)
+    try engine.commit(batch)
+    #expect(try engine.entry(at: 1).attributes().time == attributes.time)
+    try engine.close()
+  }
+
   @Test("a killed process loses nothing that was buffered")
   func kill() throws {
     let store = TestStore()

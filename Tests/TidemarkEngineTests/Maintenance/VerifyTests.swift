@@ -68,6 +68,29 @@ struct VerifyTests {
     }
   }
 
+  @Test("an operation id that nobody gives out is named, in the open segment and in a sealed one")
+  func impossibleOrigin() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    for (key, sequence) in [("last", Slot.maxSequence), ("beyond", Slot.maxSequence + 1)] {
+      var attributes = EntryAttributes()
+      attributes.origin = EntryAttributes.Origin(
+        replica: Array(repeating: 7, count: 16), sequence: sequence)
+      var batch = OperationBatch()
+      try batch.add(
+        .put, key: Array(key.utf8).rawSpan, value: [1].rawSpan, attributes: attributes)
+      try engine.commit(batch)
+    }
+    for _ in 0..<2 {
+      let report = try StoreFiles.verify(disk)
+      #expect(report.findings.map(\.sequences) == [2...2])
+      #expect(report.findings.allSatisfy { $0.message.contains("281474976710656") })
+      #expect(!report.findings.contains { $0.isDamageToAcknowledged } && !report.isRecorded)
+      try engine.sealSegments()
+    }
+    try engine.close()
+  }
+
   @Test("an update of MANIFEST that was killed anywhere is no finding")
   func halfWrittenManifest() throws {
     let disk = MemoryFileSystem()

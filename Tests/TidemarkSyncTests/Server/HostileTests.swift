@@ -39,7 +39,7 @@ struct HostileTests {
     let verdicts = try bench.push(&a, all: changes)
     #expect(
       verdicts.map(\.name)
-        == ["applied"] + Array(repeating: "invalid", count: 8) + ["conflict", "applied"])
+        == ["applied"] + Array(repeating: "invalid", count: 9) + ["applied"])
     #expect(try bench.pullAll(Device(2)).entries.count == 2)
     #expect(try bench.handler().digest(DigestRequest(replica: a.id)).parts[0].total.keys == 2)
   }

@@ -76,7 +76,7 @@ extension SegmentVerifier {
     do {
       try checkOrder(front, &walk)
       for entry in front.entries {
-        _ = try front.attributes(of: entry)
+        checkOrigin(of: entry, try front.attributes(of: entry), in: front)
         walk.latestCommitTime = max(walk.latestCommitTime, entry.commitTime)
       }
       let places = front.isOpaque ? [] : try front.places()

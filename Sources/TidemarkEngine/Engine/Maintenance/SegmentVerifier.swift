@@ -221,6 +221,10 @@ struct SegmentVerifier {
   ) throws(FileSystemError) {
     var reporter = verifier
     reporter.findings = []
+    for entry in front.entries {
+      guard let attributes = try? front.attributes(of: entry) else { continue }
+      reporter.checkOrigin(of: entry, attributes, in: front)
+    }
     _ = try scan.checkBlocks(of: front, codecs: codecs, decodes: true) { _, offset, reason in
       reporter.report(offset, reason.reason, sequences: front.sequences)
     }
