@@ -10,21 +10,23 @@ extension Campaign {
   ///   - others: how often something else is done.
   func bits(
     _ script: Script, _ configuration: EngineConfiguration = .campaign,
-    parts: Int = Self.parts, others: Int = 20
+    parts: Int = Self.parts, others: Int = 20, unless shouldStop: () -> Bool = { false }
   ) throws -> CampaignReport {
     let part = Int(script.seed % UInt64(parts))
     var total = BitSweep.Report()
     for isClosed in [true, false] {
       let sweep = try BitSweep(
         script.withSeed(0), isClosed: isClosed, configuration: configuration)
-      for bit in stride(from: part, to: sweep.bitCount, by: parts) {
+      for bit in stride(from: part, to: sweep.bitCount, by: parts) where !shouldStop() {
         try sweep.run(sweep.flip(bit), &total)
       }
-      for length in stride(from: part, to: sweep.byteCount, by: parts) {
+      for length in stride(from: part, to: sweep.byteCount, by: parts) where !shouldStop() {
         try sweep.run(sweep.cut(length), &total)
       }
       var generator = SeededGenerator(seed: script.seed)
-      for _ in 0..<others { try sweep.run(sweep.somethingElse(&generator), &total) }
+      for _ in 0..<others where !shouldStop() {
+        try sweep.run(sweep.somethingElse(&generator), &total)
+      }
     }
     var report = CampaignReport()
     report.runs = total.damages

@@ -3,20 +3,25 @@ internal import TidemarkEngine
 extension Campaign {
   /// Carries a script out on a store and on the model.
   func model(
-    _ script: Script, _ configuration: EngineConfiguration = .campaign
+    _ script: Script, _ configuration: EngineConfiguration = .campaign,
+    unless shouldStop: () -> Bool = { false }
   ) throws -> CampaignReport {
     let disk = SimulatedFileSystem(seed: script.seed)
+    var steps = 0
     var runner = ScriptRunner(disk: disk, seed: script.seed, configuration: configuration)
     do {
       try runner.open()
-      for step in script.steps { try runner.run(step) }
+      for step in script.steps where !shouldStop() {
+        try runner.run(step)
+        steps += 1
+      }
       try runner.checkAll()
       runner.abandon()
     } catch let error as TidemarkError {
       throw ScriptViolation("unexpected error \(error)")
     }
     var report = CampaignReport()
-    report.runs = script.steps.count
+    report.runs = steps
     report.statesChecked = runner.statesChecked
     report.injected = disk.injected
     report.traceHash = disk.traceHash
@@ -26,7 +31,8 @@ extension Campaign {
   /// A day in the life of a store whose retention is an hour: what it takes in the second half
   /// must be about what it takes in the first.
   func soak(
-    _ script: Script, _ configuration: EngineConfiguration = .campaign
+    _ script: Script, _ configuration: EngineConfiguration = .campaign,
+    unless shouldStop: () -> Bool = { false }
   ) throws -> CampaignReport {
     let disk = SimulatedFileSystem(seed: script.seed)
     let clock = ManualClock()
@@ -41,7 +47,7 @@ extension Campaign {
       var engine = try Engine.open("/store", configuration: configuration, environment: environment)
       for hour in 0..<24 {
         var peak = (disk: 0, memory: 0, files: 0)
-        for minute in 0..<60 {
+        for minute in 0..<60 where !shouldStop() {
           for _ in 0..<40 { try Self.soakStep(engine, &generator) }
           clock.advance(by: .seconds(60))
           if minute % 15 == 14 { try engine.compact() }
@@ -58,10 +64,12 @@ extension Campaign {
       }
       try engine.close()
     } catch { throw ScriptViolation("unexpected error \(error)") }
+    var report = CampaignReport()
+    // Of a part of the day nothing can be said.
+    guard !shouldStop() else { return report }
     try Self.expectPlateau("disk", most.map(\.disk))
     try Self.expectPlateau("memory", most.map(\.memory))
     try Self.expectPlateau("open files", most.map(\.files))
-    var report = CampaignReport()
     report.runs = 24 * 60 * 40
     report.statesChecked = most.count
     report.traceHash = disk.traceHash

@@ -43,19 +43,32 @@ internal import TidemarkEngine
   }
 
   /// Carries the campaign out on one script.
-  /// - Parameter encrypted: whether the store is encrypted, which needs the trait `Encryption`.
+  /// - Parameters:
+  ///   - encrypted: whether the store is encrypted, which needs the trait `Encryption`.
+  ///   - shouldStop: asked again and again; once it says yes, the rest is left out, and what was
+  ///     done by then is told of as ``CampaignReport/isCutShort``.
   /// - Throws: ``CampaignFailure`` when the store does not do what it must.
-  public func run(_ script: Script, encrypted: Bool = false) throws -> CampaignReport {
+  public func run(
+    _ script: Script, encrypted: Bool = false, unless shouldStop: () -> Bool = { false }
+  ) throws -> CampaignReport {
+    var isCutShort = false
+    func stops() -> Bool {
+      isCutShort = isCutShort || shouldStop()
+      return isCutShort
+    }
     do {
       let configuration = try EngineConfiguration.campaign(encrypted: encrypted)
-      switch self {
-      case .crash: return try crash(script, configuration, depth: 1)
-      case .recover: return try crash(script, configuration, depth: 3)
-      case .errors: return try errors(script, configuration)
-      case .bits: return try bits(script, configuration)
-      case .model: return try model(script, configuration)
-      case .soak: return try soak(script, configuration)
-      }
+      var report =
+        switch self {
+        case .crash: try crash(script, configuration, depth: 1, unless: stops)
+        case .recover: try crash(script, configuration, depth: 3, unless: stops)
+        case .errors: try errors(script, configuration, unless: stops)
+        case .bits: try bits(script, configuration, unless: stops)
+        case .model: try model(script, configuration, unless: stops)
+        case .soak: try soak(script, configuration, unless: stops)
+        }
+      report.isCutShort = isCutShort
+      return report
     } catch let violation as ScriptViolation {
       throw CampaignFailure(campaign: self, script: script, message: violation.description)
     }
@@ -82,11 +95,12 @@ internal import TidemarkEngine
   }
 
   private func crash(
-    _ script: Script, _ configuration: EngineConfiguration, depth: Int
+    _ script: Script, _ configuration: EngineConfiguration, depth: Int,
+    unless shouldStop: () -> Bool
   ) throws -> CampaignReport {
     let sweep = CrashSweep(script, configuration: configuration, depth: depth)
     let calls = try sweep.countCalls()
-    let result = try sweep.run(calls: 1...max(1, calls))
+    let result = try sweep.run(calls: 1...max(1, calls), unless: shouldStop)
     var report = CampaignReport()
     report.runs = result.crashes
     report.statesChecked = result.statesChecked
@@ -96,12 +110,12 @@ internal import TidemarkEngine
   }
 
   private func errors(
-    _ script: Script, _ configuration: EngineConfiguration
+    _ script: Script, _ configuration: EngineConfiguration, unless shouldStop: () -> Bool
   ) throws -> CampaignReport {
     let sweep = ErrorSweep(script, configuration: configuration)
     let trace = try sweep.trace()
-    var result = try sweep.run(calls: 1...trace.count, of: trace)
-    result = result + (try sweep.run(fullFrom: script.steps.indices))
+    var result = try sweep.run(calls: 1...trace.count, of: trace, unless: shouldStop)
+    result = result + (try sweep.run(fullFrom: script.steps.indices, unless: shouldStop))
     var report = CampaignReport()
     report.runs = result.injections
     report.statesChecked = result.statesChecked
@@ -127,6 +141,8 @@ internal import TidemarkEngine
   public var notes: [String: Int] = [:]
   /// Tells one trace from another.
   public var traceHash: UInt64 = 0
+  /// Whether it was told to stop before all was done.
+  public var isCutShort = false
 
   /// Creates an empty one.
   public init() {}
@@ -134,6 +150,7 @@ internal import TidemarkEngine
   /// Two reports together, in whichever order.
   public static func + (a: CampaignReport, b: CampaignReport) -> CampaignReport {
     var sum = a
+    sum.isCutShort = a.isCutShort || b.isCutShort
     sum.runs += b.runs
     sum.statesChecked += b.statesChecked
     sum.injected = a.injected + b.injected

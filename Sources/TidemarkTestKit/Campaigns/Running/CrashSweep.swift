@@ -41,7 +41,7 @@ package struct CrashSweep {
   ///   - calls: the calls to crash at, counted from 1.
   ///   - randoms: how many random survivals beside the fixed ones.
   package func run(
-    calls: some Sequence<Int>, randoms: Int = 1
+    calls: some Sequence<Int>, randoms: Int = 1, unless shouldStop: () -> Bool = { false }
   ) throws -> Report {
     var report = Report()
     let wanted = Set(calls)
@@ -52,7 +52,7 @@ package struct CrashSweep {
       report.calls += 1
       var generator = SeededGenerator(seed: script.seed &* 1_000_003 &+ UInt64(call))
       let survivals = Survival.sweep(seed: generator.next(), randoms: randoms)
-      for survival in [nil] + survivals.map(Optional.some) {
+      for survival in [nil] + survivals.map(Optional.some) where !shouldStop() {
         let seed = generator.next()
         let disk =
           survival.map { SimulatedFileSystem(point, keeping: $0, seed: seed) }

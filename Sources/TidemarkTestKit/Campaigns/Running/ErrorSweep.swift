@@ -62,13 +62,16 @@ package struct ErrorSweep {
   }
 
   /// Injects everything that fits into some of the calls.
-  /// - Parameter calls: the calls, counted from 1.
+  /// - Parameters:
+  ///   - calls: the calls, counted from 1.
+  ///   - shouldStop: asked before each injection; once it says yes, the rest is left out.
   package func run(
-    calls: some Sequence<Int>, of trace: [SimulatedCall]
+    calls: some Sequence<Int>, of trace: [SimulatedCall], unless shouldStop: () -> Bool = { false }
   ) throws -> Report {
     var report = Report()
     for call in calls {
       for injection in Self.injections(atCall: call, of: trace) {
+        if shouldStop() { return report }
         try run(injection, &report)
       }
     }
@@ -76,9 +79,11 @@ package struct ErrorSweep {
   }
 
   /// Fills the disk before some of the steps.
-  package func run(fullFrom steps: some Sequence<Int>) throws -> Report {
+  package func run(
+    fullFrom steps: some Sequence<Int>, unless shouldStop: () -> Bool = { false }
+  ) throws -> Report {
     var report = Report()
-    for step in steps { try run(Self.fullDisk(fromStep: step), &report) }
+    for step in steps where !shouldStop() { try run(Self.fullDisk(fromStep: step), &report) }
     return report
   }
 

@@ -14,13 +14,17 @@ struct WorkerPool {
   struct Outcome: Sendable {
     var report = CampaignReport()
     var seeds = 0
+    /// Seeds that the end of the time has cut short.
+    var cutShort = 0
     var seconds = 0.0
     /// Of the least seed that failed.
     var failure: CampaignFailure?
 
     /// Prints figures.
     func print(showsTrace: Bool) {
-      Output.line("\(seeds) seeds, \(report.runs) runs, \(report.statesChecked) states checked")
+      let others = cutShort > 0 ? " and a part of \(cutShort)" : ""
+      Output.line(
+        "\(seeds) seeds\(others), \(report.runs) runs, \(report.statesChecked) states checked")
       let rate = seconds > 0 ? Double(report.runs) / seconds : 0
       Output.line("\(Int(seconds * 10) / 10) s, \(Int(rate)) runs a second")
       if report.injected.total > 0 { Output.line("fired: \(report.injected)") }
@@ -43,6 +47,7 @@ struct WorkerPool {
       for await part in group {
         total.report = total.report + part.report
         total.seeds += part.seeds
+        total.cutShort += part.cutShort
         if let failure = part.failure, failure.seed < total.failure?.seed ?? .max {
           total.failure = failure
         }
@@ -56,12 +61,17 @@ struct WorkerPool {
   private func work(_ worker: Int, until end: ContinuousClock.Instant?) -> Outcome {
     var outcome = Outcome()
     var index = worker
-    while index < runs ?? .max {
-      if let end, ContinuousClock().now >= end { break }
+    func isOver() -> Bool { end.map { ContinuousClock().now >= $0 } ?? false }
+    while index < runs ?? .max, !isOver() {
       let seed = firstSeed &+ UInt64(index)
       do {
         let script = campaign.script(seed: seed)
-        outcome.report = outcome.report + (try campaign.run(script, encrypted: encrypted))
+        let report = try campaign.run(script, encrypted: encrypted, unless: isOver)
+        outcome.report = outcome.report + report
+        guard !report.isCutShort else {
+          outcome.cutShort += 1
+          break
+        }
       } catch let failure as CampaignFailure {
         outcome.failure = failure
         return outcome
