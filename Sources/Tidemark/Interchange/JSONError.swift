@@ -32,6 +32,9 @@ package struct JSONError: Error, Sendable, Hashable {
     case commaOrBracketExpected
     case trailingText
     case tooDeep
+    /// The same where the bound is another one than that of a line.
+    case deeper(than: Int)
+    case tooManyFields(most: Int)
     /// Proper JSON, but not what a line of the format may say.
     case refused(LineProblem)
   }
@@ -59,6 +62,8 @@ extension JSONError.Reason: CustomStringConvertible {
     case .commaOrBracketExpected: "a comma or ] is missing after the value"
     case .trailingText: "more text follows after the entry; each entry stands on its own line"
     case .tooDeep: "nested deeper than \(JSONScanner.maximumDepth) levels"
+    case .deeper(let most): "nested deeper than \(most) levels"
+    case .tooManyFields(let most): "an object has more than \(most) fields"
     case .refused(let problem): problem.description
     }
   }

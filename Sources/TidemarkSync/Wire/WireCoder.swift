@@ -60,7 +60,7 @@ public struct WireCoder: Sendable, Hashable {
       var output = JSONOutput(capacity: message.sizeHint)
       output.write(message)
       guard output.bytes.count <= limit * WireLimits.jsonFactor else {
-        throw FormatError("a message of \(output.bytes.count) bytes of JSON is too long")
+        throw tooLong(output.bytes.count)
       }
       return output.bytes
     } catch { throw PeerError(error) }
@@ -71,11 +71,16 @@ public struct WireCoder: Sendable, Hashable {
   public func decodeJSON(_ text: [UInt8]) throws(PeerError) -> WireMessage {
     do throws(FormatError) {
       guard text.count <= limit * WireLimits.jsonFactor else {
-        throw FormatError("a message of \(text.count) bytes of JSON is too long")
+        throw tooLong(text.count)
       }
       let message = try WireMessage(JSONTree(text.rawSpan))
       try message.check()
       return message
     } catch { throw PeerError(error) }
+  }
+
+  private func tooLong(_ count: Int) -> FormatError {
+    FormatError(
+      "a message of \(count) bytes of JSON; at most \(limit * WireLimits.jsonFactor) are allowed")
   }
 }

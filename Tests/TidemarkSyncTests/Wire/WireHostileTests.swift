@@ -122,7 +122,8 @@ struct WireHostileTests {
       refusal(.valuesRequest, [0] + replica + [0] + [2, 0, 2, 0x61, 0x62, 0, 2, 0x61, 0x63])
         == "a key shares more with the last one than it says")
     #expect(
-      refusal(.valuesRequest, [0] + replica + [0] + [1, 0, 0]) == "a key has 1 to 65535 bytes")
+      refusal(.valuesRequest, [0] + replica + [0] + [1, 0, 0])
+        == "a key has 0 bytes; 1 to 65535 are allowed")
     #expect(refusal(.valuesRequest, [0] + replica + [0] + [1, 1, 1, 9]) == "number out of bounds")
   }
 
@@ -177,7 +178,9 @@ struct WireHostileTests {
       mark([1, 0x1d]) == "verdict 5 is not known here" || mark([1, 0x1d]) == "ends too early")
     #expect(mark([2, 0x15, 0x15]) == "two runs of verdicts are one")
     // Offset 2^64 - 1, which none may have, and one behind it.
-    #expect(mark([1, 0x10, 3]) == "a number is out of bounds")
+    #expect(
+      mark([1, 0x10, 3])
+        == "a number is 18446744073709551615; at most 281474976710655 is allowed")
     #expect(mark([2, 0x20, 3]) == "an offset is out of bounds")
   }
 
@@ -221,6 +224,26 @@ struct WireHostileTests {
       try json(#"{"type":"values","replica":"\#(digits)","keys":[{"key":"a","new":1}]}"#)
     }
     #expect(throws: PeerError.self) { try json(#"{"type":"error","kind":"busy","kind":"busy"}"#) }
+  }
+
+  @Test(
+    "JSON beyond a bound is refused in words that name it",
+    arguments: [
+      (#""retry_after_seconds":4294967296"#, "4294967295"),
+      (#""retry_after_seconds":18446744073709551616"#, "18446744073709551615"),
+      (#""new":"# + String(repeating: "[", count: 20), "16 levels"),
+      ((0..<70).map { #""a\#($0)":0"# }.joined(separator: ","), "64 fields"),
+    ])
+  func namedBounds(field: String, bound: String) {
+    do throws(PeerError) {
+      _ = try coder.decodeJSON(Array(#"{"type":"error","kind":"busy",\#(field)}"#.utf8))
+      Issue.record("taken")
+    } catch { #expect(error.message.contains(bound), "\(error.message)") }
+    let long = Array((#"{"type":"error","kind":"busy","#).utf8)
+    do throws(PeerError) {
+      _ = try WireCoder(limit: 5).decodeJSON(long)
+      Issue.record("taken")
+    } catch { #expect(error.message.contains("at most 20 "), "\(error.message)") }
   }
 
   @Test("JSON that is nested too deep, too long or not of the right types is refused")

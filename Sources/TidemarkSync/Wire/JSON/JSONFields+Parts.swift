@@ -147,7 +147,7 @@ extension JSONFields {
     guard text == nil, pair.count == 2, case .number(let size, let isNegative) = pair[0],
       case .number(let nanoseconds, isNegative: false) = pair[1], nanoseconds < 1_000_000_000,
       let seconds = isNegative ? Self.negated(size) : Int64(exactly: size)
-    else { throw FormatError("time_unix is not two whole numbers") }
+    else { throw FormatError("time_unix is not two whole numbers, the second below 1000000000") }
     return Timestamp(seconds: seconds, nanoseconds: UInt32(nanoseconds))
   }
 

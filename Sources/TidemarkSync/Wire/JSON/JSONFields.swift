@@ -69,9 +69,11 @@ struct JSONFields {
   ) throws(FormatError) -> UInt64? {
     guard let value = try take(name) else { return nil }
     guard case .number(let number, isNegative: false) = value else {
-      throw FormatError("\(name) is no whole number")
+      throw FormatError("\(name) is no whole number from 0 to \(UInt64.max)")
     }
-    guard number <= limit else { throw FormatError("\(name) is out of bounds") }
+    guard number <= limit else {
+      throw FormatError("\(name) is \(number); at most \(limit) is allowed")
+    }
     return number
   }
 
@@ -119,7 +121,9 @@ struct JSONFields {
   ) throws(FormatError) -> [JSONTree.Value]? {
     guard let value = try take(name) else { return nil }
     guard case .array(let elements) = value else { throw FormatError("\(name) is no array") }
-    guard elements.count <= limit else { throw FormatError("\(name) has too many elements") }
+    guard elements.count <= limit else {
+      throw FormatError("\(name) has \(elements.count) elements; at most \(limit) are allowed")
+    }
     return elements
   }
 

@@ -98,7 +98,9 @@ private struct JSONTreeParser: ~Escapable {
   }
 
   private mutating func enter(_ depth: Int) throws(JSONError) {
-    guard depth <= WireLimits.depth else { throw JSONError(.tooDeep, at: scanner.offset) }
+    guard depth <= WireLimits.depth else {
+      throw JSONError(.deeper(than: WireLimits.depth), at: scanner.offset)
+    }
     scanner.offset += 1
   }
 
@@ -124,7 +126,7 @@ private struct JSONTreeParser: ~Escapable {
     repeat {
       guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.error(.nameExpected) }
       guard members.count < WireLimits.members else {
-        throw JSONError(.tooDeep, at: scanner.offset)
+        throw JSONError(.tooManyFields(most: WireLimits.members), at: scanner.offset)
       }
       let name = try string(&buffer)
       try scanner.expect(UInt8(ascii: ":"), .colonExpected)

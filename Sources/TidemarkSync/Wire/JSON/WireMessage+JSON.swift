@@ -130,8 +130,10 @@ extension JSONFields {
   }
 
   private static func path(_ digits: [UInt8]) throws(FormatError) -> [UInt8] {
-    guard digits.count % 2 == 0, digits.count <= 2 * WireLimits.pathBytes else {
-      throw FormatError("a path is out of bounds")
+    guard digits.count % 2 == 0 else { throw FormatError("a path is half a byte too long") }
+    guard digits.count <= 2 * WireLimits.pathBytes else {
+      throw FormatError(
+        "a path has \(digits.count / 2) bytes; at most \(WireLimits.pathBytes) are allowed")
     }
     var path: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {

@@ -48,7 +48,8 @@ extension WireMessage {
       try request.position.check()
       try Self.check(bytes: request.offset)
       guard (1...DownloadRequest.mostBytes).contains(request.limit) else {
-        throw FormatError("a limit is out of bounds")
+        throw FormatError(
+          "the limit is \(request.limit); 1 to \(DownloadRequest.mostBytes) bytes are allowed")
       }
     case .downloadAnswer(let answer):
       try Self.check(bytes: answer.length)
@@ -63,23 +64,27 @@ extension WireMessage {
   }
 
   fileprivate static func check(rows: Int) throws(FormatError) {
-    guard rows <= WireLimits.rows else { throw FormatError("too many rows in one message") }
+    guard rows <= WireLimits.rows else {
+      throw FormatError("\(rows) rows in one message; at most \(WireLimits.rows) are allowed")
+    }
   }
 
   /// Lengths of values, and places in them.
   fileprivate static func check(bytes: Int) throws(FormatError) {
     guard (0...Limits.valueBytes).contains(bytes) else {
-      throw FormatError("a length is out of bounds")
+      throw FormatError("a length is \(bytes); 0 to \(Limits.valueBytes) are allowed")
     }
   }
 
   fileprivate static func check(count: UInt64) throws(FormatError) {
-    guard count < WireLimits.counts else { throw FormatError("a number is out of bounds") }
+    guard count < WireLimits.counts else {
+      throw FormatError("a number is \(count); at most \(WireLimits.counts - 1) is allowed")
+    }
   }
 
   fileprivate static func check(key: [UInt8]) throws(FormatError) {
     guard !key.isEmpty, key.count <= Limits.keyBytes else {
-      throw FormatError("a key has 1 to \(Limits.keyBytes) bytes")
+      throw FormatError("a key has \(key.count) bytes; 1 to \(Limits.keyBytes) are allowed")
     }
   }
 
@@ -100,11 +105,16 @@ extension OperationID {
 extension SyncScope {
   fileprivate func check() throws(FormatError) {
     guard labels.count <= WireLimits.scopeRows, keyPrefixes.count <= WireLimits.scopeRows else {
-      throw FormatError("too many labels or prefixes in a scope")
+      throw FormatError(
+        "a scope has \(labels.count) labels and \(keyPrefixes.count) prefixes; at most "
+          + "\(WireLimits.scopeRows) of each are allowed")
     }
     try EntryLabel.check(labels)
     for (index, prefix) in keyPrefixes.enumerated() {
-      guard prefix.count <= Limits.keyBytes else { throw FormatError("prefix too long") }
+      guard prefix.count <= Limits.keyBytes else {
+        throw FormatError(
+          "a prefix has \(prefix.count) bytes; at most \(Limits.keyBytes) are allowed")
+      }
       guard index == 0 || keyPrefixes[index - 1].lexicographicallyPrecedes(prefix) else {
         throw FormatError("prefixes are not in order")
       }
@@ -116,7 +126,8 @@ extension EntryLabel {
   fileprivate static func check(_ labels: [EntryLabel]) throws(FormatError) {
     for (index, label) in labels.enumerated() {
       guard !label.bytes.isEmpty, label.bytes.count <= Limits.labelBytes else {
-        throw FormatError("a label has 1 to \(Limits.labelBytes) bytes")
+        throw FormatError(
+          "a label has \(label.bytes.count) bytes; 1 to \(Limits.labelBytes) are allowed")
       }
       guard index == 0 || labels[index - 1] < label else {
         throw FormatError("labels are not in order")
@@ -129,7 +140,11 @@ extension SyncLimits {
   fileprivate func check() throws(FormatError) {
     guard (1...WireLimits.statedLimit).contains(changes),
       (1...WireLimits.statedLimit).contains(bytes)
-    else { throw FormatError("a limit is out of bounds") }
+    else {
+      throw FormatError(
+        "limits are \(changes) changes and \(bytes) bytes; 1 to \(WireLimits.statedLimit) are "
+          + "allowed")
+    }
   }
 }
 
@@ -137,7 +152,9 @@ extension FeedRange {
   fileprivate func check() throws(FormatError) {
     try WireMessage.check(count: head)
     try WireMessage.check(count: truncatedThrough)
-    guard epochs.count <= Limits.epochs else { throw FormatError("too many epochs") }
+    guard epochs.count <= Limits.epochs else {
+      throw FormatError("\(epochs.count) epochs; at most \(Limits.epochs) are allowed")
+    }
     // An epoch in which nothing was written begins where the next one does.
     var first: UInt64 = 1
     for row in epochs {
@@ -169,23 +186,32 @@ extension ReplicaMark {
 
 extension SyncContent {
   fileprivate func check(isPut: Bool) throws(FormatError) {
-    guard value.count <= Limits.valueBytes, isPut || value.isEmpty else {
-      throw FormatError("a value where none may be, or too long")
+    guard isPut || value.isEmpty else { throw FormatError("a value where none may be") }
+    guard value.count <= Limits.valueBytes else {
+      throw FormatError(
+        "a value has \(value.count) bytes; at most \(Limits.valueBytes) are allowed")
     }
     if let blob {
       try blob.check()
       guard isPut, value.isEmpty else { throw FormatError("a large value where none may be") }
     }
-    guard labels.count <= Limits.labelsPerEntry else { throw FormatError("too many labels") }
+    guard labels.count <= Limits.labelsPerEntry else {
+      throw FormatError("\(labels.count) labels; at most \(Limits.labelsPerEntry) are allowed")
+    }
     if !labels.isEmpty { try EntryLabel.check(labels) }
-    guard (hash?.count ?? 0) <= Limits.hashBytes else { throw FormatError("hash too long") }
+    let hashBytes = hash?.count ?? 0
+    guard hashBytes <= Limits.hashBytes else {
+      throw FormatError("a hash has \(hashBytes) bytes; at most \(Limits.hashBytes) are allowed")
+    }
   }
 }
 
 extension BlobID {
   fileprivate func check() throws(FormatError) {
     guard length > Self.leastLength, length <= Limits.valueBytes else {
-      throw FormatError("a large value is too short, or too long")
+      throw FormatError(
+        "a value that travels apart has \(length) bytes; \(Self.leastLength + 1) to "
+          + "\(Limits.valueBytes) are allowed")
     }
   }
 }
@@ -197,7 +223,10 @@ extension UploadRequest {
       throw FormatError("a part reaches beyond its value")
     }
     guard bytes.isEmpty || bytes.count >= Self.leastBytes || offset + bytes.count == blob.length
-    else { throw FormatError("a part is too short") }
+    else {
+      throw FormatError(
+        "a part has \(bytes.count) bytes; \(Self.leastBytes) at least, but for the last")
+    }
   }
 }
 
@@ -234,10 +263,14 @@ extension DigestRequest {
   /// In order and apart, so that no key is looked at twice for one answer.
   fileprivate func checkPaths() throws(FormatError) {
     guard (1...WireLimits.digestPaths).contains(paths.count) else {
-      throw FormatError("\(paths.count) parts of a digest")
+      throw FormatError(
+        "\(paths.count) parts of a digest; 1 to \(WireLimits.digestPaths) are allowed")
     }
     for path in paths {
-      guard path.count <= WireLimits.pathBytes else { throw FormatError("path too long") }
+      guard path.count <= WireLimits.pathBytes else {
+        throw FormatError(
+          "a path has \(path.count) bytes; at most \(WireLimits.pathBytes) are allowed")
+      }
     }
     for (path, next) in zip(paths, paths.dropFirst()) {
       guard path.lexicographicallyPrecedes(next), !next.starts(with: path) else {
@@ -252,7 +285,8 @@ extension DigestAnswer {
     try position.check()
     try range.check()
     guard (1...WireLimits.digestPaths).contains(parts.count) else {
-      throw FormatError("\(parts.count) parts of a digest")
+      throw FormatError(
+        "\(parts.count) parts of a digest; 1 to \(WireLimits.digestPaths) are allowed")
     }
     var rows = 0
     for part in parts {

@@ -35,8 +35,9 @@ struct Problem: Error {
   }
 
   static let notFound = Problem(.notFound, .forbidden, "there is nothing at this address")
-  static let tooLarge = Problem(
-    .contentTooLarge, .malformed, "the body is longer than this server takes")
+  static func tooLarge(_ most: Int) -> Problem {
+    Problem(.contentTooLarge, .malformed, "the body is longer than the \(most) bytes allowed")
+  }
   static let shuttingDown = Problem(PeerError(.unavailable, "the server is shutting down"))
 
   static func methodNotAllowed(_ method: HTTPRequest.Method) -> Problem {

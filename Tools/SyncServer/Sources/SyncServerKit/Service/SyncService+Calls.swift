@@ -184,7 +184,7 @@ extension SyncService {
     guard stated != nil || request.headers[.transferEncoding] != nil else {
       throw Problem(.lengthRequired, .malformed, "the request has no body")
     }
-    guard (stated ?? 0) <= limits.bodyBytes else { throw Problem.tooLarge }
+    guard (stated ?? 0) <= limits.bodyBytes else { throw Problem.tooLarge(limits.bodyBytes) }
     if request.headers[.expect]?.lowercased() == "100-continue" {
       // If the caller has gone, reading will say so.
       try? await writer.writeInformationalHead(HTTPResponse(status: .continue))
@@ -194,7 +194,9 @@ extension SyncService {
     defer { bodies.giveBack(taken) }
     do {
       for try await part in request.body {
-        guard bytes.count + part.readableBytes <= limits.bodyBytes else { throw Problem.tooLarge }
+        guard bytes.count + part.readableBytes <= limits.bodyBytes else {
+          throw Problem.tooLarge(limits.bodyBytes)
+        }
         let cost = part.readableBytes * coding.memoryFactor
         guard bodies.take(cost) else {
           throw Problem(
