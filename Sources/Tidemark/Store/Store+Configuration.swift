@@ -58,7 +58,8 @@ extension Store {
     /// How much superseded history is kept; nil leaves that as it is, which is everything in a
     /// new store.
     public var retention: Retention?
-    /// Bytes of memory for values that were read lately.
+    /// Bytes of memory for values that were read lately. Decoded parts of the log have as many once
+    /// more, 16 MiB at most and 128 KiB at least.
     public var cacheBytes: Int
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.

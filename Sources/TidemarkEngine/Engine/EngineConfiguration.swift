@@ -24,6 +24,9 @@ package struct EngineConfiguration: Sendable {
   package var retention: Retention?
   /// Bytes of the hot cache.
   package var cacheBytes = 32 << 20
+  /// Bytes of the cache of decoded blocks, and of that of decoded heads: together as many as the
+  /// hot cache has, within bounds, so that a program with many stores can bound them all.
+  var decodedCacheBytes: Int { min(8 << 20, max(64 << 10, cacheBytes / 2)) }
   /// A new image is due when this much log has come after the last one.
   package var imageEveryBytes = 64 << 20
   /// Whether the work that nobody waits for (background syncs, images) is done by the caller

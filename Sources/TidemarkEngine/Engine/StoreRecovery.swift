@@ -27,7 +27,8 @@ struct StoreRecovery {
     self.environment = environment
     self.contexts = contexts
     self.keys = keys
-    caches = LogCaches(blockBytes: 8 << 20, frontBytes: 8 << 20)
+    caches = LogCaches(
+      blockBytes: configuration.decodedCacheBytes, frontBytes: configuration.decodedCacheBytes)
     segments = manifest.segments.map {
       Segment(
         $0, storeID: manifest.storeID, storePath: path, fileSystem: environment.fileSystem,

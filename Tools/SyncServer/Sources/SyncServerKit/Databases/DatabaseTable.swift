@@ -157,7 +157,8 @@ final class DatabaseTable: Sendable {
   ) throws(Problem) -> SyncHandler? {
     let configuration = Store.Configuration(
       access: access, retention: retention,
-      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases))
+      // Decoded parts of the log may have as many once more.
+      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases) / 2)
     do throws(TidemarkError) {
       let handler = try SyncHandler(
         at: directory.store(of: name), configuration: configuration, options: options)
