@@ -67,6 +67,11 @@ struct LimitOptions: ParsableArguments {
   var maxDatabases: Int?
   @Option(
     help: ArgumentHelp(
+      "Databases that one caller may make in a minute; 0 for any number. (default: 60)",
+      valueName: "count"))
+  var maxNewDatabases: Double?
+  @Option(
+    help: ArgumentHelp(
       "Seconds until a database that nobody uses is closed. (default: 600)", valueName: "seconds"))
   var databaseIdle: Int?
   @Option(
@@ -109,6 +114,7 @@ struct LimitOptions: ParsableArguments {
     set(\.bodyTimeout, try seconds(bodyTimeout, "BODY_TIMEOUT"))
     set(\.openDatabases, try number(maxOpenDatabases, "MAX_OPEN_DATABASES"))
     set(\.databases, try number(maxDatabases, "MAX_DATABASES", atLeast: 0))
+    set(\.newDatabasesPerMinute, try maxNewDatabases ?? Setting.number("MAX_NEW_DATABASES"))
     set(\.databaseIdle, try seconds(databaseIdle, "DATABASE_IDLE"))
     set(\.cacheBytes, try number(cache, "CACHE", atLeast: 0))
     if let threads = try number(threads, "THREADS") {

@@ -66,6 +66,28 @@ struct AccessTests {
     }
   }
 
+  @Test("one caller makes so many databases in a minute, and others are none the worse for it")
+  func newDatabases() async throws {
+    try await TestServer.run {
+      $0.tokens = Self.tokens + "\nanother-of-everything *"
+      $0.limits.newDatabasesPerMinute = 3
+    } _: { server in
+      let hello = WireMessage.helloRequest(HelloRequest(replica: me))
+      let token = "all-of-everything"
+      for name in ["a", "b", "c"] {
+        #expect(try await server.call(hello, in: name, token: token).status == 200)
+      }
+      let (status, answer) = try await server.call(hello, in: "d", token: token)
+      #expect(status == 429 && answer.errorKind == .busy)
+      let fields = [("Authorization", "Bearer \(token)")]
+      #expect(try await server.request("GET", "/e/v1/events", fields).status == 429)
+      #expect(try await server.call(hello, in: "a", token: token).status == 200, "it is there")
+      let other = "another-of-everything"
+      #expect(try await server.call(hello, in: "d", token: other).status == 200)
+      #expect(try await server.call(hello, in: "d", token: token).status == 200)
+    }
+  }
+
   @Test("values outside a token's labels are neither read nor written")
   func labels() async throws {
     try await run { server in

@@ -86,6 +86,21 @@
       }
     }
 
+    @Test("a header with `crit` is refused, whatever stands in it")
+    func critical() async throws {
+      try await run { server, shared, paired in
+        for keys in [shared, paired] {
+          for field: JWTHeaderField in [.array([.string("exp")]), .array([]), .string("exp")] {
+            let header = JWTHeader(fields: ["crit": field, "exp": .int(1)])
+            let token = try await keys.sign(Claims(), header: header)
+            #expect(try await status(server, token) == 401, "\(field)")
+          }
+          let token = try await keys.sign(Claims(), header: JWTHeader(fields: ["exp": .int(1)]))
+          #expect(try await status(server, token) == 200)
+        }
+      }
+    }
+
     @Test("what was signed otherwise is refused: by nothing, by another key, by another hash")
     func forged() async throws {
       try await run { server, shared, paired in

@@ -45,6 +45,9 @@ public struct ServerLimits: Sendable {
   public var openDatabases = 128
   /// Most databases that the directory may hold before no more are made.
   public var databases = 10_000
+  /// Databases that one caller may make in a minute, at once or one after the other; 0 for any
+  /// number.
+  public var newDatabasesPerMinute = 60.0
   /// When a database that nobody uses is closed.
   public var databaseIdle = Duration.seconds(600)
   /// When one that failed to open is tried again.

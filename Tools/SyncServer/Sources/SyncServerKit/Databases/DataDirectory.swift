@@ -34,6 +34,9 @@ struct DataDirectory: Sendable {
   /// Where the store of a database is.
   func store(of name: DatabaseName) -> String { "\(path)/\(name)\(Self.suffix)" }
 
+  /// Whether there is a store of a database, or something in its place.
+  func has(_ name: DatabaseName) -> Bool { unsafe access(store(of: name), F_OK) == 0 }
+
   /// How many stores there are.
   func count() -> Int {
     var count = 0

@@ -88,6 +88,12 @@ final class DatabaseTable: Sendable {
   /// The names of all that the directory holds; blocks.
   func allNames() -> [DatabaseName] { directory.names() }
 
+  /// Whether a database is open.
+  func isOpen(_ name: DatabaseName) -> Bool { state.withLock { $0.rows[name]?.isOpen ?? false } }
+
+  /// Whether asking for a database may make it; blocks.
+  func mightMake(_ name: DatabaseName) -> Bool { creates && !directory.has(name) }
+
   /// The database of a name, opened if it is not; blocks.
   /// - Parameters:
   ///   - mayCreate: whether the caller may make it, where the server makes any.

@@ -40,6 +40,7 @@ extension SyncService {
     guard let access = caller.grant.access(to: name) else {
       throw Problem(PeerError(.forbidden, "the token is not for this database"))
     }
+    try await countMaking(of: name, caller, access)
     let coding = try Coding.ofBody(request.headers)
     let answerCoding = Coding.ofAnswer(request.headers)
     // What a body holds of memory is given back before anything waits.

@@ -21,6 +21,7 @@ extension SyncService {
     guard let access = caller.grant.access(to: name) else {
       throw Problem(PeerError(.forbidden, "the token is not for this database"))
     }
+    try await countMaking(of: name, caller, access)
     // It has to be there, but need not stay open.
     try await pool.run(name.description) { [self] () throws(Problem) in
       _ = try databases.lease(name, mayCreate: access.canPush)

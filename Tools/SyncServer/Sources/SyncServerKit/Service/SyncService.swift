@@ -29,6 +29,7 @@ final class SyncService: Sendable {
   private let rates: RateLimiter
   /// Of the seconds for which callers keep threads busy with searching.
   let searches: RateLimiter
+  private let makings: RateLimiter
   private let hasOpenMetrics: Bool
   private let trustsProxy: Bool
   private let log: RequestLog
@@ -59,6 +60,9 @@ final class SyncService: Sendable {
       callers: limits.countedCallers)
     searches = RateLimiter(
       rate: limits.searchSecondsPerSecond, burst: limits.searchSecondsAtOnce,
+      callers: limits.countedCallers)
+    makings = RateLimiter(
+      rate: limits.newDatabasesPerMinute / 60, burst: max(limits.newDatabasesPerMinute, 1),
       callers: limits.countedCallers)
     log = RequestLog(
       logger, linesPerSecond: limits.logLinesPerSecond, logsAll: options.logsRequests)
@@ -178,6 +182,21 @@ final class SyncService: Sendable {
     guard let seconds = rates.count(id) else { return }
     throw Problem(
       PeerError(.busy, "more requests than this server takes", retryAfterSeconds: seconds))
+  }
+
+  /// Counts a request that may make a database: each takes a directory, files and threads, and
+  /// stays.
+  func countMaking(
+    of name: DatabaseName, _ caller: Caller, _ access: SyncAccess
+  ) async throws(Problem) {
+    guard access.canPush, !databases.isOpen(name),
+      try await pool.run("\(name) look", .calls, { [databases] in databases.mightMake(name) }),
+      let seconds = makings.count(caller.id)
+    else { return }
+    throw Problem(
+      PeerError(
+        .busy, "more new databases than this server makes for one caller",
+        retryAfterSeconds: seconds))
   }
 
   /// Where a request comes from, as far as it can be believed.
