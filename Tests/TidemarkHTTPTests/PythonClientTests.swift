@@ -21,6 +21,8 @@ struct PythonClientTests {
   private let server: SocketServer
   /// Of the next pushes, the next one first.
   private let fates = Lock<[Fate]>([])
+  /// What its token reaches.
+  private let access = Lock(SyncAccess.everything)
   private var url: String { "\(server.url)/notes" }
 
   init() throws {
@@ -30,8 +32,10 @@ struct PythonClientTests {
     }
     let memory = try MemoryPeer(options: SyncHandler.Options(validators: [validator]))
     self.memory = memory
-    let routes = SyncRoutes(memory.handler)
-    server = try SocketServer { [fates] request, connection in
+    let access = access
+    var routes = SyncRoutes(memory.handler)
+    routes.access = { access.withLock { $0 } }
+    server = try SocketServer { [fates, routes] request, connection in
       guard request.path.hasSuffix("/push") else { return routes.serve(request, connection) }
       switch fates.withLock({ $0.isEmpty ? .arrives : $0.removeFirst() }) {
       case .arrives: return routes.serve(request, connection)
@@ -210,6 +214,24 @@ struct PythonClientTests {
     #expect(try await client.run("get", "deleted").output == "mine")
     #expect(try await client.run("get", "there").status == 1)
     #expect(try await client.run("compare").output == "equal, 1 comparison")
+  }
+
+  @Test("a token that reaches other entries than before is noticed, and all is pulled anew")
+  func reach() async throws {
+    let writer = try await PythonClient(of: url)
+    for key in ["a/1", "a/2", "b/1"] { try await writer.run("put", key, "x") }
+    try await writer.run("push")
+    let reader = try await PythonClient(of: url)
+    access.withLock { $0 = SyncAccess(to: SyncScope(keyPrefixes: [Array("a/".utf8)])) }
+    #expect(try await reader.run("pull").output.hasPrefix("pulled 2, "))
+    #expect(try await reader.run("pull").output.hasPrefix("pulled 0, "))
+    access.withLock { $0 = SyncAccess(to: SyncScope(keyPrefixes: [Array("b/".utf8)])) }
+    let noticed = try await reader.run("pull")
+    #expect(noticed.status == 3 && noticed.talk.count == 1, "\(noticed.talk)")
+    #expect(try await reader.run("restart").output.hasPrefix("pulled 1, "))
+    #expect(try await reader.run("get", "b/1").output == "x")
+    #expect(try await reader.run("get", "a/1").status == 1)
+    #expect(try await reader.run("compare").output == "equal, 1 comparison")
   }
 
   @Test("what the server refuses waits with its words, and the rest goes")

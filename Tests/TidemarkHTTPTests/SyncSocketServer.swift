@@ -9,6 +9,8 @@ struct SyncRoutes: Sendable {
   let handler: SyncHandler
   /// Accepted in the header `Authorization`; nil for anything.
   var authorization: String?
+  /// What calls may reach now.
+  var access: @Sendable () -> SyncAccess = { .everything }
   private let coder = WireCoder(limit: WireFrame.largestLimit)
 
   init(_ handler: SyncHandler, authorization: String? = nil) {
@@ -63,13 +65,13 @@ struct SyncRoutes: Sendable {
     guard let route, route == message.kind.name, message.kind.isRequest else {
       throw PeerError(.malformed, "no such call")
     }
-    return try handler.answer(message)
+    return try handler.answer(message, access: access())
   }
 
   private func pull(_ request: PullRequest) throws -> PullAnswer {
     let deadline = ContinuousClock.now + .milliseconds(Int64(request.waitMilliseconds))
     while true {
-      let answer = try handler.pull(request)
+      let answer = try handler.pull(request, access: access())
       guard answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
         ContinuousClock.now < deadline
       else { return answer }

@@ -34,6 +34,7 @@ class Session:
             raise StartAnew("the server's database is another one than before; use `restart`")
         if not answer.range().contains(state.cursor):
             raise StartAnew("the server was restored from a backup; use `restart`")
+        self._check_reach(answer)
         if answer.flag("lease_expired"):
             raise StartAnew("the lease has run out; use `restart`")
         limits = answer.object("limits")
@@ -41,6 +42,16 @@ class Session:
             limits.number("changes", below=1 << 31), limits.number("bytes", below=1 << 31))
         state.feed = feed
         return self._settle(answer.mark())
+
+    def _check_reach(self, answer):
+        """What the token reaches now may lie before the cursor, and what it does not reach any more
+        nobody will tell of.
+        """
+        state = self._state
+        reach = answer.reach()
+        if reach and state.reach and reach != state.reach:
+            raise StartAnew("the token reaches other entries than before; use `restart`")
+        state.reach = reach or state.reach
 
     # Push
 
@@ -158,6 +169,7 @@ class Session:
         state, count = self._state, 0
         while True:
             answer = self._call("pull", after=state.cursor)
+            self._check_reach(answer)
             self._settle(answer.mark())
             entries = answer.objects("entries", ROWS_MAX)
             count += sum(self._enter(entry) for entry in entries)

@@ -22,6 +22,7 @@ class State:
     """Everything that must outlive the process.
 
     - `url`, `feed`: the database, and the id that it had at the first hello.
+    - `reach`: what the server said then of how far the token reaches; empty when it did not.
     - `replica`: who this client is.
     - `sequence`, `commit_time`: the last ones that were given to a change.
     - `number`, `batch`: the last batch that has its verdicts.
@@ -35,7 +36,7 @@ class State:
     _FIELDS = {
         "url": str, "feed": str, "replica": str, "sequence": int, "commit_time": int,
         "number": int, "batch": str, "in_flight": dict, "cursor": str, "remote": dict,
-        "pending": dict,
+        "pending": dict, "reach": str,
     }
 
     def __init__(self, path, values):
@@ -50,7 +51,8 @@ class State:
             raise Usage(f"{path} is there already")
         state = cls(path, {
             "url": url, "feed": "", "replica": "", "sequence": 0, "commit_time": 0, "number": 0,
-            "batch": NO_BATCH, "in_flight": {}, "cursor": BEGINNING, "remote": {}, "pending": {}})
+            "batch": NO_BATCH, "in_flight": {}, "cursor": BEGINNING, "remote": {}, "pending": {},
+            "reach": ""})
         state.begin_anew(secrets.token_hex(16))
         state.save()
         return state
@@ -66,6 +68,8 @@ class State:
             raise DamagedState(f"{path}: {error}") from None
         if not isinstance(values, dict) or values.get("format") != _FORMAT:
             raise DamagedState(f"{path} is no state file of this client")
+        # Of a time when servers did not tell.
+        values.setdefault("reach", "")
         for name, kind in cls._FIELDS.items():
             if not isinstance(values.get(name), kind):
                 raise DamagedState(f"{path}: {name} is missing, or of another type")
@@ -205,7 +209,7 @@ class State:
         for key, held in former.items():
             if key not in self.pending and "value" in held and not is_kept(held["position"]):
                 self.edit(key, held["value"], held["labels"])
-        self.replica, self.feed = replica, ""
+        self.replica, self.feed, self.reach = replica, "", ""
         self.number, self.batch, self.cursor = 0, NO_BATCH, BEGINNING
 
 

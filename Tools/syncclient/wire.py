@@ -167,6 +167,10 @@ class Fields:
             raise self._bad(name, f"is not {digits} hexadecimal digits")
         return value
 
+    def reach(self):
+        """What stands for how far the token reaches; empty where the server does not tell."""
+        return "" if self.take("reach", str) is None else self.hexadecimal("reach", 16)
+
     def position(self, name):
         value = self.text(name)
         if not _POSITION.fullmatch(value):

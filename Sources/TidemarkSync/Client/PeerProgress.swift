@@ -48,6 +48,9 @@ package struct PeerProgress: Sendable, Hashable {
   package var resync: Resync?
   /// Stands for the scope that the cursor speaks of.
   package var scope: UInt64 = 0
+  /// Stands for how far the authorization reached then; 0 for everything, and for what no peer has
+  /// told.
+  package var reach: UInt64 = 0
   /// Others may know own changes up to here although the feed has them no more: it was restored
   /// from a backup, or made anew.
   package var heardThrough: UInt64 = 0
@@ -76,7 +79,7 @@ package struct PeerProgress: Sendable, Hashable {
     writer.u8(Self.version)
     writer.u8(
       (feed == nil ? 0 : 1) | (heardThrough == 0 ? 0 : 2) | (comparedThrough == .beginning ? 0 : 4)
-        | (formedIDs.isEmpty ? 0 : 8))
+        | (formedIDs.isEmpty ? 0 : 8) | (reach == 0 ? 0 : 16))
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     cursor.encode(into: &writer)
     furthest.encode(into: &writer)
@@ -104,6 +107,7 @@ package struct PeerProgress: Sendable, Hashable {
     if comparedThrough != .beginning { comparedThrough.encode(into: &writer) }
     if !formedIDs.isEmpty { writer.u8(UInt8(formedIDs.count)) }
     for id in formedIDs { writer.u64(id.bits) }
+    if reach != 0 { writer.u64(reach) }
     return writer.bytes
   }
 
@@ -140,6 +144,7 @@ package struct PeerProgress: Sendable, Hashable {
     if parts & 8 != 0 {
       for _ in 0..<(try reader.u8()) { formedIDs.append(BatchID(try reader.u64())) }
     }
+    if parts & 16 != 0 { reach = try reader.u64() }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

@@ -23,14 +23,25 @@ package struct Resync: Sendable, Hashable {
   /// Whether the feed is read from where the cursor stands all the same, for own operations that
   /// it may have again.
   package var keepsCursor = false
+  /// Whether keys that the peer tells nothing of go here without a question: the authorization has
+  /// changed, so that they may lie outside of it. They count as out of scope, not as deleted.
+  package private(set) var evicts = false
   package var purge = Purge.bounded
   /// How many keys there are that the user must decide on.
   package var lostKeys: UInt64 = 0
 
-  /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor), u8 purge, varint `seenThrough`, varint
-  /// `lostKeys`.
+  /// Lets keys go that the peer tells nothing of, also those that the user was asked about.
+  mutating func evict() {
+    evicts = true
+    purge = .bounded
+    lostKeys = 0
+  }
+
+  /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor, 8 evicts), u8 purge, varint
+  /// `seenThrough`, varint `lostKeys`.
   func encode(into writer: inout ByteWriter) {
-    writer.u8((adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0))
+    writer.u8(
+      (adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0) | (evicts ? 8 : 0))
     writer.u8(purge.rawValue)
     writer.varint(seenThrough)
     writer.varint(lostKeys)
@@ -38,8 +49,9 @@ package struct Resync: Sendable, Hashable {
 
   init(
     adopts: Bool = false, compares: Bool = false, seenThrough: UInt64 = 0,
-    keepsCursor: Bool = false
+    keepsCursor: Bool = false, evicts: Bool = false
   ) {
+    self.evicts = evicts
     self.adopts = adopts
     self.compares = compares
     self.seenThrough = seenThrough
@@ -51,6 +63,7 @@ package struct Resync: Sendable, Hashable {
     adopts = flags & 1 != 0
     compares = flags & 2 != 0
     keepsCursor = flags & 4 != 0
+    evicts = flags & 8 != 0
     guard let purge = Purge(rawValue: try reader.u8()) else {
       throw FormatError("unknown decision on lost keys")
     }

@@ -10,6 +10,7 @@ extension SyncSession {
     let hasCompared = hasCompared
     self.hasCompared = false
     range = answer.range
+    reach = answer.reach
     lastMark = (answer.mark.batchID, answer.range.head)
     do { try compare(answer, hasCompared) } catch {
       disconnect()
@@ -41,7 +42,9 @@ extension SyncSession {
     if answer.isLeaseExpired {
       try beginResync(seenThrough: progress.cursor.offset)
     }
-    if progress.scope != Self.fingerprint(of: scope) { try changeScope() }
+    if progress.scope != Self.fingerprint(of: scope) || isOfAnotherReach(answer) {
+      try changeScope(answer)
+    }
     if hasCompared, progress.resync == nil { totals.resyncs += 1 }
   }
 
@@ -65,6 +68,7 @@ extension SyncSession {
       // A feed that has batches under our name already makes us draw another: whoever sent them,
       // this store does not know of it.
       next.scope = Self.fingerprint(of: scope)
+      next.reach = answer.reach ?? 0
       // What came from the old remote is ours to bring now.
       if hadPeer { next.resync = Resync(adopts: true) }
       runs.removeAll()
@@ -123,7 +127,7 @@ extension SyncSession {
         }
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, seenThrough: common,
-          keepsCursor: true)
+          keepsCursor: true, evicts: progress.resync?.evicts ?? false)
       }
     } catch {
       formed = taken ?? batch
@@ -165,19 +169,30 @@ extension SyncSession {
     return mark.batchID == formed.batchID || mark.batchID == Self.emptyID(formed.batchID)
   }
 
-  /// Another scope than the one that the cursor speaks of: what it has in addition lies before the
-  /// cursor, too.
-  private func changeScope() throws {
+  /// Whether the authorization reaches other entries than when the cursor was written down.
+  private func isOfAnotherReach(_ answer: HelloAnswer) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.reachIgnored) { return false }
+    #endif
+    return answer.reach.map { $0 != progress.reach } ?? false
+  }
+
+  /// Another scope than the one that the cursor speaks of, or another reach: what it has in
+  /// addition lies before the cursor, too, and what it lacks nobody will tell of.
+  private func changeScope(_ answer: HelloAnswer) throws {
+    let isOfAnotherReach = isOfAnotherReach(answer)
     let isFirst = progress.cursor == .beginning
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
     try commit { _, next, _ in
       next.scope = Self.fingerprint(of: scope)
+      next.reach = answer.reach ?? next.reach
       // What lies within it now was not compared.
       next.comparedThrough = .beginning
       // What lay outside may have been lost there meanwhile, by a peer that was restored.
       next.resync = next.resync ?? Resync()
       next.resync?.adopts = true
+      if isOfAnotherReach { next.resync?.evict() }
       for sequence in passed { next.again.insert(sequence) }
     }
   }
@@ -203,15 +218,7 @@ extension SyncSession {
 
   /// Stands for a scope; 0 for everything.
   static func fingerprint(of scope: SyncScope) -> UInt64 {
-    if scope.isEverything { return 0 }
-    var writer = ByteWriter()
-    for part in [scope.labels.map(\.bytes), scope.keyPrefixes] {
-      writer.varint(part.count)
-      for bytes in Set(part).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        writer.blob(bytes)
-      }
-    }
-    return XXH64.hash(writer.bytes.rawSpan, seed: 1)
+    scope.isEverything ? 0 : scope.hash(seed: 1)
   }
 
   /// A peer that counts our batches differently than we do.

@@ -191,7 +191,7 @@ extension SyncSession {
   }
 
   /// A key has left the scope: it goes here, too, unless something is pending on it.
-  private func purge(
+  func purge(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws(TidemarkError) {
     guard let slot = try engine.slot(ofKey: entry.key.rawSpan), !slot.isDeleted,
@@ -205,5 +205,7 @@ extension SyncSession {
     try operations.add(
       .evict, key: entry.key.rawSpan, attributes: attributes,
       condition: operations.addCondition(.entry(slot.sequence)))
+    // What was laid beside it may be the same value once more.
+    try records.forgetRemote(ofKey: entry.key, into: &operations)
   }
 }

@@ -134,6 +134,8 @@ extension SyncSession {
     guard let remote else {
       guard known != nil else { return false }
       guard isUnsettled else { return newest?.kind == .put }
+      // The verdict on it will say what stands there, or that it is out of reach.
+      if progress.resync?.evicts ?? false { return false }
       try meet(key, lost(key), into: &operations, &next)
       return false
     }
@@ -169,6 +171,20 @@ extension SyncSession {
   /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
   /// - Returns: false when the user must decide first.
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
+    if progress.resync?.evicts ?? false {
+      try inPieces(keys) { key, operations, next in
+        // Where it stood when it left: if it comes back, nothing may seem to stand behind it.
+        guard let newest = try engine.newestChange(ofKey: key),
+          let position = position(of: newest)
+        else { return }
+        try purge(
+          FeedEntry(
+            position: position, kind: .left,
+            operation: OperationID(replica: .none, sequence: 0), key: key),
+          into: &operations, next)
+      }
+      return true
+    }
     switch progress.resync?.purge ?? .bounded {
     case .undecided: return false
     case .refused:

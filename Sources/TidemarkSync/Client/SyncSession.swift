@@ -63,6 +63,8 @@ package final class SyncSession {
   package internal(set) var settled: SettledRuns
   /// What the peer said last of its feed; nil before the hello of this session.
   package internal(set) var range: FeedRange?
+  /// How far the peer said at that hello that the authorization reaches; nil when it did not.
+  var reach: UInt64?
   var limits = SyncLimits()
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
@@ -231,15 +233,18 @@ package final class SyncSession {
     case .pull(let page):
       try checkIsSame(page.range)
       try settle(page.mark)
+      try check(reach: page.reach)
       range = page.range
       try apply(page)
     case .values(let values):
       try checkIsSame(values.range)
+      try check(reach: values.reach)
       // What it tells of may stand behind everything that was heard of before.
       range = values.range
       if progress.resync == nil { try take(values) } else { try reconcile(values) }
     case .digest(let digest):
       try checkIsSame(digest.range)
+      try check(reach: digest.reach)
       range = digest.range
       try take(digest)
     }
@@ -254,6 +259,17 @@ package final class SyncSession {
     guard range.contains(progress.furthest), range.contains(progress.cursor) else {
       throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
     }
+  }
+
+  /// The authorization may have been changed between two calls: what is within it now, and what is
+  /// not any more, only a comparison tells, which begins with a hello.
+  private func check(reach now: UInt64?) throws(PeerError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.reachIgnored) { return }
+    #endif
+    guard let reach, let now, now != reach else { return }
+    throw PeerError(
+      .busy, "the authorization reaches other entries than before", retryAfterSeconds: 0)
   }
 
   /// The connection is gone, or the peer failed: the next call says hello again, and the mark in

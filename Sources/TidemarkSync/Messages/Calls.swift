@@ -44,12 +44,17 @@ public struct HelloAnswer: Sendable, Hashable {
   public var isLeaseExpired: Bool
   /// Most changes in one batch, and most bytes of a message.
   public var limits: SyncLimits
+  /// Stands for how far the caller's authorization reaches: another one than before means that
+  /// other entries can be read. 0 is everything; nil where the peer does not tell.
+  public var reach: UInt64?
 
   /// An answer.
   public init(
     feed: ReplicaID, range: FeedRange, mark: ReplicaMark, time: UInt64,
-    leaseSeconds: UInt32? = nil, isLeaseExpired: Bool = false, limits: SyncLimits = SyncLimits()
+    leaseSeconds: UInt32? = nil, isLeaseExpired: Bool = false, limits: SyncLimits = SyncLimits(),
+    reach: UInt64? = nil
   ) {
+    self.reach = reach
     self.feed = feed
     self.range = range
     self.mark = mark
@@ -178,12 +183,15 @@ public struct PullAnswer: Sendable, Hashable {
   /// What the remote end calls the keys of entries, by their indices; the caller notes it down with
   /// them. For peers in the same process: it does not travel.
   public var aliases: [Int: Alias] = [:]
+  /// As ``HelloAnswer/reach``: with another one than the hello's the answer is not to be taken.
+  public var reach: UInt64?
 
   /// A page.
   public init(
     entries: [FeedEntry], cursor: Position, range: FeedRange, mark: ReplicaMark,
-    resumption: [UInt8] = []
+    resumption: [UInt8] = [], reach: UInt64? = nil
   ) {
+    self.reach = reach
     self.resumption = resumption
     self.entries = entries
     self.cursor = cursor

@@ -89,9 +89,14 @@ public struct DigestAnswer: Sendable, Hashable {
   /// Those of the first paths that were asked for, at least of one: fewer where all would be too
   /// much for one message.
   public var parts: [DigestPart]
+  /// As ``PullAnswer/reach``.
+  public var reach: UInt64?
 
   /// An answer.
-  public init(position: Position, range: FeedRange, parts: [DigestPart]) {
+  public init(
+    position: Position, range: FeedRange, parts: [DigestPart], reach: UInt64? = nil
+  ) {
+    self.reach = reach
     self.position = position
     self.range = range
     self.parts = parts
@@ -126,9 +131,14 @@ public struct ValuesAnswer: Sendable, Hashable {
   public var answered: Int
   /// What the feed holds.
   public var range: FeedRange
+  /// As ``PullAnswer/reach``.
+  public var reach: UInt64?
 
   /// An answer.
-  public init(entries: [FeedEntry], answered: Int, range: FeedRange) {
+  public init(
+    entries: [FeedEntry], answered: Int, range: FeedRange, reach: UInt64? = nil
+  ) {
+    self.reach = reach
     self.entries = entries
     self.answered = answered
     self.range = range

@@ -1,4 +1,5 @@
 public import Tidemark
+internal import TidemarkEngine
 
 /// How far a caller's authorization reaches, given with every call to a ``SyncHandler``.
 ///
@@ -24,6 +25,10 @@ public struct SyncAccess: Sendable, Hashable {
     self.canPush = canPush
   }
 
+  /// Stands for the scope, as answers tell it: 0 for everything, and equal for equal scopes,
+  /// whichever server says it. An empty scope is another one than everything.
+  var reach: UInt64 { scope.map { max(1, $0.hash(seed: 2)) } ?? 0 }
+
   /// Whether an entry is within.
   public func reaches(key: [UInt8], labels: [EntryLabel]) -> Bool {
     guard let scope else { return true }
@@ -39,5 +44,18 @@ public struct SyncAccess: Sendable, Hashable {
   func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
     guard let scope else { return true }
     return !scope.isEverything && scope.contains(key: key, labels: labels)
+  }
+}
+
+extension SyncScope {
+  /// Over labels and prefixes, in whatever order and however often they stand there.
+  func hash(seed: UInt64) -> UInt64 {
+    var writer = ByteWriter()
+    for part in [labels.map(\.bytes), keyPrefixes] {
+      let once = Set(part)
+      writer.varint(once.count)
+      for bytes in once.sorted(by: { $0.lexicographicallyPrecedes($1) }) { writer.blob(bytes) }
+    }
+    return XXH64.hash(writer.bytes.rawSpan, seed: seed)
   }
 }

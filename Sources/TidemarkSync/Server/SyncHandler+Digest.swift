@@ -37,7 +37,7 @@ extension SyncHandler {
       }
       let range = try range(for: request.replica)
       var answer = DigestAnswer(
-        position: range.position(ofOffset: head), range: range, parts: [])
+        position: range.position(ofOffset: head), range: range, parts: [], reach: access.reach)
       var bytes = 0
       var keys = 0
       for path in request.paths {

@@ -21,7 +21,7 @@ extension SyncHandler {
       let now = feed.now.sinceEpoch
       var answer = HelloAnswer(
         feed: feed.id, range: try range(for: request.replica), mark: mark, time: now,
-        limits: options.limits)
+        limits: options.limits, reach: access.reach)
       if options.leaseSeconds != nil {
         answer.isLeaseExpired = lease == nil
         let left = (lease?.expires ?? now) - min(now, lease?.expires ?? now)

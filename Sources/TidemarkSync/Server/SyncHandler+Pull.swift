@@ -39,7 +39,7 @@ extension SyncHandler {
         try notePull(of: request.replica, to: request.after)
         return PullAnswer(
           entries: page.entries, cursor: range.position(ofOffset: page.through), range: after,
-          mark: mark)
+          mark: mark, reach: access.reach)
       }
       throw PeerError(.busy, "the feed is being compacted", retryAfterSeconds: 1)
     }

@@ -29,7 +29,8 @@ extension SyncHandler {
         answered += 1
       }
       return ValuesAnswer(
-        entries: entries, answered: answered, range: try range(for: request.replica))
+        entries: entries, answered: answered, range: try range(for: request.replica),
+        reach: access.reach)
     }
   }
 

@@ -58,7 +58,9 @@ package enum WireSamples {
 
   private static let helloAnswer = HelloAnswer(
     feed: other, range: range, mark: mark, time: 1_795_291_200_123, leaseSeconds: 7_776_000,
-    isLeaseExpired: true, limits: SyncLimits(changes: 4000, bytes: 262_144))
+    isLeaseExpired: true, limits: SyncLimits(changes: 4000, bytes: 262_144), reach: reach)
+
+  private static let reach: UInt64 = 0x0f1e_2d3c_4b5a_6978
 
   private static let push = PushRequest(
     replica: replica, number: 8, batchID: BatchID(0x0102_0304_0506_0708),
@@ -126,7 +128,7 @@ package enum WireSamples {
 
   private static let page = PullAnswer(
     entries: entries, cursor: at(420), range: range,
-    mark: ReplicaMark(number: 7, batchID: BatchID(0xdead_beef_0102_0304)))
+    mark: ReplicaMark(number: 7, batchID: BatchID(0xdead_beef_0102_0304)), reach: reach)
 
   private static let values = ValuesRequest(
     replica: replica, keys: [Array("note/3".utf8), Array("note/4".utf8), [0x00, 0xff]],

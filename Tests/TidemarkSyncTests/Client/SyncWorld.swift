@@ -16,6 +16,8 @@ final class SyncWorld {
     var openings: UInt64 = 1
     /// Counts from the next opening on.
     var scope = SyncScope.everything
+    /// Of calls that are made from now on.
+    var access = SyncAccess.everything
 
     init(_ name: String, engine: Engine, disk: SimulatedFileSystem, resolver: ConflictResolver)
       throws
@@ -141,8 +143,9 @@ final class SyncWorld {
     // As a replicator does while the batch travels.
     if case .push = call { try session.prepareBatch() }
     do {
-      if weather == .doubled { _ = try answer(call) }
-      let answer = try answer(call)
+      let access = devices[index].access
+      if weather == .doubled { _ = try answer(call, access) }
+      let answer = try answer(call, access)
       if weather == .answerLost {
         session.disconnect()
       } else {
@@ -164,14 +167,16 @@ final class SyncWorld {
     return nil
   }
 
-  func answer(_ call: SyncSession.Call) throws -> SyncSession.Answer {
+  func answer(
+    _ call: SyncSession.Call, _ access: SyncAccess = .everything
+  ) throws -> SyncSession.Answer {
     let handler = try server.handler()
     switch call {
-    case .hello(let request): return .hello(try handler.hello(request))
-    case .push(let request): return .push(try handler.push(request))
-    case .pull(let request): return .pull(try handler.pull(request))
-    case .values(let request): return .values(try handler.values(request))
-    case .digest(let request): return .digest(try handler.digest(request))
+    case .hello(let request): return .hello(try handler.hello(request, access: access))
+    case .push(let request): return .push(try handler.push(request, access: access))
+    case .pull(let request): return .pull(try handler.pull(request, access: access))
+    case .values(let request): return .values(try handler.values(request, access: access))
+    case .digest(let request): return .digest(try handler.digest(request, access: access))
     }
   }
 

@@ -28,7 +28,8 @@ struct RandomMessages {
       .helloAnswer(
         HelloAnswer(
           feed: replica(), range: range(), mark: mark(), time: number(),
-          leaseSeconds: flip() ? u32() : nil, isLeaseExpired: flip(), limits: limits()))
+          leaseSeconds: flip() ? u32() : nil, isLeaseExpired: flip(), limits: limits(),
+          reach: flip() ? random.next() : nil))
     case .pushRequest:
       .pushRequest(
         PushRequest(
@@ -43,7 +44,8 @@ struct RandomMessages {
     case .pullAnswer:
       .pullAnswer(
         PullAnswer(
-          entries: many(20) { $0.entry() }, cursor: position(), range: range(), mark: mark()))
+          entries: many(20) { $0.entry() }, cursor: position(), range: range(), mark: mark(),
+          reach: flip() ? random.next() : nil))
     case .valuesRequest:
       .valuesRequest(
         ValuesRequest(replica: replica(), keys: many(20) { $0.key() }, takesBlobs: flip()))
@@ -51,7 +53,7 @@ struct RandomMessages {
       .valuesAnswer(
         ValuesAnswer(
           entries: many(20) { $0.entry() }, answered: random.int(in: 0...65_536),
-          range: range()))
+          range: range(), reach: flip() ? random.next() : nil))
     case .digestRequest:
       .digestRequest(
         DigestRequest(replica: replica(), scope: scope(), paths: paths()))

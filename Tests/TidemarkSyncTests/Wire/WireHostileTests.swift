@@ -53,6 +53,8 @@ struct WireHostileTests {
       broken[bit / 8] ^= 1 << UInt8(bit % 8)
       guard let other = try? decode(message.kind, broken) else { continue }
       #expect(other != message, "\(name), bit \(bit)")
+      // Another number of an optional field makes it one that is passed over.
+      if raw[0] > 0, bit / 8 == 1 { continue }
       let again = try WireTestFrame.raw(other)
       #expect(again == broken, "\(name), bit \(bit)")
     }

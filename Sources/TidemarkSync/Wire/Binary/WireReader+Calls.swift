@@ -9,7 +9,7 @@ extension WireReader {
       replica: replica, cursor: try position(), scope: try scope(), hasResynced: hasResynced)
   }
 
-  mutating func helloAnswer() throws(FormatError) -> HelloAnswer {
+  mutating func helloAnswer(_ reach: UInt64?) throws(FormatError) -> HelloAnswer {
     let feed = try replica()
     let flags = try flags(WireFlags.hasLease | WireFlags.isLeaseExpired)
     let lease = flags & WireFlags.hasLease != 0 ? try u32() : nil
@@ -17,7 +17,7 @@ extension WireReader {
     let limits = try limits()
     return HelloAnswer(
       feed: feed, range: try range(), mark: try mark(), time: time, leaseSeconds: lease,
-      isLeaseExpired: flags & WireFlags.isLeaseExpired != 0, limits: limits)
+      isLeaseExpired: flags & WireFlags.isLeaseExpired != 0, limits: limits, reach: reach)
   }
 
   mutating func pushAnswer() throws(FormatError) -> PushAnswer {
@@ -34,11 +34,12 @@ extension WireReader {
       takesBlobs: flags & WireFlags.takesBlobs != 0)
   }
 
-  mutating func pullAnswer() throws(FormatError) -> PullAnswer {
+  mutating func pullAnswer(_ reach: UInt64?) throws(FormatError) -> PullAnswer {
     let range = try range()
     let cursor = try position()
     let mark = try mark()
-    return PullAnswer(entries: try entries(), cursor: cursor, range: range, mark: mark)
+    return PullAnswer(
+      entries: try entries(), cursor: cursor, range: range, mark: mark, reach: reach)
   }
 
   mutating func valuesRequest() throws(FormatError) -> ValuesRequest {
@@ -50,10 +51,11 @@ extension WireReader {
     return request
   }
 
-  mutating func valuesAnswer() throws(FormatError) -> ValuesAnswer {
+  mutating func valuesAnswer(_ reach: UInt64?) throws(FormatError) -> ValuesAnswer {
     let range = try range()
     let answered = try bytes.varint(atMost: WireLimits.rows)
-    return ValuesAnswer(entries: try entries(), answered: answered, range: range)
+    return ValuesAnswer(
+      entries: try entries(), answered: answered, range: range, reach: reach)
   }
 
   mutating func digestRequest() throws(FormatError) -> DigestRequest {
@@ -65,7 +67,7 @@ extension WireReader {
     return DigestRequest(replica: replica, scope: scope, paths: paths)
   }
 
-  mutating func digestAnswer() throws(FormatError) -> DigestAnswer {
+  mutating func digestAnswer(_ reach: UInt64?) throws(FormatError) -> DigestAnswer {
     let range = try range()
     let position = try position()
     var parts: [DigestPart] = []
@@ -73,7 +75,7 @@ extension WireReader {
     for _ in 0..<(try count(WireLimits.digestPaths, each: 3)) {
       parts.append(try digestPart(&rows))
     }
-    return DigestAnswer(position: position, range: range, parts: parts)
+    return DigestAnswer(position: position, range: range, parts: parts, reach: reach)
   }
 
   /// - Parameter rows: how many keys there may be in this part and those behind it.

@@ -23,19 +23,20 @@ struct WireReader: ~Escapable {
   }
 
   mutating func message(_ kind: WireMessage.Kind) throws(FormatError) -> WireMessage {
-    try optionalFields(atLeast: 0)
+    let field = try optionalFields(atLeast: 0)
+    let reach = kind.hasReach ? try field.map(Self.reach) : nil
     let message: WireMessage =
       switch kind {
       case .helloRequest: .helloRequest(try helloRequest())
-      case .helloAnswer: .helloAnswer(try helloAnswer())
+      case .helloAnswer: .helloAnswer(try helloAnswer(reach))
       case .pushRequest: .pushRequest(try pushRequest())
       case .pushAnswer: .pushAnswer(try pushAnswer())
       case .pullRequest: .pullRequest(try pullRequest())
-      case .pullAnswer: .pullAnswer(try pullAnswer())
+      case .pullAnswer: .pullAnswer(try pullAnswer(reach))
       case .valuesRequest: .valuesRequest(try valuesRequest())
-      case .valuesAnswer: .valuesAnswer(try valuesAnswer())
+      case .valuesAnswer: .valuesAnswer(try valuesAnswer(reach))
       case .digestRequest: .digestRequest(try digestRequest())
-      case .digestAnswer: .digestAnswer(try digestAnswer())
+      case .digestAnswer: .digestAnswer(try digestAnswer(reach))
       case .uploadRequest: .uploadRequest(try uploadRequest())
       case .uploadAnswer: .uploadAnswer(UploadAnswer(received: try valueLength()))
       case .downloadRequest: .downloadRequest(try downloadRequest())
@@ -55,8 +56,19 @@ struct WireReader: ~Escapable {
     return count
   }
 
-  /// Fields of a later version: a list of number, length and bytes, which answers may have.
-  mutating func optionalFields(atLeast least: Int) throws(FormatError) {
+  private static func reach(_ field: [UInt8]) throws(FormatError) -> UInt64 {
+    var reader = ByteReader(field.rawSpan)
+    let reach = try reader.u64()
+    guard reader.remaining == 0 else { throw FormatError("a reach has eight bytes") }
+    return reach
+  }
+
+  /// A list of number, length and bytes, which answers may have; those of a later version are
+  /// passed over.
+  /// - Returns: the content of the one that is known; nil when it is not there.
+  @discardableResult
+  mutating func optionalFields(atLeast least: Int) throws(FormatError) -> [UInt8]? {
+    var known: [UInt8]?
     let length = try bytes.varint(atMost: WireLimits.optionalBytes)
     guard length >= least else { throw FormatError("no optional fields where some should be") }
     guard length <= bytes.remaining else { throw FormatError("ends too early") }
@@ -67,9 +79,15 @@ struct WireReader: ~Escapable {
       let number = try bytes.varint()
       guard number > previous else { throw FormatError("optional fields are not in order") }
       previous = number
-      _ = try bytes.skip(try bytes.varint(atMost: length))
+      let size = try bytes.varint(atMost: length)
+      if number == WireFlags.reachField {
+        known = try bytes.array(size)
+      } else {
+        _ = try bytes.skip(size)
+      }
     }
     guard bytes.offset == end else { throw FormatError("optional fields end too late") }
+    return known
   }
 
   mutating func replica() throws(FormatError) -> ReplicaID {
@@ -177,5 +195,15 @@ struct WireReader: ~Escapable {
     }
     return FeedRange(
       epochs: epochs, head: try bytes.varint(), truncatedThrough: try bytes.varint())
+  }
+}
+
+extension WireMessage.Kind {
+  /// Whether it may say how far the caller's authorization reaches.
+  fileprivate var hasReach: Bool {
+    switch self {
+    case .helloAnswer, .pullAnswer, .valuesAnswer, .digestAnswer: true
+    default: false
+    }
   }
 }

@@ -19,8 +19,7 @@ struct WireWriter {
   }
 
   mutating func write(_ message: WireMessage) throws(FormatError) {
-    // No optional fields are known to this version.
-    out.u8(0)
+    optionalFields(of: message)
     switch message {
     case .helloRequest(let request): write(request)
     case .helloAnswer(let answer): write(answer)
@@ -55,6 +54,23 @@ struct WireWriter {
     case .downloadAnswer(let answer): write(answer)
     case .error(let error): write(error)
     }
+  }
+
+  private mutating func optionalFields(of message: WireMessage) {
+    let reach: UInt64? =
+      switch message {
+      case .helloAnswer(let answer): answer.reach
+      case .pullAnswer(let answer): answer.reach
+      case .valuesAnswer(let answer): answer.reach
+      case .digestAnswer(let answer): answer.reach
+      default: nil
+      }
+    guard let reach else { return out.u8(0) }
+    var field = ByteWriter()
+    field.varint(WireFlags.reachField)
+    field.varint(8)
+    field.u64(reach)
+    bytes(field.bytes)
   }
 
   // MARK: Parts

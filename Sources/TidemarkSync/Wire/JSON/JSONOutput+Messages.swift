@@ -18,6 +18,7 @@ extension JSONOutput {
         output.write(answer.range)
         output.position("cursor", answer.cursor)
         output.write(answer.mark)
+        if let reach = answer.reach { output.word("reach", reach) }
         output.objects("entries", answer.entries) { $0.fields($1) }
       case .valuesRequest(let request):
         output.replica("replica", request.replica)
@@ -26,6 +27,7 @@ extension JSONOutput {
       case .valuesAnswer(let answer):
         output.write(answer.range)
         output.number("answered", answer.answered)
+        if let reach = answer.reach { output.word("reach", reach) }
         output.objects("entries", answer.entries) { $0.fields($1) }
       case .digestRequest(let request):
         output.replica("replica", request.replica)
@@ -58,6 +60,7 @@ extension JSONOutput {
     if let seconds = answer.leaseSeconds { number("lease_seconds", UInt64(seconds)) }
     if answer.isLeaseExpired { flag("lease_expired") }
     write(answer.limits)
+    if let reach = answer.reach { word("reach", reach) }
   }
 
   private mutating func fields(_ request: PushRequest) {
@@ -81,6 +84,7 @@ extension JSONOutput {
   private mutating func fields(_ answer: DigestAnswer) {
     write(answer.range)
     position("position", answer.position)
+    if let reach = answer.reach { word("reach", reach) }
     objects("parts", answer.parts) { $0.fields($1) }
   }
 

@@ -27,7 +27,7 @@ extension WireMessage {
       .pullAnswer(
         PullAnswer(
           entries: try fields.entries(), cursor: try required(fields.position("cursor"), "cursor"),
-          range: try fields.range(), mark: try fields.mark()))
+          range: try fields.range(), mark: try fields.mark(), reach: try fields.word("reach")))
     case .valuesRequest: .valuesRequest(try fields.valuesRequest())
     case .valuesAnswer:
       .valuesAnswer(
@@ -35,7 +35,7 @@ extension WireMessage {
           entries: try fields.entries(),
           answered: try required(
             fields.count("answered", atMost: WireLimits.rows), "answered"),
-          range: try fields.range()))
+          range: try fields.range(), reach: try fields.word("reach")))
     case .digestRequest: .digestRequest(try fields.digestRequest())
     case .digestAnswer: .digestAnswer(try fields.digestAnswer())
     case .uploadRequest: .uploadRequest(try fields.uploadRequest())
@@ -65,7 +65,7 @@ extension JSONFields {
       feed: try required(replica("feed"), "feed"), range: try range(), mark: try mark(),
       time: try required(number("time"), "time"), leaseSeconds: try u32("lease_seconds"),
       isLeaseExpired: try flag("lease_expired"),
-      limits: try required(limits(isRequest: false), "limits"))
+      limits: try required(limits(isRequest: false), "limits"), reach: try word("reach"))
   }
 
   fileprivate mutating func pushRequest() throws(FormatError) -> PushRequest {
@@ -152,7 +152,7 @@ extension JSONFields {
       parts: try required(
         objects("parts", atMost: WireLimits.digestPaths, isRequest: false) {
           (fields) throws(FormatError) in try fields.digestPart(&rows)
-        }, "parts"))
+        }, "parts"), reach: try word("reach"))
   }
 
   /// - Parameter rows: how many keys there may be in this part and those behind it.

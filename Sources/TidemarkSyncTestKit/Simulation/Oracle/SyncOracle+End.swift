@@ -32,7 +32,7 @@ extension SyncOracle {
   }
 
   /// Everything that an engine shows.
-  private static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
+  static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
     var state: [[UInt8]: Seen] = [:]
     let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
     while true {

@@ -178,7 +178,12 @@ final class SyncOracle {
       if !seen.isOwn, seen.content == .deleted {
         book.known[entry.key] = nil
       }
-      if !seen.isEvicted { try show(seen, entry.key, book) }
+      if seen.isEvicted {
+        // It may come back, also after something was written where it seemed to be gone.
+        book.shown[entry.key] = nil
+      } else {
+        try show(seen, entry.key, book)
+      }
     }
     book.lastSeen = device.engine.lastSequence
     book.lookAtPending(device.session)
@@ -276,6 +281,12 @@ final class SyncOracle {
     for seen in book.newest.values where seen.isOwn && seen.content == .deleted {
       book.outside.insert(seen.sequence)
     }
+  }
+
+  /// A device's authorization is about to reach other entries: as when it wants others.
+  func reachChanges(of device: SimulatedDevice) {
+    for key in Array(outdated.keys) { noLonger(device.index, keeps: key) }
+    books[device.index].wasScoped = true
   }
 
   /// Nothing leaves pending without a verdict.

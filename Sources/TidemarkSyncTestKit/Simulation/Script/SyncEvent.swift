@@ -37,6 +37,8 @@ public struct SyncEvent: Sendable, Hashable {
     case validator
     /// What a device replicates; how it resolves conflicts. Both by number.
     case scope, resolver
+    /// What a device's authorization reaches, by number.
+    case reach
     /// Segments are rewritten; the same without history; an index image is written.
     case compact, dropHistory, image
   }

@@ -78,6 +78,9 @@ public struct SyncProfile: Sendable, Hashable {
   /// Devices that want other entries than before.
   public static let scopes = SyncProfile(
     "scopes", network([.scope: 12, .kill: 3, .dropHistory: 2, .exchange: 70]))
+  /// Devices whose authorization reaches other entries than before.
+  public static let reaches = SyncProfile(
+    "reaches", network([.reach: 12, .scope: 2, .kill: 3, .fuse: 3, .exchange: 70]))
   /// Everybody writes to the same few keys.
   public static let conflicts = SyncProfile(
     "conflicts", network([.write: 160, .resolver: 10, .policy: 10, .fuse: 5]), hotKeys: 3,
@@ -93,7 +96,7 @@ public struct SyncProfile: Sendable, Hashable {
 
   /// All there are; a seed picks one of them by its remainder.
   public static let everyKind: [SyncProfile] = [
-    .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all,
+    .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all, .reaches,
   ]
 
   /// The one that a seed picks.

@@ -94,6 +94,7 @@ struct SyncScriptGenerator {
     case .policy: return SyncEvent(kind, [index(below: 4), index(below: 3)])
     case .validator: return SyncEvent(kind, [index(below: 3)])
     case .scope: return SyncEvent(kind, device: someDevice(), [index(below: 6)])
+    case .reach: return SyncEvent(kind, device: someDevice(), [index(below: 6)])
     case .resolver: return SyncEvent(kind, device: someDevice(), [index(below: 9)])
     }
   }

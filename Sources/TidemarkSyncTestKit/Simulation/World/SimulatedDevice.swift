@@ -24,6 +24,13 @@ final class SimulatedDevice {
     ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
   ]
 
+  /// What authorizations reach; nil is everything.
+  static let reaches: [SyncScope?] = [
+    nil, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
+    SyncScope(keyPrefixes: [Array("h".utf8)]),
+    SyncScope(labels: ["b"], keyPrefixes: [Array("c".utf8)]), SyncScope(),
+  ]
+
   let index: Int
   let clock: ManualClock
   var disk: SimulatedFileSystem
@@ -32,6 +39,8 @@ final class SimulatedDevice {
   /// Count from the next session on.
   var scope = SyncScope.everything
   var resolver = 0
+  /// Counts for calls that arrive from now on.
+  var access = SyncAccess.everything
   /// Counts connections: answers to calls of an earlier one are not taken.
   private(set) var connection = 0
   /// The call whose answer is awaited.

@@ -67,14 +67,21 @@ final class SimulatedServer {
   }
 
   /// Answers a call.
-  func answer(_ call: SyncSession.Call) -> Result<SyncSession.Answer, PeerError> {
+  func answer(
+    _ call: SyncSession.Call, _ access: SyncAccess
+  ) -> Result<SyncSession.Answer, PeerError> {
     do throws(PeerError) {
       switch call {
-      case .hello(let request): return .success(.hello(try handler.hello(request)))
-      case .push(let request): return .success(.push(try handler.push(request)))
-      case .pull(let request): return .success(.pull(try handler.pull(request)))
-      case .values(let request): return .success(.values(try handler.values(request)))
-      case .digest(let request): return .success(.digest(try handler.digest(request)))
+      case .hello(let request):
+        return .success(.hello(try handler.hello(request, access: access)))
+      case .push(let request):
+        return .success(.push(try handler.push(request, access: access)))
+      case .pull(let request):
+        return .success(.pull(try handler.pull(request, access: access)))
+      case .values(let request):
+        return .success(.values(try handler.values(request, access: access)))
+      case .digest(let request):
+        return .success(.digest(try handler.digest(request, access: access)))
       }
     } catch {
       return .failure(error)

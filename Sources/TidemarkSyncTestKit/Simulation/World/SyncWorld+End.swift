@@ -16,7 +16,9 @@ extension SyncWorld {
     }
     // Requests that are still under way arrive, their answers do not.
     for message in network.messages {
-      if case .request(let call) = message.body { _ = try answer(call) }
+      if case .request(let call) = message.body {
+        _ = try answer(call, of: devices[message.device])
+      }
     }
     network.removeAll()
     server.validator = 0
@@ -26,6 +28,10 @@ extension SyncWorld {
       if [5, 6].contains(device.resolver) { device.resolver = 0 }
       try guarding(device) { try device.beginSession() }
     }
+    try settle()
+    for device in devices { try oracle.checkReach(of: device, server) }
+    // What is out of reach would wait for ever, and nobody could compare what all hold.
+    for device in devices { device.access = .everything }
     try settle()
     for _ in 0..<8 {
       guard try decide() else { break }

@@ -51,7 +51,7 @@ extension SyncWorld {
     switch message.body {
     case .request(let call):
       if device.awaited != message.call { report.count("stale requests") }
-      if let answer = try answer(call) {
+      if let answer = try answer(call, of: device) {
         network.add(
           SimulatedNetwork.Message(
             device: message.device, connection: message.connection, call: message.call,
@@ -68,12 +68,12 @@ extension SyncWorld {
 
   /// - Returns: nil when the server died of it.
   func answer(
-    _ call: SyncSession.Call
+    _ call: SyncSession.Call, of device: SimulatedDevice
   ) throws -> Result<SyncSession.Answer, PeerError>? {
     var result: Result<SyncSession.Answer, PeerError>?
     let boots = report.counts["died at work"]
     try guarding(nil) {
-      let answer = server.answer(call)
+      let answer = server.answer(call, device.access)
       guard server.disk.isRunning else { return }
       result = answer
     }
@@ -110,7 +110,7 @@ extension SyncWorld {
     guard let next else { return false }
     try oracle.note(next, from: device)
     try guarding(device) { try prepare(next, device) }
-    guard let answer = try answer(next) else {
+    guard let answer = try answer(next, of: device) else {
       device.hangUp()
       device.session.disconnect()
       return true

@@ -59,6 +59,7 @@ final class SyncWorld {
       guard let device, devices.count < Self.mostDevices else { return }
       let copy = device.disk.snapshot()
       try addDevice(on: copy)
+      devices[devices.count - 1].access = device.access
       oracle.hasCopies = true
       // What it was told and had not synced may have gone with the power before.
       oracle.books[device.index].forgetCounting()
@@ -88,6 +89,11 @@ final class SyncWorld {
       oracle.scopeChanges(of: device, to: scope)
       device.scope = scope
       try guarding(device) { try device.beginSession() }
+    case .reach:
+      guard let device else { return }
+      let reaches = SimulatedDevice.reaches
+      device.access = SyncAccess(to: reaches[event.number(0) % reaches.count])
+      oracle.reachChanges(of: device)
     case .resolver:
       guard let device else { return }
       device.resolver = event.number(0) % SimulatedDevice.resolvers.count

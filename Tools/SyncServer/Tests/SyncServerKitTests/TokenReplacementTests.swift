@@ -31,6 +31,29 @@ struct TokenReplacementTests {
     }
   }
 
+  @Test("a token that reaches other entries is told by another reach, in hellos and in pages")
+  func reach() async throws {
+    try await run { server in
+      func reaches() async throws -> [UInt64?] {
+        let token = "stays-what-it-always-was"
+        guard case .helloAnswer(let hello) = try await server.call(hello, token: token).answer,
+          case .pullAnswer(let page) = try await server.call(
+            .pullRequest(PullRequest(replica: .test(1), after: .beginning)), token: token
+          ).answer
+        else { throw Unexpected() }
+        return [hello.reach, page.reach]
+      }
+      var seen: [UInt64?] = []
+      for scope in ["", "label=a", "label=a,b prefix=c", "label="] {
+        try server.replaceTokens("stays-what-it-always-was * \(scope)")
+        let found = try await reaches()
+        #expect(found[0] != nil && found[0] == found[1] && !seen.contains(found[0]))
+        seen.append(found[0])
+      }
+      #expect(seen[0] == 0)
+    }
+  }
+
   @Test("event streams end, so that none outlives its token")
   func streams() async throws {
     try await run { server in

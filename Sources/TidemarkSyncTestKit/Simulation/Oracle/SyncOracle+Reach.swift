@@ -1,0 +1,31 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// What a device may hold, and what it has to.
+extension SyncOracle {
+  /// Of what others may read it holds what its authorization reaches and nothing else, once it has
+  /// nothing to say. Its own writes that the feed does not have stay with it.
+  func checkReach(of device: SimulatedDevice, _ server: SimulatedServer) throws {
+    let (scope, access) = (device.session.scope, device.access)
+    let feed = try Self.state(server.engine).filter { key, seen in
+      scope.contains(key: key, labels: seen.labels)
+        && access.reaches(key: key, labels: seen.labels.map { EntryLabel($0) })
+    }
+    let state = try Self.state(device.engine)
+    let keys = Set(feed.keys).union(state.keys).sorted { $0.lexicographicallyPrecedes($1) }
+    for key in keys where feed[key]?.content != state[key]?.content {
+      if let here = state[key], !scope.contains(key: key, labels: here.labels) { continue }
+      if let newest = books[device.index].newest[key], newest.isOwn,
+        device.session.isPending(newest.sequence)
+          || device.session.progress.waiting[newest.sequence] != nil
+          || !accepted.contains(Fate(key, newest.content, newest.sequence))
+      {
+        continue
+      }
+      throw BrokenPromise(
+        "d\(device.index) \(state[key] == nil ? "lacks" : feed[key] == nil ? "has" : "differs in") "
+          + "\(name(key)), as far as its authorization reaches")
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+
+@testable import TidemarkSync
+
+@Suite("A token that reaches other entries than before")
+struct ReachTests {
+  private static func to(_ prefixes: String...) -> SyncAccess {
+    SyncAccess(to: SyncScope(keyPrefixes: prefixes.map { Array($0.utf8) }))
+  }
+
+  /// Device 1 has written, and device 0 has all that its token reaches.
+  private func world(keys: Int = 3, reaching access: SyncAccess) throws -> SyncWorld {
+    let world = try SyncWorld()
+    for number in 0..<keys {
+      try world.put(1, "a/\(number)", "\(number)")
+      try world.put(1, "b/\(number)", "\(number)")
+    }
+    world.devices[0].access = access
+    try world.settle()
+    return world
+  }
+
+  private func keys(_ world: SyncWorld) throws -> [String] {
+    try SyncWorld.state(world.devices[0].engine).keys.sorted()
+  }
+
+  @Test("widened brings what lies before the cursor", arguments: [to("a/", "b/"), .everything])
+  func widened(access: SyncAccess) throws {
+    let world = try world(reaching: Self.to("a/"))
+    #expect(try keys(world) == ["a/0", "a/1", "a/2"])
+    world.devices[0].access = access
+    try world.settle()
+    #expect(try keys(world).count == 6)
+    try world.expectEqual()
+  }
+
+  @Test("narrowed takes what it does not reach, unasked and here only, and gives it back")
+  func narrowed() throws {
+    let world = try world(keys: 150, reaching: .everything)
+    world.devices[0].access = Self.to("a/")
+    try world.settle()
+    #expect(try keys(world).count == 150 && keys(world).allSatisfy { $0.hasPrefix("a/") })
+    #expect(try world.serverState().count == 300)
+    #expect(world.devices[0].session.totals.pushed == 0, "nothing was deleted for others")
+    world.devices[0].access = .everything
+    try world.settle()
+    try world.expectEqual()
+    #expect(try keys(world).count == 300)
+  }
+
+  @Test("nothing at all is a reach, too")
+  func nothing() throws {
+    let world = try world(reaching: .everything)
+    world.devices[0].access = SyncAccess(to: SyncScope())
+    try world.settle()
+    #expect(try keys(world).isEmpty)
+  }
+
+  @Test("an own change that was not sent stays, is refused, and can be sent once it is in reach")
+  func unsent() throws {
+    let world = try world(reaching: .everything)
+    try world.put(0, "b/1", "mine")
+    world.devices[0].access = Self.to("a/")
+    try world.settle()
+    #expect(try keys(world) == ["a/0", "a/1", "a/2", "b/1"])
+    #expect(try world.get(0, "b/1") == "mine")
+    let reasons = world.devices[0].session.progress.waiting.map(\.value)
+    guard case .parked(let rejection)? = reasons.first, reasons.count == 1 else {
+      Issue.record("\(reasons)")
+      return
+    }
+    #expect(rejection.code == "outOfScope")
+    world.devices[0].access = .everything
+    try world.put(0, "b/1", "mine again")
+    try world.settle()
+    try world.expectEqual()
+  }
+
+  @Test("a change between two pulls is noticed by the page, of which nothing is taken")
+  func betweenPulls() throws {
+    let world = try world(reaching: Self.to("a/"))
+    try world.put(1, "b/new", "x")
+    try world.settle(only: 1)
+    let session = world.devices[0].session
+    world.devices[0].access = Self.to("b/")
+    let page = try world.answer(.pull(session.pullRequest()), world.devices[0].access)
+    let cursor = session.progress.cursor
+    #expect(throws: PeerError.self) { try session.receive(page) }
+    #expect(session.progress.cursor == cursor)
+    #expect(try keys(world) == ["a/0", "a/1", "a/2"])
+    try session.failed(PeerError(.busy, "as the replicator says"))
+    try world.settle()
+    #expect(try keys(world) == ["b/0", "b/1", "b/2", "b/new"])
+  }
+
+  @Test("a restart in the middle of the comparison goes on with it")
+  func restarted() throws {
+    let world = try world(reaching: .everything)
+    world.devices[0].access = Self.to("a/")
+    world.devices[0].session.disconnect()
+    try world.step(0)
+    #expect(world.devices[0].session.progress.resync?.evicts == true)
+    try world.restart(0)
+    try world.settle()
+    #expect(try keys(world) == ["a/0", "a/1", "a/2"])
+  }
+
+  @Test("a peer that does not tell its reach is compared with nothing")
+  func untold() throws {
+    let world = try world(reaching: Self.to("a/"))
+    let session = world.devices[0].session
+    session.disconnect()
+    guard case .hello(let request)? = try session.next(),
+      case .hello(var answer) = try world.answer(.hello(request), .everything)
+    else { throw PeerError(.failed, "no hello") }
+    answer.reach = nil
+    try session.receive(.hello(answer))
+    #expect(session.progress.resync == nil)
+    session.disconnect()
+    #expect(try world.step(0) && session.progress.resync == nil, "it is the same as before")
+  }
+
+  @Test("equal scopes have equal reaches, however they are written, and an empty one is not all")
+  func values() {
+    let scope = SyncScope(labels: ["x", "y"], keyPrefixes: [[1], [2]])
+    let other = SyncScope(labels: ["y", "x", "x"], keyPrefixes: [[2], [1], [2]])
+    #expect(SyncAccess(to: scope).reach == SyncAccess(to: other, canPush: false).reach)
+    let reaches = [
+      nil, SyncScope(), scope, SyncScope(labels: ["x"]), SyncScope(labels: ["y"]),
+      SyncScope(keyPrefixes: [Array("x".utf8)]),
+    ].map { SyncAccess(to: $0).reach }
+    #expect(Set(reaches).count == reaches.count && reaches[0] == 0)
+  }
+}
