@@ -135,7 +135,8 @@ struct PythonClientTests {
     #expect(sent[0] == sent[1] && sent[1] == sent[2])
     #expect(sent[0].batchID != sent[3].batchID)
     let reader = ReplicaID(text: "00112233445566778899aabbccddeeff")
-    let feed = try memory.handler.pull(PullRequest(replica: reader, after: .beginning))
+    let feed = try memory.handler.pull(
+      PullRequest(replica: reader, after: .beginning, everyVersion: true))
     #expect(feed.entries.map { String(decoding: $0.content.value, as: UTF8.self) } == ["1", "2"])
 
     // The process ends without having heard, and the next one hears from the hello.

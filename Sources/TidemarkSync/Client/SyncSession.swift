@@ -192,7 +192,8 @@ package final class SyncSession {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
       limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
-      waitMilliseconds: waitMilliseconds, includesOwn: readsAgain)
+      waitMilliseconds: waitMilliseconds, includesOwn: readsAgain,
+      everyVersion: progress.heardThrough > 0)
     request.aliases = try knownAliases()
     return request
   }

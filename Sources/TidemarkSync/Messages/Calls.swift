@@ -147,6 +147,9 @@ public struct PullRequest: Sendable, Hashable {
   public var includesOwn: Bool
   /// Whether large values come apart, by name only; see ``BlobID``.
   public var takesBlobs: Bool
+  /// Whether entries are to come, too, that a later entry of their key supersedes: for a reader
+  /// that looks for its own changes in a feed that was restored or made anew.
+  public var everyVersion: Bool
   /// What the remote end calls the caller's keys, for peers in the same process. It does not
   /// travel.
   public var aliases: KnownAliases?
@@ -155,8 +158,9 @@ public struct PullRequest: Sendable, Hashable {
   public init(
     replica: ReplicaID, after: Position, scope: SyncScope = .everything,
     limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, includesOwn: Bool = false,
-    takesBlobs: Bool = false
+    takesBlobs: Bool = false, everyVersion: Bool = false
   ) {
+    self.everyVersion = everyVersion
     self.takesBlobs = takesBlobs
     self.includesOwn = includesOwn
     self.replica = replica

@@ -49,6 +49,10 @@
     case olderWaitsForEver
     /// A store that meets a feed for the first time takes what it has under its name for its own.
     case markOfAnotherTaken
+    /// An authorization that reaches other entries than before is taken for the same.
+    case reachIgnored
+    /// What a later entry supersedes is left out although the reader does not hear of that one.
+    case supersededNeverTold
 
     private static let planted = Lock<PlantedSyncBug?>(nil)
 

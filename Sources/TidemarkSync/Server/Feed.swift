@@ -29,6 +29,11 @@ package protocol Feed: Sendable {
 
   /// What a key holds now; nil when nothing is known of it.
   func state(of key: [UInt8]) throws(TidemarkError) -> FeedState?
+  /// What the key of an entry holds, if a later entry gave it that; nil when the entry is the
+  /// key's last, or the last one lies behind an offset.
+  func laterState(
+    than head: FeedHead, through last: UInt64
+  ) throws(TidemarkError) -> FeedState?
   /// Whether an entry is a delete of a key; nil when it is not kept.
   func isDelete(at position: Position, of key: [UInt8]) throws(TidemarkError) -> Bool?
   /// The value of the put at an offset; nil when it is not kept.

@@ -19,6 +19,17 @@ extension StoreFeed {
       .damaged, "the log does not hold what the index says of a key; run verify")
   }
 
+  package func laterState(
+    than head: FeedHead, through last: UInt64
+  ) throws(TidemarkError) -> FeedState? {
+    // For most entries this look is all that there is.
+    guard let slot = try engine.slot(ofKey: head.key.rawSpan), slot.sequence > head.offset,
+      let state = try state(of: head.key), state.position.offset > head.offset,
+      state.position.offset <= last
+    else { return nil }
+    return state
+  }
+
   private func state(_ entry: LogEntry) throws(TidemarkError) -> FeedState? {
     let info = try engine.info(entry)
     guard info.attributes.entryClass == .owned, info.kind != .evict else { return nil }

@@ -12,7 +12,8 @@ extension SyncHandler {
   /// caller who is to wait asks again after ``observe(_:)`` has told.
   ///
   /// An answer may have no entries and still go on: its cursor is further than the one asked for
-  /// until it has reached the end of the range.
+  /// until it has reached the end of the range. Of several entries of a key the reader gets the
+  /// last at least; see ``PullRequest/everyVersion``.
   /// - Throws: ``PeerError``: `cursorGone` for a cursor that is not this feed's any more, or
   ///   behind which deletes may be gone.
   public func pull(
@@ -80,8 +81,10 @@ extension SyncHandler {
       left -= limit
       for head in found.heads {
         if page.entries.count >= most { return page }
-        if let outcome = try outcome(of: head, request, access) {
-          let size = outcome == .own ? 0 : head.key.count + head.valueLength
+        if try !isSuperseded(head, request, access, range),
+          let outcome = try outcome(of: head, request, access)
+        {
+          let size = outcome == .own ? 0 : head.answerBytes
           if !page.entries.isEmpty, bytes + size > mostBytes { return page }
           do {
             let found = try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
@@ -104,6 +107,30 @@ extension SyncHandler {
     return page
   }
 
+  /// Whether a reader need not hear of an entry since it hears of a later one of its key in any
+  /// case: then it ends with the same.
+  ///
+  /// A value that has left the reader's scope is told of by what it was before, so an entry stays
+  /// unless the last one lies within.
+  private func isSuperseded(
+    _ head: FeedHead, _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange
+  ) throws -> Bool {
+    guard !request.everyVersion, !request.includesOwn, head.operation.replica != request.replica,
+      let later = try feed.laterState(than: head, through: range.head),
+      later.operation.replica != request.replica
+    else { return false }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
+    #endif
+    return isWithin(head.key, later.isDeleted ? [] : later.labels, request, access)
+  }
+
+  private func isWithin(
+    _ key: [UInt8], _ labels: [[UInt8]], _ request: PullRequest, _ access: SyncAccess
+  ) -> Bool {
+    request.scope.contains(key: key, labels: labels) && access.reaches(key: key, labels: labels)
+  }
+
   /// What an entry is to its reader; nil when it is none of its business.
   private func outcome(
     of head: FeedHead, _ request: PullRequest, _ access: SyncAccess
@@ -120,8 +147,7 @@ extension SyncHandler {
     _ head: FeedHead, _ request: PullRequest, _ access: SyncAccess
   ) throws -> FeedEntry.Kind? {
     func isWithin(_ labels: [[UInt8]]) -> Bool {
-      request.scope.contains(key: head.key, labels: labels)
-        && access.reaches(key: head.key, labels: labels)
+      self.isWithin(head.key, labels, request, access)
     }
     if head.kind == .put, isWithin(head.labels) { return .put }
     if head.kind == .delete, isWithin([]) { return .delete }

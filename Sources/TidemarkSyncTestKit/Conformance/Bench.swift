@@ -62,13 +62,15 @@ extension PeerConformance {
     /// All that a replica is given behind a cursor.
     func pullAll(
       _ replica: ReplicaID, after: Position = .beginning, scope: SyncScope = .everything,
-      limits: SyncLimits = SyncLimits()
+      limits: SyncLimits = SyncLimits(), everyVersion: Bool = false
     ) async throws -> (entries: [FeedEntry], cursor: Position, pages: Int) {
       var entries: [FeedEntry] = []
       var cursor = after
       for pages in 1...5000 {
         let page = try await peer.pull(
-          PullRequest(replica: replica, after: cursor, scope: scope, limits: limits))
+          PullRequest(
+            replica: replica, after: cursor, scope: scope, limits: limits,
+            everyVersion: everyVersion))
         try expect(
           page.cursor.offset >= cursor.offset, "a pull's cursor goes back")
         try expect(page.range.contains(page.cursor), "a pull's cursor is not in its range")

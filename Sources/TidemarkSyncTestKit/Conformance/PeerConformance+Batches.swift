@@ -32,7 +32,7 @@ extension PeerConformance {
       try bench.expect(hello.mark, is: first.mark, "the mark in an answer to hello")
       let page = try await bench.peer.pull(PullRequest(replica: a.replica, after: .beginning))
       try bench.expect(page.mark, is: first.mark, "the mark in an answer to a pull")
-      let entries = try await bench.pullAll(Writer(3).replica).entries
+      let entries = try await bench.pullAll(Writer(3).replica, everyVersion: true).entries
       try bench.expect(
         entries.count { $0.operation.replica == a.replica }, is: 2, "the count of its entries")
     },

@@ -89,14 +89,17 @@ final class Bench {
   /// Everything that a device is given from a position on.
   func pullAll(
     _ device: Device, after: Position = .beginning, scope: SyncScope = .everything,
-    access: SyncAccess = .everything, limits: SyncLimits = SyncLimits()
+    access: SyncAccess = .everything, limits: SyncLimits = SyncLimits(),
+    everyVersion: Bool = false
   ) throws -> (entries: [FeedEntry], pages: Int, cursor: Position) {
     var entries: [FeedEntry] = []
     var cursor = after
     var pages = 0
     while true {
       let answer = try handler().pull(
-        PullRequest(replica: device.id, after: cursor, scope: scope, limits: limits),
+        PullRequest(
+          replica: device.id, after: cursor, scope: scope, limits: limits,
+          everyVersion: everyVersion),
         access: access)
       pages += 1
       entries += answer.entries

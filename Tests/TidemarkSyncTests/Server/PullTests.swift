@@ -56,6 +56,21 @@ struct PullTests {
     #expect(try keys(lookedThrough: strange) == ["theirs/1", "theirs/2", "mine/1"])
   }
 
+  @Test("labels count when a page or an answer about keys is filled")
+  func labelsCount() throws {
+    let bench = Bench()
+    var a = Device(1)
+    let labels = (0..<8).map { EntryLabel(Array(repeating: UInt8($0), count: 250)) }
+    _ = try bench.push(&a, all: (0..<10).map { a.put("k\($0)", "v", labels: labels) })
+    let pages = try bench.pullAll(Device(2), limits: SyncLimits(bytes: 5000))
+    #expect(pages.entries.count == 10 && pages.pages == 5)
+    bench.options.limits.bytes = 5000
+    try bench.close()
+    let answer = try bench.handler().values(
+      ValuesRequest(replica: a.id, keys: (0..<10).map { Array("k\($0)".utf8) }))
+    #expect(answer.answered == 2)
+  }
+
   @Test("own operations come without key and value; touches and records do not come at all")
   func own() throws {
     let bench = Bench()
@@ -118,7 +133,7 @@ struct PullTests {
     let prefixed = try bench.pullAll(
       reader, scope: SyncScope(keyPrefixes: [Array("m/".utf8)])
     ).entries
-    #expect(prefixed.map(\.kind) == [.put, .delete])
+    #expect(prefixed.map(\.kind) == [.delete], "by its key it is told of in any case")
   }
 
   @Test("cursors that the feed never gave out, or that a crash took back, are refused")
@@ -144,7 +159,9 @@ struct PullTests {
     let bench = Bench()
     var a = Device(1)
     for i in 0..<30 { _ = try bench.push(&a, a.put("k\(i % 10)", "\(i)"), a.put("o\(i)", "x")) }
-    let middle = try bench.pullAll(Device(2), limits: SyncLimits(changes: 30)).entries[30].position
+    let middle = try bench.pullAll(
+      Device(2), limits: SyncLimits(changes: 30), everyVersion: true
+    ).entries[30].position
     try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
     let entries = try bench.pullAll(Device(2), after: middle).entries
     #expect(entries.map(\.position.offset) == entries.map(\.position.offset).sorted())
@@ -152,6 +169,41 @@ struct PullTests {
       let last = entries.last { $0.key == Array("k\(i)".utf8) }
       #expect(last?.content.value == Array("\(20 + i)".utf8))
     }
+  }
+
+  @Test("a new device gets one version of each key, and as many pages as those fill")
+  func oneVersion() throws {
+    let bench = Bench(restarts: true)
+    var a = Device(1)
+    for i in 0..<60 { _ = try bench.push(&a, a.put("k\(i % 6)", "\(i)"), a.put("o\(i % 2)", "x")) }
+    _ = try bench.push(&a, a.delete("k0", base: .absent))
+    let limits = SyncLimits(changes: 3)
+    let found = try bench.pullAll(Device(2), limits: limits)
+    #expect(found.entries.count == 8 && found.pages <= 4)
+    let values = found.entries.map { String(decoding: $0.content.value, as: UTF8.self) }
+    #expect(values.sorted() == ["", "55", "56", "57", "58", "59", "x", "x"])
+    #expect(found.entries.last?.kind == .delete)
+    let all = try bench.pullAll(Device(2), limits: limits, everyVersion: true)
+    #expect(all.entries.count == 63 && all.cursor == found.cursor)
+    #expect(try bench.pullAll(a, limits: limits).entries.count == 63, "own operations are told of")
+  }
+
+  @Test("an entry that a key has left the scope with is told of, whatever came behind it")
+  func leftBeforeMore() throws {
+    let bench = Bench()
+    var a = Device(1)
+    _ = try bench.push(&a, a.put("k", "1", labels: ["x"]))
+    let reader = Device(2)
+    let scope = SyncScope(labels: ["x"])
+    let cursor = try bench.pullAll(reader, scope: scope).cursor
+    for number in 2..<5 {
+      _ = try bench.push(&a, a.put("k", "\(number)", labels: ["y"]))
+    }
+    let left = try bench.pullAll(reader, after: cursor, scope: scope).entries
+    #expect(left.map(\.kind) == [.left])
+    _ = try bench.push(&a, a.put("k", "5", labels: ["x"]), a.put("k", "6", labels: ["x"]))
+    let back = try bench.pullAll(reader, after: cursor, scope: scope).entries
+    #expect(back.map(\.kind) == [.put] && back[0].content.value == Array("6".utf8))
   }
 
   @Test("values of keys come page by page; what is absent is left out")

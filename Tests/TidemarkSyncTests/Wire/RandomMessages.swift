@@ -40,7 +40,7 @@ struct RandomMessages {
       .pullRequest(
         PullRequest(
           replica: replica(), after: position(), scope: scope(), limits: limits(),
-          waitMilliseconds: u32(), includesOwn: flip(), takesBlobs: flip()))
+          waitMilliseconds: u32(), includesOwn: flip(), takesBlobs: flip(), everyVersion: flip()))
     case .pullAnswer:
       .pullAnswer(
         PullAnswer(

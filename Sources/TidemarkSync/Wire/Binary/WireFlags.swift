@@ -37,6 +37,8 @@ enum WireFlags {
   static let includesOwn: UInt8 = 1
   /// Of a pull.
   static let takesBlobs: UInt8 = 2
+  /// Of a pull.
+  static let everyVersion: UInt8 = 4
   /// Of a question for values.
   static let valuesTakeBlobs: UInt8 = 1
   /// Of a hello's answer.

@@ -27,11 +27,13 @@ extension WireReader {
 
   mutating func pullRequest() throws(FormatError) -> PullRequest {
     let replica = try replica()
-    let flags = try flags(WireFlags.includesOwn | WireFlags.takesBlobs)
+    let flags = try flags(
+      WireFlags.includesOwn | WireFlags.takesBlobs | WireFlags.everyVersion)
     return PullRequest(
       replica: replica, after: try position(), scope: try scope(), limits: try limits(),
       waitMilliseconds: try u32(), includesOwn: flags & WireFlags.includesOwn != 0,
-      takesBlobs: flags & WireFlags.takesBlobs != 0)
+      takesBlobs: flags & WireFlags.takesBlobs != 0,
+      everyVersion: flags & WireFlags.everyVersion != 0)
   }
 
   mutating func pullAnswer(_ reach: UInt64?) throws(FormatError) -> PullAnswer {

@@ -25,7 +25,8 @@ extension WireWriter {
     replica(request.replica)
     out.u8(
       (request.includesOwn ? WireFlags.includesOwn : 0)
-        | (request.takesBlobs ? WireFlags.takesBlobs : 0))
+        | (request.takesBlobs ? WireFlags.takesBlobs : 0)
+        | (request.everyVersion ? WireFlags.everyVersion : 0))
     position(request.after)
     write(request.scope)
     write(request.limits)

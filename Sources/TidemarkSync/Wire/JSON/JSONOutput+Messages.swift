@@ -79,6 +79,7 @@ extension JSONOutput {
     number("wait_milliseconds", UInt64(request.waitMilliseconds))
     if request.includesOwn { flag("includes_own") }
     if request.takesBlobs { flag("takes_blobs") }
+    if request.everyVersion { flag("every_version") }
   }
 
   private mutating func fields(_ answer: DigestAnswer) {
