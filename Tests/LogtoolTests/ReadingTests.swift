@@ -156,7 +156,7 @@ struct ReadingTests {
         "bytes", "bytes.ballast", "bytes.dead", "bytes.history", "bytes.index", "bytes.live",
         "bytes.log", "bytes.pinned", "closed_cleanly", "damage", "dropped_through", "durable",
         "durable.file", "durable.offset", "durable.sequence", "encryption", "epoch", "format",
-        "history_from",
+        "held", "history_from",
         "images", "keys", "replica_id", "retention", "retention.age_seconds", "retention.bytes",
         "retention.versions_per_key", "segments", "segments.bytes", "segments.compacted",
         "segments.file", "segments.first_sequence", "segments.last_sequence",

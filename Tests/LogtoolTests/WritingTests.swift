@@ -116,7 +116,7 @@ struct WritingTests {
   func compact() throws {
     let names = [
       "bytes_after", "bytes_before", "dropped_entries", "dropped_tombstones", "dry_run",
-      "history_from", "segments_after", "segments_before", "segments_rewritten",
+      "held", "history_from", "segments_after", "segments_before", "segments_rewritten",
     ]
     let planned = bench.run("compact", "S", "--drop-history", "--dry-run", "--output", "json")
     #expect(try planned.names() == names)

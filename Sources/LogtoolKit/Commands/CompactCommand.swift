@@ -19,6 +19,9 @@ struct CompactCommand: ToolCommand {
 
       --rekey encrypts the whole store with another key, also one that was not encrypted. If it is \
       interrupted, call it again with the same keys; until then the store needs both.
+
+      What a peer has yet to acknowledge stays in any case: of a key with a pending change the \
+      newest version and the one that it was made upon, and deletes. It says how much that is.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -57,6 +60,7 @@ struct CompactCommand: ToolCommand {
     let dropped =
       HumanText.count(report.droppedEntries, "superseded entry", "superseded entries") + " and "
       + HumanText.count(report.droppedTombstones, "tombstone", "tombstones")
+    defer { for line in HeldText.lines(report.held) { console.say(line) } }
     if isDryRun { return console.say("would drop \(dropped)") }
     guard report.segmentsRewritten > 0 else {
       return console.say(
@@ -80,6 +84,7 @@ struct CompactCommand: ToolCommand {
       .init("dropped_entries", .integer(report.droppedEntries)),
       .init("dropped_tombstones", .integer(report.droppedTombstones)),
       .init("history_from", .unsigned(report.historyFrom)),
+      .init("held", HeldText.json(report.held)),
     ])
   }
 }

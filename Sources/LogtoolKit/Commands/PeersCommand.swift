@@ -17,9 +17,10 @@ struct PeersCommand: ToolCommand {
         logtool peers SERVED revoke 0f3c9a5e6b7d48219c0a1b2c3d4e5f60
 
       Of a peer it tells what was not sent yet and not taken yet, when it answered last, until \
-      when it keeps deletes for this store, and what failed last. forget drops all that; the data \
-      stays. Of a store that others replicate with it lists their replicas; revoke ends the lease \
-      of one that will not come back, so that deletes are not kept for it any more.
+      when it keeps deletes for this store, what failed last, and what compactions here keep for \
+      it. forget drops all that; the data stays. Of a store that others replicate with it lists \
+      their replicas; revoke ends the lease of one that will not come back, so that deletes are \
+      not kept for it any more.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -103,6 +104,9 @@ struct PeersCommand: ToolCommand {
       .init("lease_ends", .optional(peer.leaseEnds?.text)),
       .init("last_error", .optional(peer.lastError)),
       .init("last_error_time", .optional(peer.lastErrorTime?.text)),
+      .init("held_versions", .integer(peer.held.versions)),
+      .init("held_deletes", .integer(peer.held.deletes)),
+      .init("held_bytes", .integer(peer.held.bytes)),
     ])
   }
 
@@ -115,6 +119,15 @@ struct PeersCommand: ToolCommand {
     lines.append("  last answer: " + (peer.lastSuccess?.text ?? "never"))
     if let end = peer.leaseEnds {
       lines.append("  lease: " + (end < now ? "has run out" : "until \(end.text)"))
+    }
+    let held = peer.held
+    if held.keepsAll {
+      lines.append("  kept here: all superseded entries, until it is replicated with again")
+    } else if held.versions + held.deletes > 0 {
+      lines.append(
+        "  kept here: \(HumanText.count(held.versions, "version", "versions")) and "
+          + "\(HumanText.count(held.deletes, "delete", "deletes")) that it needs, "
+          + HumanText.size(held.bytes))
     }
     if let error = peer.lastError, let time = peer.lastErrorTime {
       let shown = HumanText.escaped(Array(error.utf8), keepingBackslashes: true)

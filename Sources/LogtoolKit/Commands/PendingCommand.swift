@@ -18,8 +18,8 @@ struct PendingCommand: ToolCommand {
       What counts is own data whose newest entry no peer has decided on: each key once. What came \
       from a peer does not count, nor does a key that was put and deleted before anybody heard of \
       it. Entries that a peer has refused, or that the user is to decide, are told apart. Without \
-      --peer: what at least one of the store's peers lacks; with no peer, everything that is \
-      owned.
+      --peer: what at least one of the store's peers lacks, and what each of several does; with \
+      no peer, everything that is owned.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -79,8 +79,16 @@ struct PendingCommand: ToolCommand {
     let names = try store.blocking.peers().map(\.name)
     let isOne = peer != nil || names.count <= 1
     let labels = isOne ? try store.blocking.pendingByLabel(for: peer) : [:]
+    var byPeer: [(name: String, summary: PendingSummary)] = []
+    for name in isOne ? [] : names {
+      byPeer.append((name, try store.blocking.pending(for: name)))
+    }
     if console.settings.format == .text {
       try console.output.line(Self.text(summary))
+      for (name, summary) in byPeer {
+        let shown = HumanText.escaped(Array(name.utf8), keepingBackslashes: true)
+        try console.output.line("  \(shown)  \(Self.text(summary))")
+      }
       for (label, count) in labels.sorted(by: { $0.key < $1.key }) {
         let shown = HumanText.escaped(label.bytes)
         try console.output.line("  \(shown)  \(HumanText.count(count))")
@@ -93,6 +101,17 @@ struct PendingCommand: ToolCommand {
       .init("in_flight", .integer(summary.inFlight)), .init("parked", .integer(summary.parked)),
       .init("to_decide", .integer(summary.needsDecision)),
       .init("peers", .array((peer.map { [$0] } ?? names).map { .string($0) })),
+      .init(
+        "by_peer",
+        .array(
+          byPeer.map { name, summary in
+            .object([
+              .init("peer", .string(name)), .init("entries", .integer(summary.entries)),
+              .init("bytes", .integer(summary.bytes)),
+              .init("parked", .integer(summary.parked)),
+              .init("to_decide", .integer(summary.needsDecision)),
+            ])
+          })),
       .init(
         "labels",
         .array(

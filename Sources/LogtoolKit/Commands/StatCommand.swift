@@ -12,8 +12,9 @@ struct StatCommand: ToolCommand {
         logtool stat S --output json
 
       live: entries that are their key's newest. history: superseded and kept. dead: superseded, \
-      gone with the next compaction. pinned: dead, were it not for somebody who needs it. durable: \
-      how far the log is proven to be on the disk.
+      gone with the next compaction. pinned: dead, were it not for an open view. durable: how far \
+      the log is proven to be on the disk. Of what compactions keep for peers there is a line \
+      for each.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -22,11 +23,14 @@ struct StatCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let status = try StoreAccess(store, console).read { engine in try engine.status() }
+    let (status, held) = try StoreAccess(store, console).read { engine in
+      (try engine.status(), try engine.historyHeldForPeers())
+    }
     if console.settings.format == .text {
       for line in StatusText(status, console).lines { try console.output.line(line) }
+      for line in HeldText.lines(held) { try console.output.line("  " + line) }
     } else {
-      try console.output.line(StatusJSON.value(status))
+      try console.output.line(StatusJSON.value(status, held))
     }
   }
 }

@@ -26,7 +26,9 @@ struct KeyExplanation {
     file = newest.segment.fileName
     frameOffset = newest.front.offset
     var older = (versions: 0, bytes: 0, oldest: newest.sequence)
+    var sequences = [newest.sequence]
     while let version = try walk.next() {
+      if sequences.count < Self.mostVersions { sequences.append(version.sequence) }
       older.versions += 1
       older.bytes += version.head.keyLength + version.head.valueLength
       older.oldest = version.sequence
@@ -34,8 +36,17 @@ struct KeyExplanation {
     olderVersions = older.versions
     olderBytes = older.bytes
     oldestSequence = older.oldest
-    reasons = Self.reasons(info, olderVersions: older.versions, try engine.status())
+    reasons =
+      Self.reasons(info, olderVersions: older.versions, try engine.status())
+      + (try engine.peersHolding(sequences)).map { held in
+        let name = HumanText.escaped(Array(held.peer.utf8), keepingBackslashes: true)
+        return "the peer \(name) has yet to acknowledge a change of the key: what that was made "
+          + "upon stays until then, or until peers forget \(name)"
+      }
   }
+
+  /// So many versions are looked up among those that are kept for peers.
+  private static let mostVersions = 10_000
 
   private static func reasons(
     _ info: EntryInfo, olderVersions: Int, _ status: EngineStatus

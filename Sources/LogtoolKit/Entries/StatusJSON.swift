@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// A store's figures as JSON.
 enum StatusJSON {
-  static func value(_ status: EngineStatus) -> JSONValue {
+  static func value(_ status: EngineStatus, _ held: [HeldHistory]) -> JSONValue {
     .object([
       .init("keys", .integer(status.keys)),
       .init("sequence", .unsigned(status.sequence)),
@@ -21,6 +21,7 @@ enum StatusJSON {
       .init("epoch", .optional(status.epochs.last.map { String($0.epoch, radix: 16) })),
       .init("history_from", .unsigned(status.historyFrom)),
       .init("dropped_through", .unsigned(status.droppedThrough)),
+      .init("held", HeldText.json(held)),
       .init("retention", retention(status.retention)),
       .init("closed_cleanly", .bool(status.isClosedCleanly)),
       .init("damage", .array(status.damage.map { damage($0, status) })),

@@ -5,6 +5,12 @@ struct CompactionPlan {
     var segments: [Segment]
     /// Raw bytes of keys and values in it, as MANIFEST knows them.
     var rawBytes: Int
+
+    /// The sequences that its segments are for.
+    var range: ClosedRange<UInt64> {
+      let first = segments.first?.firstSequence ?? 0
+      return first...max(first, segments.last?.lastSequence ?? 0)
+    }
   }
 
   private(set) var groups: [Group] = []

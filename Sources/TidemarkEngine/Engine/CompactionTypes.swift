@@ -53,6 +53,8 @@ package struct CompactionReport: Sendable, Hashable {
   package var droppedEntries = 0
   package var droppedTombstones = 0
   package var historyFrom: UInt64 = 1
+  /// History that stayed for peers.
+  package var held: [HeldHistory] = []
 }
 
 /// What may go: everything superseded at or below the floor.

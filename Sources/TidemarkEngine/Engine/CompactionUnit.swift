@@ -21,16 +21,18 @@ struct CompactionUnit {
   private let engine: Engine
   private let group: CompactionPlan.Group
   private let floor: CompactionFloor
+  private let pinned: PinnedVersions?
   private let options: CompactionOptions
   private let caches = LogCaches(blockBytes: 4 << 20, frontBytes: 0)
 
   init(
     _ engine: Engine, _ group: CompactionPlan.Group, floor: CompactionFloor,
-    options: CompactionOptions
+    pinned: PinnedVersions? = nil, options: CompactionOptions
   ) {
     self.engine = engine
     self.group = group
     self.floor = floor
+    self.pinned = pinned
     self.options = options
   }
 
@@ -291,6 +293,9 @@ struct CompactionUnit {
       }
       return head.kind.removes ? .droppedTombstone : .dropped
     }
+    if let pinned, pinned.kept[head.sequence] != nil {
+      return .kept(created: try created(head), isSuperseded: true)
+    }
     let chain = try versions.of(key, newest: newest)
     guard chain.keeps(head.sequence) else {
       return head.kind.removes ? .droppedTombstone : .dropped
@@ -361,6 +366,7 @@ struct CompactionUnit {
     let head = item.head
     var entry = FrameBuilder.Entry(rewriting: head)
     entry.created = item.created
+    if let link = pinned?.links[head.sequence] { entry.previous = link }
     let end = item.valueStart + head.valueLength
     try writer.add(
       entry, key: item.front.key(of: head),

@@ -3,9 +3,9 @@ extension Engine {
   /// and recompresses.
   ///
   /// Order, so that a crash at any point leaves a store that is right: MANIFEST says from where
-  /// history is kept; an image that no longer knows dropped tombstones is written; then the
-  /// segments are replaced, oldest first, each group in one step of MANIFEST, and files go
-  /// only after that.
+  /// history is kept; an image that no longer knows dropped tombstones is written, since deleted
+  /// keys could rise from an older one; then the segments are replaced, oldest first, each group in
+  /// one step of MANIFEST, and files go only after that.
   @discardableResult
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
@@ -57,9 +57,17 @@ extension Engine {
       CompactionPlan(
         read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
     }
+    let pinned = try PinnedVersions(self, floor, groups: plan.groups.map(\.range))
+    if floor.drops, !options.dryRun {
+      let forgets = min(floor.limit, (pinned.firstDelete ?? .max) - 1)
+      if !hasForgotten(floor.limit) {
+        try writeImage(through: floor.limit, forgetting: forgets)
+      }
+    }
+    report.held = pinned.held
     for group in plan.groups {
       try options.checkStop()
-      let unit = CompactionUnit(self, group, floor: floor, options: options)
+      let unit = CompactionUnit(self, group, floor: floor, pinned: pinned, options: options)
       let outcome = try unit.run()
       if let swap = outcome.swap, !options.dryRun {
         let before = usedBytes(of: swap.inputs)
@@ -151,8 +159,10 @@ extension Engine {
         options.dryRun ? min(read.pins.keys.min() ?? .max, read.visible) : neededFloor(read)
       )
     }
-    if options.dropHistory || retention != .everything {
-      needed = min(needed, try pinnedFloor())
+    if options.dropHistory || retention != .everything,
+      try retentionPins().contains(where: { $0.pin == nil })
+    {
+      needed = 0
     }
     let deletes = reading.withLock { $0.deletesKeptAbove }
     if options.dropHistory {
@@ -206,8 +216,7 @@ extension Engine {
     return reached
   }
 
-  /// Says from where history is kept, and makes an image that fits: without it, deleted keys
-  /// whose tombstones go could rise from an older one.
+  /// Says from where history is kept.
   /// - Returns: the floor, lowered to what views need that were opened meanwhile.
   private func raiseHistoryFrom(
     _ floor: CompactionFloor
@@ -239,7 +248,6 @@ extension Engine {
       }
       if isDone { break }
     }
-    if floor.drops, !hasForgotten(floor.limit) { try writeImage(forgetting: floor.limit) }
     return floor
   }
 

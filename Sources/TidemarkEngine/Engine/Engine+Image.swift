@@ -27,18 +27,19 @@ extension Engine {
     return job.info
   }
 
-  /// Writes images until one is in use that has forgotten what was deleted up to a sequence.
+  /// Writes images until one is in use that covers a sequence and has forgotten what was deleted up
+  /// to another. Deletes behind that stay known, until a compaction lets them go.
   ///
-  /// One that was begun before MANIFEST said so, by another thread or by one that failed, knows it
-  /// still, and takes only so much into itself.
-  func writeImage(forgetting limit: UInt64) throws(TidemarkError) {
+  /// One that was begun before, by another thread or by one that failed, knows it still, and takes
+  /// only so much into itself.
+  func writeImage(through limit: UInt64, forgetting deletes: UInt64) throws(TidemarkError) {
+    reading.withLock { $0.forgetsDeletesThrough = deletes }
     // Of an empty store there is no image.
     guard limit > 0 else { return }
     for _ in 0..<Limits.imageAttempts {
       writer.wait { !$0.isWritingImage }
       guard let info = try writeImage() else { continue }
-      // Of a first entry there is nothing to forget.
-      if info.sequence >= limit, info.dropTombstonesThrough >= limit || limit <= 1 { return }
+      if info.sequence >= limit, info.dropTombstonesThrough == deletes { return }
     }
     throw TidemarkError(
       .limitExceeded, "other images were written all the while; compact again later")
@@ -78,8 +79,7 @@ extension Engine {
             storeID: manifest.storeID, imageID: id, sequence: sequence,
             userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true)
         info.imageID = id
-        info.dropTombstonesThrough = max(
-          manifest.droppedThrough, manifest.historyFrom > 1 ? manifest.historyFrom : 0)
+        info.dropTombstonesThrough = read.forgetsDeletesThrough
         info.keepFormerMembers = manifest.historyFrom < info.sequence
         if read.frozen == nil { read.index.freeze() }
         read.frozen = info

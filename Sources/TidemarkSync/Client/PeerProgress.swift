@@ -187,34 +187,6 @@ extension PeerProgress.Waiting {
   }
 }
 
-extension SequenceSet {
-  /// Varint count; per run a varint of the gap before it and one of its length less one.
-  func encode(into writer: inout ByteWriter) {
-    writer.varint(UInt64(ranges.count))
-    var end: UInt64 = 0
-    for run in ranges {
-      writer.varint(run.lowerBound &- end)
-      writer.varint(run.upperBound - run.lowerBound)
-      end = run.upperBound
-    }
-  }
-
-  init(from reader: inout ByteReader) throws(FormatError) {
-    self.init()
-    let count = try reader.varint(atMost: reader.remaining / 2)
-    var end: UInt64 = 0
-    for _ in 0..<count {
-      let (first, isLate) = end.addingReportingOverflow(try reader.varint())
-      let (last, isLong) = first.addingReportingOverflow(try reader.varint())
-      guard !isLate, !isLong, isEmpty || first > end else {
-        throw FormatError("runs of sequences out of order")
-      }
-      insert(first...last)
-      end = last
-    }
-  }
-}
-
 extension ReplicaID {
   init(from reader: inout ByteReader) throws(FormatError) {
     guard let id = ReplicaID(try reader.array(Self.byteCount)) else {

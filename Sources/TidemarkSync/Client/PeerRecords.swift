@@ -1,8 +1,8 @@
 internal import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// The records of one peer in a store's log.
-final class PeerRecords {
+package final class PeerRecords {
   let engine: Engine
   private let peer: [UInt8]
   var name: [UInt8] { peer }
@@ -44,8 +44,11 @@ final class PeerRecords {
     }
   }
 
+  /// The peer's pin; nil when there is none, or it cannot be read: that one keeps everything until
+  /// it is written again.
   func pin() throws(TidemarkError) -> RetentionPin? {
-    try read(.pin, pinKey) { (bytes) throws(FormatError) in try RetentionPin(decoding: bytes) }
+    guard let value = try table.value(of: .pin, key: pinKey) else { return nil }
+    return try? RetentionPin(decoding: value.rawSpan)
   }
 
   /// What the feed holds at a key whose value here is another, and the sequence of the record.
@@ -94,6 +97,14 @@ final class PeerRecords {
     try RecordTable.add(.peerFormed, key: peer, value: formed.encoded, to: &batch)
   }
 
+  /// A batch is settled: its record is worth taking away when it takes more than that does.
+  func remove(_ formed: FormedBatch, from batch: inout OperationBatch) throws(TidemarkError) {
+    guard formed.items.count > Self.itemsToRemove else { return }
+    try RecordTable.add(.peerFormed, key: peer, value: [], to: &batch)
+  }
+
+  private static let itemsToRemove = 16
+
   func write(
     _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
@@ -121,8 +132,20 @@ final class PeerRecords {
     if table.isCheckpointDue { try table.writeCheckpoint() }
   }
 
-  /// Feeds have pins, too, and a store may be both.
-  private var pinKey: [UInt8] { Array("peer ".utf8) + peer }
+  private var pinKey: [UInt8] { Self.pinPrefix + peer }
+  private static let pinPrefix = Array("peer ".utf8)
+
+  /// The peers for which something is kept.
+  static func pinned(in table: RecordTable) -> [[UInt8]] {
+    table.keys(of: .pin).filter { $0.starts(with: pinPrefix) }
+      .map { Array($0.dropFirst(pinPrefix.count)) }
+  }
+
+  /// Lets go of what is kept for the peer.
+  package func removePin(into batch: inout OperationBatch) throws(TidemarkError) {
+    guard table.sequence(of: .pin, key: pinKey) != nil else { return }
+    try RecordTable.add(.pin, key: pinKey, value: [], to: &batch)
+  }
 
   private func hasSettled(_ index: UInt32) -> Bool {
     table.sequence(of: .peerSettled, key: settledKey(index)) != nil

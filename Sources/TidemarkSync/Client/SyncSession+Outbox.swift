@@ -21,6 +21,7 @@ extension SyncSession {
       // What was looked at in vain need not be looked at again; it is written with what comes.
       progress = draft.progress
       tooManyWaiting = nil
+      if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writePassed() }
       return nil
     }
     tooManyWaiting = nil
@@ -51,6 +52,21 @@ extension SyncSession {
     pin = kept
     try records.note(operations, result)
     return batch
+  }
+
+  /// So many entries that are not for the peer are looked at before that is written down.
+  private static let entriesToPass: UInt64 = 1_024
+
+  /// Writes down what was looked at and is not for the peer, so that nothing is kept for it.
+  func writePassed() throws(TidemarkError) {
+    guard let pin, progress.feed != nil, pin.frontier < progress.frontier else { return }
+    var operations = OperationBatch()
+    try records.write(progress, [], into: &operations)
+    let unread = settled.firstUnread(after: progress.cursor.offset)
+    let kept = try writePin(progress, formed, unread, into: &operations)
+    let result = try engine.commit(operations, durability: .buffered)
+    self.pin = kept
+    try records.note(operations, result)
   }
 
   /// The batch as it is sent: the same each time. Where compaction has dropped what an entry

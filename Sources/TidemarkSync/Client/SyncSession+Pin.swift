@@ -5,9 +5,9 @@ extension SyncSession {
   /// A pin is written again when it is so old, so that it does not run out.
   private static let millisecondsToRenew: UInt64 = 86_400_000
 
-  /// Keeps the history that the peer has yet to hear of: pending deletes, and what pending changes
-  /// were made upon. And own deletes that the peer has heard of already, as long as what stands
-  /// before them there has yet to come.
+  /// Keeps what the peer has yet to hear of: pending deletes, and what pending changes were made
+  /// upon. And own deletes that the peer has heard of already, as long as what stands before them
+  /// there has yet to come.
   /// - Parameter unread: the first own change in the feed behind what was read of it.
   /// - Returns: the pin, which counts once it is committed.
   func writePin(
@@ -15,9 +15,10 @@ extension SyncSession {
     into operations: inout OperationBatch
   ) throws(TidemarkError) -> RetentionPin {
     let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
-    let first = min(try firstNeeded(next, formed), unread ?? .max)
-    if let pin, pin.first == first, now &- pin.renewed < Self.millisecondsToRenew { return pin }
-    let renewed = RetentionPin(first: first, renewed: now)
+    let renewed = newPin(next, formed, unread, now)
+    if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
+      return pin
+    }
     try records.write(renewed, into: &operations)
     return renewed
   }
@@ -31,22 +32,27 @@ extension SyncSession {
     self.prepared = prepared
   }
 
-  private func firstNeeded(
-    _ next: PeerProgress, _ formed: FormedBatch?
-  ) throws(TidemarkError) -> UInt64 {
-    var first = next.frontier + 1
-    var isSettled = next.again.isEmpty && formed == nil
-    if let again = next.again.ranges.first { first = min(first, again.lowerBound) }
-    for item in formed?.items ?? [] { first = min(first, item.sequence) }
-    for (sequence, reason) in next.waiting where sequence < first {
-      // A put that is parked is its key's value, and stays without a pin.
-      let isDelete = try engine.change(at: sequence)?.kind == .delete
-      guard isDelete || reason.position != nil else { continue }
-      first = sequence
-      isSettled = false
+  private func newPin(
+    _ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?, _ now: UInt64
+  ) -> RetentionPin {
+    var pending = next.again
+    if let formed { pending.formUnion(formed.sequences) }
+    // The base of a refused change lies beside its key, and a put is its key's value.
+    var isQuiet = pending.isEmpty
+    for (sequence, reason) in next.waiting {
+      if case .parked = reason {
+        guard next.waiting.isDelete(sequence) else { continue }
+      } else {
+        isQuiet = false
+      }
+      pending.insert(sequence)
     }
-    // What is unsettled may stand for older changes of its keys, and was made upon what was there
-    // before those.
-    return isSettled ? first : min(first, pin?.first ?? first)
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }
+    #endif
+    return RetentionPin(
+      frontier: next.frontier, ahead: next.ahead, pending: pending,
+      settledThrough: isQuiet ? next.frontier : pin?.settledThrough ?? 0, unread: unread,
+      renewed: now)
   }
 }

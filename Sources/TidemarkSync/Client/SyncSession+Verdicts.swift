@@ -41,6 +41,7 @@ extension SyncSession {
       // There is nothing behind the cursor but what was sent.
       if let end, next.resync == nil { next.cursor = end }
       next.underWay = .none
+      try records.remove(batch, from: &operations)
       // Halves that pass grow again.
       next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
       for (item, verdict) in zip(batch.items, verdicts) {

@@ -50,7 +50,7 @@ package final class SyncSession {
   /// What the peer can do.
   let capabilities: PeerCapabilities
   let resolver: ConflictResolver
-  let records: PeerRecords
+  package let records: PeerRecords
   package internal(set) var progress: PeerProgress
   package internal(set) var formed: FormedBatch? {
     didSet {
@@ -73,6 +73,10 @@ package final class SyncSession {
   var bytesTogether = 4 << 20
   /// What may be called, as a budget says.
   var gate = SyncGate()
+  /// Whether what others append is taken, as of the last call.
+  var reads = true
+  /// Where the cursor stood when the peer was last asked for own entries alone.
+  var ownAskedAt: UInt64?
   /// The keys of the last values request, whose answer may be yet to come.
   var keysAsked: [[UInt8]] = []
   /// How many entries wait, if they are so many that others are not sent for it.
@@ -278,6 +282,7 @@ package final class SyncSession {
   package func disconnect() {
     range = nil
     comparing = nil
+    ownAskedAt = nil
   }
 
   func hello(hasResynced: Bool) -> HelloRequest {
@@ -286,7 +291,7 @@ package final class SyncSession {
     var request = HelloRequest(
       replica: replica, cursor: readsAgain ? progress.comparedThrough : progress.cursor,
       scope: scope, hasResynced: hasResynced,
-      resumption: progress.resumption)
+      resumption: progress.resumption, reads: reads)
     request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
     return request
   }

@@ -19,6 +19,7 @@ package struct WaitingEntries: Sendable, Hashable {
   private struct Place: Sendable, Hashable {
     var key: [UInt8]
     var isOfGroup: Bool
+    var isDelete: Bool
   }
 
   package private(set) var reasons: [UInt64: Reason] = [:]
@@ -32,6 +33,9 @@ package struct WaitingEntries: Sendable, Hashable {
 
   /// Why an entry waits; nil when it does not.
   package subscript(sequence: UInt64) -> Reason? { reasons[sequence] }
+
+  /// Whether an entry that waits deletes its key, or what it does was not looked up yet.
+  func isDelete(_ sequence: UInt64) -> Bool { places[sequence]?.isDelete ?? true }
 
   /// The entry of a key that waits.
   func entry(ofKey key: [UInt8]) -> Entry? {
@@ -62,7 +66,8 @@ package struct WaitingEntries: Sendable, Hashable {
     }
     reasons[change.sequence] = reason
     places[change.sequence] = Place(
-      key: change.key, isOfGroup: change.attributes.atomicGroup != 0)
+      key: change.key, isOfGroup: change.attributes.atomicGroup != 0,
+      isDelete: change.kind == .delete)
     sequences[change.key] = change.sequence
     return former?.sequence == change.sequence ? nil : former
   }

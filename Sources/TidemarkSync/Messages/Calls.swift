@@ -8,6 +8,8 @@ public struct HelloRequest: Sendable, Hashable {
   public var scope: SyncScope
   /// Whether it has just compared everything by digest, which renews an expired lease.
   public var hasResynced: Bool
+  /// Whether it takes what others append. For one that only pushes no deletes are kept.
+  public var reads: Bool
   /// What the last page that was taken gave to go on with (``PullAnswer/resumption``). It does not
   /// travel.
   public var resumption: [UInt8]
@@ -18,8 +20,9 @@ public struct HelloRequest: Sendable, Hashable {
   /// A hello.
   public init(
     replica: ReplicaID, cursor: Position = .beginning, scope: SyncScope = .everything,
-    hasResynced: Bool = false, resumption: [UInt8] = []
+    hasResynced: Bool = false, resumption: [UInt8] = [], reads: Bool = true
   ) {
+    self.reads = reads
     self.resumption = resumption
     self.replica = replica
     self.cursor = cursor
@@ -150,6 +153,9 @@ public struct PullRequest: Sendable, Hashable {
   /// Whether entries are to come, too, that a later entry of their key supersedes: for a reader
   /// that looks for its own changes in a feed that was restored or made anew.
   public var everyVersion: Bool
+  /// Whether the page ends before the first entry of somebody else, for who takes nothing of others
+  /// and wants to know how far the feed holds nothing else than its own.
+  public var ownOnly: Bool
   /// What the remote end calls the caller's keys, for peers in the same process. It does not
   /// travel.
   public var aliases: KnownAliases?
@@ -158,9 +164,10 @@ public struct PullRequest: Sendable, Hashable {
   public init(
     replica: ReplicaID, after: Position, scope: SyncScope = .everything,
     limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, includesOwn: Bool = false,
-    takesBlobs: Bool = false, everyVersion: Bool = false
+    takesBlobs: Bool = false, everyVersion: Bool = false, ownOnly: Bool = false
   ) {
     self.everyVersion = everyVersion
+    self.ownOnly = ownOnly
     self.takesBlobs = takesBlobs
     self.includesOwn = includesOwn
     self.replica = replica

@@ -25,6 +25,23 @@ public struct PeerInfo: Sendable, Hashable {
   public var lastErrorTime: Timestamp?
   /// Whether a replicator of this process has it.
   public var isLive: Bool
+  /// History that compactions keep for it.
+  public var held = HeldForPeer()
+}
+
+/// History that compactions keep for a peer: versions that pending changes were made upon, and deletes that
+/// are pending, or that stand in its feed where this store has not read yet. Forgetting the peer
+/// lets it go.
+public struct HeldForPeer: Sendable, Hashable {
+  /// How many superseded versions.
+  public var versions = 0
+  /// How many deletes.
+  public var deletes = 0
+  /// Bytes of their keys and values, before they are compressed.
+  public var bytes = 0
+  /// Whether all history is kept, since another version of the program has written down what is
+  /// needed.
+  public var keepsAll = false
 }
 
 extension Store {
@@ -34,8 +51,8 @@ extension Store {
   }
 
   /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
-  /// conflict with it, and what it calls the keys. All data stays. If it is replicated with again,
-  /// everything is compared as at the first time.
+  /// conflict with it, what it calls the keys, and what compactions keep for it. All data stays. If
+  /// it is replicated with again, everything is compared as at the first time.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
   public func forget(peer name: String) async throws(TidemarkError) {
     try await onSyncThread { (store) throws(TidemarkError) in try store.forget(peer: name) }
@@ -46,6 +63,8 @@ extension Store.Blocking {
   /// The peers that the store has replicated with; see ``Tidemark/Store/peers()``.
   public func peers() throws(TidemarkError) -> [PeerInfo] {
     var result: [PeerInfo] = []
+    let held = Dictionary(
+      try store.engine.historyHeldForPeers().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
     for name in try peerNames() {
       let host = try SyncHost.of(store, name: name)
       let isLive = host.isTaken
@@ -53,6 +72,10 @@ extension Store.Blocking {
         try host.performHere { (state: inout HostState) throws(TidemarkError) in
           try state.info(isLive: isLive)
         })
+      guard let kept = held[name] else { continue }
+      result[result.count - 1].held = HeldForPeer(
+        versions: kept.versions, deletes: kept.deletes, bytes: kept.bytes,
+        keepsAll: kept.keepsAll)
     }
     return result
   }
@@ -62,6 +85,7 @@ extension Store.Blocking {
     let table = try RecordTable(store.engine)
     var names = Set(table.keys(of: .peerProgress))
     names.formUnion(table.keys(of: .peerStatus))
+    names.formUnion(PeerRecords.pinned(in: table))
     return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
@@ -109,6 +133,7 @@ extension HostState {
     where table.sequence(of: type, key: peer) != nil {
       try RecordTable.add(type, key: peer, value: [], to: &batch)
     }
+    try session.records.removePin(into: &batch)
     for key in PeerRecords.settledNames(of: peer, in: table) {
       try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
     }

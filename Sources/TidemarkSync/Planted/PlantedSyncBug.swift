@@ -53,6 +53,8 @@
     case reachIgnored
     /// What a later entry supersedes is left out although the reader does not hear of that one.
     case supersededNeverTold
+    /// What is kept for a peer follows what was settled no more: all since then counts as pending.
+    case pinNotMoved
 
     private static let planted = Lock<PlantedSyncBug?>(nil)
 

@@ -100,9 +100,11 @@ extension HostState {
     status.errorTime = engine.environment.clock.now().sinceEpoch
   }
 
-  /// Writes down what is known of the peer, unless that was done just now.
+  /// Writes down what is known of the peer, unless that was done just now. One that has never
+  /// answered leaves nothing behind: it may be an address with a slip.
   mutating func recordStatus() throws(TidemarkError) {
     let session = try session()
+    guard session.progress.feed != nil else { return }
     status.scope = session.scope
     let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
     guard status.differs(from: recorded) || age >= Self.recordInterval else { return }

@@ -115,6 +115,7 @@ extension Replicator {
     _ = try? await host.perform { state in
       // The next driver says hello anew.
       try state.session().disconnect()
+      try state.session().writePassed()
       try state.recordLedger()
       try state.recordStatus()
     }

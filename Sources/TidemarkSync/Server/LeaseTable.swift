@@ -93,18 +93,20 @@ struct LeaseTable: Sendable {
 
   /// The leases that stand in the log and end later than that.
   func ending(after time: UInt64) -> [(ReplicaID, LeaseRecord)] {
-    rows.filter { $0.value.lease.expires > time }.map { ($0.key, $0.value.lease) }
+    rows.filter { max($0.value.lease.expires, $0.value.lease.readsUntil) > time }
+      .map { ($0.key, $0.value.lease) }
   }
 
   /// The least offset behind which some replica with a live lease has yet to read; nil when there
   /// is none.
   ///
   /// One that has read nothing counts as well once it has pushed: what it has sent itself may have
-  /// been deleted by others since. One that has done nothing holds nothing.
+  /// been deleted by others since. One that has done nothing holds nothing, and for one that has not
+  /// said for so long that it reads nothing is kept: if it reads after all, it has to compare.
   func earliestCursor(at now: Timestamp) -> UInt64? {
     let time = now.sinceEpoch
     var earliest: UInt64?
-    for row in rows.values where row.lease.expires > time && row.isActive {
+    for row in rows.values where row.lease.isReading(at: time) && row.isActive {
       earliest = min(earliest ?? .max, row.lease.cursor.offset)
     }
     return earliest

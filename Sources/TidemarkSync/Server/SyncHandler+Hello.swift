@@ -57,7 +57,8 @@ extension SyncHandler {
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(
         expires: expires, cursor: range.position(ofOffset: common),
-        clearedThrough: known?.clearedThrough ?? 0)
+        clearedThrough: known?.clearedThrough ?? 0,
+        readsUntil: request.reads ? expires : known?.readsUntil ?? 0)
       // Who holds nothing, or has just compared everything, has missed no delete. Who has pushed
       // holds something, whatever it has read.
       if request.cursor == .beginning && mark.number == 0 || hasAll {
@@ -73,6 +74,7 @@ extension SyncHandler {
       } else {
         // What the record says of the end still stands.
         lease.expires = known?.expires ?? expires
+        lease.readsUntil = known?.readsUntil ?? lease.readsUntil
         state.leases.record(request.replica, lease, hasPushed: mark.number > 0)
       }
       try keepDeletes(state)
@@ -85,7 +87,10 @@ extension SyncHandler {
     _ lease: LeaseRecord, after known: LeaseRecord?, period: UInt64?
   ) -> Bool {
     guard let known, known.clearedThrough == lease.clearedThrough else { return true }
-    guard let period else { return known.expires != .max }
-    return lease.expires < known.expires || lease.expires - known.expires > period / 16
+    guard let period else { return known.expires != .max || known.readsUntil != lease.readsUntil }
+    func isOld(_ end: UInt64, _ known: UInt64) -> Bool {
+      end < known || end - known > period / 16
+    }
+    return isOld(lease.expires, known.expires) || isOld(lease.readsUntil, known.readsUntil)
   }
 }

@@ -37,7 +37,8 @@ extension SyncHandler {
     let long = state.leases.ending(after: latest).prefix(Self.recordsPerStep).map {
       (replica, lease) in
       var shorter = lease
-      shorter.expires = latest
+      shorter.expires = min(lease.expires, latest)
+      shorter.readsUntil = min(lease.readsUntil, latest)
       return (replica: replica, lease: shorter)
     }
     try feed.append(.feedLease, long.map { (key: $0.replica.bytes, value: $0.lease.encoded) })

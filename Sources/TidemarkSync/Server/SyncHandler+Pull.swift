@@ -30,9 +30,16 @@ extension SyncHandler {
     try answering {
       for _ in 0..<Self.attempts {
         let range = try feed.range()
-        try check(request, range)
+        let isBehind = try isBehindDeletes(request, range)
+        guard !isBehind || request.ownOnly else {
+          throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
+        }
         let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
-        let page = try read(request, access, range, from: max(request.after.offset, looked))
+        let start = max(request.after.offset, looked)
+        // Where others may have deleted something it ends.
+        let page =
+          isBehind
+          ? Page(through: request.after.offset) : try read(request, access, range, from: start)
         let mark = try mark(of: request.replica)
         let after = try self.range(for: request.replica)
         // A delete that was dropped meanwhile may be missing in the page.
@@ -46,19 +53,16 @@ extension SyncHandler {
     }
   }
 
-  private func check(_ request: PullRequest, _ range: FeedRange) throws {
+  /// Whether deletes may be gone that stood behind the cursor.
+  private func isBehindDeletes(_ request: PullRequest, _ range: FeedRange) throws -> Bool {
     guard range.contains(request.after) else {
       throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
     }
     let cleared = state.withLock { $0.leases[request.replica]?.clearedThrough ?? 0 }
     let holdsNothing =
       try request.after == .beginning && mark(of: request.replica).number == 0
-    guard
-      holdsNothing || request.after.offset >= range.truncatedThrough
-        || cleared >= range.truncatedThrough
-    else {
-      throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
-    }
+    return !holdsNothing && request.after.offset < range.truncatedThrough
+      && cleared < range.truncatedThrough
   }
 
   private struct Page {
@@ -84,6 +88,7 @@ extension SyncHandler {
         if try !isSuperseded(head, request, access, range),
           let outcome = try outcome(of: head, request, access)
         {
+          if request.ownOnly, head.operation.replica != request.replica { return page }
           let size = outcome == .own ? 0 : head.answerBytes
           if !page.entries.isEmpty, bytes + size > mostBytes { return page }
           do {

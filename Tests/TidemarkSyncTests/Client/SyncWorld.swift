@@ -18,6 +18,7 @@ final class SyncWorld {
     var scope = SyncScope.everything
     /// Of calls that are made from now on.
     var access = SyncAccess.everything
+    var direction = SyncDirection.both
 
     init(_ name: String, engine: Engine, disk: SimulatedFileSystem, resolver: ConflictResolver)
       throws
@@ -135,7 +136,7 @@ final class SyncWorld {
   @discardableResult
   func step(_ index: Int, _ weather: Weather = .fine) throws -> Bool {
     let session = devices[index].session
-    guard let call = try session.next() else { return false }
+    guard let call = try session.next(devices[index].direction) else { return false }
     if weather == .requestLost {
       session.disconnect()
       return true

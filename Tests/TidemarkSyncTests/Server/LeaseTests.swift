@@ -7,6 +7,9 @@ import TidemarkTestKit
 
 @Suite("Leases, and deletes that are kept for those who have not seen them")
 struct LeaseTests {
+  /// What the clock of a bench says at first, in seconds.
+  private static let start = ManualClock().now().seconds
+
   private func bench(restarts: Bool = true) -> Bench {
     Bench(restarts: restarts, options: SyncHandler.Options(lease: .seconds(1000)))
   }
@@ -73,6 +76,50 @@ struct LeaseTests {
     }
     let head = try bench.handler().hello(HelloRequest(replica: a.id)).range.head
     #expect(head == 1)
+  }
+
+  @Test("for a replica that says it reads nothing no deletes are kept, and it may push")
+  func pushesOnly() throws {
+    let bench = bench(restarts: false)
+    var a = Device(1)
+    var b = Device(2)
+    let pushing = HelloRequest(replica: a.id, reads: false)
+    _ = try bench.handler().hello(pushing)
+    a.number += 1
+    _ = try bench.handler().push(a.batch([a.put("k", "1"), a.put("mine", "1")]))
+    let put = try #require(try bench.pullAll(b).entries.first)
+    _ = try bench.push(&b, b.delete("k", base: .position(put.position)))
+    let end = try bench.pullAll(b).cursor
+    _ = try bench.handler().hello(HelloRequest(replica: b.id, cursor: end))
+    _ = try bench.handler().hello(pushing)
+    let feed = try #require(try bench.handler().feed as? StoreFeed)
+    #expect(
+      try feed.engine.compact(CompactionOptions(dropHistory: true)).droppedTombstones == 1)
+    try bench.close()
+    #expect(try !bench.handler().hello(pushing).isLeaseExpired)
+    a.number += 1
+    let pushed = try bench.handler().push(a.batch([a.put("mine", "2")]))
+    #expect(pushed.mark.verdicts.map(\.name) == ["applied"])
+    // It is told of what it has sent itself, but not beyond where a delete of others may be gone.
+    let own = PullRequest(replica: a.id, after: .beginning, ownOnly: true)
+    let page = try bench.handler().pull(own)
+    #expect(page.entries.isEmpty && page.cursor == .beginning)
+    let all = PullRequest(replica: a.id, after: .beginning)
+    #expect(failure { _ = try bench.handler().pull(all) } == .cursorGone)
+  }
+
+  @Test("deletes are kept for as long after the last session that reads as for one that is away")
+  func readsNoMore() throws {
+    let bench = bench(restarts: true)
+    var a = Device(1)
+    _ = try bench.push(&a, a.put("k", "1"))
+    for _ in 0..<3 {
+      bench.clock.advance(by: .seconds(400))
+      _ = try bench.handler().hello(HelloRequest(replica: a.id, reads: false))
+      let feed = try bench.handler().feed
+      let isKept = try LeaseTable(feed).earliestCursor(at: feed.now) != nil
+      #expect(isKept == (bench.clock.now().seconds < 1000 + Self.start))
+    }
   }
 
   @Test("compaction in the handler's process keeps deletes behind the cursor of a live lease")

@@ -23,7 +23,8 @@ struct RandomMessages {
     case .helloRequest:
       .helloRequest(
         HelloRequest(
-          replica: replica(), cursor: position(), scope: scope(), hasResynced: flip()))
+          replica: replica(), cursor: position(), scope: scope(), hasResynced: flip(),
+          reads: flip()))
     case .helloAnswer:
       .helloAnswer(
         HelloAnswer(
@@ -40,7 +41,8 @@ struct RandomMessages {
       .pullRequest(
         PullRequest(
           replica: replica(), after: position(), scope: scope(), limits: limits(),
-          waitMilliseconds: u32(), includesOwn: flip(), takesBlobs: flip(), everyVersion: flip()))
+          waitMilliseconds: u32(), includesOwn: flip(), takesBlobs: flip(), everyVersion: flip(),
+          ownOnly: flip()))
     case .pullAnswer:
       .pullAnswer(
         PullAnswer(

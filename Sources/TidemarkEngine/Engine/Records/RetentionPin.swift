@@ -1,31 +1,84 @@
-/// Keeps history from one sequence on for somebody who has yet to see it: a peer that has not
-/// acknowledged what was written, or readers of a feed. It is a record in the log, so that a
-/// compaction in any process honours it.
+/// Keeps for a peer what it has yet to see of the log: pending entries, what those were made
+/// upon, and deletes that the peer's feed has where this store has not read yet. It is a record in
+/// the log, so that a compaction in any process honours it.
 ///
 /// ```
-/// u8      version, 1
-/// varint  the first sequence that must stay, with what its key was before
+/// u8      version, 2
+/// varint  frontier
+/// varint  settled through
+/// varint  first own delete that may stand in the feed behind the cursor; 0 for none
+/// runs    decided behind the frontier
+/// runs    pending before it
 /// u64     milliseconds since 1970 of the last sign of life
 /// ```
 package struct RetentionPin: Sendable, Hashable {
-  private static let version: UInt8 = 1
-  /// Who gives no sign of life for so long counts as gone: 90 days.
+  private static let version: UInt8 = 2
+  /// A peer without a sign of life for so long holds back pending deletes alone, with what they
+  /// were made upon: 90 days.
   package static let millisecondsToLive: UInt64 = 90 * 86_400_000
+  /// Most runs of each of both sets: a pin is written with every batch.
+  static let mostRuns = 256
 
-  /// The first sequence that must stay.
-  package var first: UInt64
+  /// Own entries behind it are pending, but for those in `ahead`; those up to it are decided, but
+  /// for those in `pending`.
+  package private(set) var frontier: UInt64
+  package private(set) var ahead: SequenceSet
+  package private(set) var pending: SequenceSet
+  /// An own entry up to here that is decided was in the feed when it was: behind it, one of
+  /// `pending` may have taken its place before it was sent.
+  package private(set) var settledThrough: UInt64
+  /// Own deletes from here on stay, since older entries of others may yet come; nil for none.
+  package private(set) var unread: UInt64?
   /// Milliseconds since 1970.
   package var renewed: UInt64
 
-  package init(first: UInt64, renewed: UInt64) {
-    self.first = first
+  /// A pin. Of sets with too many runs it takes more than they have, so that more is kept.
+  package init(
+    frontier: UInt64, ahead: SequenceSet = SequenceSet(), pending: SequenceSet = SequenceSet(),
+    settledThrough: UInt64, unread: UInt64? = nil, renewed: UInt64
+  ) {
+    self.frontier = frontier
+    self.settledThrough = settledThrough
+    self.unread = unread
     self.renewed = renewed
+    var pending = pending
+    if ahead.ranges.count > Self.mostRuns, let last = ahead.last {
+      let rest = ahead.ranges[Self.mostRuns].lowerBound
+      self.ahead = SequenceSet(ascending: [])
+      for run in ahead.ranges.prefix(Self.mostRuns) { self.ahead.insert(run) }
+      // Whether they are pending is not said any more; of those in `pending` each one stays.
+      pending.insert(rest...last)
+    } else {
+      self.ahead = ahead
+    }
+    self.pending = pending.coarsened(to: Self.mostRuns)
+  }
+
+  /// Whether an own entry is pending.
+  func isPending(_ sequence: UInt64) -> Bool {
+    pending.contains(sequence) || sequence > frontier && !ahead.contains(sequence)
+  }
+
+  /// Where entries begin that it may speak of.
+  var first: UInt64 {
+    min(frontier.addingReportingOverflow(1).partialValue, pending.first ?? .max, unread ?? .max)
+  }
+
+  /// Whether both keep the same.
+  package func keepsSame(as other: RetentionPin) -> Bool {
+    var other = other
+    other.renewed = renewed
+    return self == other
   }
 
   package var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
-    writer.varint(first)
+    writer.varint(frontier)
+    writer.varint(settledThrough)
+    writer.varint(unread ?? 0)
+    ahead.encode(into: &writer)
+    pending.encode(into: &writer)
     writer.u64(renewed)
     return writer.bytes
   }
@@ -35,28 +88,39 @@ package struct RetentionPin: Sendable, Hashable {
     guard try reader.u8() == Self.version else {
       throw FormatError("unknown version of a pin", isNewer: true)
     }
-    first = try reader.varint()
+    frontier = try reader.varint()
+    settledThrough = try reader.varint()
+    let first = try reader.varint()
+    unread = first == 0 ? nil : first
+    ahead = try SequenceSet(from: &reader)
+    pending = try SequenceSet(from: &reader)
     renewed = try reader.u64()
     guard reader.remaining == 0 else { throw FormatError("bytes behind a pin") }
   }
 }
 
 extension Engine {
-  /// The last sequence of which nobody needs the history: the records of type `pin` say so.
-  ///
-  /// A pin that cannot be read, or that a later version wrote, keeps everything.
-  func pinnedFloor() throws(TidemarkError) -> UInt64 {
+  /// A pin and whose it is.
+  struct NamedPin {
+    var name: [UInt8]
+    /// Nil for one that cannot be read, or that another version wrote: it keeps everything.
+    var pin: RetentionPin?
+  }
+
+  /// The pins of all peers: the records of type `pin`.
+  func retentionPins() throws(TidemarkError) -> [NamedPin] {
     let table = try RecordTable(self)
-    let now = UInt64(clamping: max(0, environment.clock.now().milliseconds))
-    var floor = UInt64.max
+    var pins: [NamedPin] = []
     for key in table.keys(of: .pin) {
       guard let value = try table.value(of: .pin, key: key) else { continue }
-      guard let pin = try? RetentionPin(decoding: value.rawSpan) else { return 0 }
-      guard pin.renewed > now || now - pin.renewed < RetentionPin.millisecondsToLive else {
-        continue
-      }
-      floor = min(floor, max(pin.first, 1) - 1)
+      pins.append(NamedPin(name: key, pin: try? RetentionPin(decoding: value.rawSpan)))
     }
-    return floor
+    return pins
+  }
+
+  /// Whether a peer has given no sign of life for so long that only deletes are kept for it.
+  func isGone(_ pin: RetentionPin) -> Bool {
+    let now = UInt64(clamping: max(0, environment.clock.now().milliseconds))
+    return now > pin.renewed && now - pin.renewed >= RetentionPin.millisecondsToLive
   }
 }

@@ -132,6 +132,7 @@ extension HostState {
 
   /// Writes down what is used exactly, before the replicator ends.
   mutating func recordLedger() throws(TidemarkError) {
+    guard try session().progress.feed != nil else { return }
     if let ledger, ledger != recordedLedger { try record(ledger) }
   }
 

@@ -15,6 +15,7 @@ extension SyncSession {
   /// The next call of those that the budget lets through; see ``next(_:)``.
   func next(_ direction: SyncDirection, through gate: SyncGate) throws -> Call? {
     self.gate = gate
+    reads = direction.pulls
     // As of a batch that could not be formed; the user may have decided since.
     tooManyWaiting = nil
     guard gate.isNarrow else { return try next(direction) }

@@ -33,12 +33,16 @@ enum WireFlags {
 
   /// Of a hello.
   static let hasResynced: UInt8 = 1
+  /// Of a hello.
+  static let readsNothing: UInt8 = 2
   /// Of a pull.
   static let includesOwn: UInt8 = 1
   /// Of a pull.
   static let takesBlobs: UInt8 = 2
   /// Of a pull.
   static let everyVersion: UInt8 = 4
+  /// Of a pull.
+  static let ownOnly: UInt8 = 8
   /// Of a question for values.
   static let valuesTakeBlobs: UInt8 = 1
   /// Of a hello's answer.

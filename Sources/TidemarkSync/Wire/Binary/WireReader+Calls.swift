@@ -4,9 +4,10 @@ internal import TidemarkEngine
 extension WireReader {
   mutating func helloRequest() throws(FormatError) -> HelloRequest {
     let replica = try replica()
-    let hasResynced = try flags(WireFlags.hasResynced) != 0
+    let flags = try flags(WireFlags.hasResynced | WireFlags.readsNothing)
     return HelloRequest(
-      replica: replica, cursor: try position(), scope: try scope(), hasResynced: hasResynced)
+      replica: replica, cursor: try position(), scope: try scope(),
+      hasResynced: flags & WireFlags.hasResynced != 0, reads: flags & WireFlags.readsNothing == 0)
   }
 
   mutating func helloAnswer(_ reach: UInt64?) throws(FormatError) -> HelloAnswer {
@@ -28,12 +29,13 @@ extension WireReader {
   mutating func pullRequest() throws(FormatError) -> PullRequest {
     let replica = try replica()
     let flags = try flags(
-      WireFlags.includesOwn | WireFlags.takesBlobs | WireFlags.everyVersion)
+      WireFlags.includesOwn | WireFlags.takesBlobs | WireFlags.everyVersion | WireFlags.ownOnly)
     return PullRequest(
       replica: replica, after: try position(), scope: try scope(), limits: try limits(),
       waitMilliseconds: try u32(), includesOwn: flags & WireFlags.includesOwn != 0,
       takesBlobs: flags & WireFlags.takesBlobs != 0,
-      everyVersion: flags & WireFlags.everyVersion != 0)
+      everyVersion: flags & WireFlags.everyVersion != 0,
+      ownOnly: flags & WireFlags.ownOnly != 0)
   }
 
   mutating func pullAnswer(_ reach: UInt64?) throws(FormatError) -> PullAnswer {

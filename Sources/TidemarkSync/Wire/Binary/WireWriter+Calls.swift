@@ -4,7 +4,9 @@ internal import TidemarkEngine
 extension WireWriter {
   mutating func write(_ request: HelloRequest) {
     replica(request.replica)
-    out.u8(request.hasResynced ? WireFlags.hasResynced : 0)
+    out.u8(
+      (request.hasResynced ? WireFlags.hasResynced : 0)
+        | (request.reads ? 0 : WireFlags.readsNothing))
     position(request.cursor)
     write(request.scope)
   }
@@ -26,7 +28,8 @@ extension WireWriter {
     out.u8(
       (request.includesOwn ? WireFlags.includesOwn : 0)
         | (request.takesBlobs ? WireFlags.takesBlobs : 0)
-        | (request.everyVersion ? WireFlags.everyVersion : 0))
+        | (request.everyVersion ? WireFlags.everyVersion : 0)
+        | (request.ownOnly ? WireFlags.ownOnly : 0))
     position(request.after)
     write(request.scope)
     write(request.limits)

@@ -50,6 +50,7 @@ extension JSONOutput {
     position("cursor", request.cursor)
     write(request.scope)
     if request.hasResynced { flag("has_resynced") }
+    if !request.reads { flag("reads_nothing") }
   }
 
   private mutating func fields(_ answer: HelloAnswer) {
@@ -80,6 +81,7 @@ extension JSONOutput {
     if request.includesOwn { flag("includes_own") }
     if request.takesBlobs { flag("takes_blobs") }
     if request.everyVersion { flag("every_version") }
+    if request.ownOnly { flag("own_only") }
   }
 
   private mutating func fields(_ answer: DigestAnswer) {

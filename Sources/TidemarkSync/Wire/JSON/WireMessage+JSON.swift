@@ -57,7 +57,7 @@ extension JSONFields {
     HelloRequest(
       replica: try required(replica("replica"), "replica"),
       cursor: try position("cursor") ?? .beginning, scope: try scope(),
-      hasResynced: try flag("has_resynced"))
+      hasResynced: try flag("has_resynced"), reads: try !flag("reads_nothing"))
   }
 
   fileprivate mutating func helloAnswer() throws(FormatError) -> HelloAnswer {
@@ -87,7 +87,7 @@ extension JSONFields {
       limits: try limits(isRequest: true) ?? SyncLimits(),
       waitMilliseconds: try u32("wait_milliseconds") ?? 0,
       includesOwn: try flag("includes_own"), takesBlobs: try flag("takes_blobs"),
-      everyVersion: try flag("every_version"))
+      everyVersion: try flag("every_version"), ownOnly: try flag("own_only"))
   }
 
   fileprivate mutating func valuesRequest() throws(FormatError) -> ValuesRequest {

@@ -35,8 +35,8 @@ public struct SyncEvent: Sendable, Hashable {
     case policy
     /// Which changes the server refuses.
     case validator
-    /// What a device replicates; how it resolves conflicts. Both by number.
-    case scope, resolver
+    /// What a device replicates; how it resolves conflicts; which way. All by number.
+    case scope, resolver, direction
     /// What a device's authorization reaches, by number.
     case reach
     /// Segments are rewritten; the same without history; an index image is written.

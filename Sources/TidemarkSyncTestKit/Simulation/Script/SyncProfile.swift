@@ -81,6 +81,11 @@ public struct SyncProfile: Sendable, Hashable {
   /// Devices whose authorization reaches other entries than before.
   public static let reaches = SyncProfile(
     "reaches", network([.reach: 12, .scope: 2, .kill: 3, .fuse: 3, .exchange: 70]))
+  /// Devices that only send or only take for a while, and compaction without history.
+  public static let oneWay = SyncProfile(
+    "one way",
+    network([.direction: 16, .dropHistory: 25, .compact: 6, .kill: 4, .exchange: 90]),
+    serverShare: 0.15, longestAbsence: 40 * 86_400)
   /// Everybody writes to the same few keys.
   public static let conflicts = SyncProfile(
     "conflicts", network([.write: 160, .resolver: 10, .policy: 10, .fuse: 5]), hotKeys: 3,
@@ -90,13 +95,13 @@ public struct SyncProfile: Sendable, Hashable {
     "all",
     network([
       .kill: 5, .powerCut: 5, .fuse: 10, .backUp: 8, .restore: 5, .clone: 1, .anew: 1,
-      .advance: 15, .dropHistory: 5, .scope: 4, .exchange: 70,
+      .advance: 15, .dropHistory: 5, .scope: 4, .exchange: 70, .direction: 3,
     ]), longestAbsence: 40 * 86_400, storyShare: 0.02,
     stories: SyncStory.allCases.filter { $0 != .restoredToNothing }, opening: .restoredToNothing)
 
   /// All there are; a seed picks one of them by its remainder.
   public static let everyKind: [SyncProfile] = [
-    .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all, .reaches,
+    .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all, .reaches, .oneWay,
   ]
 
   /// The one that a seed picks.

@@ -96,6 +96,7 @@ struct SyncScriptGenerator {
     case .scope: return SyncEvent(kind, device: someDevice(), [index(below: 6)])
     case .reach: return SyncEvent(kind, device: someDevice(), [index(below: 6)])
     case .resolver: return SyncEvent(kind, device: someDevice(), [index(below: 9)])
+    case .direction: return SyncEvent(kind, device: someDevice(), [index(below: 4)])
     }
   }
 

@@ -41,6 +41,8 @@ final class SimulatedDevice {
   var resolver = 0
   /// Counts for calls that arrive from now on.
   var access = SyncAccess.everything
+  /// Counts from the next call on.
+  var direction = SyncDirection.both
   /// Counts connections: answers to calls of an earlier one are not taken.
   private(set) var connection = 0
   /// The call whose answer is awaited.
@@ -92,7 +94,7 @@ final class SimulatedDevice {
     hangUp()
   }
 
-  /// Whether compaction keeps what the server has yet to hear of.
+  /// Whether compaction keeps what pending puts were made upon.
   var isPinned: Bool {
     guard let pin = session.pin else { return true }
     let now = UInt64(max(0, clock.now().milliseconds))
@@ -111,5 +113,12 @@ final class SimulatedDevice {
       defer { answers = [] }
       return answers
     }
+  }
+
+  /// Lets go of what compactions keep for the server, as forgetting it does.
+  func forgetPin() throws {
+    var batch = OperationBatch()
+    try session.records.removePin(into: &batch)
+    try engine.commit(batch)
   }
 }

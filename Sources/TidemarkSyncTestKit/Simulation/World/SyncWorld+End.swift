@@ -13,6 +13,7 @@ extension SyncWorld {
     for device in devices {
       device.disk.plan = .none
       device.isPartitioned = false
+      device.direction = .both
     }
     // Requests that are still under way arrive, their answers do not.
     for message in network.messages {
@@ -39,6 +40,13 @@ extension SyncWorld {
     }
     for device in devices { try oracle.checkPending(of: device, server) }
     try oracle.checkEnd(devices, server)
+    for device in devices {
+      try device.engine.compact(CompactionOptions(dropHistory: true))
+      try oracle.checkSpace(of: device)
+      try device.forgetPin()
+      try device.engine.compact(CompactionOptions(dropHistory: true))
+      try oracle.checkSpace(of: device, isForgotten: true)
+    }
     for device in devices {
       let totals = device.session.totals
       report.count("resyncs", totals.resyncs)

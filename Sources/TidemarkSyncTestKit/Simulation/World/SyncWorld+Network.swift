@@ -34,7 +34,7 @@ extension SyncWorld {
   private func call(_ device: SimulatedDevice) throws {
     guard device.awaited == nil else { return }
     try guarding(device) {
-      guard let call = try device.session.next() else { return }
+      guard let call = try device.session.next(device.direction) else { return }
       try oracle.note(call, from: device)
       network.send(call, from: device)
       try prepare(call, device)
@@ -106,7 +106,7 @@ extension SyncWorld {
       device.session.disconnect()
     }
     var next: SyncSession.Call?
-    try guarding(device) { next = try device.session.next() }
+    try guarding(device) { next = try device.session.next(device.direction) }
     guard let next else { return false }
     try oracle.note(next, from: device)
     try guarding(device) { try prepare(next, device) }

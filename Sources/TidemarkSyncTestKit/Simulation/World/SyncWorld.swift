@@ -98,6 +98,11 @@ final class SyncWorld {
       guard let device else { return }
       device.resolver = event.number(0) % SimulatedDevice.resolvers.count
       try guarding(device) { try device.beginSession() }
+    case .direction:
+      // As a replicator does that is made anew.
+      device?.direction = [.both, .push, .pull, .both][event.number(0) % 4]
+      device?.hangUp()
+      device?.session.disconnect()
     }
     report.note(server.engine.lastSequence)
     for device in devices { report.note(device.engine.lastSequence) }
@@ -162,7 +167,7 @@ final class SyncWorld {
     case .compact, .dropHistory:
       let drops = event.kind == .dropHistory
       if drops, let device {
-        // A server that was silent for so long holds nothing back, and deletes may go unsent.
+        // For a server that was silent for so long merges have no base any more.
         guard device.isPinned else { return }
         oracle.hasDroppedHistory = true
       } else if drops {
@@ -171,6 +176,7 @@ final class SyncWorld {
       let result = try engine.compact(CompactionOptions(dropHistory: drops))
       report.count("dropped entries", result.droppedEntries)
       report.count("dropped tombstones", result.droppedTombstones)
+      if drops, let device { try oracle.checkSpace(of: device) }
     case .image: try engine.writeImage()
     case .fill:
       let first = event.number(0)

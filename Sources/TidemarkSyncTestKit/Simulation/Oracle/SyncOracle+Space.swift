@@ -1,0 +1,54 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+
+/// History that a compaction must have let go.
+extension SyncOracle {
+  /// Only the newest version of a key is left, unless something of the key is pending: then also
+  /// the one that this was made upon. Deletes are left that are pending, and own ones that the feed
+  /// may have where it was not read yet.
+  /// - Parameter isForgotten: nothing is kept for a peer any more.
+  func checkSpace(of device: SimulatedDevice, isForgotten: Bool = false) throws {
+    let engine = device.engine
+    let session = device.session
+    var versions: [[UInt8]: [LogEntry]] = [:]
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    while let entry = try cursor.next() { versions[entry.key, default: []].append(entry) }
+    for (key, entries) in versions {
+      guard let newest = try engine.slot(ofKey: key.rawSpan) else {
+        throw BrokenPromise("d\(device.index) keeps \(name(key)), which its index does not know")
+      }
+      let pending = try entries.count { entry in
+        try !isForgotten && entry.attributes().origin == nil
+          && session.isStillPending(entry.sequence)
+      }
+      // A touch needs the put that it renews.
+      let put = try engine.entry(at: newest.sequence).head.valueSequence
+      var older = entries.count { $0.sequence < newest.sequence && $0.sequence != put }
+      if newest.isDeleted {
+        let isNeeded =
+          !isForgotten && (pending > 0 || session.mayReadPast(newest.sequence))
+        if !isNeeded { older += 1 }
+      }
+      guard older > 2 * pending else { continue }
+      throw BrokenPromise(
+        "d\(device.index) keeps \(older) entries of \(name(key)) too many after a compaction")
+    }
+  }
+}
+
+extension SyncSession {
+  /// Whether the peer has yet to decide on an own entry.
+  fileprivate func isStillPending(_ sequence: UInt64) -> Bool {
+    // Also what was written down as such.
+    isPending(sequence) || sequence > pin?.frontier ?? 0
+      || pin?.pending.contains(sequence) ?? false
+  }
+
+  /// Whether something of others may come that stands in the feed before an own change.
+  fileprivate func mayReadPast(_ sequence: UInt64) -> Bool {
+    settled.runs.contains {
+      $0.first <= sequence && $0.offset + $0.count > progress.cursor.offset + 1
+    }
+  }
+}
