@@ -62,6 +62,18 @@ struct UndoTests {
     #expect(bench.run("undo", "S", "--since", "1", "--range", "2").status == 64)
   }
 
+  @Test("undo of a part of a commit is 64, and says what the whole is")
+  func partOfCommit() {
+    bench.run("import", "S", input: Bench.notes)
+    for wanted in [["--since", "8"], ["--range", "7-8"], ["--range", "9"]] {
+      let run = bench.run(["undo", "S"] + wanted)
+      #expect(run.status == 64, "\(wanted)")
+      #expect(run.talk.contains("7 to 12 are one commit"), "\(run.talk)")
+      #expect(run.talk.contains("give --since 6, or --range 7-12"), "\(run.talk)")
+    }
+    #expect(bench.run("undo", "S", "--range", "7-12").status == 0)
+  }
+
   @Test("undo of nothing says so")
   func nothing() {
     let run = bench.run("undo", "S", "--since", "6")

@@ -12,7 +12,7 @@ struct AtCommand: ToolCommand {
         logtool at S 2026-09-01 note/1        # the value of one key on that day
         logtool at S 1d3h --label inbox --keys
 
-      A date means what was committed by then, by the store's clock. With --own-time it means the
+      A date means what was committed by then, by the store's clock. With --own-time it means the \
       entries whose own times are at or before it, whenever they were committed.
       """)
 
@@ -37,7 +37,7 @@ struct AtCommand: ToolCommand {
       let view = try moment.view(of: engine, byOwnTime: byOwnTime)
       let sequence = view.sequence
       guard let wanted else {
-        let listing = Listing(console: console, options: options)
+        let listing = Listing(console: console, options: options, emptyWords: "")
         let count = try listing.run(engine, in: view)
         console.say("\(HumanText.count(count, "key", "keys")) at sequence \(sequence)")
         return

@@ -14,8 +14,9 @@ struct UndoCommand: ToolCommand {
         logtool undo S --range 1001-1003      # these entries alone
 
       The keys get the values and labels that they had before, in one atomic batch; the history \
-      stays, so that an undo can be undone. With --range nothing is undone when one of the keys \
-      was written again since. --dry-run lists the keys: + comes back, - goes, ~ changes.
+      stays, so that an undo can be undone. A commit is undone as a whole, or not. With --range \
+      nothing is undone when one of the keys was written again since. --dry-run lists the keys: + \
+      comes back, - goes, ~ changes.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -61,14 +62,21 @@ struct UndoCommand: ToolCommand {
     if result.applied == 0, console.settings.format == .text { console.say("nothing to undo") }
   }
 
+  /// What takes back what was asked for; of a part of a commit it is told how to name all of it.
   private func batch(_ store: Store) throws -> WriteBatch {
+    do { return try wanted(store) } catch let error as TidemarkError {
+      guard error.code == .invalidArgument, let commit = error.sequences else { throw error }
+      let (first, last) = (commit.lowerBound, commit.upperBound)
+      throw ToolError(
+        .usage,
+        "the entries \(first) to \(last) are one commit, which can only be undone as a whole: give "
+          + "--since \(first - 1), or --range \(first)-\(last)")
+    }
+  }
+
+  private func wanted(_ store: Store) throws -> WriteBatch {
     if let since { return try store.undoBatch(since: since.sequence(in: store.engine)) }
     guard let range else { return WriteBatch() }
-    let newest = store.engine.lastSequence
-    guard range.upperBound <= newest else {
-      throw ToolError(
-        .usage, "sequence \(range.upperBound) is not reached yet; the newest is \(newest)")
-    }
     return try store.undoBatch(of: range.lowerBound..<range.upperBound + 1)
   }
 

@@ -5,6 +5,8 @@ struct Listing {
   private static let keysPerPage = 1024
   let console: Console
   let options: ScanOptions
+  /// What a person is told of no keys.
+  var emptyWords = "no keys"
 
   /// - Parameter view: the state that is listed.
   /// - Returns: how many keys were printed.
@@ -13,7 +15,7 @@ struct Listing {
       engine, try options.query(), view: view, after: try options.position())
     var printer = EntryPrinter(console: console, keys: options.keys.style)
     if options.endsWithNUL { printer.terminator = 0 }
-    var list = try ListPrinter(console, "entries", empty: sequence == nil ? "no keys" : "")
+    var list = try ListPrinter(console, "entries", empty: emptyWords)
     let loader = EntryLoader(engine)
     let pageSize = options.keysOnly ? Self.keysPerPage : EntryLoader.rows
     var left = options.limit ?? Int.max
