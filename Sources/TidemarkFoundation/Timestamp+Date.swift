@@ -6,9 +6,9 @@
 public import Tidemark
 
 extension Timestamp {
-  /// The point in time of a date. A `Date` counts in floating point: today's dates are good to about
-  /// a tenth of a microsecond. What no timestamp can say becomes the nearest one, and a date that is
-  /// no number becomes 1970.
+  /// The point in time of a date. A `Date` counts in floating point: today's dates are good to
+  /// about a tenth of a microsecond. What no timestamp can say becomes the nearest one, and a date
+  /// that is no number becomes 1970.
   public init(_ date: Date) {
     let seconds = date.timeIntervalSince1970
     guard !seconds.isNaN else {

@@ -12,7 +12,8 @@ struct PastTests {
     let own = "--own-time"
     #expect(bench.run("at", "S", "2026-01-03", "note/1", own).output == "milk")
     #expect(
-      bench.run("at", "S", "2026-01-02T00:00:00Z", "--keys", own).lines == ["note/1", "note/2"])
+      bench.run("at", "S", "2026-01-02T00:00:00Z", "--keys", own).lines
+        == ["note/1", "note/2", "note/3"])
     #expect(bench.run("at", "S", "5", "--keys", "--label", "home").lines == ["task/1"])
     #expect(bench.run("at", "S", "0", "--keys").lines == [])
   }

@@ -34,8 +34,9 @@ struct ReplicationRun {
         guard let deletions else {
           throw ToolError(
             .failed,
-            "\(HumanText.count(undecided.keys)) keys are gone at the peer; nothing was done about it: "
-              + "--deletions accept deletes them here, too, --deletions restore sends them again")
+            "\(HumanText.count(undecided.keys)) keys are gone at the peer; nothing was done about "
+              + "it: --deletions accept deletes them here, too, --deletions restore sends them again"
+          )
         }
         try await replicator.decideDeletions(deletions)
         return try await replicator.syncOnce()

@@ -6,8 +6,8 @@ public struct ChangeOptions: Sendable, Hashable {
   public var prefix: Key
   /// When an entry is delivered.
   public enum Delivery: Sendable, Hashable {
-    /// As soon as it is committed: for what shows the store's state, such as a view. A power cut can
-    /// take such entries back; the follower's cursor is then refused with `historyDiverged`.
+    /// As soon as it is committed: for what shows the store's state, such as a view. A power cut
+    /// can take such entries back; the follower's cursor is then refused with `historyDiverged`.
     case committed
     /// Once it is on the disk, for the program's own writes up to a second later unless they are
     /// `durable`: for what makes something of its own of the changes, which must not run ahead.
@@ -124,11 +124,12 @@ extension Store {
   /// }
   /// ```
   /// Entries are delivered once they are on the disk, below `durable` up to a second after their
-  /// commit; ``ChangeOptions/Delivery/committed`` delivers them at once. Of a key that was written several times, compaction may have left only the last
-  /// change; when it has dropped deletes behind the cursor, a ``Change/reset(at:)`` comes first
-  /// and everything that there is after it. The sequence ends when the store is closed or the
-  /// task is cancelled. It pulls entries from the log and buffers nothing; a follower that
-  /// stands still in the middle keeps from compaction what it has yet to see.
+  /// commit; ``ChangeOptions/Delivery/committed`` delivers them at once. Of a key that was written
+  /// several times, compaction may have left only the last change; when it has dropped deletes
+  /// behind the cursor, a ``Change/reset(at:)`` comes first and everything that there is after it.
+  /// The sequence ends when the store is closed or the task is cancelled. It pulls entries from the
+  /// log and buffers nothing; a follower that stands still in the middle keeps from compaction what
+  /// it has yet to see.
   /// - Parameters:
   ///   - cursor: the last change that was dealt with; nil for what is committed from now on,
   ///     ``Cursor/beginning`` for everything.

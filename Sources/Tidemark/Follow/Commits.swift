@@ -77,8 +77,8 @@ extension StoreReader {
 }
 
 extension Store {
-  /// - Throws: `invalidArgument` when an undo up to or from behind a sequence would take one part of
-  ///   a commit back and leave the other.
+  /// - Throws: `invalidArgument` when an undo up to or from behind a sequence would take one part
+  ///   of a commit back and leave the other.
   func checkNoCommitCrosses(_ sequence: UInt64) throws(TidemarkError) {
     guard sequence > 0, let cut = try engine.commit(across: sequence) else { return }
     throw TidemarkError(

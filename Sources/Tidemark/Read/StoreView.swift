@@ -36,16 +36,16 @@ extension Store {
 
   /// The state at a date.
   ///
-  /// By commit time it is what a reader saw then: whatever was committed later is left out, an entry
-  /// that came from a peer also when it is older there. By own time it is what the entries up to
-  /// that date make, in the order in which they were committed: one with a later time is left out,
-  /// and one that was added afterwards for an earlier day is in it. Each key that is looked at costs
-  /// a look at the log then.
+  /// By commit time it is what a reader saw then: whatever was committed later is left out, an
+  /// entry that came from a peer also when it is older there. By own time it is what the entries up
+  /// to that date make, in the order in which they were committed: one with a later time is left
+  /// out, and one that was added afterwards for an earlier day is in it. Each key that is looked at
+  /// costs a look at the log then.
   /// - Parameters:
   ///   - date: entries of this time are in the state, later ones are not.
   ///   - kind: by which time.
-  /// - Throws: `historyGone` when that is no longer kept; by own time, when an entry of a later time
-  ///   stands in history that was compacted, so that nobody knows what it has replaced.
+  /// - Throws: `historyGone` when that is no longer kept; by own time, when an entry of a later
+  ///   time stands in history that was compacted, so that nobody knows what it has replaced.
   public func view(
     at date: Timestamp, by kind: DateKind = .commitTime
   ) throws(TidemarkError) -> StoreView {

@@ -13,9 +13,10 @@ extension Store {
   /// - Parameters:
   ///   - sequence: the state to come back to: the last sequence of a commit, or 0.
   ///   - durability: when to return; nil for the store's.
-  /// - Throws: `invalidArgument` when the sequence is not reached yet, or lies within a commit, which
-  ///   is undone as a whole; `historyGone` when that state is no longer kept; `limitExceeded` when
-  ///   there is more to undo than one batch can hold; `conflict` when others write all the time.
+  /// - Throws: `invalidArgument` when the sequence is not reached yet, or lies within a commit,
+  ///   which is undone as a whole; `historyGone` when that state is no longer kept; `limitExceeded`
+  ///   when there is more to undo than one batch can hold; `conflict` when others write all the
+  ///   time.
   @discardableResult
   public func undo(
     since sequence: UInt64, durability: Durability? = nil
@@ -41,8 +42,8 @@ extension Store {
   ///   - sequences: those of the commit; of nothing, nothing is undone.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `conflict` when one of the keys was written since; then nothing is undone.
-  ///   `invalidArgument` when the sequences are not reached yet, and when they begin or end within a
-  ///   commit: the error's sequences are those of the commit. `historyGone` and
+  ///   `invalidArgument` when the sequences are not reached yet, and when they begin or end within
+  ///   a commit: the error's sequences are those of the commit. `historyGone` and
   ///   `limitExceeded` as for ``undo(since:durability:)``.
   @discardableResult
   public func undo(

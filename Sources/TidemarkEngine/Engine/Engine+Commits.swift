@@ -68,8 +68,8 @@ extension Engine {
     return commits
   }
 
-  /// The sequences of the commit that begins at or before a sequence and goes on behind it; nil when
-  /// none does.
+  /// The sequences of the commit that begins at or before a sequence and goes on behind it; nil
+  /// when none does.
   package func commit(across sequence: UInt64) throws(TidemarkError) -> Range<UInt64>? {
     guard let before = try lastEntry(atOrBefore: sequence),
       let after = try firstEntry(atOrAfter: sequence + 1),

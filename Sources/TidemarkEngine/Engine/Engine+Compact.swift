@@ -259,8 +259,8 @@ extension Engine {
     }
   }
 
-  /// Leaves the image that is in use alone: the log makes the index anew should that one be damaged,
-  /// and so a second one is not worth its space.
+  /// Leaves the image that is in use alone: the log makes the index anew should that one be
+  /// damaged, and so a second one is not worth its space.
   private func dropOlderImages() throws(TidemarkError) {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.outdatedImageKept) { return }

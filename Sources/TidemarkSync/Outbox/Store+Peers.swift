@@ -29,9 +29,9 @@ public struct PeerInfo: Sendable, Hashable {
   public var held = HeldForPeer()
 }
 
-/// History that compactions keep for a peer: versions that pending changes were made upon, and deletes that
-/// are pending, or that stand in its feed where this store has not read yet. Forgetting the peer
-/// lets it go.
+/// History that compactions keep for a peer: versions that pending changes were made upon, and
+/// deletes that are pending, or that stand in its feed where this store has not read yet.
+/// Forgetting the peer lets it go.
 public struct HeldForPeer: Sendable, Hashable {
   /// How many superseded versions.
   public var versions = 0

@@ -1,11 +1,11 @@
 public import TidemarkEngine
 
 extension TidemarkError.Code {
-  /// The peer could not be reached, or refused the call: the error's cause is a ``PeerError``, which
-  /// is also its ``TidemarkEngine/TidemarkError/peerError``.
+  /// The peer could not be reached, or refused the call: the error's cause is a ``PeerError``,
+  /// which is also its ``TidemarkEngine/TidemarkError/peerError``.
   public static let peerFailed = TidemarkError.Code("peerFailed")
-  /// Many keys are gone at the peer, and somebody has to say what becomes of them: the error's cause
-  /// is ``UndecidedDeletions``.
+  /// Many keys are gone at the peer, and somebody has to say what becomes of them: the error's
+  /// cause is ``UndecidedDeletions``.
   public static let undecidedDeletions = TidemarkError.Code("undecidedDeletions")
   /// So many entries are parked that nothing more is sent: the error's cause is ``TooManyParked``.
   public static let tooManyParked = TidemarkError.Code("tooManyParked")

@@ -3,8 +3,8 @@ public import TidemarkEngine
 
 /// After everything was compared with a peer it shows that many keys are gone there, more than 100
 /// and more than a twentieth of all: a mistake, as likely as not. Nothing is taken or sent until
-/// somebody has said what becomes of them; see ``Replicator/decideDeletions(_:)``. It is the cause of an
-/// error with the code `undecidedDeletions`.
+/// somebody has said what becomes of them; see ``Replicator/decideDeletions(_:)``. It is the cause
+/// of an error with the code `undecidedDeletions`.
 public struct UndecidedDeletions: Error, Sendable, Hashable, CustomStringConvertible {
   /// How many keys.
   public var keys: Int

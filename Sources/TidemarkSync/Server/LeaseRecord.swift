@@ -13,8 +13,8 @@ struct LeaseRecord: Equatable, Sendable {
   private static let version: UInt8 = 2
 
   var expires: UInt64
-  /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for one
-  /// that has only pushed.
+  /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
+  /// one that has only pushed.
   var readsUntil: UInt64
   var cursor: Position
   /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.

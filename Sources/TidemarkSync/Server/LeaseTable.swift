@@ -101,8 +101,8 @@ struct LeaseTable: Sendable {
   /// is none.
   ///
   /// One that has read nothing counts as well once it has pushed: what it has sent itself may have
-  /// been deleted by others since. One that has done nothing holds nothing, and for one that has not
-  /// said for so long that it reads nothing is kept: if it reads after all, it has to compare.
+  /// been deleted by others since. One that has done nothing holds nothing, and for one that has
+  /// not said for so long that it reads nothing is kept: if it reads after all, it has to compare.
   func earliestCursor(at now: Timestamp) -> UInt64? {
     let time = now.sinceEpoch
     var earliest: UInt64?

@@ -20,8 +20,8 @@ public final class SyncHandler: Sendable {
   public struct Options: Sendable {
     /// What fits into a message.
     public var limits: SyncLimits
-    /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded up;
-    /// nil for as long as the store's retention has it.
+    /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded
+    /// up; nil for as long as the store's retention has it.
     public var lease: Duration? {
       get { leaseSeconds.map { .seconds($0) } }
       set { leaseSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }

@@ -83,29 +83,34 @@ final class SyncWorld {
     case .validator:
       server.validator = event.number(0) % 3
       try reopenServer()
+    case .scope, .reach, .resolver, .direction:
+      if let device { try adjust(device, event) }
+    }
+    report.note(server.engine.lastSequence)
+    for device in devices { report.note(device.engine.lastSequence) }
+  }
+
+  /// Changes what a device replicates, may reach, or does with what it gets.
+  private func adjust(_ device: SimulatedDevice, _ event: SyncEvent) throws {
+    switch event.kind {
     case .scope:
-      guard let device else { return }
       let scope = SimulatedDevice.scopes[event.number(0) % SimulatedDevice.scopes.count]
       oracle.scopeChanges(of: device, to: scope)
       device.scope = scope
       try guarding(device) { try device.beginSession() }
     case .reach:
-      guard let device else { return }
       let reaches = SimulatedDevice.reaches
       device.access = SyncAccess(to: reaches[event.number(0) % reaches.count])
       oracle.reachChanges(of: device)
     case .resolver:
-      guard let device else { return }
       device.resolver = event.number(0) % SimulatedDevice.resolvers.count
       try guarding(device) { try device.beginSession() }
-    case .direction:
+    default:
       // As a replicator does that is made anew.
-      device?.direction = [.both, .push, .pull, .both][event.number(0) % 4]
-      device?.hangUp()
-      device?.session.disconnect()
+      device.direction = [.both, .push, .pull, .both][event.number(0) % 4]
+      device.hangUp()
+      device.session.disconnect()
     }
-    report.note(server.engine.lastSequence)
-    for device in devices { report.note(device.engine.lastSequence) }
   }
 
   /// Lets a device or the server work; if the power goes off meanwhile it starts again.
