@@ -22,7 +22,7 @@ struct SealingRaceTests {
         }
       } catch { failure.withLock { $0 = error } }
     }
-    for i in 0..<120 {
+    for i in 0..<40 {
       try engine.put("k\(i)", "1")
       try engine.sealSegments()
     }
