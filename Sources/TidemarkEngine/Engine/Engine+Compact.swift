@@ -58,11 +58,8 @@ extension Engine {
         read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
     }
     let pinned = try PinnedVersions(self, floor, groups: plan.groups.map(\.range))
-    if floor.drops, !options.dryRun {
-      let forgets = min(floor.limit, (pinned.firstDelete ?? .max) - 1)
-      if !hasForgotten(floor.limit) {
-        try writeImage(through: floor.limit, forgetting: forgets)
-      }
+    if floor.drops, !options.dryRun, !hasForgotten(floor.limit) {
+      try writeImage(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
     for group in plan.groups {

@@ -27,19 +27,24 @@ extension Engine {
     return job.info
   }
 
-  /// Writes images until one is in use that covers a sequence and has forgotten what was deleted up
-  /// to another. Deletes behind that stay known, until a compaction lets them go.
+  /// Writes images until one is in use that has forgotten what was deleted up to a sequence, but
+  /// for the deletes that stay: the index knows a delete exactly as long as the log has it.
   ///
   /// One that was begun before, by another thread or by one that failed, knows it still, and takes
   /// only so much into itself.
-  func writeImage(through limit: UInt64, forgetting deletes: UInt64) throws(TidemarkError) {
-    reading.withLock { $0.forgetsDeletesThrough = deletes }
+  func writeImage(forgetting limit: UInt64, but kept: Set<UInt64>) throws(TidemarkError) {
+    reading.withLock { read in
+      read.forgetsDeletesThrough = limit
+      read.keptDeletes = kept
+    }
     // Of an empty store there is no image.
     guard limit > 0 else { return }
     for _ in 0..<Limits.imageAttempts {
       writer.wait { !$0.isWritingImage }
       guard let info = try writeImage() else { continue }
-      if info.sequence >= limit, info.dropTombstonesThrough == deletes { return }
+      if info.sequence >= limit, info.dropTombstonesThrough == limit, info.keptDeletes == kept {
+        return
+      }
     }
     throw TidemarkError(
       .limitExceeded, "other images were written all the while; compact again later")
@@ -80,6 +85,7 @@ extension Engine {
             userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true)
         info.imageID = id
         info.dropTombstonesThrough = read.forgetsDeletesThrough
+        info.keptDeletes = read.keptDeletes
         info.keepFormerMembers = manifest.historyFrom < info.sequence
         if read.frozen == nil { read.index.freeze() }
         read.frozen = info

@@ -143,8 +143,11 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var pins: [UInt64: Int] = [:]
   /// Deletes above this sequence stay, whatever else of the history goes.
   var deletesKeptAbove = UInt64.max
-  /// Deletes up to here are left out of index images: compactions have let them go.
+  /// Deletes up to here are left out of index images, but for those in `keptDeletes`: compactions
+  /// have let them go.
   var forgetsDeletesThrough: UInt64 = 0
+  /// Deletes that the last compaction has kept for peers.
+  var keptDeletes: Set<UInt64> = []
   var isClosed = false
   var isSuspended = false
   /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.

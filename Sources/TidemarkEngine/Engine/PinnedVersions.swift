@@ -12,8 +12,8 @@ struct PinnedVersions {
   private(set) var kept: [UInt64: UInt64] = [:]
   /// By version that stays: the next older one that does, where those between go; 0 for none.
   private(set) var links: [UInt64: UInt64] = [:]
-  /// The first delete among them, which the index must not forget.
-  private(set) var firstDelete: UInt64?
+  /// The deletes among them, which the index must not forget.
+  private(set) var deletes: Set<UInt64> = []
   /// By pin.
   private(set) var held: [HeldHistory] = []
 
@@ -211,7 +211,7 @@ struct PinnedVersions {
     let bit: UInt64 = index < 64 ? 1 << UInt64(index) : 0
     let known = kept[sequence]
     if let known, known & bit == bit { return }
-    if head.kind.removes { firstDelete = min(firstDelete ?? .max, sequence) }
+    if head.kind.removes { deletes.insert(sequence) }
     kept[sequence] = (known ?? 0) | bit
     held[index].count(head)
   }

@@ -25,7 +25,7 @@ struct ErrorTypeTests {
 
   @Test("writes and reads throw TidemarkError and nothing else")
   func typed() async throws {
-    #expect(try await everything(try Machine().open()) == 2)
+    #expect(try await everything(try Machine().open()) == 3)
   }
 
   @Test("what a closure throws comes out of the call as it is, and nothing is written")

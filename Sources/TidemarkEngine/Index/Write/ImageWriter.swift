@@ -8,8 +8,10 @@ package struct ImageInfo: Sendable {
   package var sequence: UInt64
   /// Whatever the owner wants to keep beside the image; at most 1 MiB.
   package var userInfo: [UInt8]
-  /// Deleted keys whose delete is at or below this leave the index.
+  /// Deleted keys whose delete is at or below this leave the index, but for those in `keptDeletes`.
   package var dropTombstonesThrough: UInt64
+  /// Sequences of deletes that stay known, since the log keeps them.
+  package var keptDeletes: Set<UInt64> = []
   /// Whether keys that used to carry a label are kept for views of the past.
   package var keepFormerMembers: Bool
   /// Drawn for this image; nil when it is not to be encrypted.

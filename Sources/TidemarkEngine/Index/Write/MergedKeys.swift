@@ -38,7 +38,11 @@ struct MergedKeys {
     while try stream.next() {
       var slot = stream.slot
       slot.labelSet = slot.effectiveLabelSet
-      if slot.isDeleted, slot.sequence <= info.dropTombstonesThrough { continue }
+      if slot.isDeleted, slot.sequence <= info.dropTombstonesThrough,
+        !info.keptDeletes.contains(slot.sequence)
+      {
+        continue
+      }
       let key = stream.key
       try blocks.add(key, slot, to: &writer)
       try hash.insert(KeyHash.hash(key, seed: input.seed), UInt32(truncatingIfNeeded: count))

@@ -6,7 +6,8 @@ internal import TidemarkSync
 extension SyncOracle {
   /// Only the newest version of a key is left, unless something of the key is pending: then also
   /// the one that this was made upon. Deletes are left that are pending, and own ones that the feed
-  /// may have where it was not read yet.
+  /// may have where it was not read yet. Keys of a batch in flight are left out: until it is
+  /// answered nobody knows which of their versions the feed has.
   /// - Parameter isForgotten: nothing is kept for a peer any more.
   func checkSpace(of device: SimulatedDevice, isForgotten: Bool = false) throws {
     let engine = device.engine
@@ -14,7 +15,9 @@ extension SyncOracle {
     var versions: [[UInt8]: [LogEntry]] = [:]
     var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
     while let entry = try cursor.next() { versions[entry.key, default: []].append(entry) }
+    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
     for (key, entries) in versions {
+      if !isForgotten, entries.contains(where: { inFlight.contains($0.sequence) }) { continue }
       guard let newest = try engine.slot(ofKey: key.rawSpan) else {
         throw BrokenPromise("d\(device.index) keeps \(name(key)), which its index does not know")
       }
