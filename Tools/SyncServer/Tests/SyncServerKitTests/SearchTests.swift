@@ -7,17 +7,27 @@ import TidemarkSync
 
 @Suite("Work that takes long", .timeLimit(.minutes(20)))
 struct SearchTests {
-  private struct Running {
-    var pulls = 0
-    var digests = 0
-    var mostDigests = 0
+  /// What jobs count.
+  private final class Counts: Sendable {
+    struct Values {
+      var pulls = 0
+      var digests = 0
+      var mostDigests = 0
+      var refused = 0
+    }
+
+    private let values = Mutex(Values())
+
+    func withLock<R: Sendable>(_ body: (inout Values) -> R) -> R {
+      values.withLock { values in body(&values) }
+    }
   }
 
   @Test("digests get one thread of a database, and with pulls together all but one")
   func lanes() async throws {
     let pool = WorkPool(threads: 8, perKey: 4, queued: 64)
     let gate = DispatchSemaphore(value: 0)
-    let running = Mutex(Running())
+    let running = Counts()
     try await withThrowingTaskGroup(of: Void.self) { jobs in
       for _ in 0..<3 {
         jobs.addTask {
@@ -56,18 +66,18 @@ struct SearchTests {
   func fullLane() async throws {
     let pool = WorkPool(threads: 2, perKey: 2, queued: 16)
     let gate = DispatchSemaphore(value: 0)
-    let refused = Mutex(0)
+    let refused = Counts()
     try await withThrowingTaskGroup(of: Void.self) { jobs in
       for _ in 0..<30 {
         jobs.addTask {
           do throws(Problem) { try await pool.run("a", .pulls) { gate.wait() } } catch {
-            refused.withLock { $0 += 1 }
+            refused.withLock { $0.refused += 1 }
           }
         }
       }
       // One has a thread, sixteen wait.
       try await eventually {
-        refused.withLock { $0 }
+        refused.withLock { $0.refused }
       } is: {
         $0 == 13
       }
