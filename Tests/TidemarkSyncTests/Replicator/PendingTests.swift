@@ -89,7 +89,7 @@ struct PendingTests {
       #expect(status.phase == .stopped && status.pending.entries == 5)
       break
     }
-    await #expect(throws: PeerError.self) { _ = try await replicator.syncOnce() }
+    await #expect(throws: TidemarkError.self) { _ = try await replicator.syncOnce() }
     try await store.put("key 5", "value")
     #expect(replicator.status.pending.entries == 6)
     peer.isOn = true
