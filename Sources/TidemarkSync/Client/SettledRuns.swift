@@ -57,6 +57,8 @@ package struct SettledRuns: Sendable {
 
   package init() {}
 
+  package var isEmpty: Bool { pieces.isEmpty && added.isEmpty }
+
   /// All runs, in the order of their sequences.
   package var runs: [Run] {
     var all: [Run] = []

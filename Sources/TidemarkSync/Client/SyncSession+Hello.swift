@@ -181,7 +181,8 @@ extension SyncSession {
   /// addition lies before the cursor, too, and what it lacks nobody will tell of.
   private func changeScope(_ answer: HelloAnswer) throws {
     let isOfAnotherReach = isOfAnotherReach(answer)
-    let isFirst = progress.cursor == .beginning
+    // Own changes may be in the feed although nothing of it was read yet.
+    let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || settled.isEmpty)
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
     try commit { _, next, _ in

@@ -27,7 +27,11 @@ extension SyncOracle {
       }
       // A touch needs the put that it renews.
       let put = try engine.entry(at: newest.sequence).head.valueSequence
-      var older = entries.count { $0.sequence < newest.sequence && $0.sequence != put }
+      // Of a key with something pending, what was not settled before may be what that was made upon.
+      let settled = pending > 0 ? session.pin?.settledThrough ?? 0 : UInt64.max
+      var older = entries.count {
+        $0.sequence < newest.sequence && $0.sequence != put && $0.sequence <= settled
+      }
       if newest.isDeleted {
         let isNeeded =
           !isForgotten && (pending > 0 || session.mayReadPast(newest.sequence))
@@ -48,10 +52,12 @@ extension SyncSession {
       || pin?.pending.contains(sequence) ?? false
   }
 
-  /// Whether something of others may come that stands in the feed before an own change.
+  /// Whether something of others may come that stands in the feed before an own change, or may have
+  /// stood there before the feed was restored.
   fileprivate func mayReadPast(_ sequence: UInt64) -> Bool {
-    settled.runs.contains {
-      $0.first <= sequence && $0.offset + $0.count > progress.cursor.offset + 1
-    }
+    sequence >= pin?.unread ?? .max
+      || settled.runs.contains {
+        $0.first <= sequence && $0.offset + $0.count > progress.cursor.offset + 1
+      }
   }
 }
