@@ -85,7 +85,8 @@ struct ServerCrashTests {
   private func expectOnce(
     _ bench: Bench, _ requests: [PushRequest], _ comment: Comment
   ) throws {
-    let sequences = try bench.pullAll(Device(9), everyVersion: true).entries.map(\.operation.sequence)
+    let sequences = try bench.pullAll(Device(9), everyVersion: true).entries.map(
+      \.operation.sequence)
     #expect(sequences == requests.flatMap { $0.changes.map(\.sequence) }, comment)
     try bench.close()
     let again = try bench.pullAll(Device(9), everyVersion: true).entries.map(\.operation.sequence)
