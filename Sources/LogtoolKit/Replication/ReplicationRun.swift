@@ -35,7 +35,8 @@ struct ReplicationRun {
           throw ToolError(
             .failed,
             "\(HumanText.count(undecided.keys)) keys are gone at the peer; nothing was done about "
-              + "it: --deletions accept deletes them here, too, --deletions restore sends them again"
+              + "it: --deletions accept deletes them here, too, "
+              + "--deletions restore sends them again"
           )
         }
         try await replicator.decideDeletions(deletions)

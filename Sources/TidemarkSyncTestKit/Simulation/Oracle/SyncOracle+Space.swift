@@ -27,7 +27,7 @@ extension SyncOracle {
       }
       // A touch needs the put that it renews.
       let put = try engine.entry(at: newest.sequence).head.valueSequence
-      // Of a key with something pending, what was not settled before may be what that was made upon.
+      // A pending entry may have been made upon whatever was not settled before.
       let settled = pending > 0 ? session.pin?.settledThrough ?? 0 : UInt64.max
       var older = entries.count {
         $0.sequence < newest.sequence && $0.sequence != put && $0.sequence <= settled
