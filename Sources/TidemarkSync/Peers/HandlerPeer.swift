@@ -48,9 +48,9 @@ public final class HandlerPeer: Peer {
 
   /// Reads the feed after a position; where there is nothing, waits for it as long as asked.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
-    func read() async throws -> PullAnswer {
+    func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
       try await call { (handler, access) throws(PeerError) in
-        try handler.pull(request, access: access)
+        try handler.settled(try handler.stagePull(request, access, lookedThrough), \.range)
       }
     }
     guard request.waitMilliseconds > 0 else { return try await read() }
@@ -68,10 +68,14 @@ public final class HandlerPeer: Peer {
     }
     var answer = try await read()
     var iterator = news.makeAsyncIterator()
-    while answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
-      await iterator.next() != nil
-    {
-      answer = try await read()
+    while answer.entries.isEmpty {
+      let former = answer.cursor
+      // An entry may have come between the page and its range: then nobody wakes, and it is read.
+      let isAtEnd = former.offset >= answer.range.head
+      if isAtEnd, await iterator.next() == nil { break }
+      answer = try await read(from: former)
+      // Nothing wakes a page that gets no further: the caller decides.
+      if answer.cursor == former, former.offset < answer.range.head { break }
     }
     try Task.checkCancellation()
     return answer
