@@ -63,8 +63,9 @@ class Session:
         verdicts = self.hello()
         while self._state.in_flight or self._form():
             batch = self._state.in_flight
+            reach = {"reach": self._state.reach} if self._state.reach else {}
             answer = self._call(
-                "push", number=batch["number"], batch=batch["batch"],
+                "push", **reach, number=batch["number"], batch=batch["batch"],
                 changes=[_change(change) for change in batch["changes"]])
             verdicts += self._settle(answer.mark())
             if self._state.in_flight:

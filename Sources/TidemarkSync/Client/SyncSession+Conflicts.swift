@@ -52,6 +52,7 @@ extension SyncSession {
     try commit { operations, next, _ in
       aliasChanges = named
       for key in asked {
+        if try found[key] == nil && parkOutOfReach(key, &next) { continue }
         let entry =
           found[key]
           ?? FeedEntry(
@@ -75,6 +76,23 @@ extension SyncSession {
       }
     }
     try resolveWaiting()
+  }
+
+  /// What a change is at odds with may have left the authorization since: to take it for deleted
+  /// could cost the change.
+  private func parkOutOfReach(
+    _ key: [UInt8], _ next: inout PeerProgress
+  ) throws(TidemarkError) -> Bool {
+    guard progress.reach != 0, let waiting = next.waiting.entry(ofKey: key),
+      let wanted = waiting.reason.position, wanted != .beginning,
+      let change = try engine.change(at: waiting.sequence)
+    else { return false }
+    next.wait(
+      change,
+      for: .parked(
+        Rejection(
+          code: "outOfScope", message: "the authorization does not reach what stands there")))
+    return true
   }
 
   /// What is too large to be laid beside a change that waits takes its place, where it was lost

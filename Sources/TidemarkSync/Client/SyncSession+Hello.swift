@@ -193,7 +193,7 @@ extension SyncSession {
       // What lay outside may have been lost there meanwhile, by a peer that was restored.
       next.resync = next.resync ?? Resync()
       next.resync?.adopts = true
-      if isOfAnotherReach { next.resync?.evict() }
+      if isOfAnotherReach || next.reach != 0 { next.resync?.evict() }
       for sequence in passed { next.again.insert(sequence) }
     }
   }

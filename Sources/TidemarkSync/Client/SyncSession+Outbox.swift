@@ -82,21 +82,21 @@ extension SyncSession {
     if !isGivenUp, let sending, batch.batchID == formed?.batchID {
       return PushRequest(
         replica: replica, number: batch.number, batchID: batch.batchID,
-        knownHead: sending.knownHead, changes: sending.changes)
+        knownHead: sending.knownHead, reach: reach, changes: sending.changes)
     }
     var changes: [PushedChange] = []
     for item in batch.items {
       guard !isGivenUp, let change = try engine.change(at: item.sequence) else {
         return PushRequest(
           replica: replica, number: batch.number, batchID: Self.emptyID(batch.batchID),
-          knownHead: knownHead, changes: [])
+          knownHead: knownHead, reach: reach, changes: [])
       }
       changes.append(
         PushedChange(change, try engine.content(of: change), upon: item.base))
     }
     return PushRequest(
       replica: replica, number: batch.number, batchID: batch.batchID, knownHead: knownHead,
-      changes: changes)
+      reach: reach, changes: changes)
   }
 
   /// The feed's end as far as it is known.

@@ -133,11 +133,8 @@ extension SyncSession {
     let isUnsettled = newest.map { isPending($0, in: next) } ?? false
     guard let remote else {
       guard known != nil else { return false }
-      guard isUnsettled else { return newest?.kind == .put }
-      // The verdict on it will say what stands there, or that it is out of reach.
-      if progress.resync?.evicts ?? false { return false }
-      try meet(key, lost(key), into: &operations, &next)
-      return false
+      // The verdict on a change will say whether the key is gone there or only out of reach.
+      return !isUnsettled && newest?.kind == .put
     }
     if let known, !known.isEvicted, known.position.offset >= remote.position.offset {
       return false
@@ -158,6 +155,11 @@ extension SyncSession {
     return false
   }
 
+  /// Whether a key that the peer tells nothing of may only be out of reach, and still be there.
+  private var mayBeOutOfReach: Bool {
+    progress.reach != 0 || progress.resync?.evicts ?? false
+  }
+
   /// A key that the feed does not know any more counts as deleted there.
   private func lost(_ key: [UInt8]) -> RemoteState {
     RemoteState(
@@ -166,38 +168,35 @@ extension SyncSession {
         operation: OperationID(replica: .none, sequence: 0), key: key))
   }
 
+  /// A key that may have left the authorization stands where it stood when that was known: if it
+  /// comes back, nothing may seem to stand behind it.
+  private func left(_ newest: LoggedChange) -> FeedEntry? {
+    guard let position = position(of: newest) else { return nil }
+    return FeedEntry(
+      position: position, kind: .left,
+      operation: OperationID(replica: .none, sequence: 0), key: newest.key)
+  }
+
   // MARK: Purging
 
   /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
   /// - Returns: false when the user must decide first.
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
-    if progress.resync?.evicts ?? false {
-      try inPieces(keys) { key, operations, next in
-        // Where it stood when it left: if it comes back, nothing may seem to stand behind it.
-        guard let newest = try engine.newestChange(ofKey: key),
-          let position = position(of: newest)
-        else { return }
-        try purge(
-          FeedEntry(
-            position: position, kind: .left,
-            operation: OperationID(replica: .none, sequence: 0), key: key),
-          into: &operations, next)
-      }
-      return true
-    }
-    switch progress.resync?.purge ?? .bounded {
+    let isUnasked = progress.resync?.evicts ?? false
+    switch isUnasked ? .allowed : progress.resync?.purge ?? .bounded {
     case .undecided: return false
     case .refused:
       try inPieces(keys) { key, operations, next in
         guard let newest = try engine.newestChange(ofKey: key), newest.kind == .put,
           let slot = try engine.slot(ofKey: key.rawSpan), !isPending(newest, in: next)
         else { return }
-        try records.write(lost(key), ofKey: key, into: &operations)
+        let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
+        if let state { try records.write(state, ofKey: key, into: &operations) }
         try adopt(newest, upon: slot, into: &operations)
       }
       return true
     case .bounded, .allowed:
-      guard keys.count <= mayPurge else {
+      guard isUnasked || keys.count <= mayPurge else {
         try commit { _, next, _ in
           next.resync?.purge = .undecided
           next.resync?.lostKeys = UInt64(keys.count)
@@ -206,7 +205,11 @@ extension SyncSession {
       }
     }
     try inPieces(keys) { key, operations, next in
-      try meet(key, lost(key), into: &operations, &next)
+      if !mayBeOutOfReach {
+        try meet(key, lost(key), into: &operations, &next)
+      } else if let newest = try engine.newestChange(ofKey: key), let entry = left(newest) {
+        try purge(entry, into: &operations, next)
+      }
     }
     return true
   }

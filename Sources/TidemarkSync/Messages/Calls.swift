@@ -97,6 +97,9 @@ public struct PushRequest: Sendable, Hashable {
   /// The feed's end as the caller has heard of it. A feed that does not have it was restored from
   /// an older copy since: what arrives late from before must not count there.
   public var knownHead: Position
+  /// How far the last hello's answer said that the authorization reaches, as
+  /// ``HelloAnswer/reach``: with another one the batch is not taken. Nil when it did not say.
+  public var reach: UInt64?
   /// The changes, in the order in which they are to be judged.
   public var changes: [PushedChange]
   /// What the remote end calls the caller's keys, for peers in the same process. It does not
@@ -106,9 +109,10 @@ public struct PushRequest: Sendable, Hashable {
   /// A batch.
   public init(
     replica: ReplicaID, number: UInt64, batchID: BatchID, knownHead: Position = .beginning,
-    changes: [PushedChange]
+    reach: UInt64? = nil, changes: [PushedChange]
   ) {
     self.knownHead = knownHead
+    self.reach = reach
     self.replica = replica
     self.number = number
     self.batchID = batchID

@@ -107,6 +107,17 @@ extension SyncHandler {
     guard try !isFenced || feed.range().contains(request.knownHead) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
+    #if TIDEMARK_PLANTED
+      let isReachKnown = PlantedSyncBug.isOn(.reachIgnored)
+    #else
+      let isReachKnown = false
+    #endif
+    // What is taken here and out of reach at the next hello again, no comparison would look for.
+    guard isReachKnown || request.reach.map({ $0 == access.reach }) ?? true else {
+      throw PeerError(
+        .busy, "the authorization reaches other entries than at the last hello: say hello again",
+        retryAfterSeconds: 0)
+    }
     try checkUploads(of: request, uploads, state)
     for attempt in 1...Self.attempts {
       var judge = Judge(

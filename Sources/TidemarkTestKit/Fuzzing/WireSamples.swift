@@ -64,7 +64,7 @@ package enum WireSamples {
 
   private static let push = PushRequest(
     replica: replica, number: 8, batchID: BatchID(0x0102_0304_0506_0708),
-    knownHead: at(398),
+    knownHead: at(398), reach: reach,
     changes: [
       PushedChange(
         sequence: 1001, kind: .put, key: Array("note/1".utf8),

@@ -11,8 +11,10 @@ struct ReachTests {
   }
 
   /// Device 1 has written, and device 0 has all that its token reaches.
-  private func world(keys: Int = 3, reaching access: SyncAccess) throws -> SyncWorld {
-    let world = try SyncWorld()
+  private func world(
+    keys: Int = 3, reaching access: SyncAccess, resolver: ConflictResolver = .localWins
+  ) throws -> SyncWorld {
+    let world = try SyncWorld(resolver: resolver)
     for number in 0..<keys {
       try world.put(1, "a/\(number)", "\(number)")
       try world.put(1, "b/\(number)", "\(number)")
@@ -93,6 +95,70 @@ struct ReachTests {
     try session.failed(PeerError(.busy, "as the replicator says"))
     try world.settle()
     #expect(try keys(world) == ["b/0", "b/1", "b/2", "b/new"])
+  }
+
+  /// What waits at a device, by the code of its rejection.
+  private func codes(_ world: SyncWorld) -> [String] {
+    world.devices[0].session.progress.waiting.map {
+      if case .parked(let rejection) = $0.value { rejection.code } else { "\($0.value)" }
+    }
+  }
+
+  @Test("a batch is not taken under another reach than the one that its sender was told")
+  func betweenHelloAndPush() throws {
+    let world = try world(reaching: Self.to("a/"))
+    try world.put(0, "b/mine", "x")
+    world.devices[0].session.disconnect()
+    try world.step(0)
+    world.devices[0].access = Self.to("b/")
+    try world.step(0)
+    #expect(world.lastError?.kind == .busy && world.lastError?.message.contains("reaches") == true)
+    world.devices[0].access = Self.to("a/")
+    try world.settle()
+    #expect(try world.serverState()["b/mine"] == nil && codes(world) == ["outOfScope"])
+  }
+
+  @Test("an edit that waits out of reach survives a comparison that finds nothing of its key")
+  func comparedWhileWaiting() throws {
+    let deleteWins = ConflictResolver(deleteEdit: .deleteWins) { _ in .local }
+    let world = try world(reaching: .everything, resolver: deleteWins)
+    try world.put(0, "b/1", "mine")
+    world.devices[0].access = Self.to("a/")
+    try world.settle()
+    #expect(codes(world) == ["outOfScope"])
+    try world.devices[0].session.failed(PeerError(.leaseExpired, "away for too long"))
+    try world.settle()
+    #expect(try world.get(0, "b/1") == "mine" && codes(world) == ["outOfScope"])
+  }
+
+  @Test("a change stays when what it is at odds with leaves the reach before it was told")
+  func conflictOutOfReach() throws {
+    let world = try world(reaching: .everything, resolver: .remoteWins)
+    try world.put(1, "b/new", "theirs")
+    try world.settle(only: 1)
+    try world.put(0, "b/new", "mine")
+    try world.step(0)
+    #expect(world.devices[0].session.progress.waiting.count == 1)
+    world.devices[0].access = Self.to("a/")
+    try world.settle()
+    #expect(try world.get(0, "b/new") == "mine" && codes(world) == ["outOfScope"])
+  }
+
+  @Test("a key that was out of reach when all was compared comes back with a wider one")
+  func outOfReachWhileAway() throws {
+    let mine = SyncAccess(to: SyncScope(labels: ["me"]))
+    let world = try SyncWorld()
+    try world.put(1, "k", "1", labels: ["me"])
+    world.devices[0].access = mine
+    try world.settle()
+    try world.put(1, "k", "1", labels: ["them"])
+    try world.settle(only: 1)
+    try world.devices[0].session.failed(PeerError(.leaseExpired, "away for too long"))
+    try world.settle()
+    #expect(try keys(world).isEmpty)
+    world.devices[0].access = .everything
+    try world.settle()
+    try world.expectEqual()
   }
 
   @Test("a restart in the middle of the comparison goes on with it")

@@ -35,7 +35,8 @@ struct RandomMessages {
       .pushRequest(
         PushRequest(
           replica: replica(), number: count(), batchID: BatchID(random.next()),
-          knownHead: position(), changes: many(20) { $0.change() }))
+          knownHead: position(), reach: flip() ? random.next() : nil,
+          changes: many(20) { $0.change() }))
     case .pushAnswer: .pushAnswer(PushAnswer(mark: mark(), range: range()))
     case .pullRequest:
       .pullRequest(

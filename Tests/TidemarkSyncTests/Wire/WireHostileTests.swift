@@ -213,6 +213,15 @@ struct WireHostileTests {
     #expect(refusal(.error, [4, 9, 0, 1, 0] + body) == "optional fields are not in order")
     #expect(refusal(.error, [3, 1, 2, 0] + body) == "optional fields end too late")
     #expect(refusal(.error, [1, 1] + body) != nil)
+    let push = replica + [1] + [UInt8](repeating: 1, count: 8) + [UInt8](repeating: 0, count: 10)
+    let reach: [UInt8] = [10, 1, 8, 5, 0, 0, 0, 0, 0, 0, 0]
+    guard case .pushRequest(let request) = try decode(.pushRequest, reach + push) else { return }
+    #expect(request.reach == 5)
+    #expect(refusal(.pushRequest, [3, 1, 1, 0] + push) == "ends too early")
+    #expect(
+      refusal(.pushRequest, [11, 1, 9] + [UInt8](repeating: 0, count: 9) + push)
+        == "a reach has eight bytes")
+    #expect(refusal(.pushRequest, [2, 2, 0] + push) == "fields that are not known here")
     #expect(
       refusal(.valuesRequest, [2, 1, 0] + replica + [0, 0]) == "fields that are not known here")
 

@@ -48,7 +48,8 @@ enum WireFlags {
   /// Of a hello's answer.
   static let hasLease: UInt8 = 1
   static let isLeaseExpired: UInt8 = 2
-  /// Optional field of answers that tell of entries: how far the authorization reaches.
+  /// Optional field of pushes and of answers that tell of entries: how far the authorization
+  /// reaches.
   static let reachField: UInt64 = 1
   /// Of an error.
   static let hasRetryAfter: UInt8 = 1

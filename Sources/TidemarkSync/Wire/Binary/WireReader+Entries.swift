@@ -3,10 +3,10 @@ internal import TidemarkEngine
 
 /// Changes and feed entries; see the writer.
 extension WireReader {
-  mutating func pushRequest() throws(FormatError) -> PushRequest {
+  mutating func pushRequest(_ reach: UInt64?) throws(FormatError) -> PushRequest {
     var request = PushRequest(
       replica: try replica(), number: try bytes.varint(), batchID: BatchID(try bytes.u64()),
-      knownHead: try position(), changes: [])
+      knownHead: try position(), reach: reach, changes: [])
     let count = try count(WireLimits.rows, each: 5)
     request.changes.reserveCapacity(count)
     var lengths: [Int] = []

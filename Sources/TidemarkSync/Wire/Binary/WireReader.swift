@@ -23,13 +23,13 @@ struct WireReader: ~Escapable {
   }
 
   mutating func message(_ kind: WireMessage.Kind) throws(FormatError) -> WireMessage {
-    let field = try optionalFields(atLeast: 0)
+    let field = try optionalFields(atLeast: 0, knowsReach: kind.hasReach)
     let reach = kind.hasReach ? try field.map(Self.reach) : nil
     let message: WireMessage =
       switch kind {
       case .helloRequest: .helloRequest(try helloRequest())
       case .helloAnswer: .helloAnswer(try helloAnswer(reach))
-      case .pushRequest: .pushRequest(try pushRequest())
+      case .pushRequest: .pushRequest(try pushRequest(reach))
       case .pushAnswer: .pushAnswer(try pushAnswer())
       case .pullRequest: .pullRequest(try pullRequest())
       case .pullAnswer: .pullAnswer(try pullAnswer(reach))
@@ -63,26 +63,28 @@ struct WireReader: ~Escapable {
     return reach
   }
 
-  /// A list of number, length and bytes, which answers may have; those of a later version are
+  /// A list of number, length and bytes; answers may have some of a later version, which are
   /// passed over.
   /// - Returns: the content of the one that is known; nil when it is not there.
   @discardableResult
-  mutating func optionalFields(atLeast least: Int) throws(FormatError) -> [UInt8]? {
+  mutating func optionalFields(
+    atLeast least: Int, knowsReach: Bool = false
+  ) throws(FormatError) -> [UInt8]? {
     var known: [UInt8]?
     let length = try bytes.varint(atMost: WireLimits.optionalBytes)
     guard length >= least else { throw FormatError("no optional fields where some should be") }
     guard length <= bytes.remaining else { throw FormatError("ends too early") }
     let end = bytes.offset + length
-    if isRequest, length > 0 { throw FormatError("fields that are not known here") }
     var previous: UInt64 = 0
     while bytes.offset < end {
       let number = try bytes.varint()
       guard number > previous else { throw FormatError("optional fields are not in order") }
       previous = number
       let size = try bytes.varint(atMost: length)
-      if number == WireFlags.reachField {
+      if number == WireFlags.reachField, knowsReach {
         known = try bytes.array(size)
       } else {
+        guard !isRequest else { throw FormatError("fields that are not known here") }
         _ = try bytes.skip(size)
       }
     }
@@ -202,7 +204,7 @@ extension WireMessage.Kind {
   /// Whether it may say how far the caller's authorization reaches.
   fileprivate var hasReach: Bool {
     switch self {
-    case .helloAnswer, .pullAnswer, .valuesAnswer, .digestAnswer: true
+    case .helloAnswer, .pushRequest, .pullAnswer, .valuesAnswer, .digestAnswer: true
     default: false
     }
   }

@@ -60,6 +60,7 @@ struct WireWriter {
     let reach: UInt64? =
       switch message {
       case .helloAnswer(let answer): answer.reach
+      case .pushRequest(let request): request.reach
       case .pullAnswer(let answer): answer.reach
       case .valuesAnswer(let answer): answer.reach
       case .digestAnswer(let answer): answer.reach

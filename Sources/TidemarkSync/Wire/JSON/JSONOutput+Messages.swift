@@ -69,6 +69,7 @@ extension JSONOutput {
     number("number", request.number)
     word("batch", request.batchID.bits)
     if request.knownHead != .beginning { position("known_head", request.knownHead) }
+    if let reach = request.reach { word("reach", reach) }
     objects("changes", request.changes) { $0.fields($1) }
   }
 

@@ -73,7 +73,7 @@ extension JSONFields {
       replica: try required(replica("replica"), "replica"),
       number: try required(number("number"), "number"),
       batchID: BatchID(try required(word("batch"), "batch")),
-      knownHead: try position("known_head") ?? .beginning,
+      knownHead: try position("known_head") ?? .beginning, reach: try word("reach"),
       changes: try required(
         objects("changes", atMost: WireLimits.rows, isRequest: true) {
           (fields) throws(FormatError) in try fields.change()
