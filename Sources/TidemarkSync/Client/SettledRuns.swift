@@ -148,7 +148,25 @@ package struct SettledRuns: Sendable {
     return lost
   }
 
-  private mutating func replaceAll(with runs: [Run]) {
+  /// The runs that are still asked for, if they are no more than half of all: less would not be
+  /// worth writing them anew.
+  ///
+  /// - Parameter isNeeded: whether one of a run's operations may be asked for.
+  func pruned<E: Error>(_ isNeeded: (Run) throws(E) -> Bool) throws(E) -> [Run]? {
+    guard pieces.count > 1 else { return nil }
+    var kept: [Run] = []
+    var count = 0
+    // One after the other: all of them may be many.
+    for piece in pieces {
+      let runs = SettledRunsCoding.runs(piece.bytes)
+      count += runs.count
+      for run in runs where try isNeeded(run) { kept.append(run) }
+    }
+    return kept.count <= count / 2 ? kept : nil
+  }
+
+  /// Keeps some runs and no others.
+  mutating func replaceAll(with runs: [Run]) {
     removed.formUnion(pieces.map(\.number))
     freeNumbers = (freeNumbers + pieces.map(\.number)).sorted(by: >)
     pieces = []

@@ -46,7 +46,29 @@ extension SyncSession {
       try changeScope(answer)
     }
     if hasCompared, progress.resync == nil { totals.resyncs += 1 }
+    try pruneSettled()
   }
+
+  /// Forgets where own operations stand that compaction has dropped from the log: nothing is based
+  /// upon them any more. Those that the cursor has not passed come once more.
+  private func pruneSettled() throws {
+    let history = try engine.bounds().historyFrom
+    guard history > prunedHistory, progress.resync == nil else { return }
+    prunedHistory = history
+    let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
+    let kept = try settled.pruned { (run) throws(TidemarkError) in
+      // A long run takes no more than a short one, and more to look through.
+      if run.last >= min(history, unread) || run.count > Self.mostInShortRun { return true }
+      for sequence in run.first...run.last where try engine.entryIfKept(at: sequence) != nil {
+        return true
+      }
+      return false
+    }
+    guard let kept else { return }
+    try commit(.buffered) { _, _, runs in runs.replaceAll(with: kept) }
+  }
+
+  private static let mostInShortRun: UInt64 = 64
 
   /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {

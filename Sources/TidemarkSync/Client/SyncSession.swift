@@ -64,7 +64,7 @@ package final class SyncSession {
   /// What the peer said last of its feed; nil before the hello of this session.
   package internal(set) var range: FeedRange?
   /// How far the peer said at that hello that the authorization reaches; nil when it did not.
-  var reach: UInt64?
+  package internal(set) var reach: UInt64?
   var limits = SyncLimits()
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
@@ -100,6 +100,8 @@ package final class SyncSession {
   var keysChosen: Set<[UInt8]> = []
   /// What resolvers decide in this commit.
   var counted = Totals()
+  /// Where the history began when positions of what it lacks were last forgotten.
+  var prunedHistory: UInt64 = 0
   /// The last entry that was there when a resolver had decided.
   private(set) var resolvedThrough: UInt64 = 0
   /// What the peer calls keys; nil as long as nobody has asked.

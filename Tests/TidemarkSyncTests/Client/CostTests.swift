@@ -73,6 +73,31 @@ struct CostTests {
     try world.expectEqual()
   }
 
+  @Test("positions of edits that a compaction has dropped are forgotten, in memory and in the log")
+  func prunedPositions() throws {
+    let world = try SyncWorld(devices: 1)
+    func edit(_ edits: Range<Int>) throws {
+      for number in edits {
+        try world.put(0, "key \(number % 4)", "\(number)")
+        try world.settle()
+      }
+    }
+    func records() throws -> Int {
+      try PeerRecords(world.devices[0].engine, peer: Array("server".utf8)).settled().runs.count
+    }
+    try edit(0..<200)
+    #expect(try records() >= 200)
+    try world.devices[0].engine.compact(CompactionOptions(dropHistory: true))
+    try world.restart(0)
+    try edit(200..<201)
+    #expect(try records() < 10)
+    #expect(world.devices[0].session.settled.runs.count < 10)
+    // They are based upon what stands there all the same.
+    try edit(201..<210)
+    #expect(world.devices[0].session.totals.conflicts == 0)
+    try world.expectEqual()
+  }
+
   @Test("an edit that is sent as it is made costs no more after many others")
   func liveEdits() throws {
     let world = try SyncWorld(devices: 1)

@@ -66,4 +66,14 @@ extension SyncSession.Answer {
     case .values, .digest: nil
     }
   }
+
+  /// The reach under which it tells of entries; nil when it tells of none, or does not say.
+  var reach: UInt64? {
+    switch self {
+    case .pull(let answer): answer.reach
+    case .values(let answer): answer.reach
+    case .digest(let answer): answer.reach
+    case .hello, .push: nil
+    }
+  }
 }

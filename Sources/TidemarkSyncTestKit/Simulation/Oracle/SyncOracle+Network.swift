@@ -70,6 +70,8 @@ extension SyncOracle {
       case .values(let values): values.entries
       default: []
       }
+    // Nothing is taken of an answer under another reach than the hello's.
+    if let reach = device.session.reach, let now = answer.reach, now != reach { return }
     if case .values(let values) = answer {
       // Of what is not there any more, nor its delete, there is nothing to be deleted.
       let found = Set(entries.map(\.key))
