@@ -1,6 +1,7 @@
 import Logging
 import Synchronization
 import Testing
+import Tidemark
 import TidemarkSync
 
 @testable import SyncServerKit
@@ -48,6 +49,36 @@ struct DatabaseTableTests {
       table.closeIdle()
       #expect(table.openNames == [] && table.allNames() == [name])
       table.closeAll()
+    }
+  }
+
+  @Test("the caches of all databases that may be open stay within the server's bound")
+  func caches() async throws {
+    try await TestServer.inDirectory { directory in
+      var limits = ServerLimits()
+      limits.openDatabases = 3
+      limits.cacheBytes = 1 << 20
+      let table = DatabaseTable(
+        try DataDirectory(directory), creates: true, limits: limits, options: .init(),
+        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+      var chance = SystemRandomNumberGenerator()
+      var cached = 0
+      for number in 0..<limits.openDatabases {
+        let store = try Store.openBlocking(
+          at: "\(directory)/\(number).tidemark", configuration: table.configuration(.create))
+        for key in 0..<100 {
+          let value = (0..<600).map { _ in String(chance.next(), radix: 36) }.joined()
+          try store.blocking.put("\(key)", value)
+        }
+        try store.blocking.compact()
+        let before = try store.status.memoryBytes
+        for _ in 0..<3 { for key in 0..<100 { _ = try store.value(forKey: "\(key)") } }
+        let status = try store.status
+        #expect(status.memoryBytes > before, "nothing was read from the log")
+        cached += status.cacheBytes + status.memoryBytes - before
+        try store.blocking.close()
+      }
+      #expect(cached > limits.cacheBytes / 4 && cached <= limits.cacheBytes, "\(cached)")
     }
   }
 }

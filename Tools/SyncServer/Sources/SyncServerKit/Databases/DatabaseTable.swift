@@ -161,13 +161,9 @@ final class DatabaseTable: Sendable {
   private func open(
     _ name: DatabaseName, _ access: Store.Access
   ) throws(Problem) -> SyncHandler? {
-    let configuration = Store.Configuration(
-      access: access, retention: retention,
-      // Decoded parts of the log may have as many once more.
-      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases) / 2)
     do throws(TidemarkError) {
       let handler = try SyncHandler(
-        at: directory.store(of: name), configuration: configuration, options: options)
+        at: directory.store(of: name), configuration: configuration(access), options: options)
       do throws(TidemarkError) { try handler.adopt(policies.policies(of: name)) } catch {
         try? handler.close()
         throw error
@@ -177,6 +173,13 @@ final class DatabaseTable: Sendable {
       if error.code == .storeMissing { return nil }
       throw failed(name, error)
     }
+  }
+
+  func configuration(_ access: Store.Access) -> Store.Configuration {
+    Store.Configuration(
+      access: access, retention: retention,
+      // Decoded parts of the log may have as many once more.
+      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases) / 2)
   }
 
   /// Takes note of a failure, so that not every call tries again.
