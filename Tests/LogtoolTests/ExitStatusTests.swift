@@ -2,6 +2,8 @@ import Testing
 import Tidemark
 import TidemarkEngine
 
+@testable import LogtoolKit
+
 @Suite("Exit status and errors")
 struct ExitStatusTests {
   private let bench = Bench.withNotes()
@@ -86,6 +88,11 @@ struct ExitStatusTests {
     #expect(bench.run("verify", "S").status == 0)
     try store.blocking.close()
     #expect(bench.run("put", "S", "k", "v").status == 0)
+  }
+
+  @Test("a compaction that is not to wait for another one has the status of a locked store")
+  func busy() {
+    #expect(ExitStatus(TidemarkError(.busy, "a compaction is running already")) == .locked)
   }
 
   @Test("a store cannot be its own peer, however its path is written")

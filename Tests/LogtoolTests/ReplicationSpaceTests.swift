@@ -143,7 +143,8 @@ struct ReplicationSpaceTests {
     bench.run("put", "S", "k", "v")
     #expect(bench.run("replay", "S", "--to", "T", "--name", "t").status == 0)
     let lines = bench.run("pending", "S").lines
-    #expect(lines.count == 3 && lines[0].hasPrefix("1 entry, "))
+    try #require(lines.count == 3)
+    #expect(lines[0].hasPrefix("1 entry, "))
     #expect(lines[1] == "  t  nothing is pending" && lines[2].hasPrefix("  u  1 entry, "))
     #expect(bench.run("peers", "S", "forget", "u").status == 0)
     #expect(bench.run("pending", "S").output == "nothing is pending\n")

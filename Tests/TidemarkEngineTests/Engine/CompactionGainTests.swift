@@ -13,21 +13,24 @@ struct CompactionGainTests {
   }
 
   /// Records of the same fields with words of one vocabulary.
-  private func fill(_ engine: Engine, count: Int = 600) throws {
+  private func fill(_ engine: Engine, count: Int = 600, words length: Int = 24) throws {
     var chance = SeededGenerator(seed: 4)
     let words = (0..<400).map { _ in String(chance.next() >> 24, radix: 36) }
     for i in 0..<count {
-      let text = (0..<24).map { _ in words[chance.int(below: words.count)] }.joined(separator: " ")
+      let text = (0..<length).map { _ in words[chance.int(below: words.count)] }
+        .joined(separator: " ")
       try engine.put(
         "record/\(100_000 + i)", #"{"number":\#(i),"description":"\#(text)","size":\#(i * 7919)}"#)
     }
   }
 
-  private func compactedLog(dense: Bool) throws -> (bytes: Int, hasDictionary: Bool) {
+  private func compactedLog(
+    dense: Bool, _ count: Int, words: Int
+  ) throws -> (bytes: Int, hasDictionary: Bool) {
     var other = TestStore()
     other.configuration.dictionaryFromBytes = store.configuration.dictionaryFromBytes
     let engine = try other.open()
-    try fill(engine)
+    try fill(engine, count: count, words: words)
     let report = try engine.compact(CompactionOptions(dense: dense))
     let segment = try #require(engine.reading.withLock { $0.segments.first })
     let hasDictionary = try segment.codecs().dictionary != nil
@@ -36,9 +39,12 @@ struct CompactionGainTests {
     return (report.bytesAfter, hasDictionary)
   }
 
-  @Test("a dense log is smaller than one in the default layout")
-  func dense() throws {
-    let (usual, dense) = (try compactedLog(dense: false), try compactedLog(dense: true))
+  @Test(
+    "a dense log is smaller than one in the default layout, of records and of whole documents",
+    arguments: [(600, 24), (120, 900)])
+  func dense(count: Int, words: Int) throws {
+    let usual = try compactedLog(dense: false, count, words: words)
+    let dense = try compactedLog(dense: true, count, words: words)
     #expect(usual.hasDictionary && dense.hasDictionary)
     #expect(dense.bytes < usual.bytes)
   }

@@ -224,6 +224,20 @@ struct BudgetTests {
     #expect(try !RecordTable(store.engine).has(.peerBudget))
   }
 
+  @Test("a peer that never answers leaves nothing of its budget in the log")
+  func neverAnswered() async throws {
+    let (peer, store) = (try SwitchedPeer(), try time.store())
+    peer.isOn = false
+    try await put(store, 2)
+    let last = store.lastSequence
+    var replicator: Replicator? = try store.replicator(
+      named: "home", peer: peer,
+      configuration: time.configuration(SyncBudget(bytesPerDay: 1000)))
+    #expect(await code { try await replicator?.syncOnce() } == .peerFailed)
+    replicator = nil
+    #expect(try store.lastSequence == last && !RecordTable(store.engine).has(.peerBudget))
+  }
+
   @Test("without a byte a day a replicator sleeps until it may be another one")
   func sleeps() async throws {
     let (peer, store) = (try SwitchedPeer(), try time.store())

@@ -170,4 +170,32 @@ struct ParkedTests {
     #expect(report.isComplete && report.pending.isEmpty)
     #expect(try store.text("key") == "value")
   }
+
+  @Test("a peer that is forgotten leaves no record, be a conflict open and a batch under way")
+  func forgetAll() async throws {
+    let other = try memoryStore()
+    let second = try other.replicator(named: "home", peer: peer)
+    var replicator: Replicator? = try store.replicator(named: "home", peer: peer, resolver: .ask)
+    try await store.put("key", "base")
+    _ = try await replicator?.syncOnce()
+    _ = try await second.syncOnce()
+    try await other.put("key", "theirs")
+    _ = try await second.syncOnce()
+    try await store.put("key", "mine")
+    #expect(try await replicator?.syncOnce().pending.needsDecision == 1)
+    try await store.put("new", "mine")
+    peer.set { $0.losesAnswers = true }
+    #expect(await code { try await replicator?.syncOnce() } == .peerFailed)
+    replicator = nil
+    let types: [RecordType] = [
+      .peerProgress, .peerFormed, .peerSettled, .peerStatus, .remoteState, .pin,
+    ]
+    let before = try RecordTable(store.engine)
+    for type in types { #expect(!before.keys(of: type).isEmpty, "\(type)") }
+    try await store.forget(peer: "home")
+    let after = try RecordTable(store.engine)
+    for type in types { #expect(after.keys(of: type).isEmpty, "\(type)") }
+    #expect(try store.text("key") == "mine")
+    #expect(try await store.pending().entries == 2)
+  }
 }

@@ -98,4 +98,20 @@ struct AccessTests {
       access: SyncAccess(to: SyncScope(keyPrefixes: [Array("mine/".utf8)])))
     #expect(verdicts.map(\.name) == ["outOfScope", "outOfScope", "outOfScope", "applied"])
   }
+
+  @Test("a token for labels learns by deletes whether others have a key, and not what it holds")
+  func toldByLabels() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(
+      &other, other.put("live", "1", labels: ["them"]), other.put("gone", "1", labels: ["them"]))
+    _ = try bench.push(&other, other.delete("gone", base: .operation(sequence: 2)))
+    var me = Device(2)
+    let verdicts = try bench.push(
+      &me, me.delete("live", base: .absent), me.delete("gone", base: .absent),
+      me.delete("never", base: .absent), me.put("live", "2", labels: ["me"], base: .absent),
+      access: mine)
+    #expect(verdicts.map(\.name) == ["outOfScope", "duplicate", "duplicate", "outOfScope"])
+    #expect(try bench.value("live") == "1")
+  }
 }

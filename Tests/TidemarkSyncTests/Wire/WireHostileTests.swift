@@ -257,6 +257,18 @@ struct WireHostileTests {
     } catch { #expect(error.message.contains("at most 20 "), "\(error.message)") }
   }
 
+  @Test("an array in JSON that is too long is refused in words that name its bound")
+  func namedBoundOfArrays() {
+    let labels = Array(repeating: #""l""#, count: 4_097).joined(separator: ",")
+    let digest = #"{"type":"digest","replica":"\#(String(repeating: "1", count: 32))","#
+    do throws(PeerError) {
+      _ = try coder.decodeJSON(Array((digest + #""scope":{"labels":[\#(labels)]}}"#).utf8))
+      Issue.record("taken")
+    } catch {
+      #expect(error.message.contains("4097 elements; at most 4096 "), "\(error.message)")
+    }
+  }
+
   @Test("JSON that is nested too deep, too long or not of the right types is refused")
   func json() {
     func refuses(_ text: String, limit: Int = 1 << 20) -> Bool {
