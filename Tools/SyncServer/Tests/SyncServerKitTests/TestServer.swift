@@ -17,7 +17,7 @@ struct TestServer: Sendable {
   let port: Int
   let directory: String
   private let group: ServiceGroup
-  private let server: SyncServer
+  let server: SyncServer
 
   /// Runs `body` with a server in an empty directory, and ends that in order.
   static func run(

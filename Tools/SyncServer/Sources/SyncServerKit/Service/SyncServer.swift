@@ -22,7 +22,7 @@ internal import TidemarkSync
 public struct SyncServer: Service {
   private let options: ServerOptions
   private let logger: Logger
-  private let service: SyncService
+  let service: SyncService
   private let files: TLSFiles?
   private let onReady: @Sendable (Int) async -> Void
 
