@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// The bytes of a record of settled runs.
 ///
 /// ```
-/// u8      0: distances; older records begin with their first sequence, which is not 0
+/// u8      0: this encoding
 /// per run:
 /// varint  sequences between the run before, or 0, and this one
 /// varint  count of sequences, times two; plus one when the epoch is another than before
@@ -52,7 +52,6 @@ enum SettledRunsCoding {
 
   static func decode(_ bytes: [UInt8]) throws(FormatError) -> [Run] {
     var runs: [Run] = []
-    guard bytes.first == 0 else { return try decodeOlder(bytes) }
     try read(bytes) { run in
       runs.append(run)
       return true
@@ -63,7 +62,7 @@ enum SettledRunsCoding {
   /// - Parameter body: returns whether to go on.
   private static func read(_ bytes: [UInt8], _ body: (Run) -> Bool) throws(FormatError) {
     var reader = ByteReader(bytes.rawSpan)
-    _ = try reader.u8()
+    guard try reader.u8() == 0 else { throw FormatError("positions in an unknown encoding") }
     var epoch: UInt64?
     var (sequence, offset) = (UInt64(0), UInt64(0))
     while reader.remaining > 0 {
@@ -79,22 +78,6 @@ enum SettledRunsCoding {
       (sequence, offset) = (run.last + 1, run.lastOffset + 1)
       guard body(run) else { return }
     }
-  }
-
-  /// Per run: varint first sequence, varint count, u64 epoch, varint offset.
-  private static func decodeOlder(_ bytes: [UInt8]) throws(FormatError) -> [Run] {
-    var runs: [Run] = []
-    var reader = ByteReader(bytes.rawSpan)
-    while reader.remaining > 0 {
-      let first = try reader.varint()
-      let count = try reader.varint()
-      let epoch = try reader.u64()
-      let run = Run(first: first, count: count, epoch: epoch, offset: try reader.varint())
-      try check(run)
-      guard runs.last.map({ $0.last < first }) ?? true else { throw disorder }
-      runs.append(run)
-    }
-    return runs
   }
 
   private static func check(_ run: Run) throws(FormatError) {

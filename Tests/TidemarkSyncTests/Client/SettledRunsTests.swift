@@ -147,28 +147,6 @@ struct SettledRunsTests {
     #expect(try world.serverState().count == 301)
   }
 
-  @Test("records of older programs are read")
-  func olderRecords() throws {
-    var writer = ByteWriter()
-    for (first, count, offset) in [(5, 3, 9), (20, 1, 40)] as [(UInt64, UInt64, UInt64)] {
-      writer.varint(first)
-      writer.varint(count)
-      writer.u64(7)
-      writer.varint(offset)
-    }
-    var runs = try SettledRuns(decoding: [(number: 0, value: writer.bytes)])
-    #expect(runs.position(of: 7) == position(11) && runs.position(of: 20) == position(40))
-    #expect(runs.position(of: 8) == nil)
-    let records = Records()
-    records.commit(&runs) { $0.add(8, at: position(12)) }
-    #expect(
-      try records.read().runs
-        == [
-          Run(first: 5, count: 4, epoch: 7, offset: 9),
-          Run(first: 20, count: 1, epoch: 7, offset: 40),
-        ])
-  }
-
   @Test("records that make no sense are refused, whatever their bytes", arguments: [1, 2, 3])
   func hostile(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
@@ -187,10 +165,28 @@ struct SettledRunsTests {
       _ = read.position(of: 60)
       _ = read.runs
     }
+    for bytes in [[], [1] + good.dropFirst()] as [[UInt8]] {
+      #expect(throws: FormatError.self) { try SettledRuns(decoding: [(number: 0, value: bytes)]) }
+    }
     let overlap = [(number: 0 as UInt32, value: good), (number: 1 as UInt32, value: good)]
     #expect(throws: FormatError.self) { try SettledRuns(decoding: overlap) }
     #expect(throws: FormatError.self) {
       try SettledRuns(decoding: [(number: UInt32.max, value: good)])
     }
+  }
+
+  @Test("operations that follow each other here and in the feed are one run, however they came")
+  func folded() throws {
+    var runs = SettledRuns()
+    let records = Records()
+    for sequences in [5..<8, 20..<21, 8..<9, 9..<20] as [Range<UInt64>] {
+      records.commit(&runs) { for own in sequences { $0.add(own, at: position(own + 4)) } }
+    }
+    let one = [Run(first: 5, count: 16, epoch: 7, offset: 9)]
+    #expect(try runs.runs == one && records.read().runs == one)
+    // Another epoch, and a gap in the feed.
+    records.commit(&runs) { $0.add(21, at: position(25, epoch: 8)) }
+    records.commit(&runs) { $0.add(22, at: position(27, epoch: 8)) }
+    #expect(runs.runs.count == 3)
   }
 }
