@@ -22,7 +22,8 @@ struct DocumentationTests {
   func compiles() throws {
     let code = snippets.filter { !$0.isManifest }
     try #require(code.count >= 40)
-    #expect(try Compiler.errors(in: code) == [])
+    let errors = try Compiler.errors(in: code)
+    #expect(errors == [])
   }
 
   @Test("manifests name products, traits and platforms that the package has")

@@ -39,7 +39,8 @@ struct SnippetSource {
     }
   }
 
-  /// The file; messages of the compiler name the article and its lines.
+  /// The file; messages of the compiler name the article and its lines. The type cannot be made, so
+  /// its members need no value.
   /// - Parameter name: the type's.
   func text(name: String) -> String {
     let condition = frameworks.map { "canImport(\($0))" }.joined(separator: " && ")
@@ -47,7 +48,7 @@ struct SnippetSource {
       \(frameworks.isEmpty ? "" : "#if \(condition)")
       \(placed(outside))
       struct \(name) {
-      init() { fatalError("never run") }
+      init() throws { throw CancellationError() }
       \(placed(members))
       func snippet() async throws {
       \(placed(body))
