@@ -235,6 +235,32 @@ struct PythonClientTests {
     #expect(try await reader.run("compare").output == "equal, 1 comparison")
   }
 
+  @Test("a client that only sends says so, reads its own entries alone, and pulls nothing")
+  func pushOnly() async throws {
+    let client = try PythonClient()
+    try await client.run("init", url, "--push-only")
+    try await client.run("put", "mine", "1")
+    #expect(try await client.run("push").output == "pushed 1, 1 applied")
+    let other = try await PythonClient(of: url)
+    try await other.run("put", "theirs", "1")
+    try await other.run("push")
+    try await client.run("delete", "mine")
+    #expect(try await client.run("push").output == "pushed 1, 1 applied")
+    #expect(try await client.run("get", "theirs").status == 1)
+    let pulled = try await client.run("pull")
+    #expect(pulled.status == 64 && pulled.talk.count == 1, "\(pulled.talk)")
+    let sent = try server.requests.map { try WireCoder().decodeJSON($0.body) }
+    let hellos = sent.compactMap { if case .helloRequest(let hello) = $0 { hello } else { nil } }
+    #expect(hellos.map(\.reads) == [false, true, false])
+    let pulls = sent.compactMap { if case .pullRequest(let pull) = $0 { pull } else { nil } }
+    #expect(!pulls.isEmpty && pulls.allSatisfy(\.ownOnly))
+    // Its first put lies before what others have appended, its delete behind that.
+    #expect(try await other.run("pull").output.hasPrefix("pulled 1, "))
+    #expect(try await client.run("compare").output == "+ \"theirs\"\ndifferent, 1 comparison")
+    #expect(try await client.run("restart").output.hasPrefix("pulled 0, "))
+    #expect(try await client.run("push").output == "pushed 0")
+  }
+
   @Test("what the server refuses waits with its words, and the rest goes")
   func refused() async throws {
     let client = try await PythonClient(of: url)

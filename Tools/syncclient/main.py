@@ -64,7 +64,9 @@ def _parser():
         command.set_defaults(run=run)
         return command
 
-    add("init", _init, "make a state file").add_argument("url", metavar="URL")
+    init = add("init", _init, "make a state file")
+    init.add_argument("url", metavar="URL")
+    init.add_argument("--push-only", action="store_true", help="for a client that never pulls")
     put = add("put", _put, "give a key a value")
     put.add_argument("key", metavar="KEY")
     put.add_argument("value", metavar="VALUE", help="- for the standard input")
@@ -114,7 +116,7 @@ def _shown(key):
 
 def _init(options):
     Connection(options.url)
-    State.create(options.state, options.url)
+    State.create(options.state, options.url, options.push_only)
     return 0
 
 

@@ -4,7 +4,7 @@ import secrets
 
 from . import wire
 from .digest import Moved, Table, compare
-from .faults import BadAnswer, StartAnew, one_line
+from .faults import BadAnswer, StartAnew, Usage, one_line
 from .state import CONFLICT
 from .wire import KEY_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, ROWS_MAX, VALUE_BYTES_MAX, offset
 
@@ -28,7 +28,9 @@ class Session:
         - Returns: the verdicts on a batch whose answer had been lost.
         """
         state = self._state
-        answer = self._call("hello", cursor=state.cursor)
+        # A client that only sends is kept no deletes for.
+        direction = {"reads_nothing": True} if state.push_only else {}
+        answer = self._call("hello", cursor=state.cursor, **direction)
         feed = answer.hexadecimal("feed", 32)
         if state.feed not in ("", feed):
             raise StartAnew("the server's database is another one than before; use `restart`")
@@ -70,6 +72,8 @@ class Session:
             verdicts += self._settle(answer.mark())
             if self._state.in_flight:
                 raise BadAnswer("the server has answered, and does not have the batch")
+        if self._state.push_only:
+            self._read(own_only=True)
         return verdicts
 
     def _form(self):
@@ -166,16 +170,28 @@ class Session:
 
         - Returns: how many entries of others came.
         """
+        if self._state.push_only:
+            raise Usage("this client only sends; make another one to pull")
         self.hello()
+        return self._read()
+
+    def _read(self, **which):
+        """Reads on from the cursor: to the end of the feed, or with `own_only` to the first entry
+        of somebody else.
+
+        - Returns: how many entries of others came.
+        """
         state, count = self._state, 0
         while True:
-            answer = self._call("pull", after=state.cursor)
+            answer = self._call("pull", after=state.cursor, **which)
             self._check_reach(answer)
             self._settle(answer.mark())
             entries = answer.objects("entries", ROWS_MAX)
             count += sum(self._enter(entry) for entry in entries)
             cursor, head = answer.position("cursor"), answer.range().head
             if offset(cursor) <= offset(state.cursor) and offset(cursor) < head:
+                if which:
+                    return count
                 raise BadAnswer("the server's cursor does not go on")
             state.cursor = cursor
             # What came and how far it goes are one write.
@@ -227,7 +243,7 @@ class Session:
                     raise
 
     def restart(self):
-        """Begins anew under another name, and pulls everything.
+        """Begins anew under another name, and pulls everything, unless it only sends.
 
         - Returns: how many entries came.
         """
@@ -235,7 +251,7 @@ class Session:
         answer = self._connection.call("hello", replica=replica)
         self._state.begin_anew(replica, answer.range().contains)
         self._state.save()
-        return self.pull()
+        return 0 if self._state.push_only else self.pull()
 
 
 def _change(change):

@@ -22,6 +22,7 @@ class State:
     """Everything that must outlive the process.
 
     - `url`, `feed`: the database, and the id that it had at the first hello.
+    - `push_only`: whether it only sends.
     - `reach`: what the server said then of how far the token reaches; empty when it did not.
     - `replica`: who this client is.
     - `sequence`, `commit_time`: the last ones that were given to a change.
@@ -36,7 +37,7 @@ class State:
     _FIELDS = {
         "url": str, "feed": str, "replica": str, "sequence": int, "commit_time": int,
         "number": int, "batch": str, "in_flight": dict, "cursor": str, "remote": dict,
-        "pending": dict, "reach": str,
+        "pending": dict, "reach": str, "push_only": bool,
     }
 
     def __init__(self, path, values):
@@ -45,14 +46,14 @@ class State:
             setattr(self, name, values[name])
 
     @classmethod
-    def create(cls, path, url):
+    def create(cls, path, url, push_only=False):
         """A new state file, for a client that holds nothing."""
         if os.path.exists(path):
             raise Usage(f"{path} is there already")
         state = cls(path, {
             "url": url, "feed": "", "replica": "", "sequence": 0, "commit_time": 0, "number": 0,
             "batch": NO_BATCH, "in_flight": {}, "cursor": BEGINNING, "remote": {}, "pending": {},
-            "reach": ""})
+            "reach": "", "push_only": push_only})
         state.begin_anew(secrets.token_hex(16))
         state.save()
         return state
@@ -68,8 +69,9 @@ class State:
             raise DamagedState(f"{path}: {error}") from None
         if not isinstance(values, dict) or values.get("format") != _FORMAT:
             raise DamagedState(f"{path} is no state file of this client")
-        # Of a time when servers did not tell.
+        # Older files have no such fields.
         values.setdefault("reach", "")
+        values.setdefault("push_only", False)
         for name, kind in cls._FIELDS.items():
             if not isinstance(values.get(name), kind):
                 raise DamagedState(f"{path}: {name} is missing, or of another type")

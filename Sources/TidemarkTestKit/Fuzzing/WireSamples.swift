@@ -3,13 +3,16 @@ internal import TidemarkEngine
 package import TidemarkSync
 
 /// One message of every kind, with something of everything that it can hold; two of those that
-/// have two shapes. Their bytes are kept in tests, so they must stay as they are.
+/// have two shapes, or are another for clients that only push. Their bytes are kept in tests, so
+/// they must stay as they are.
 package enum WireSamples {
   package static let messages: [(name: String, message: WireMessage)] = [
-    ("hello", .helloRequest(hello)), ("hello_answer", .helloAnswer(helloAnswer)),
+    ("hello", .helloRequest(hello)), ("hello-push_only", .helloRequest(helloToPush)),
+    ("hello_answer", .helloAnswer(helloAnswer)),
     ("push", .pushRequest(push)),
     ("push_answer", .pushAnswer(PushAnswer(mark: mark, range: range))),
-    ("pull", .pullRequest(pull)), ("pull_answer", .pullAnswer(page)),
+    ("pull", .pullRequest(pull)), ("pull-own_only", .pullRequest(pullOfOwn)),
+    ("pull_answer", .pullAnswer(page)),
     ("values", .valuesRequest(values)), ("values_answer", .valuesAnswer(valuesAnswer)),
     ("digest", .digestRequest(digest)), ("digest_answer", .digestAnswer(digestKeys)),
     ("digest_answer-sums", .digestAnswer(digestSums)), ("upload", .uploadRequest(upload)),
@@ -55,6 +58,8 @@ package enum WireSamples {
 
   private static let hello = HelloRequest(
     replica: replica, cursor: at(398), scope: scope, hasResynced: true)
+
+  private static let helloToPush = HelloRequest(replica: replica, cursor: at(398), reads: false)
 
   private static let helloAnswer = HelloAnswer(
     feed: other, range: range, mark: mark, time: 1_795_291_200_123, leaseSeconds: 7_776_000,
@@ -125,6 +130,8 @@ package enum WireSamples {
       position: at(411), kind: .put, operation: OperationID(replica: other, sequence: 61),
       key: Array("photo/2".utf8), content: SyncContent(blob: blob), commitTime: commitTime + 5),
   ]
+
+  private static let pullOfOwn = PullRequest(replica: replica, after: at(398), ownOnly: true)
 
   private static let page = PullAnswer(
     entries: entries, cursor: at(420), range: range,
