@@ -31,39 +31,18 @@ extension SyncSession {
 }
 
 extension SyncSession.Totals {
-  static func + (a: Self, b: Self) -> Self {
-    var sum = a
-    sum.pushed += b.pushed
-    sum.applied += b.applied
-    sum.duplicates += b.duplicates
-    sum.conflicts += b.conflicts
-    sum.resolved += b.resolved
-    sum.merged += b.merged
-    sum.clashes += b.clashes
-    sum.fellBack += b.fellBack
-    sum.parked += b.parked
-    sum.pulled += b.pulled
-    sum.batches += b.batches
-    sum.comparisons += b.comparisons
-    sum.resyncs += b.resyncs
-    return sum
+  static let counts: [any WritableKeyPath<Self, Int> & Sendable] = [
+    \.pushed, \.applied, \.duplicates, \.conflicts, \.resolved, \.merged, \.clashes, \.fellBack,
+    \.parked, \.pulled, \.batches, \.comparisons, \.resyncs,
+  ]
+
+  private static func each(_ a: Self, _ b: Self, _ body: (Int, Int) -> Int) -> Self {
+    var result = Self()
+    for count in counts { result[keyPath: count] = body(a[keyPath: count], b[keyPath: count]) }
+    return result
   }
 
-  static func - (a: Self, b: Self) -> Self {
-    var rest = a
-    rest.pushed -= b.pushed
-    rest.applied -= b.applied
-    rest.duplicates -= b.duplicates
-    rest.conflicts -= b.conflicts
-    rest.resolved -= b.resolved
-    rest.merged -= b.merged
-    rest.clashes -= b.clashes
-    rest.fellBack -= b.fellBack
-    rest.parked -= b.parked
-    rest.pulled -= b.pulled
-    rest.batches -= b.batches
-    rest.comparisons -= b.comparisons
-    rest.resyncs -= b.resyncs
-    return rest
-  }
+  static func + (a: Self, b: Self) -> Self { each(a, b, +) }
+
+  static func - (a: Self, b: Self) -> Self { each(a, b, -) }
 }

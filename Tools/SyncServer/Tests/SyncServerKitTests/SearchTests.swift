@@ -7,13 +7,18 @@ import TidemarkSync
 
 @Suite("Work that takes long", .timeLimit(.minutes(20)))
 struct SearchTests {
-  /// What jobs count.
   private final class Counts: Sendable {
     struct Values {
-      var pulls = 0
-      var digests = 0
-      var mostDigests = 0
+      /// Jobs that have a thread.
+      var running: [WorkPool.Lane: Int] = [:]
+      /// The most of a lane that had one at the same time.
+      var most: [WorkPool.Lane: Int] = [:]
       var refused = 0
+
+      mutating func begin(_ lane: WorkPool.Lane) {
+        running[lane, default: 0] += 1
+        most[lane] = max(most[lane] ?? 0, running[lane] ?? 0)
+      }
     }
 
     private let values = Mutex(Values())
@@ -23,69 +28,52 @@ struct SearchTests {
     }
   }
 
-  @Test("digests get one thread of a database, and with pulls together all but one")
-  func lanes() async throws {
-    let pool = WorkPool(threads: 8, perKey: 4, queued: 64)
+  /// Runs jobs of one database that hold their threads until so many of them run or were refused,
+  /// and another job of it was done beside them.
+  private func hold(
+    _ pool: WorkPool, _ lanes: [WorkPool.Lane], running: Int, refused: Int = 0
+  ) async throws -> Counts.Values {
     let gate = DispatchSemaphore(value: 0)
-    let running = Counts()
+    let counts = Counts()
     try await withThrowingTaskGroup(of: Void.self) { jobs in
-      for _ in 0..<3 {
+      for lane in lanes {
         jobs.addTask {
-          try await pool.run("a", .digests) {
-            running.withLock {
-              $0.digests += 1
-              $0.mostDigests = max($0.mostDigests, $0.digests)
+          do throws(Problem) {
+            try await pool.run("a", lane) {
+              counts.withLock { $0.begin(lane) }
+              gate.wait()
+              counts.withLock { $0.running[lane, default: 0] -= 1 }
             }
-            gate.wait()
-            running.withLock { $0.digests -= 1 }
-          }
-        }
-        jobs.addTask {
-          try await pool.run("a", .pulls) {
-            running.withLock { $0.pulls += 1 }
-            gate.wait()
-          }
+          } catch { counts.withLock { $0.refused += 1 } }
         }
       }
       try await eventually {
-        running.withLock { $0.pulls + $0.digests }
+        counts.withLock { [$0.running.values.reduce(0, +), $0.refused] }
       } is: {
-        $0 == 3
+        $0 == [running, refused]
       }
       // With all threads of the database taken this would never come back.
       #expect(try await pool.run("a") { 7 } == 7)
-      for _ in 0..<6 { gate.signal() }
+      for _ in lanes { gate.signal() }
       try await jobs.waitForAll()
     }
-    #expect(running.withLock { $0.mostDigests } == 1)
-    #expect(running.withLock { $0.pulls } == 3)
     await pool.shutDown()
+    return counts.withLock { $0 }
+  }
+
+  @Test("digests get one thread of a database, and with pulls together all but one")
+  func lanes() async throws {
+    let pool = WorkPool(threads: 8, perKey: 4, queued: 64)
+    let lanes: [WorkPool.Lane] = [.digests, .pulls, .digests, .pulls, .digests, .pulls]
+    let counts = try await hold(pool, lanes, running: 3)
+    #expect(counts.most[.digests] == 1 && counts.refused == 0)
   }
 
   @Test("a lane that is full refuses, and the others take jobs still")
   func fullLane() async throws {
     let pool = WorkPool(threads: 2, perKey: 2, queued: 16)
-    let gate = DispatchSemaphore(value: 0)
-    let refused = Counts()
-    try await withThrowingTaskGroup(of: Void.self) { jobs in
-      for _ in 0..<30 {
-        jobs.addTask {
-          do throws(Problem) { try await pool.run("a", .pulls) { gate.wait() } } catch {
-            refused.withLock { $0.refused += 1 }
-          }
-        }
-      }
-      // One has a thread, sixteen wait.
-      try await eventually {
-        refused.withLock { $0.refused }
-      } is: {
-        $0 == 13
-      }
-      #expect(try await pool.run("a") { 7 } == 7)
-      for _ in 0..<17 { gate.signal() }
-      try await jobs.waitForAll()
-    }
-    await pool.shutDown()
+    // One has a thread, sixteen wait.
+    _ = try await hold(pool, Array(repeating: .pulls, count: 30), running: 1, refused: 13)
   }
 
   @Test("what was charged beyond what there was has to be waited for")
