@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Completions and the manual")
 struct CompletionTests {
-  /// What a real bash completes the last word of each line to.
+  /// The completions of a real bash for the last word of each line.
   private func complete(_ lines: [String]) throws -> [String] {
     let tool = try ToolProcess()
     let script = try tool.run(["completions", "bash"])

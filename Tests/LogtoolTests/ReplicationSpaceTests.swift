@@ -53,7 +53,7 @@ struct ReplicationSpaceTests {
     return try #require(bytes?["log"])
   }
 
-  /// What a store takes that has the same and never had a peer.
+  /// The bytes of a store that has the same and never had a peer.
   private func alone() throws -> Int {
     importing("alone", first)
     importing("alone", updates)

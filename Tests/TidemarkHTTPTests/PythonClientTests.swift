@@ -21,7 +21,7 @@ struct PythonClientTests {
   private let server: SocketServer
   /// Of the next pushes, the next one first.
   private let fates = Lock<[Fate]>([])
-  /// What its token reaches.
+  /// The reach of its token.
   private let access = Lock(SyncAccess.everything)
   private var url: String { "\(server.url)/notes" }
 

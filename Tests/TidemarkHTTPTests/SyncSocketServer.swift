@@ -9,7 +9,7 @@ struct SyncRoutes: Sendable {
   let handler: SyncHandler
   /// Accepted in the header `Authorization`; nil for anything.
   var authorization: String?
-  /// What calls may reach now.
+  /// The access that calls have now.
   var access: @Sendable () -> SyncAccess = { .everything }
   private let coder = WireCoder(limit: WireFrame.largestLimit)
 

@@ -62,7 +62,8 @@ struct UndoCommand: ToolCommand {
     if result.applied == 0, console.settings.format == .text { console.say("nothing to undo") }
   }
 
-  /// What takes back what was asked for; of a part of a commit it is told how to name all of it.
+  /// A batch that takes back the entries that were asked for. The error for a part of a commit
+  /// names all of it.
   private func batch(_ store: Store) throws -> WriteBatch {
     do { return try wanted(store) } catch let error as TidemarkError {
       guard error.code == .invalidArgument, let commit = error.sequences else { throw error }

@@ -5,7 +5,7 @@ struct Listing {
   private static let keysPerPage = 1024
   let console: Console
   let options: ScanOptions
-  /// What a person is told of no keys.
+  /// The words for a person where there are no keys.
   var emptyWords = "no keys"
 
   /// - Parameter view: the state that is listed.

@@ -1,4 +1,4 @@
-/// What the argument parser says, made fit for a terminal.
+/// The argument parser's words, made fit for a terminal.
 enum HelpText {
   /// Below this the parser has no room for the column of descriptions.
   static let leastColumns = 40

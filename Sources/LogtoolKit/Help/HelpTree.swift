@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What the argument parser knows of the commands: its own dump of the help, which is JSON.
+/// The commands as the argument parser knows them: its own dump of the help, which is JSON.
 struct HelpTree {
   struct Command {
     var name: String

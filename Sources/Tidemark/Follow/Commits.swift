@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// What was written in one go, all or nothing: a single write, or a batch.
+/// Entries that were written in one go, all or nothing: a single write, or a batch.
 public struct Commit: Sendable, Hashable {
   /// Its sequences, as ``Store/undo(_:durability:)`` takes them.
   public var sequences: Range<UInt64>
@@ -27,7 +27,7 @@ extension StoreReader {
   /// var page = try store.commits(limit: 20)
   /// page = try store.commits(before: page.last?.sequences.lowerBound, limit: 20)
   /// ```
-  /// What the library writes for itself does not show, in a view neither does what came later.
+  /// Records of the library do not show; in a view, commits behind it do not either.
   /// - Parameters:
   ///   - sequence: only commits that end before it; nil for all.
   ///   - limit: most commits to return.
@@ -67,7 +67,7 @@ extension StoreReader {
   ) throws(TidemarkError) -> LogRows {
     let source = source
     let (first, end) = (commit.sequences.lowerBound, try source.pinned().sequence)
-    // Of history that is gone, what is left of the commit is shown.
+    // A commit whose history is gone in part is shown as far as it is left.
     let oldest = try source.engine.bounds().historyFrom
     let pin = try source.engine.view(at: min(end, first > oldest ? first - 1 : oldest))
     return LogRows(

@@ -37,7 +37,7 @@ struct CompactionUnit {
   }
 
   func run() throws(TidemarkError) -> Outcome {
-    // What is laid out already gains by a drop alone, and the heads tell whether there is one.
+    // A segment that is laid out already gains by a drop alone, and the heads tell of one.
     let isLaidOut = try isLaidOut()
     if isLaidOut, !floor.drops, options.isSuperseded == nil { return Outcome() }
     if options.dryRun || isLaidOut {
@@ -70,7 +70,7 @@ struct CompactionUnit {
     return outcome
   }
 
-  /// What would be dropped, without a look at values.
+  /// Counts the entries that would be dropped, without a look at values.
   private func forecast() throws(TidemarkError) -> Outcome {
     var outcome = Outcome()
     var swap = CompactionSwap(inputs: group.segments, rows: [], superseded: [], droppedThrough: 0)

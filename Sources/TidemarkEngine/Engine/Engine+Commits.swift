@@ -34,7 +34,7 @@ extension Engine {
       } else if found.last?.count == 0 {
         found.removeLast()
       }
-      // What is a record alone so far may be the end of a commit that began before.
+      // A commit of a record alone so far may be the end of one that began before.
       let oldest = window.first
       found += window.reversed().filter { $0.count > 0 || $0 == oldest }
       guard low > 1 else { break }

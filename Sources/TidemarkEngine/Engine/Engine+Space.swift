@@ -1,8 +1,8 @@
-/// What a compaction would be worth.
+/// The worth of a compaction.
 package struct LogSpace: Sendable, Hashable {
   /// Bytes of the log.
   package var log = 0
-  /// Of them, in files that no compaction has rewritten, or looked at in vain, yet.
+  /// Bytes in files that no compaction has rewritten, or looked at in vain, yet.
   package var appended = 0
   /// About as many would go; 0 when less is superseded than was asked about.
   package var reclaimable = 0

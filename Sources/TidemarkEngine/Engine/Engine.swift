@@ -119,8 +119,8 @@ struct WriterState: @unchecked Sendable {
   }
 }
 
-/// What readers look at, under `reading`. It cannot be copied, since a copy would share the index
-/// with writers that change it under the lock.
+/// The state that readers look at, under `reading`. It cannot be copied, since a copy would share
+/// the index with writers that change it under the lock.
 struct ReadState: ~Copyable, @unchecked Sendable {
   var index: Index
   /// By first sequence.

@@ -1,6 +1,6 @@
-/// What a compaction keeps for peers besides what the floor keeps: of every key with a pending
-/// entry the newest version that may be in the feed, entries that must go by themselves, and
-/// deletes that somebody has yet to hear of.
+/// Versions that a compaction keeps for peers besides those that the floor keeps: of every key
+/// with a pending entry the newest version that may be in the feed, entries that must go by
+/// themselves, and deletes that somebody has yet to hear of.
 ///
 /// Where versions between go, the one above names the next that stays, so that who walks a key's
 /// versions finds what a pending one was made upon. Both change in one step, within one group of

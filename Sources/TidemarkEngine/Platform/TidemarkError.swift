@@ -75,8 +75,8 @@ public struct TidemarkError: Error, Sendable {
   public var offset: Int?
   /// The sequences that are concerned.
   public var sequences: ClosedRange<UInt64>?
-  /// Of a `conflict`: which change of the batch had the condition that does not hold, counted from
-  /// 0 in the order in which they were added.
+  /// The change of the batch whose condition does not hold, for a `conflict`; counted from 0 in the
+  /// order in which they were added.
   public var operation: Int?
   /// What caused it.
   public var cause: (any Error)?

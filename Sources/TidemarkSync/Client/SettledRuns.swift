@@ -42,9 +42,9 @@ package struct SettledRuns: Sendable {
 
   /// In the order of their sequences.
   private var pieces: [Piece] = []
-  /// What was added since ``fold()``, in the order of the sequences: none is in a piece.
+  /// Runs that were added since ``fold()``, in the order of the sequences: none is in a piece.
   private var added: [Run] = []
-  /// What takes the place of pieces, by their indices.
+  /// Pieces that take the place of others, by the indices of those.
   private var replacements: [(index: Int, pieces: [Piece])] = []
   /// Numbers of pieces that are gone, the greatest first.
   private var freeNumbers: [UInt32] = []
@@ -200,8 +200,8 @@ package struct SettledRuns: Sendable {
 
   // MARK: Writing
 
-  /// What has to be written: the number of each record with its value, which is empty for one that
-  /// is taken away.
+  /// Records that have to be written: the number of each with its value, which is empty for one
+  /// that is taken away.
   mutating func takeChanges() -> [(index: UInt32, value: [UInt8])] {
     replacements = []
     var result: [(index: UInt32, value: [UInt8])] = []
@@ -241,7 +241,7 @@ package struct SettledRuns: Sendable {
     return nextNumber
   }
 
-  /// What was written counts. Nobody may hold a copy any more, or all of it is copied.
+  /// Takes the written records for good. Nobody may hold a copy any more, or all of it is copied.
   mutating func fold() {
     for replacement in replacements.reversed() {
       let index = replacement.index

@@ -78,7 +78,7 @@ extension SyncSession {
     try resolveWaiting()
   }
 
-  /// What a change is at odds with may have left the authorization since: to take it for deleted
+  /// The state that a change clashes with may be out of reach by now: to take it for deleted
   /// could cost the change.
   private func parkOutOfReach(
     _ key: [UInt8], _ next: inout PeerProgress
@@ -150,13 +150,13 @@ extension SyncSession {
     }
     let (resolution, decision) = try self.resolution(
       on: newest, local, remote, isLost: isLost, next)
-    // What is met alone was counted when it was found.
+    // A conflict that is met alone was counted when it was found.
     if decision != nil, !isAlone { counted.conflicts += 1 }
     let isLater =
       try operations.arena.count > bytesTogether
       || !pendingMembers(upTo: newest, in: next).isEmpty
     if !isAlone, resolution.writes, isLater {
-      // What it makes of others concerns other keys, or there is much of it: it is asked again.
+      // The decision concerns other keys, or there is much of it: the resolver is asked again.
       try records.write(remote, ofKey: key, into: &operations)
       next.wait(newest, for: .conflict(remote.position))
       return
@@ -165,8 +165,8 @@ extension SyncSession {
     try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
   }
 
-  /// What is to become of a key with a change that is not decided, and what the resolver has said;
-  /// nil where it was not asked.
+  /// Decides on a key with a change that is not decided; the second part is the resolver's own
+  /// word, nil where it was not asked.
   private func resolution(
     on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool,
     _ next: PeerProgress
@@ -199,7 +199,7 @@ extension SyncSession {
       }
     }
     if case .merged(let content) = resolution {
-      // What no store takes would fail again and again.
+      // A value that no store takes would fail again and again.
       if !content.fitsEntry { resolution = .ask }
       if content == there, try pendingMembers(upTo: newest, in: next).isEmpty {
         resolution = .remote

@@ -205,7 +205,7 @@ extension SyncSession {
     try operations.add(
       .evict, key: entry.key.rawSpan, attributes: attributes,
       condition: operations.addCondition(.entry(slot.sequence)))
-    // What was laid beside it may be the same value once more.
+    // The state that was laid beside it may be the same value once more.
     try records.forgetRemote(ofKey: entry.key, into: &operations)
   }
 }

@@ -1,5 +1,5 @@
 extension SyncSession {
-  /// What has been done so far.
+  /// Counts of the work done so far.
   package struct Totals: Sendable, Hashable {
     package var pushed = 0
     package var applied = 0
@@ -8,7 +8,7 @@ extension SyncSession {
     package var conflicts = 0
     /// How often a key in conflict was decided.
     package var resolved = 0
-    /// Of these, keys that got a value made of both sides.
+    /// Decided keys that got a value made of both sides.
     package var merged = 0
     /// Fields that both sides had changed, each in its way.
     package var clashes = 0

@@ -98,7 +98,7 @@ package final class SyncSession {
   var keysArriving: Set<[UInt8]> = []
   /// Keys that got a value laid beside another in this commit.
   var keysChosen: Set<[UInt8]> = []
-  /// What resolvers decide in this commit.
+  /// Counts of the resolvers' decisions in this commit.
   var counted = Totals()
   /// Where the history began when positions of what it lacks were last forgotten.
   var prunedHistory: UInt64 = 0

@@ -51,9 +51,9 @@
     case markOfAnotherTaken
     /// An authorization that reaches other entries than before is taken for the same.
     case reachIgnored
-    /// What a later entry supersedes is left out although the reader does not hear of that one.
+    /// A superseded entry is left out although the reader does not hear of the later one.
     case supersededNeverTold
-    /// What is kept for a peer follows what was settled no more: all since then counts as pending.
+    /// The pin of a peer does not follow what was settled: all since then counts as pending.
     case pinNotMoved
 
     private static let planted = Lock<PlantedSyncBug?>(nil)

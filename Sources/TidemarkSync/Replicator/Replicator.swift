@@ -88,7 +88,7 @@ public final class Replicator: Sendable {
   /// A stream of statuses.
   struct Observer {
     var continuation: AsyncStream<SyncStatus>.Continuation
-    /// What it is yet to be told once the pending entries are counted; nil afterwards.
+    /// Statuses that it gets once the pending entries are counted; nil afterwards.
     var held: [SyncStatus]?
 
     mutating func tell(_ status: SyncStatus) {
@@ -157,15 +157,15 @@ public final class Replicator: Sendable {
 
   // MARK: Status
 
-  /// What the replicator is doing. What was written since the pending entries were counted is
-  /// counted at the call, unless a call to the peer is under way.
+  /// The status of the replicator. Entries that were written since the pending ones were counted
+  /// are counted at the call, unless a call to the peer is under way.
   public var status: SyncStatus {
     countHere()
     return state.withLock { $0.status }
   }
 
-  /// What the replicator is doing, now and after every change; the first element has counted what
-  /// is pending. Who is slow misses what lies between, never the last.
+  /// The status of the replicator, now and after every change; the first element has counted what
+  /// is pending. A slow reader misses what lies between, never the last.
   public func statuses() -> AsyncStream<SyncStatus> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))

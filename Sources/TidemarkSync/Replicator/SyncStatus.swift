@@ -95,11 +95,11 @@ public struct SyncReport: Sendable, Hashable {
   public var applied = 0
   /// Of these, entries that the peer had already.
   public var duplicates = 0
-  /// Of these, entries that the peer refused.
+  /// Sent entries that the peer refused.
   public var parked = 0
   /// Keys on which both sides had written, as pushes and pulls have shown.
   public var conflicts = 0
-  /// Of these, keys that got a value which was made of both sides.
+  /// Conflicts whose keys got a value that was made of both sides.
   public var merged = 0
   /// Fields that both sides had changed, each in its way; see ``FieldClashRule``.
   public var clashes = 0

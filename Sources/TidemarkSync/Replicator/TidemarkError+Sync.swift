@@ -22,7 +22,7 @@ extension TidemarkError {
     do { return try await body() } catch { throw TidemarkError(sync: error) }
   }
 
-  /// What a program is told of a failure within the sync.
+  /// The error that a program gets for a failure within the sync.
   init(sync error: any Error) {
     switch error {
     case let error as TidemarkError: self = error

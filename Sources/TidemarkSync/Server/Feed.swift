@@ -12,9 +12,9 @@ package protocol Feed: Sendable {
   /// The time of day.
   var now: Timestamp { get }
 
-  /// What the feed holds as far as it can be seen, on the disk or not.
+  /// The range of the feed as far as it can be seen, on the disk or not.
   func range() throws(TidemarkError) -> FeedRange
-  /// What the feed holds through an offset, or as far as it is on the disk if that is further.
+  /// The range of the feed through an offset, or as far as it is on the disk if that is further.
   func range(through offset: UInt64) throws(TidemarkError) -> FeedRange
   /// Whether everything through a position is on the disk.
   func isSettled(through position: Position) throws(TidemarkError) -> Bool
@@ -29,7 +29,7 @@ package protocol Feed: Sendable {
 
   /// What a key holds now; nil when nothing is known of it.
   func state(of key: [UInt8]) throws(TidemarkError) -> FeedState?
-  /// What the key of an entry holds, if a later entry gave it that; nil when the entry is the
+  /// The state of an entry's key, if a later entry gave it that; nil when the entry is the
   /// key's last, or the last one lies behind an offset.
   func laterState(
     than head: FeedHead, through last: UInt64

@@ -91,7 +91,7 @@ extension SyncHandler {
       guard state.leases.advance(replica, to: cursor),
         isFirst || !state.leases.isRecorded(replica), let lease = state.leases[replica]
       else { return }
-      // Who only reads is answered on a full disk, too.
+      // A replica that only reads is answered on a full disk, too.
       let hasPushed = state.leases.hasPushed(replica)
       try? record(lease, of: replica, hasPushed: hasPushed, &state)
       if state.leases.isRecorded(replica) { try keepDeletes(state) }

@@ -112,7 +112,7 @@ extension SyncHandler {
     #else
       let isReachKnown = false
     #endif
-    // What is taken here and out of reach at the next hello again, no comparison would look for.
+    // No comparison would look for a change that is taken here and out of reach at the next hello.
     guard isReachKnown || request.reach.map({ $0 == access.reach }) ?? true else {
       throw PeerError(
         .busy, "the authorization reaches other entries than at the last hello: say hello again",

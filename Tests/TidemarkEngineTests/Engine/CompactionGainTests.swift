@@ -94,7 +94,7 @@ struct CompactionGainTests {
     }
     let segments = engine.reading.withLock { $0.segments.map(\.kind) }
     #expect(segments.first == .appended)
-    // Who asks what a compaction is worth is not sent there again and again.
+    // The segment does not count as worth another compaction.
     #expect(try engine.space(from: .max).appended <= FormatConstants.segmentHeaderBytes)
     let isQuiet = Mutex(true)
     disk.once(.before, .write, of: "/store/") { isQuiet.withLock { $0 = false } }

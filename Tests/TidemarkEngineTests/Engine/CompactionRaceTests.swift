@@ -168,7 +168,7 @@ struct CompactionRaceTests {
     try engine.close()
   }
 
-  @Test("what is written beside a compaction does not count against what it has freed")
+  @Test("entries that are written beside a compaction do not count against what it has freed")
   func freed() throws {
     func compacted(writing count: Int) throws -> CompactionReport {
       let store = TestStore()

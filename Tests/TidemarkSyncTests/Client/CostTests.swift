@@ -5,7 +5,7 @@ import TidemarkEngine
 @testable import TidemarkSync
 
 /// Costs in bytes and commits, which no load of the machine changes.
-@Suite("What replication writes")
+@Suite("The cost of replication in the log")
 struct CostTests {
   private struct Cost {
     /// Commits of the session: each writes how far it is.
@@ -14,7 +14,7 @@ struct CostTests {
     var bytes = 0
   }
 
-  /// What stands in a device's log behind a sequence.
+  /// The cost of the records in a device's log behind a sequence.
   private func cost(_ world: SyncWorld, after sequence: UInt64) throws -> Cost {
     let engine = world.devices[0].engine
     var cost = Cost()

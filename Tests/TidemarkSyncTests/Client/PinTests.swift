@@ -116,7 +116,7 @@ struct PinTests {
     #expect(try world.devices[0].engine.bounds().historyFrom + 20 > before)
   }
 
-  @Test("of a pending key the newest version stays, and what that was made upon")
+  @Test("a pending key keeps its newest version, and the one that it was made upon")
   func between() throws {
     let world = try SyncWorld(resolver: .mergeFields())
     for number in 0..<20 { try world.put(0, "other", "\(number)") }
@@ -290,7 +290,7 @@ struct PinTests {
     #expect(try versions(world, "again") == 0)
   }
 
-  @Test("what comes after an older version of a key still does after a compaction")
+  @Test("an entry that comes after an older version of a key still does after a compaction")
   func order() throws {
     let world = try SyncWorld(devices: 1)
     try world.settle()

@@ -97,7 +97,7 @@ struct ReachTests {
     #expect(try keys(world) == ["b/0", "b/1", "b/2", "b/new"])
   }
 
-  /// What waits at a device, by the code of its rejection.
+  /// The codes of the rejections that wait at a device.
   private func codes(_ world: SyncWorld) -> [String] {
     world.devices[0].session.progress.waiting.map {
       if case .parked(let rejection) = $0.value { rejection.code } else { "\($0.value)" }

@@ -107,7 +107,7 @@ struct SettledRunsTests {
     let first = bytes(edits: 300)
     #expect(first < 150)
     #expect(bytes(edits: 3_000) <= first + 20)
-    // What is read at the next opening.
+    // The next opening reads all of it.
     let kept = records.values.values.reduce(0) { $0 + $1.count }
     #expect(kept < 3_300 * 4)
     // One that comes late changes the record that it belongs to.

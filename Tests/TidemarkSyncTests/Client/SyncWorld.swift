@@ -16,7 +16,7 @@ final class SyncWorld {
     var openings: UInt64 = 1
     /// Counts from the next opening on.
     var scope = SyncScope.everything
-    /// Of calls that are made from now on.
+    /// The access of calls that are made from now on.
     var access = SyncAccess.everything
     var direction = SyncDirection.both
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TidemarkSync
 
-@Suite("What a session counts")
+@Suite("The counts of a session")
 struct TotalsTests {
   @Test("totals are added and taken away count by count, and none is left out")
   func counts() {

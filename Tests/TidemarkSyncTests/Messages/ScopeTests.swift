@@ -11,7 +11,7 @@ struct ScopeTests {
       || scope.keyPrefixes.contains { key.starts(with: $0) }
   }
 
-  /// Of few bytes, so that many begin with others.
+  /// A text of few different bytes, so that many begin with others.
   private func text(_ chance: inout SeededGenerator, from least: Int) -> [UInt8] {
     (0..<Int.random(in: least...4, using: &chance)).map { _ in
       [0, 1, 127, 128, 255][Int.random(in: 0..<5, using: &chance)]

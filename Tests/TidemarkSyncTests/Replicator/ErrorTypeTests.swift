@@ -3,7 +3,7 @@ import Tidemark
 import TidemarkEngine
 import TidemarkSync
 
-@Suite("What the sync throws")
+@Suite("Errors of the sync")
 struct ErrorTypeTests {
   /// Compiles only while all of these throw `TidemarkError` and nothing else.
   private func everything(
@@ -29,7 +29,7 @@ struct ErrorTypeTests {
     return try await store.pending(for: "home").entries + replicator.pending.entries
   }
 
-  @Test("what a program calls throws TidemarkError and nothing else")
+  @Test("calls of a program throw TidemarkError and nothing else")
   func typed() async throws {
     let peer = try SwitchedPeer()
     let store = try memoryStore()

@@ -6,7 +6,7 @@ import TidemarkTestKit
 @testable import TidemarkSync
 
 /// What was let go of must go: it has files open, and an index in memory.
-@Suite("What is released", .timeLimit(.minutes(20)))
+@Suite("The end of replicators", .timeLimit(.minutes(20)))
 struct LifetimeTests {
   /// What should be gone.
   private struct Traces {

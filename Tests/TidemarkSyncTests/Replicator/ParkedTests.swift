@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("What waits for the user", .timeLimit(.minutes(20)))
+@Suite("Entries that wait for the user", .timeLimit(.minutes(20)))
 struct ParkedTests {
   private let peer: SwitchedPeer
   private let store: Store

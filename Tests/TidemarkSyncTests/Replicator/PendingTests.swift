@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("What is not synced", .timeLimit(.minutes(20)))
+@Suite("Pending entries", .timeLimit(.minutes(20)))
 struct PendingTests {
   @Test("each key counts once, and only what the program wrote and the peer could use")
   func counts() async throws {

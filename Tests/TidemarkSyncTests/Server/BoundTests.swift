@@ -5,7 +5,7 @@ import TidemarkTestKit
 @testable import TidemarkEngine
 @testable import TidemarkSync
 
-/// Whatever is taken from one replica must fit into the answers to all others.
+/// Every change that is taken from one replica must fit into the answers to all others.
 @Suite("Bounds of requests and answers")
 struct BoundTests {
   private struct Row: Sendable {
@@ -60,7 +60,7 @@ struct BoundTests {
     (0..<count).map { EntryLabel(Array(repeating: UInt8($0 + 1), count: length)) }
   }
 
-  @Test("what a push brings is refused, or fits into every answer, in both codings")
+  @Test("a pushed change is refused, or fits into every answer, in both codings")
   func changes() throws {
     let bench = Bench()
     for (index, row) in Self.rows.enumerated() {
@@ -68,7 +68,7 @@ struct BoundTests {
       var change = writer.put("key \(index)", "value")
       row.edit(&change)
       #expect(try verdict(of: change, &writer, bench) == row.verdict, "\(row.name)")
-      // What was refused has changed nothing.
+      // A refused change has changed nothing.
       if row.verdict == "applied" { try expectAnswers(bench, key: change.key, row.name) }
     }
   }

@@ -7,7 +7,7 @@ import TidemarkTestKit
 
 @Suite("Leases, and deletes that are kept for those who have not seen them")
 struct LeaseTests {
-  /// What the clock of a bench says at first, in seconds.
+  /// The first time of a bench's clock, in seconds.
   private static let start = ManualClock().now().seconds
 
   private func bench(restarts: Bool = true) -> Bench {

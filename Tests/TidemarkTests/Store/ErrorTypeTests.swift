@@ -1,7 +1,7 @@
 import Testing
 import Tidemark
 
-@Suite("What the store throws")
+@Suite("Errors of the store")
 struct ErrorTypeTests {
   private struct OwnError: Error {}
 
@@ -28,7 +28,7 @@ struct ErrorTypeTests {
     #expect(try await everything(try Machine().open()) == 3)
   }
 
-  @Test("what a closure throws comes out of the call as it is, and nothing is written")
+  @Test("an error of a closure comes out of the call as it is, and nothing is written")
   func closures() async throws {
     let store = try Machine().open()
     try await store.put("a", "1")

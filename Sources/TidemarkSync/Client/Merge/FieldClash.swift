@@ -1,10 +1,10 @@
 /// A field that both sides have changed, each in its way, or hold differently without a base.
 public struct FieldClash: Sendable, Hashable {
-  /// What becomes of the field.
+  /// The outcome for the field.
   public enum Choice: Sendable, Hashable {
-    /// What this store holds.
+    /// The value of this store.
     case local
-    /// What the feed holds.
+    /// The value of the feed.
     case remote
     /// A JSON text made of both. One that is no JSON counts as ``fallback``.
     case value([UInt8])

@@ -15,7 +15,7 @@ struct FieldMerge {
   private let conflict: Conflict
   private let rule: FieldClashRule
   private let fallback: ConflictResolver
-  /// What the fallback says of the whole value, once somebody has asked.
+  /// The fallback's resolution of the whole value, once somebody has asked.
   private var resolution: Resolution?
 
   init(_ conflict: Conflict, _ rule: FieldClashRule, fallback: ConflictResolver) {

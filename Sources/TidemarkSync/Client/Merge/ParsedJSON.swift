@@ -49,7 +49,7 @@ struct ParsedJSON: Sendable {
     if case .object(let object) = shape { object } else { nil }
   }
 
-  /// What a string's text stands for.
+  /// The bytes that a string's text stands for.
   static func decoded(_ string: ArraySlice<UInt8>) -> [UInt8]? {
     guard string.contains(UInt8(ascii: "\\")) else { return Array(string.dropFirst().dropLast()) }
     let text = Array(string)

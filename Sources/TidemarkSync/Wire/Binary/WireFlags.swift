@@ -31,17 +31,17 @@ enum WireFlags {
   static let verdictOtherEpoch = 1 << 3
   static let verdictShift = 4
 
-  /// Of a hello.
+  /// A flag of hellos.
   static let hasResynced: UInt8 = 1
-  /// Of a hello.
+  /// A flag of hellos.
   static let readsNothing: UInt8 = 2
-  /// Of a pull.
+  /// A flag of pulls.
   static let includesOwn: UInt8 = 1
-  /// Of a pull.
+  /// A flag of pulls.
   static let takesBlobs: UInt8 = 2
-  /// Of a pull.
+  /// A flag of pulls.
   static let everyVersion: UInt8 = 4
-  /// Of a pull.
+  /// A flag of pulls.
   static let ownOnly: UInt8 = 8
   /// Of a question for values.
   static let valuesTakeBlobs: UInt8 = 1

@@ -2,10 +2,10 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What a device may hold, and what it has to.
+/// The entries that a device may hold, and those that it has to.
 extension SyncOracle {
-  /// Of what others may read it holds what its authorization reaches and nothing else, once it has
-  /// nothing to say. Its own writes that the feed does not have stay with it.
+  /// A device with nothing to say holds those entries of the feed that its authorization reaches,
+  /// and no others. Its own writes that the feed does not have stay with it.
   func checkReach(of device: SimulatedDevice, _ server: SimulatedServer) throws {
     let (scope, access) = (device.session.scope, device.access)
     let feed = try Self.state(server.engine).filter { key, seen in

@@ -35,9 +35,9 @@ public struct SyncEvent: Sendable, Hashable {
     case policy
     /// Which changes the server refuses.
     case validator
-    /// What a device replicates; how it resolves conflicts; which way. All by number.
+    /// The scope of a device; how it resolves conflicts; which way it syncs. All by number.
     case scope, resolver, direction
-    /// What a device's authorization reaches, by number.
+    /// The reach of a device's authorization, by number.
     case reach
     /// Segments are rewritten; the same without history; an index image is written.
     case compact, dropHistory, image

@@ -24,7 +24,7 @@ final class SimulatedDevice {
     ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
   ]
 
-  /// What authorizations reach; nil is everything.
+  /// The scopes that authorizations reach; nil is everything.
   static let reaches: [SyncScope?] = [
     nil, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
     SyncScope(keyPrefixes: [Array("h".utf8)]),

@@ -31,7 +31,7 @@ extension SyncWorld {
     }
     try settle()
     for device in devices { try oracle.checkReach(of: device, server) }
-    // What is out of reach would wait for ever, and nobody could compare what all hold.
+    // Changes out of reach would wait for ever, and nobody could compare what all hold.
     for device in devices { device.access = .everything }
     try settle()
     for _ in 0..<8 {

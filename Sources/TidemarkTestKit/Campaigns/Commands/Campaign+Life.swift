@@ -65,7 +65,7 @@ extension Campaign {
       try engine.close()
     } catch { throw ScriptViolation("unexpected error \(error)") }
     var report = CampaignReport()
-    // Of a part of the day nothing can be said.
+    // A part of the day has no plateau to be judged by.
     guard !shouldStop() else { return report }
     try Self.expectPlateau("disk", most.map(\.disk))
     try Self.expectPlateau("memory", most.map(\.memory))

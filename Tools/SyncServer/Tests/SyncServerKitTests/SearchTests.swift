@@ -76,7 +76,7 @@ struct SearchTests {
     _ = try await hold(pool, Array(repeating: .pulls, count: 30), running: 1, refused: 13)
   }
 
-  @Test("what was charged beyond what there was has to be waited for")
+  @Test("a charge beyond what there was has to be waited for")
   func debt() {
     let limiter = RateLimiter(rate: 0.5, burst: 10, callers: 4)
     let start = ContinuousClock.now
@@ -91,7 +91,7 @@ struct SearchTests {
     #expect(RateLimiter(rate: 0, burst: 0, callers: 4).debt(of: "a") == nil)
   }
 
-  @Test("who has compared too much is told when to come again, and goes on pushing and pulling")
+  @Test("a caller that has compared too much is told when to come again, and pushes and pulls on")
   func share() async throws {
     try await TestServer.run {
       $0.tokens = "one-token-of-some-length *\nanother-token-of-some-length *"
@@ -110,7 +110,7 @@ struct SearchTests {
       #expect((error.retryAfterSeconds ?? 0) > 0)
       let push = WireMessage.pushRequest(.puts(["b"], by: me, number: 2))
       #expect(try await server.call(push, token: one).status == 200)
-      // What finds something costs nothing, and what finds nothing counts by itself.
+      // A pull that finds something costs nothing, and one that finds nothing counts by itself.
       for (scope, expected) in [([], 200), ([], 200), (["none"], 200), (["none"], 429)] {
         let pull = WireMessage.pullRequest(
           PullRequest(

@@ -72,7 +72,7 @@ public struct WebTokenSettings: Sendable {
     func caller(_ token: String) async -> Caller? {
       guard
         let header = try? DefaultJWTParser().parse(Array(token.utf8), as: Claims.self).header,
-        // What it calls critical has to be understood, and nothing of that is here.
+        // A critical header has to be understood, and none is here.
         header.fields["crit"] == nil,
         let algorithm = header.alg, let keys = keys[algorithm],
         let claims = try? await keys.verify(token, as: Claims.self)

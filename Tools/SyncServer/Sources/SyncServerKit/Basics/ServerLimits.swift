@@ -52,7 +52,7 @@ public struct ServerLimits: Sendable {
   public var databaseIdle = Duration.seconds(600)
   /// When one that failed to open is tried again.
   public var databaseRetry = Duration.seconds(5)
-  /// What all open databases may cache of values and of decoded parts of their logs.
+  /// Bytes that all open databases may cache of values and of decoded parts of their logs.
   public var cacheBytes = 256 << 20
 
   /// Threads that wait for the disk, and most that wait for one database.

@@ -242,7 +242,7 @@ final class DatabaseTable: Sendable {
       }
       guard mayClose, let open = opened else { return }
       opened = nil
-      // What closing appends is news to nobody; they would open it again.
+      // Records that closing appends are news to nobody; waiters would open it again.
       open.handler.stopObserving(open.observation)
       do { try open.handler.close() } catch {
         logger.error(

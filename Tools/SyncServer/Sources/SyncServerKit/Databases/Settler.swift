@@ -12,7 +12,7 @@ final class Settler: Sendable {
   }
 
   private let pool: WorkPool
-  /// Those that wait for the next round; a database without a round has no row.
+  /// Answers that wait for the next round; a database without a round has no row.
   private let rows = Mutex<[DatabaseName: [Waiting]]>([:])
 
   init(_ pool: WorkPool) { self.pool = pool }

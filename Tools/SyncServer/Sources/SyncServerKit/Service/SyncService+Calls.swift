@@ -151,7 +151,7 @@ extension SyncService {
       waiters.remove(waiter)
       metrics.waiting(-1)
     }
-    // What has come since the first look has woken nobody.
+    // Entries that came since the first look have woken nobody.
     waiter.wake()
     var wait = wait
     for await _ in waiter.wakes {

@@ -27,7 +27,7 @@ final class SyncService: Sendable {
 
   private let authenticator: Mutex<Authenticator>
   private let rates: RateLimiter
-  /// Of the seconds for which callers keep threads busy with searching.
+  /// Limits the seconds for which callers keep threads busy with searching.
   let searches: RateLimiter
   private let makings: RateLimiter
   private let hasOpenMetrics: Bool

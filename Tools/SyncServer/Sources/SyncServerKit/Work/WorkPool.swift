@@ -11,7 +11,7 @@ internal import TidemarkSync
 final class WorkPool: Sendable {
   /// Kinds of work of one key.
   enum Lane: Int, CaseIterable {
-    /// What is short.
+    /// Short work.
     case calls
     /// May look at much and find little.
     case pulls
@@ -60,7 +60,7 @@ final class WorkPool: Sendable {
   private let threads: NIOThreadPool
   private let perKey: Int
   private let most: Int
-  /// Of one key and lane, so that it leaves room for others.
+  /// The most jobs that one key and lane may hold, so that it leaves room for others.
   private let mostHeld: Int
   private let state = Mutex(State())
 
