@@ -182,7 +182,7 @@ struct ReplayTests {
   @Test("what a peer refused is listed, sent again and given up")
   func parked() async throws {
     let store = try bench.open("S")
-    let refusing = SyncValidator(prefix: Array("note/".utf8)) { _, _ in
+    let refusing = SyncValidator(prefix: "note/") { _, _ in
       Rejection(code: "invalid", message: "no notes")
     }
     let peer = try StorePeer(

@@ -223,10 +223,10 @@ struct PythonClientTests {
     for key in ["a/1", "a/2", "b/1"] { try await writer.run("put", key, "x") }
     try await writer.run("push")
     let reader = try await PythonClient(of: url)
-    access.withLock { $0 = SyncAccess(to: SyncScope(keyPrefixes: [Array("a/".utf8)])) }
+    access.withLock { $0 = SyncAccess(to: SyncScope(keyPrefixes: ["a/"])) }
     #expect(try await reader.run("pull").output.hasPrefix("pulled 2, "))
     #expect(try await reader.run("pull").output.hasPrefix("pulled 0, "))
-    access.withLock { $0 = SyncAccess(to: SyncScope(keyPrefixes: [Array("b/".utf8)])) }
+    access.withLock { $0 = SyncAccess(to: SyncScope(keyPrefixes: ["b/"])) }
     let noticed = try await reader.run("pull")
     #expect(noticed.status == 3 && noticed.talk.count == 1, "\(noticed.talk)")
     #expect(try await reader.run("restart").output.hasPrefix("pulled 1, "))

@@ -75,7 +75,7 @@ struct RestBackEnd: Sendable {
       }, token: page.token, hasMore: page.more)
   }
 
-  private func read(_ key: [UInt8], _ alias: Alias?) async throws -> RequestState {
+  private func read(_ key: Key, _ alias: Alias?) async throws -> RequestState {
     let request = HTTPTransportRequest(url: "\(url)/items/\(Self.text(key))")
     let answer = try await transport.answer(to: request, limit: 1 << 20)
     if answer.status == 404 { return .absent }
@@ -88,8 +88,8 @@ struct RestBackEnd: Sendable {
   }
 
   /// A key in an address: base64url without padding.
-  private static func text(_ key: [UInt8]) -> String {
-    Data(key).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+  private static func text(_ key: Key) -> String {
+    Data(key.bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
       .replacing("=", with: "")
   }
 

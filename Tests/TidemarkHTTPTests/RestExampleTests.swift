@@ -129,7 +129,7 @@ struct RestExampleTests {
     // What is put again is created anew.
     try put(a, Array("draft".utf8), [3])
     try await settle(sa, back.peer())
-    #expect(try sa.knownAliases().alias(ofKey: Array("draft".utf8)) == "2")
+    #expect(try sa.knownAliases().alias(ofKey: "draft") == "2")
     #expect(sa.totals.parked == 0 && sb.totals.parked == 0)
   }
 }

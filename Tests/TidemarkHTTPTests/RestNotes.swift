@@ -27,7 +27,7 @@ struct RestNotes: Sendable {
   func peer() -> RequestPeer {
     RequestPeer(
       named: "notes example", send: send, fetch: fetch, read: read,
-      newKey: { Array("note/".utf8) + $0.bytes })
+      newKey: { "note/\($0)" })
   }
 
   private func send(_ change: RequestChange) async throws -> RequestOutcome {
@@ -68,7 +68,7 @@ struct RestNotes: Sendable {
       }, token: page.token, hasMore: page.more)
   }
 
-  private func read(_ key: [UInt8], _ alias: Alias?) async throws -> RequestState {
+  private func read(_ key: Key, _ alias: Alias?) async throws -> RequestState {
     guard let alias else { return .absent }
     let answer = try await transport.answer(
       to: HTTPTransportRequest(url: "\(url)/notes/\(alias)"), limit: 1 << 20)

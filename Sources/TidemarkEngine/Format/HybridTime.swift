@@ -10,6 +10,14 @@ package struct HybridTime: Sendable, Hashable, Comparable {
   /// The wall clock's share.
   package var timestamp: Timestamp { Timestamp(milliseconds: Int64(rawValue >> 16)) }
 
+  /// The same with the count as nanoseconds, of which a millisecond has more than there are counts:
+  /// these come in the order of the readings.
+  package var orderedTimestamp: Timestamp {
+    var time = timestamp
+    time.nanoseconds += UInt32(rawValue & 0xffff)
+    return time
+  }
+
   /// The reading after `self`, at the time that the wall clock shows.
   package func next(wallClock: Timestamp) -> HybridTime {
     let milliseconds = UInt64(clamping: max(0, wallClock.milliseconds))

@@ -1,3 +1,4 @@
+public import Tidemark
 internal import TidemarkEngine
 
 /// What a remote end calls the keys of a store: each key has one alias at most, and each alias
@@ -19,13 +20,17 @@ public final class KnownAliases: Sendable {
   init(own: @escaping @Sendable (UInt64) -> [UInt8]? = { _ in nil }) { self.own = own }
 
   /// What the remote end calls a key; nil for one that it has given no id.
-  public func alias(ofKey key: [UInt8]) -> Alias? { state.withLock { $0.aliases[key] } }
+  public func alias(ofKey key: some BytesConvertible) -> Alias? { alias(ofKey: Key(key).bytes) }
+
+  package func alias(ofKey key: [UInt8]) -> Alias? { state.withLock { $0.aliases[key] } }
 
   /// The key that the remote end calls so; nil for none.
-  public func key(ofAlias alias: Alias) -> [UInt8]? { state.withLock { $0.keys[alias] } }
+  public func key(ofAlias alias: Alias) -> Key? {
+    state.withLock { $0.keys[alias] }.map { Key($0) }
+  }
 
   /// The key of a change of the store's own; nil for one that is not in its log any more.
-  public func key(ofOwn sequence: UInt64) -> [UInt8]? { own(sequence) }
+  public func key(ofOwn sequence: UInt64) -> Key? { own(sequence).map { Key($0) } }
 
   /// How many keys have an alias.
   public var count: Int { state.withLock { $0.keys.count } }
@@ -68,7 +73,7 @@ struct AliasChanges {
 
   func key(ofAlias alias: Alias) -> [UInt8]? {
     if let changed = keys[alias] { return changed }
-    return known.key(ofAlias: alias)
+    return known.key(ofAlias: alias)?.bytes
   }
 
   /// Gives a key an alias, in the place of the one that it had. Nobody else's may be taken.

@@ -118,7 +118,7 @@ extension SyncSession {
     let known = try knownAliases()
     var changes = AliasChanges(upon: known)
     for alias in known.all {
-      if let key = known.key(ofAlias: alias) { changes.remove(ofKey: key) }
+      if let key = known.key(ofAlias: alias)?.bytes { changes.remove(ofKey: key) }
     }
     return changes
   }

@@ -193,7 +193,8 @@ extension SyncSession {
         let said = resolver.decide(
           Conflict(
             key: newest.key, base: base, local: local, remote: there,
-            localTime: newest.commitTime, remoteTime: remote.commitTime))
+            localTime: HybridTime(newest.commitTime),
+            remoteTime: HybridTime(remote.commitTime)))
         resolution = said.resolution
         decision = said
       }
@@ -224,7 +225,7 @@ extension SyncSession {
     beside.rounds += 1
     var free: [UInt8]?
     if case .both(let other) = resolution, local != nil {
-      free = try freeKey(other, beside: key)
+      free = try freeKey(other.bytes, beside: key)
       guard free != nil else {
         return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next)
       }

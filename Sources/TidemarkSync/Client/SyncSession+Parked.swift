@@ -129,7 +129,7 @@ extension SyncSession {
       key: change.key, base: try baseContent(of: change),
       local: change.kind == .put ? try engine.content(of: change) : nil,
       remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
-      localTime: change.commitTime, remoteTime: remote?.commitTime ?? 0)
+      localTime: HybridTime(change.commitTime), remoteTime: HybridTime(remote?.commitTime ?? 0))
   }
 
   /// Carries out what the user has decided on a key.

@@ -4,17 +4,33 @@ public import Tidemark
 /// with any of the prefixes.
 public struct SyncScope: Sendable, Hashable {
   /// An entry with one of these is within.
-  public var labels: [EntryLabel] { didSet { matcher = Self.matcher(labels, keyPrefixes) } }
+  public var labels: [EntryLabel] { didSet { matcher = Self.matcher(labels, prefixBytes) } }
   /// An entry whose key begins with one of these is within.
-  public var keyPrefixes: [[UInt8]] { didSet { matcher = Self.matcher(labels, keyPrefixes) } }
-  /// The same two, for looking up.
+  public var keyPrefixes: [Key] {
+    get { prefixBytes.map { Key($0) } }
+    set { prefixBytes = newValue.map(\.bytes) }
+  }
+  /// The prefixes as they travel.
+  package var prefixBytes: [[UInt8]] { didSet { matcher = Self.matcher(labels, prefixBytes) } }
+  /// Labels and prefixes, for looking up.
   private var matcher: ScopeMatcher
 
   /// A scope; everything when both are empty.
-  public init(labels: [EntryLabel] = [], keyPrefixes: [[UInt8]] = []) {
+  ///
+  /// ```swift
+  /// let scope = SyncScope(labels: ["shared"], keyPrefixes: ["note/", "task/\(project)/"])
+  /// ```
+  /// - Parameters:
+  ///   - labels: an entry with one of these is within.
+  ///   - keyPrefixes: an entry whose key begins with one of these is within: text, bytes, keys.
+  public init(labels: [EntryLabel] = [], keyPrefixes: [any BytesConvertible] = []) {
+    self.init(labels: labels, prefixBytes: keyPrefixes.map { Key($0).bytes })
+  }
+
+  package init(labels: [EntryLabel] = [], prefixBytes: [[UInt8]]) {
     self.labels = labels
-    self.keyPrefixes = keyPrefixes
-    matcher = Self.matcher(labels, keyPrefixes)
+    self.prefixBytes = prefixBytes
+    matcher = Self.matcher(labels, prefixBytes)
   }
 
   private static func matcher(_ labels: [EntryLabel], _ prefixes: [[UInt8]]) -> ScopeMatcher {
@@ -25,10 +41,14 @@ public struct SyncScope: Sendable, Hashable {
   public static let everything = SyncScope()
 
   /// Whether all entries are within.
-  public var isEverything: Bool { labels.isEmpty && keyPrefixes.isEmpty }
+  public var isEverything: Bool { labels.isEmpty && prefixBytes.isEmpty }
 
   /// Whether an entry is within; a lookup, however many labels and prefixes the scope has.
-  public func contains(key: [UInt8], labels: [EntryLabel]) -> Bool {
+  public func contains(key: some BytesConvertible, labels: [EntryLabel]) -> Bool {
+    contains(key: Key(key).bytes, labels: labels)
+  }
+
+  package func contains(key: [UInt8], labels: [EntryLabel]) -> Bool {
     isEverything || matcher.contains(key: key, labels: labels.lazy.map(\.bytes))
   }
 
@@ -37,11 +57,11 @@ public struct SyncScope: Sendable, Hashable {
   }
 
   public static func == (a: SyncScope, b: SyncScope) -> Bool {
-    a.labels == b.labels && a.keyPrefixes == b.keyPrefixes
+    a.labels == b.labels && a.prefixBytes == b.prefixBytes
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(labels)
-    hasher.combine(keyPrefixes)
+    hasher.combine(prefixBytes)
   }
 }

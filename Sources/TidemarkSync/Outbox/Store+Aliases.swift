@@ -41,7 +41,7 @@ extension Store.Blocking {
   /// The key that a peer calls so; see ``Tidemark/Store/key(forAlias:at:)``.
   public func key(forAlias alias: Alias, at name: String) throws(TidemarkError) -> Key? {
     try withHost(name) { (state) throws(TidemarkError) in
-      try state.session().knownAliases().key(ofAlias: alias).map { Key($0) }
+      try state.session().knownAliases().key(ofAlias: alias)
     }
   }
 }

@@ -33,8 +33,8 @@ struct PeerStatus: Sendable, Hashable {
     writer.text(target)
     writer.varint(UInt64(scope.labels.count))
     for label in scope.labels { writer.blob(label.bytes) }
-    writer.varint(UInt64(scope.keyPrefixes.count))
-    for prefix in scope.keyPrefixes { writer.blob(prefix) }
+    writer.varint(UInt64(scope.prefixBytes.count))
+    for prefix in scope.prefixBytes { writer.blob(prefix) }
     writer.varint(head)
     writer.varint(lastSuccess)
     writer.varint(leaseEnds)
@@ -53,7 +53,7 @@ struct PeerStatus: Sendable, Hashable {
       scope.labels.append(EntryLabel(try reader.blob()))
     }
     for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      scope.keyPrefixes.append(try reader.blob())
+      scope.prefixBytes.append(try reader.blob())
     }
     head = try reader.varint()
     lastSuccess = try reader.varint()

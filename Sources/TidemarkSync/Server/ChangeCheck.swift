@@ -14,8 +14,10 @@ enum ChangeCheck {
     if let reason = problem(with: change) {
       return Rejection(code: "invalid", message: reason)
     }
-    for validator in validators where change.key.starts(with: validator.prefix) {
-      if let rejection = validator.check(change, replica) { return rejection.bounded }
+    for validator in validators where change.key.starts(with: validator.prefix.bytes) {
+      if let rejection = validator.check(ProposedChange(change), replica) {
+        return rejection.bounded
+      }
     }
     return nil
   }

@@ -1,3 +1,5 @@
+public import Tidemark
+
 /// What becomes of a change that was not made upon what its key holds now.
 public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
   /// It is not applied; its writer is told, and resolves it. Nothing is lost unseen.
@@ -10,13 +12,13 @@ public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
 /// Which policy counts for the keys that begin with a prefix.
 public struct CollectionPolicy: Sendable, Hashable {
   /// Of the keys; empty for all. The policy with the longest prefix counts.
-  public var prefix: [UInt8]
+  public var prefix: Key
   /// What becomes of conflicting changes.
   public var policy: ConflictPolicy
 
   /// A policy for a collection of keys.
-  public init(prefix: [UInt8], policy: ConflictPolicy) {
-    self.prefix = prefix
+  public init(prefix: some BytesConvertible, policy: ConflictPolicy) {
+    self.prefix = Key(prefix)
     self.policy = policy
   }
 }
@@ -29,14 +31,14 @@ struct PolicyTable: Sendable {
 
   /// What counts for a key.
   func policy(for key: [UInt8]) -> ConflictPolicy {
-    rows.first { key.starts(with: $0.prefix) }?.policy ?? .detect
+    rows.first { key.starts(with: $0.prefix.bytes) }?.policy ?? .detect
   }
 
   /// Takes a policy over; nil takes it away.
   mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8]) {
-    rows.removeAll { $0.prefix == prefix }
+    rows.removeAll { $0.prefix.bytes == prefix }
     guard let policy else { return }
-    let place = rows.firstIndex { $0.prefix.count < prefix.count } ?? rows.count
+    let place = rows.firstIndex { $0.prefix.bytes.count < prefix.count } ?? rows.count
     rows.insert(CollectionPolicy(prefix: prefix, policy: policy), at: place)
   }
 

@@ -30,7 +30,11 @@ public struct SyncAccess: Sendable, Hashable {
   var reach: UInt64 { scope.map { max(1, $0.hash(seed: 2)) } ?? 0 }
 
   /// Whether an entry is within.
-  public func reaches(key: [UInt8], labels: [EntryLabel]) -> Bool {
+  public func reaches(key: some BytesConvertible, labels: [EntryLabel]) -> Bool {
+    reaches(key: Key(key).bytes, labels: labels)
+  }
+
+  package func reaches(key: [UInt8], labels: [EntryLabel]) -> Bool {
     guard let scope else { return true }
     return !scope.isEverything && scope.contains(key: key, labels: labels)
   }
@@ -51,7 +55,7 @@ extension SyncScope {
   /// Over labels and prefixes, in whatever order and however often they stand there.
   func hash(seed: UInt64) -> UInt64 {
     var writer = ByteWriter()
-    for part in [labels.map(\.bytes), keyPrefixes] {
+    for part in [labels.map(\.bytes), prefixBytes] {
       let once = Set(part)
       writer.varint(once.count)
       for bytes in once.sorted(by: { $0.lexicographicallyPrecedes($1) }) { writer.blob(bytes) }

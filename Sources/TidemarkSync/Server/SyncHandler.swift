@@ -6,7 +6,7 @@ public import TidemarkEngine
 ///
 /// ```swift
 /// let handler = try SyncHandler(at: "notes.tidemark")
-/// try handler.setPolicy(.lastWriterWins, forKeysWithPrefix: Array("setting/".utf8))
+/// try handler.setPolicy(.lastWriterWins, forKeysWithPrefix: "setting/")
 /// let answer = try handler.push(request, access: SyncAccess(to: scopeOfTheCaller))
 /// ```
 /// All calls are synchronous and may come from any thread; pushes are judged one after the other.
@@ -136,10 +136,12 @@ public final class SyncHandler: Sendable {
   /// now on, and stands in the feed.
   /// - Parameters:
   ///   - policy: nil takes back what was set for this prefix.
-  ///   - prefix: of the collection's keys; empty for all keys. The longest prefix counts.
+  ///   - prefix: of the collection's keys; text or bytes, empty for all keys. The
+  ///     longest prefix counts.
   public func setPolicy(
-    _ policy: ConflictPolicy?, forKeysWithPrefix prefix: [UInt8]
+    _ policy: ConflictPolicy?, forKeysWithPrefix prefix: some BytesConvertible
   ) throws(TidemarkError) {
+    let prefix = Key(prefix).bytes
     let position = try state.withLock { (state: inout State) throws(TidemarkError) -> Position in
       let position = try feed.append(
         .feedPolicy, key: prefix, value: policy.map(PolicyTable.encode) ?? [])

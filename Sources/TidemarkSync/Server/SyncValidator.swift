@@ -1,7 +1,10 @@
+public import Tidemark
+public import TidemarkEngine
+
 /// Looks at what replicas push before it is taken, and may refuse it.
 ///
 /// ```swift
-/// let titles = SyncValidator(prefix: Array("note/".utf8)) { change, _ in
+/// let titles = SyncValidator(prefix: "note/") { change, _ in
 ///   change.content.value.count > 1_000_000
 ///     ? Rejection(code: "tooLong", message: "A note has a million bytes at most.") : nil
 /// }
@@ -11,18 +14,51 @@
 /// be judged again.
 public struct SyncValidator: Sendable {
   /// For the keys that begin with it.
-  public var prefix: [UInt8]
+  public var prefix: Key
   /// Gives the reason to refuse a change of a replica; nil lets it pass.
-  public var check: @Sendable (PushedChange, ReplicaID) -> Rejection?
+  public var check: @Sendable (ProposedChange, ReplicaID) -> Rejection?
 
   /// A validator.
   /// - Parameters:
-  ///   - prefix: of the keys that it looks at; empty for all.
+  ///   - prefix: of the keys that it looks at, text or bytes; empty for all.
   ///   - check: gives the reason to refuse a change; nil lets it pass.
   public init(
-    prefix: [UInt8] = [], check: @escaping @Sendable (PushedChange, ReplicaID) -> Rejection?
+    prefix: some BytesConvertible = "",
+    check: @escaping @Sendable (ProposedChange, ReplicaID) -> Rejection?
   ) {
-    self.prefix = prefix
+    self.prefix = Key(prefix)
     self.check = check
+  }
+}
+
+/// A change that a replica has pushed, as a ``SyncValidator`` sees it.
+public struct ProposedChange: Sendable, Hashable {
+  /// What it does.
+  public var kind: ChangeKind
+  /// To which key.
+  public var key: Key
+  /// What the key gets; nothing for a delete.
+  public var content: SyncContent
+  /// When it was committed, by the writer's clock.
+  public var commitTime: Timestamp
+  /// The writer's own time.
+  public var time: Timestamp?
+
+  /// A change.
+  public init(
+    kind: ChangeKind, key: some BytesConvertible, content: SyncContent = SyncContent(),
+    commitTime: Timestamp, time: Timestamp? = nil
+  ) {
+    self.kind = kind
+    self.key = Key(key)
+    self.content = content
+    self.commitTime = commitTime
+    self.time = time
+  }
+
+  init(_ change: PushedChange) {
+    self.init(
+      kind: change.kind, key: Key(change.key), content: change.content,
+      commitTime: HybridTime(change.commitTime).orderedTimestamp, time: change.time)
   }
 }

@@ -42,7 +42,7 @@ package enum WireSamples {
     ], head: 420, truncatedThrough: 17)
 
   private static let scope = SyncScope(
-    labels: ["2026", "inbox"], keyPrefixes: [Array("note/".utf8), [0xff, 0x00]])
+    labels: ["2026", "inbox"], prefixBytes: [Array("note/".utf8), [0xff, 0x00]])
 
   private static func at(_ offset: UInt64) -> Position { Position(epoch: epoch, offset: offset) }
 

@@ -72,7 +72,7 @@ struct AtomicConflictTests {
   func mergedAndGivenUp() throws {
     let merge = ConflictResolver.mergeFields()
     let world = try meeting(
-      ConflictResolver { $0.key == Array("a".utf8) ? .remote : merge.resolve($0) },
+      ConflictResolver { $0.key == "a" ? .remote : merge.resolve($0) },
       theirs: ["a", "b"])
     try world.settle()
     #expect(try world.serverState() == ["a": Self.theirs + " ", "b": Self.theirs + " "])
@@ -191,7 +191,7 @@ struct AtomicConflictTests {
     let key = Array("a".utf8)
     let merged = SyncContent(value: Array("merged".utf8))
     let decisions: [Resolution] = [
-      .local, .remote, .merged(merged), .both(localKey: Array("copy".utf8)),
+      .local, .remote, .merged(merged), .both(localKey: "copy"),
     ]
     try session.decide(key, decisions[choice])
     try world.settle()

@@ -296,7 +296,7 @@ extension SyncWorld {
   /// Lets the server refuse keys.
   func refuse(prefix: String) {
     server.options.validators = [
-      SyncValidator(prefix: Array(prefix.utf8)) { _, _ in
+      SyncValidator(prefix: prefix) { _, _ in
         Rejection(code: "bad", message: "not like this")
       }
     ]

@@ -172,7 +172,7 @@ struct PinTests {
     let world = try SyncWorld()
     world.server.options.validators = [
       SyncValidator { change, _ in
-        change.kind == .delete && change.key == Array("mine".utf8)
+        change.kind == .delete && change.key == "mine"
           ? Rejection(code: "no", message: "it stays") : nil
       }
     ]

@@ -7,7 +7,7 @@ import TidemarkEngine
 @Suite("A token that reaches other entries than before")
 struct ReachTests {
   private static func to(_ prefixes: String...) -> SyncAccess {
-    SyncAccess(to: SyncScope(keyPrefixes: prefixes.map { Array($0.utf8) }))
+    SyncAccess(to: SyncScope(keyPrefixes: prefixes))
   }
 
   /// Device 1 has written, and device 0 has all that its token reaches.
@@ -190,12 +190,12 @@ struct ReachTests {
 
   @Test("equal scopes have equal reaches, however they are written, and an empty one is not all")
   func values() {
-    let scope = SyncScope(labels: ["x", "y"], keyPrefixes: [[1], [2]])
-    let other = SyncScope(labels: ["y", "x", "x"], keyPrefixes: [[2], [1], [2]])
+    let scope = SyncScope(labels: ["x", "y"], prefixBytes: [[1], [2]])
+    let other = SyncScope(labels: ["y", "x", "x"], prefixBytes: [[2], [1], [2]])
     #expect(SyncAccess(to: scope).reach == SyncAccess(to: other, canPush: false).reach)
     let reaches = [
       nil, SyncScope(), scope, SyncScope(labels: ["x"]), SyncScope(labels: ["y"]),
-      SyncScope(keyPrefixes: [Array("x".utf8)]),
+      SyncScope(keyPrefixes: ["x"]),
     ].map { SyncAccess(to: $0).reach }
     #expect(Set(reaches).count == reaches.count && reaches[0] == 0)
   }

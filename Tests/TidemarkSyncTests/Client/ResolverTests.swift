@@ -15,7 +15,7 @@ struct ResolverTests {
   ) -> Resolution {
     resolver.resolve(
       Conflict(
-        key: Array("key".utf8), base: content(base), local: content(local),
+        key: "key", base: content(base), local: content(local),
         remote: content(remote)))
   }
 
@@ -70,7 +70,7 @@ struct ResolverTests {
       case .merged(let content) = resolver.resolve(
         Conflict(
           key: [1], base: content(base), local: content(local), remote: content(remote),
-          localTime: 7, remoteTime: 8))
+          localTime: Timestamp(seconds: 7), remoteTime: Timestamp(seconds: 8)))
     else { return nil }
     return String(decoding: content.value, as: UTF8.self)
   }
@@ -202,7 +202,7 @@ struct ResolverTests {
   @Test("both are kept under two keys")
   func both() {
     #expect(
-      resolve(.keepBoth(), local: "a", remote: "b") == .both(localKey: Array("key (local)".utf8)))
+      resolve(.keepBoth(), local: "a", remote: "b") == .both(localKey: "key (local)"))
     #expect(resolve(.keepBoth(), local: nil, remote: nil) == .remote)
   }
 }

@@ -65,7 +65,7 @@ struct UnheardTests {
   @Test("a key that left the scope before our own change of it came in stays")
   func leftBefore() throws {
     let world = try SyncWorld()
-    try world.server.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: [])
+    try world.server.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "")
     try change(world, 0, scope: ["a"])
     try world.put(0, "k", "1", labels: ["a"])
     try world.settle()

@@ -8,7 +8,7 @@ import TidemarkTestKit
 struct ScopeTests {
   private func contains(_ scope: SyncScope, _ key: [UInt8], _ labels: [EntryLabel]) -> Bool {
     scope.isEverything || labels.contains { scope.labels.contains($0) }
-      || scope.keyPrefixes.contains { key.starts(with: $0) }
+      || scope.prefixBytes.contains { key.starts(with: $0) }
   }
 
   /// A text of few different bytes, so that many begin with others.
@@ -25,7 +25,7 @@ struct ScopeTests {
       var scope = SyncScope()
       let least = seed % 7 == 0 ? 0 : 1
       for _ in 0..<Int.random(in: 0...12, using: &chance) {
-        scope.keyPrefixes.append(text(&chance, from: least))
+        scope.prefixBytes.append(text(&chance, from: least))
       }
       for _ in 0..<Int.random(in: 0...6, using: &chance) {
         scope.labels.append(EntryLabel(text(&chance, from: 1)))
@@ -45,13 +45,28 @@ struct ScopeTests {
     }
   }
 
+  @Test("a scope is made of text, bytes and keys, and shows its prefixes as keys")
+  func convertible() {
+    let project = "7"
+    let other: Key = "task/"
+    var scope = SyncScope(keyPrefixes: ["note/" + project, other, [UInt8]([0xff])])
+    #expect(scope.keyPrefixes == ["note/7", "task/", Key([0xff])])
+    #expect(scope.contains(key: "note/7/title", labels: []))
+    #expect(!scope.contains(key: "note/8", labels: []))
+    scope.keyPrefixes.append("note/8")
+    #expect(scope.contains(key: "note/" + "8", labels: []))
+    #expect(scope == SyncScope(keyPrefixes: scope.keyPrefixes))
+    let access = SyncAccess(to: scope)
+    #expect(access.reaches(key: other, labels: []) && !access.reaches(key: "n", labels: []))
+  }
+
   @Test("scopes are equal by what they were given, and a changed one is looked up anew")
   func changed() {
-    var scope = SyncScope(keyPrefixes: [[1], [1, 2]])
+    var scope = SyncScope(prefixBytes: [[1], [1, 2]])
     #expect(
-      scope == SyncScope(keyPrefixes: [[1], [1, 2]]) && scope != SyncScope(keyPrefixes: [[1]]))
-    #expect(scope.hashValue == SyncScope(keyPrefixes: [[1], [1, 2]]).hashValue)
-    scope.keyPrefixes = [[2]]
+      scope == SyncScope(prefixBytes: [[1], [1, 2]]) && scope != SyncScope(prefixBytes: [[1]]))
+    #expect(scope.hashValue == SyncScope(prefixBytes: [[1], [1, 2]]).hashValue)
+    scope.keyPrefixes = [Key([2])]
     #expect(scope.contains(key: [2, 9], labels: [EntryLabel]()))
     #expect(!scope.contains(key: [1, 2], labels: [EntryLabel]()))
     scope.labels = [EntryLabel([7])]

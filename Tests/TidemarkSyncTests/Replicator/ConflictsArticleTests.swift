@@ -150,9 +150,9 @@ struct ConflictsArticleTests {
     let keys = (1...5).map { "note/\($0)" }
     let (store, replicator, other) = try await meet(keys, .ask)
     var shown: [String] = []
-    func show(_ key: [UInt8], mine: [UInt8]?, theirs: [UInt8]?) {
+    func show(_ key: Key, mine: [UInt8]?, theirs: [UInt8]?) {
       let sides = [mine, theirs].map { String(decoding: $0 ?? [], as: UTF8.self) }
-      shown.append(String(decoding: key, as: UTF8.self) + ": \(sides[0]), \(sides[1])")
+      shown.append("\(key): \(sides[0]), \(sides[1])")
     }
     for conflict in try await replicator.conflicts() {
       show(conflict.key, mine: conflict.local?.value, theirs: conflict.remote?.value)
@@ -167,7 +167,7 @@ struct ConflictsArticleTests {
     try await replicator.decide("note/1", .local)
     try await replicator.decide("note/2", .remote)
     try await replicator.decide("note/3", .merged(SyncContent(value: Array("both".utf8))))
-    try await replicator.decide("note/4", .both(localKey: Array("note/4 (mine)".utf8)))
+    try await replicator.decide("note/4", .both(localKey: "note/4 (mine)"))
     try await store.put("note/5", "written")
     await #expect(throws: TidemarkError.self) { try await replicator.decide("note/1", .local) }
 
@@ -205,7 +205,7 @@ struct ConflictsArticleTests {
   /// Compiled only: what it would open is a store in the working directory.
   private func compiled(_ store: Store, _ peer: any Peer) throws {
     let handler = try SyncHandler(at: "notes.tidemark")
-    try handler.setPolicy(.lastWriterWins, forKeysWithPrefix: Array("setting/".utf8))
+    try handler.setPolicy(.lastWriterWins, forKeysWithPrefix: "setting/")
     let replicator = try store.replicator(named: "home", peer: peer, resolver: .mergeFields())
     replicator.start()
   }

@@ -139,7 +139,7 @@ struct ParkedTests {
       case 0: (.local, "mine")
       case 1: (.remote, "theirs")
       case 2: (.merged(SyncContent(value: Array("both".utf8))), "both")
-      default: (.both(localKey: Array("copy".utf8)), "theirs")
+      default: (.both(localKey: "copy"), "theirs")
       }
     try await replicator.decide("key", decision)
     #expect(try await replicator.conflicts().isEmpty)

@@ -120,9 +120,9 @@ struct PendingTests {
     let store = try memoryStore()
     let (a, b) = (try SwitchedPeer(), try SwitchedPeer())
     let first = try store.replicator(
-      named: "a", peer: a, scope: SyncScope(keyPrefixes: [Array("a/".utf8)]))
+      named: "a", peer: a, scope: SyncScope(keyPrefixes: ["a/"]))
     let second = try store.replicator(
-      named: "b", peer: b, scope: SyncScope(keyPrefixes: [Array("b/".utf8)]))
+      named: "b", peer: b, scope: SyncScope(keyPrefixes: ["b/"]))
     _ = try await (first.syncOnce(), second.syncOnce())
     try await store.put("a/1", "1")
     try await store.put("b/1", "1")

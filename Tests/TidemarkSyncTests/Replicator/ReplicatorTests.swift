@@ -144,7 +144,7 @@ struct ReplicatorTests {
     var configuration = Replicator.Configuration.quick
     configuration.longPoll = .seconds(600)
     let replicator = try store.replicator(
-      named: "home", peer: peer, scope: SyncScope(keyPrefixes: [Array("in/".utf8)]),
+      named: "home", peer: peer, scope: SyncScope(keyPrefixes: ["in/"]),
       configuration: configuration)
     replicator.start()
     try await peer.wait { $0.waiting == 1 }

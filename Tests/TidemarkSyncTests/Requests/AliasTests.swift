@@ -14,13 +14,11 @@ struct AliasTests {
   }
 
   private func alias(_ device: RestDevice, _ key: String) throws -> String? {
-    try device.session.knownAliases().alias(ofKey: Array(key.utf8))?.text
+    try device.session.knownAliases().alias(ofKey: key)?.text
   }
 
   private func key(_ device: RestDevice, _ alias: Alias) throws -> String? {
-    try device.session.knownAliases().key(ofAlias: alias).map {
-      String(decoding: $0, as: UTF8.self)
-    }
+    try device.session.knownAliases().key(ofAlias: alias)?.text
   }
 
   /// Lets the answer to the next push be lost.
@@ -160,7 +158,7 @@ struct AliasTests {
   func givenUp() async throws {
     let seen = Lock<[Alias?]>([])
     let peer = RequestPeer(named: "x") { change in
-      if change.key == Array("bad".utf8) { throw PeerError(.failed, "no") }
+      if change.key == "bad" { throw PeerError(.failed, "no") }
       seen.withLock { $0.append(change.alias) }
       return change.alias == nil ? .appliedAs("1") : .applied
     }

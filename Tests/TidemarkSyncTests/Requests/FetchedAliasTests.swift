@@ -14,7 +14,7 @@ struct FetchedAliasTests {
   }
 
   private func alias(_ device: RestDevice, _ key: String) throws -> String? {
-    try device.session.knownAliases().alias(ofKey: Array(key.utf8))?.text
+    try device.session.knownAliases().alias(ofKey: key)?.text
   }
 
   @Test("what others create gets a key, and goes back to its id when it is edited here")
@@ -85,7 +85,7 @@ struct FetchedAliasTests {
         send: {
           // It takes the change and says no more.
           if case .appliedAs = try back.send($0) { .applied } else { .applied }
-        }, fetch: { back.fetch($0) }, newKey: { [0x6e] + $0.bytes })
+        }, fetch: { back.fetch($0) }, newKey: { "n\($0)" })
     }
     try device.put("a", "one")
     try await device.settle()
@@ -133,7 +133,7 @@ struct FetchedAliasTests {
     }
     func change(_ key: String, _ alias: Alias) -> RequestPage.Change {
       RequestPage.Change(
-        key: Array(key.utf8), state: .value(SyncContent(value: [1])), alias: alias)
+        key: key, state: .value(SyncContent(value: [1])), alias: alias)
     }
     page.withLock { $0 = [change("a", "1")] }
     try await device.settle()
@@ -152,7 +152,7 @@ struct FetchedAliasTests {
 
   @Test("a key that has another id is not made once more")
   func madeTwice() async throws {
-    let device = try RestDevice { [back] in back.peer(newKey: { _ in [0x6b] }) }
+    let device = try RestDevice { [back] in back.peer(newKey: { _ in "k" }) }
     back.write("first")
     try await device.settle()
     back.write("second")

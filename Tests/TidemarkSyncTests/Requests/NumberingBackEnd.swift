@@ -46,7 +46,7 @@ final class NumberingBackEnd: Sendable {
     return RequestPeer(
       named: "https://api.example.org", options: RequestPeer.Options(changesPerBatch: 4),
       send: { try self.send($0) }, fetch: canFetch ? fetch : nil,
-      newKey: newKey ?? { Array("note/".utf8) + $0.bytes })
+      newKey: newKey ?? { "note/\($0)" })
   }
 
   func send(_ change: RequestChange) throws -> RequestOutcome {

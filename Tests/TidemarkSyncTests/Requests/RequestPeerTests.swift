@@ -101,7 +101,7 @@ struct RequestPeerTests {
   func conflict(restarts: Bool) async throws {
     let back = BackEnd()
     back.put("k", "theirs")
-    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    back.state.withLock { $0.contested = ["k"] }
     let device = try RestDevice(back)
     try device.put("k", "mine")
     if restarts {
@@ -121,9 +121,9 @@ struct RequestPeerTests {
     let device = try RestDevice(back, resolver: .remoteWins)
     try await device.settle()
     try device.put("k", "mine")
-    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    back.state.withLock { $0.contested = ["k"] }
     // Not in the log: only the answer to the change tells of it.
-    back.state.withLock { $0.items[Array("k".utf8)] = .value(SyncContent(value: [0x32])) }
+    back.state.withLock { $0.items["k"] = .value(SyncContent(value: [0x32])) }
     try await device.settle()
     #expect(try device.get("k") == "2")
     #expect(back.value("k") == "2" && device.session.isAtRest)
@@ -132,7 +132,7 @@ struct RequestPeerTests {
   @Test("without a way to read, a conflict is parked")
   func parkedConflict() async throws {
     let back = BackEnd()
-    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    back.state.withLock { $0.contested = ["k"] }
     let device = try RestDevice(back, canFetch: false)
     try device.put("k", "mine")
     try device.put("l", "mine")
@@ -144,7 +144,7 @@ struct RequestPeerTests {
   func forgottenConflict() async throws {
     let back = BackEnd()
     back.put("k", "theirs")
-    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    back.state.withLock { $0.contested = ["k"] }
     let device = try RestDevice(back, canFetch: false)
     try device.put("k", "mine")
     while device.session.totals.conflicts == 0 { _ = try await device.step() }
@@ -173,7 +173,7 @@ struct RequestPeerTests {
   func toldAgain() async throws {
     let back = BackEnd()
     back.put("k", "theirs")
-    back.state.withLock { $0.contested = [Array("k".utf8)] }
+    back.state.withLock { $0.contested = ["k"] }
     let device = try RestDevice(back, resolver: .remoteWins, canFetch: false)
     try device.put("k", "mine")
     while let call = try device.session.next() {
@@ -185,12 +185,40 @@ struct RequestPeerTests {
     #expect(try device.get("k") == "theirs" && device.session.isAtRest)
   }
 
+  @Test("closures speak of keys as the store does, and of the time of the commit")
+  func terms() async throws {
+    let sent = Lock<[RequestChange]>([])
+    let read = Lock<[Key]>([])
+    let peer = RequestPeer(named: "x") { change in
+      sent.withLock { $0.append(change) }
+      return change.key.hasPrefix("note/") ? .conflict(nil) : .applied
+    } fetch: { _ in
+      let row = "web/" + "1"
+      return RequestPage(
+        changes: [RequestPage.Change(key: row, state: .value(SyncContent(value: [0x32])))],
+        token: "1")
+    } read: { key, _ in
+      read.withLock { $0.append(key) }
+      return .value(SyncContent(value: [0x33]))
+    }
+    let device = try RestDevice(resolver: .remoteWins) { peer }
+    try device.put("a", "1")
+    try device.put("note/1", "1")
+    let committed = try device.engine.newestChange(ofKey: Array("a".utf8))?.commitTime
+    try await device.settle()
+    #expect(try device.get("web/1") == "2" && device.get("note/1") == "3")
+    let changes = sent.withLock { $0 }
+    #expect(changes.map(\.key) == ["a", "note/1"] && read.withLock { $0 } == ["note/1"])
+    #expect(changes[0].commitTime == HybridTime(committed ?? 0).orderedTimestamp)
+    #expect(changes[0].commitTime < changes[1].commitTime)
+  }
+
   @Test("a rejected change is parked, and the others go on")
   func rejected() async throws {
     let back = BackEnd()
     back.state.withLock {
       $0.trouble = { change in
-        change.key == Array("bad".utf8)
+        change.key == "bad"
           ? .rejected(Rejection(code: "invalid", message: "no")) : nil
       }
     }
@@ -208,7 +236,7 @@ struct RequestPeerTests {
   func later() async throws {
     let back = BackEnd()
     back.state.withLock {
-      $0.trouble = { $0.key == Array("slow".utf8) ? .retryLater(after: .seconds(3600)) : nil }
+      $0.trouble = { $0.key == "slow" ? .retryLater(after: .seconds(3600)) : nil }
     }
     let device = try RestDevice(back)
     for key in ["a", "slow", "b"] { try device.put(key, "1") }
@@ -271,7 +299,7 @@ struct RequestPeerTests {
         $0.most = max($0.most, $0.now)
       }
       defer { running.withLock { $0.now -= 1 } }
-      try await Task.sleep(for: change.key == [0x7a] ? .seconds(600) : .milliseconds(5))
+      try await Task.sleep(for: change.key == "z" ? .seconds(600) : .milliseconds(5))
       return .applied
     }
     var device = Device(1)

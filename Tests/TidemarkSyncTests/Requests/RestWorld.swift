@@ -9,8 +9,8 @@ import TidemarkTestKit
 final class BackEnd: Sendable {
   struct State {
     /// Every change that was taken, in order; the token is its count.
-    var log: [(key: [UInt8], state: RequestState, idempotencyKey: String)] = []
-    var items: [[UInt8]: RequestState] = [:]
+    var log: [(key: Key, state: RequestState, idempotencyKey: String)] = []
+    var items: [Key: RequestState] = [:]
     var answers: [String: RequestOutcome] = [:]
     /// All requests, also those that were answered as before.
     var requests: [String] = []
@@ -18,7 +18,7 @@ final class BackEnd: Sendable {
     /// Says what to answer instead of looking.
     var trouble: (@Sendable (RequestChange) throws -> RequestOutcome?)?
     /// Keys for which a change is a conflict unless it was sent again for that.
-    var contested: Set<[UInt8]> = []
+    var contested: Set<Key> = []
     var tellsKeys = true
   }
 
@@ -60,13 +60,13 @@ final class BackEnd: Sendable {
   func put(_ key: String, _ value: String) {
     state.withLock { state in
       let held = RequestState.value(SyncContent(value: Array(value.utf8)))
-      state.items[Array(key.utf8)] = held
-      state.log.append((Array(key.utf8), held, "web-\(state.log.count)"))
+      state.items[Key(key)] = held
+      state.log.append((Key(key), held, "web-\(state.log.count)"))
     }
   }
 
   func value(_ key: String) -> String? {
-    guard case .value(let content)? = state.withLock({ $0.items[Array(key.utf8)] }) else {
+    guard case .value(let content)? = state.withLock({ $0.items[Key(key)] }) else {
       return nil
     }
     return String(decoding: content.value, as: UTF8.self)

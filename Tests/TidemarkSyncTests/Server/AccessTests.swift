@@ -95,7 +95,7 @@ struct AccessTests {
     let verdicts = try bench.push(
       &me, me.delete("theirs/live", base: .absent), me.delete("theirs/gone", base: .absent),
       me.delete("theirs/never", base: .absent), me.put("mine/k", "1"),
-      access: SyncAccess(to: SyncScope(keyPrefixes: [Array("mine/".utf8)])))
+      access: SyncAccess(to: SyncScope(keyPrefixes: ["mine/"])))
     #expect(verdicts.map(\.name) == ["outOfScope", "outOfScope", "outOfScope", "applied"])
   }
 

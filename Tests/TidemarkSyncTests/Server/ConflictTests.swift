@@ -85,7 +85,7 @@ struct ConflictTests {
   @Test("with last-writer-wins the later commit stays, on either side", arguments: [false, true])
   func lastWriterWins(restarts: Bool) throws {
     let bench = Bench(restarts: restarts)
-    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: Array("s/".utf8))
+    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "s/")
     var a = Device(1)
     var b = Device(2)
     let first = try #require(try bench.push(&a, a.put("s/k", "a", at: 50))[0].place)
@@ -117,7 +117,7 @@ struct ConflictTests {
   @Test("a device that lives in the future wins only until the server's own time")
   func future() throws {
     let bench = Bench()
-    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: [])
+    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "")
     var a = Device(1)
     var b = Device(2)
     let year: UInt64 = 365 * 86_400
@@ -129,17 +129,20 @@ struct ConflictTests {
   @Test("the policy with the longest prefix counts, and can be taken back")
   func policies() throws {
     let bench = Bench(restarts: true)
-    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: Array("a".utf8))
-    try bench.handler().setPolicy(.detect, forKeysWithPrefix: Array("a/b".utf8))
+    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "a")
+    try bench.handler().setPolicy(.detect, forKeysWithPrefix: "a/b")
     #expect(
-      try bench.handler().policies.map(\.policy) == [.detect, .lastWriterWins])
+      try bench.handler().policies == [
+        CollectionPolicy(prefix: "a/b", policy: .detect),
+        CollectionPolicy(prefix: "a", policy: .lastWriterWins),
+      ])
     var a = Device(1)
     var b = Device(2)
     _ = try bench.push(&a, a.put("a/b/k", "1"), a.put("a/c", "1"))
     #expect(
       try bench.push(&b, b.put("a/b/k", "2", at: 9), b.put("a/c", "2", at: 9)).map(\.name)
         == ["conflict", "applied"])
-    try bench.handler().setPolicy(nil, forKeysWithPrefix: Array("a/b".utf8))
+    try bench.handler().setPolicy(nil, forKeysWithPrefix: "a/b")
     #expect(try bench.push(&a, a.put("a/b/k", "3", at: 99)).map(\.name) == ["applied"])
     #expect(try bench.handler().policies.count == 1)
   }
@@ -148,7 +151,7 @@ struct ConflictTests {
   func validators() throws {
     let bench = Bench(restarts: true)
     bench.options.validators = [
-      SyncValidator(prefix: Array("n/".utf8)) { change, _ in
+      SyncValidator(prefix: "n/") { change, _ in
         change.content.value.isEmpty ? Rejection(code: "empty", message: "write something") : nil
       },
       SyncValidator { _, _ in Rejection(code: "no", message: String(repeating: "ä", count: 900)) },
@@ -160,5 +163,32 @@ struct ConflictTests {
     guard case .rejected(let cut) = verdicts[1] else { return }
     #expect(cut.message == String(repeating: "ä", count: 256))
     #expect(try bench.value("n/1") == nil)
+  }
+
+  @Test("a validator sees the key as text and when the change was committed and by whom")
+  func validated() throws {
+    let bench = Bench()
+    let seen = Lock<[ProposedChange]>([])
+    let folder = "n"
+    bench.options.validators = [
+      SyncValidator(prefix: folder + "/") { change, replica in
+        seen.withLock { $0.append(change) }
+        let isOld = change.commitTime < Timestamp(seconds: 1_767_225_010)
+        return isOld && change.key.hasPrefix("n/1") && replica == Device(1).id
+          ? Rejection(code: "old", message: "\(change.key)") : nil
+      }
+    ]
+    var a = Device(1)
+    let delete = a.delete("n/2", base: .absent, at: 20)
+    let verdicts = try bench.push(&a, a.put("n/10", "x", at: 5), delete, a.put("m", "x"))
+    #expect(verdicts[0] == .rejected(Rejection(code: "old", message: "n/10")))
+    #expect(verdicts.dropFirst().map(\.name) == ["duplicate", "applied"])
+    #expect(
+      seen.withLock { $0 } == [
+        ProposedChange(
+          kind: .put, key: "n/10", content: SyncContent(value: Array("x".utf8)),
+          commitTime: Timestamp(seconds: 1_767_225_005)),
+        ProposedChange(kind: .delete, key: "n/2", commitTime: Timestamp(seconds: 1_767_225_020)),
+      ])
   }
 }

@@ -89,7 +89,7 @@ struct DigestTests {
     var b = Device(1)
     _ = try two.push(&b, b.put("k", "v", labels: ["y"]), b.put("l", "v"))
     #expect(try digest(one).total != digest(two).total)
-    let scope = SyncScope(keyPrefixes: [Array("l".utf8)])
+    let scope = SyncScope(keyPrefixes: ["l"])
     #expect(try digest(one, scope: scope).total == digest(two, scope: scope).total)
     #expect(try digest(one, scope: SyncScope(labels: ["x"])).total.keys == 1)
     #expect(try digest(two, scope: SyncScope(labels: ["x"])).total.keys == 0)

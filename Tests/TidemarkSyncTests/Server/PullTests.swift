@@ -38,7 +38,7 @@ struct PullTests {
     _ = try handler.hello(HelloRequest(replica: reader.id))
     _ = try bench.push(&writer, writer.put("theirs/1", "v"), writer.put("theirs/2", "v"))
     var request = PullRequest(
-      replica: reader.id, after: .beginning, scope: SyncScope(keyPrefixes: [Array("mine".utf8)]))
+      replica: reader.id, after: .beginning, scope: SyncScope(keyPrefixes: ["mine"]))
     let empty = try handler.pull(request)
     #expect(empty.entries.isEmpty && empty.cursor == empty.range.headPosition)
     _ = try bench.push(&writer, writer.put("mine/1", "v"))
@@ -131,7 +131,7 @@ struct PullTests {
     #expect(labelled.map(\.kind) == [.put, .left, .put, .delete])
     #expect(labelled[1].key == Array("n/1".utf8) && labelled[1].content == SyncContent())
     let prefixed = try bench.pullAll(
-      reader, scope: SyncScope(keyPrefixes: [Array("m/".utf8)])
+      reader, scope: SyncScope(keyPrefixes: ["m/"])
     ).entries
     #expect(prefixed.map(\.kind) == [.delete], "by its key it is told of in any case")
   }

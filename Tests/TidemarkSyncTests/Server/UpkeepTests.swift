@@ -21,7 +21,7 @@ struct UpkeepTests {
   @Test("what has lost to another writer goes with the history that it is part of")
   func losers() throws {
     let bench = Bench()
-    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: [])
+    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "")
     var a = Device(1)
     var b = Device(2)
     _ = try bench.push(&a, a.put("k", "a", at: 50))
@@ -89,7 +89,7 @@ struct UpkeepTests {
   @Test("of several that have lost a key each is kept as long as the history")
   func manyLosers() throws {
     let bench = Bench()
-    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: [])
+    try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "")
     var a = Device(1)
     var b = Device(2)
     _ = try bench.push(&a, a.put("k", "a", at: 50))

@@ -137,7 +137,7 @@ struct RandomMessages {
   private mutating func scope() -> SyncScope {
     guard random.chance(0.7) else { return .everything }
     return SyncScope(
-      labels: many(5) { EntryLabel($0.bytes(1...3)) }, keyPrefixes: many(5) { $0.bytes(0...3) })
+      labels: many(5) { EntryLabel($0.bytes(1...3)) }, prefixBytes: many(5) { $0.bytes(0...3) })
   }
 
   private mutating func limits() -> SyncLimits {

@@ -38,11 +38,11 @@ struct WireRoundTripTests {
   @Test("a scope is sorted, and long texts are cut between characters")
   func normalized() throws {
     let coder = WireCoder()
-    let scope = SyncScope(labels: ["b", "a", "b"], keyPrefixes: [[2], [1], [1, 0], [2]])
+    let scope = SyncScope(labels: ["b", "a", "b"], prefixBytes: [[2], [1], [1, 0], [2]])
     let digest = DigestRequest(replica: ReplicaID([UInt8](repeating: 1, count: 16))!, scope: scope)
     guard case .digestRequest(let read) = try coder.decode(coder.encode(.digestRequest(digest)))
     else { throw PeerError(.malformed, "another message") }
-    #expect(read.scope == SyncScope(labels: ["a", "b"], keyPrefixes: [[1], [1, 0], [2]]))
+    #expect(read.scope == SyncScope(labels: ["a", "b"], prefixBytes: [[1], [1, 0], [2]]))
 
     let long = PeerError(.failed, String(repeating: "é", count: 512) + "x")
     guard case .error(let cut) = try coder.decode(coder.encode(.error(long))) else {

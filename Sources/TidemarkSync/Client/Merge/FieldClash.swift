@@ -1,3 +1,5 @@
+public import TidemarkEngine
+
 /// A field that both sides have changed, each in its way, or hold differently without a base.
 public struct FieldClash: Sendable, Hashable {
   /// The outcome for the field.
@@ -21,15 +23,15 @@ public struct FieldClash: Sendable, Hashable {
   public var local: [UInt8]?
   /// Its JSON text in the feed; nil when it was taken away.
   public var remote: [UInt8]?
-  /// When the local change was committed, hybrid logical clock.
-  public var localTime: UInt64
-  /// When the remote change was committed by its writer.
-  public var remoteTime: UInt64
+  /// When the local change was committed, as in ``Conflict/localTime``.
+  public var localTime: Timestamp
+  /// When the remote change was committed, as in ``Conflict/remoteTime``.
+  public var remoteTime: Timestamp
 
   /// A clash.
   public init(
-    path: [String], base: [UInt8]?, local: [UInt8]?, remote: [UInt8]?, localTime: UInt64 = 0,
-    remoteTime: UInt64 = 0
+    path: [String], base: [UInt8]?, local: [UInt8]?, remote: [UInt8]?,
+    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0)
   ) {
     self.path = path
     self.base = base

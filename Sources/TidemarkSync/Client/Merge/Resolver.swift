@@ -1,29 +1,43 @@
+public import Tidemark
+public import TidemarkEngine
+
 /// The three states that a conflict is about.
 public struct Conflict: Sendable, Hashable {
   /// The key.
-  public var key: [UInt8]
+  public var key: Key
   /// What both changes were made upon; nil when the key was absent or nobody knows any more.
   public var base: SyncContent?
   /// What this store holds; nil when it has deleted the key.
   public var local: SyncContent?
   /// What the feed holds; nil when the key was deleted there.
   public var remote: SyncContent?
-  /// When the local change was committed, hybrid logical clock.
-  public var localTime: UInt64
-  /// When the remote change was committed by its writer.
-  public var remoteTime: UInt64
+  /// When the local change was committed, by this store's clock. Below the millisecond it is a
+  /// count that tells changes of the same millisecond apart, in their order.
+  public var localTime: Timestamp
+  /// When the remote change was committed, by its writer's clock, likewise.
+  public var remoteTime: Timestamp
 
   /// A conflict.
   public init(
-    key: [UInt8], base: SyncContent?, local: SyncContent?, remote: SyncContent?,
-    localTime: UInt64 = 0, remoteTime: UInt64 = 0
+    key: some BytesConvertible, base: SyncContent?, local: SyncContent?, remote: SyncContent?,
+    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0)
   ) {
-    self.key = key
+    self.key = Key(key)
     self.base = base
     self.local = local
     self.remote = remote
     self.localTime = localTime
     self.remoteTime = remoteTime
+  }
+
+  /// A conflict by readings of hybrid clocks.
+  package init(
+    key: [UInt8], base: SyncContent?, local: SyncContent?, remote: SyncContent?,
+    localTime: HybridTime, remoteTime: HybridTime
+  ) {
+    self.init(
+      key: Key(key), base: base, local: local, remote: remote,
+      localTime: localTime.orderedTimestamp, remoteTime: remoteTime.orderedTimestamp)
   }
 }
 
@@ -36,7 +50,7 @@ public enum Resolution: Sendable, Hashable {
   /// A state made of both, which is sent.
   case merged(SyncContent)
   /// The remote state, and the local one under another key.
-  case both(localKey: [UInt8])
+  case both(localKey: Key)
   /// The user decides; until then both can be read.
   case ask
 }
@@ -94,8 +108,8 @@ public struct ConflictResolver: Sendable {
   /// - Parameter suffix: what the key gets; the remote state keeps the key.
   public static func keepBoth(suffix: String = " (local)") -> ConflictResolver {
     ConflictResolver { conflict in
-      let key = conflict.key + Array(suffix.utf8)
-      return key.count <= 65_535 ? .both(localKey: key) : .ask
+      let key = conflict.key.bytes + suffix.utf8
+      return key.count <= Limits.keyBytes ? .both(localKey: Key(key)) : .ask
     }
   }
 

@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// What ``RequestPeer`` remembers while the program runs. All of it may be lost.
@@ -132,10 +133,9 @@ struct RequestMemory: Sendable {
   }
 
   mutating func note(_ change: RequestChange) {
-    if sent[change.key] == nil, sent.count >= Self.mostKeys { sent = [:] }
-    sent[change.key] = (
-      change.operation, change.kind == .put ? .value(change.content) : .absent
-    )
+    let key = change.key.bytes
+    if sent[key] == nil, sent.count >= Self.mostKeys { sent = [:] }
+    sent[key] = (change.operation, change.kind == .put ? .value(change.content) : .absent)
   }
 
   /// The own operation that gave a key what it holds at the back end.

@@ -50,7 +50,7 @@ extension RequestPeer {
       var state = found[key]
       if state == nil, let read {
         let alias = request.aliases?.alias(ofKey: key)
-        state = try await ask { try await read(key, alias) }
+        state = try await ask { try await read(Key(key), alias) }
       }
       guard state != nil || read != nil || fetch != nil else {
         // It was told with a conflict, before the program was started anew.
@@ -109,7 +109,7 @@ extension RequestPeer {
     var keyed: [(key: [UInt8], change: RequestPage.Change)] = []
     var made: [Alias: [UInt8]] = [:]
     for change in page.changes {
-      if let key = change.key {
+      if let key = change.key?.bytes {
         if let alias = change.alias { made[alias] = key }
         keyed.append((key, change))
         continue
@@ -121,17 +121,17 @@ extension RequestPeer {
       let own = change.idempotencyKey.flatMap { OperationID(idempotencyKey: $0) }
       if let own, own.replica == replica {
         // The store knows its key, unless that is long gone.
-        let key = aliases?.key(ofOwn: own.sequence)
+        let key = aliases?.key(ofOwn: own.sequence)?.bytes
         if let key { made[alias] = key }
         keyed.append((key ?? [], change))
         continue
       }
-      if let key = made[alias] ?? aliases?.key(ofAlias: alias) {
+      if let key = made[alias] ?? aliases?.key(ofAlias: alias)?.bytes {
         keyed.append((key, change))
         continue
       }
       guard change.state != .absent else { continue }
-      let key = newKey(alias)
+      let key = newKey(alias).bytes
       if let other = aliases?.alias(ofKey: key) {
         throw PeerError(
           .malformed,

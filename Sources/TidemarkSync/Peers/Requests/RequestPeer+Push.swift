@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 extension RequestPeer {
@@ -119,7 +120,7 @@ extension RequestMemory {
       }
     case .conflict(let state):
       if state != nil || canRead {
-        note(state, heldBy: change.key)
+        note(state, heldBy: change.key.bytes)
         verdict = .conflict(places.position(nextOffset(isConflict: true)))
       } else {
         verdict = .rejected(
@@ -143,9 +144,9 @@ extension RequestMemory {
   ) -> Position {
     let replica = change.operation.replica
     note(change)
-    note(nil, heldBy: change.key)
+    note(nil, heldBy: change.key.bytes)
     let kept = change.kind == .put ? alias : nil
-    note(kept, ofKey: change.key, replica)
+    note(kept, ofKey: change.key.bytes, replica)
     partial[replica]?.aliases[index] = kept
     return places.position(nextOffset())
   }

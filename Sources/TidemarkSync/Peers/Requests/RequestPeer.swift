@@ -1,3 +1,4 @@
+public import Tidemark
 internal import TidemarkEngine
 
 /// The program's own back end as the remote end: one request for each change, such as a `PUT` of
@@ -25,9 +26,9 @@ public final class RequestPeer: Peer {
   /// Gives what has changed since a token; nil for everything.
   public typealias Fetch = @Sendable (_ token: String?) async throws -> RequestPage
   /// Gives what a key holds, which the back end calls so; nil for what has no alias.
-  public typealias Read = @Sendable (_ key: [UInt8], _ alias: Alias?) async throws -> RequestState
+  public typealias Read = @Sendable (_ key: Key, _ alias: Alias?) async throws -> RequestState
   /// Makes the key of what the back end has under an alias of which nobody here has heard.
-  public typealias NewKey = @Sendable (_ alias: Alias) -> [UInt8]
+  public typealias NewKey = @Sendable (_ alias: Alias) -> Key
 
   /// How a back end is spoken to.
   public struct Options: Sendable, Hashable {
@@ -71,7 +72,7 @@ public final class RequestPeer: Peer {
   ///     alias must always give the same key.
   public init(
     named name: String, options: Options = Options(), send: @escaping Send, fetch: Fetch? = nil,
-    read: Read? = nil, newKey: @escaping NewKey = { $0.bytes }
+    read: Read? = nil, newKey: @escaping NewKey = { Key($0.bytes) }
   ) {
     self.options = options
     places = RequestPlaces(name: name)

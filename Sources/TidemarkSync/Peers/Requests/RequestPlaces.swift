@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// The positions of a back end that has none: made up from its name, so that they are the same
@@ -47,8 +48,8 @@ struct RequestPlaces: Sendable {
       key += "-\(base.offset)"
     }
     return RequestChange(
-      idempotencyKey: key, operation: operation, kind: change.kind, key: change.key,
-      content: change.content, commitTime: change.commitTime, time: change.time,
-      alias: alias)
+      idempotencyKey: key, operation: operation, kind: change.kind,
+      key: Key(change.key), content: change.content,
+      commitTime: HybridTime(change.commitTime).orderedTimestamp, time: change.time, alias: alias)
   }
 }

@@ -1,4 +1,5 @@
 public import Tidemark
+public import TidemarkEngine
 
 /// One change as ``RequestPeer`` hands it to the program's back end.
 public struct RequestChange: Sendable, Hashable {
@@ -11,11 +12,11 @@ public struct RequestChange: Sendable, Hashable {
   /// What it does.
   public var kind: ChangeKind
   /// To which key.
-  public var key: [UInt8]
+  public var key: Key
   /// What the key gets; nothing for a delete.
   public var content: SyncContent
-  /// When it was committed, hybrid logical clock.
-  public var commitTime: UInt64
+  /// When it was committed, by the writer's clock.
+  public var commitTime: Timestamp
   /// The writer's own time.
   public var time: Timestamp?
   /// What the back end calls the key; nil when it has not said so yet, as before it has been
@@ -56,7 +57,7 @@ public struct RequestPage: Sendable, Hashable {
   /// One of them.
   public struct Change: Sendable, Hashable {
     /// The key; nil where the back end knows nothing of keys, and ``alias`` says which it is.
-    public var key: [UInt8]?
+    public var key: Key?
     /// What the back end calls the key, if it has ids of its own.
     public var alias: Alias?
     /// What it holds now.
@@ -67,9 +68,10 @@ public struct RequestPage: Sendable, Hashable {
 
     /// A change of a key.
     public init(
-      key: [UInt8], state: RequestState, idempotencyKey: String? = nil, alias: Alias? = nil
+      key: some BytesConvertible, state: RequestState, idempotencyKey: String? = nil,
+      alias: Alias? = nil
     ) {
-      self.key = key
+      self.key = Key(key)
       self.alias = alias
       self.state = state
       self.idempotencyKey = idempotencyKey

@@ -170,9 +170,9 @@ struct WireReader: ~Escapable {
   mutating func scope() throws(FormatError) -> SyncScope {
     var scope = SyncScope(labels: try labels(WireLimits.scopeRows))
     let count = try count(WireLimits.scopeRows, each: 1)
-    scope.keyPrefixes.reserveCapacity(count)
+    scope.prefixBytes.reserveCapacity(count)
     for _ in 0..<count {
-      scope.keyPrefixes.append(try bytes.array(try bytes.varint(atMost: Limits.keyBytes)))
+      scope.prefixBytes.append(try bytes.array(try bytes.varint(atMost: Limits.keyBytes)))
     }
     return scope
   }

@@ -116,8 +116,8 @@ struct WireWriter {
 
   mutating func write(_ scope: SyncScope) {
     labels(scope.labels)
-    out.varint(scope.keyPrefixes.count)
-    for prefix in scope.keyPrefixes { bytes(prefix) }
+    out.varint(scope.prefixBytes.count)
+    for prefix in scope.prefixBytes { bytes(prefix) }
   }
 
   mutating func write(_ limits: SyncLimits) {

@@ -8,7 +8,7 @@ extension JSONFields {
     let scope = try object("scope", isRequest: true) { (fields) throws(FormatError) in
       SyncScope(
         labels: try fields.sortedContents("labels", base64: "labels_base64").map { EntryLabel($0) },
-        keyPrefixes: try fields.sortedContents("prefixes", base64: "prefixes_base64"))
+        prefixBytes: try fields.sortedContents("prefixes", base64: "prefixes_base64"))
     }
     return scope ?? .everything
   }

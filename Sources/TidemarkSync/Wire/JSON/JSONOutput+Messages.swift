@@ -143,7 +143,7 @@ extension JSONOutput {
     guard !scope.isEverything else { return }
     object("scope") { output in
       output.contents("labels", scope.labels.map(\.bytes))
-      output.contents("prefixes", scope.keyPrefixes)
+      output.contents("prefixes", scope.prefixBytes)
     }
   }
 

@@ -104,18 +104,18 @@ extension OperationID {
 
 extension SyncScope {
   fileprivate func check() throws(FormatError) {
-    guard labels.count <= WireLimits.scopeRows, keyPrefixes.count <= WireLimits.scopeRows else {
+    guard labels.count <= WireLimits.scopeRows, prefixBytes.count <= WireLimits.scopeRows else {
       throw FormatError(
-        "a scope has \(labels.count) labels and \(keyPrefixes.count) prefixes; at most "
+        "a scope has \(labels.count) labels and \(prefixBytes.count) prefixes; at most "
           + "\(WireLimits.scopeRows) of each are allowed")
     }
     try EntryLabel.check(labels)
-    for (index, prefix) in keyPrefixes.enumerated() {
+    for (index, prefix) in prefixBytes.enumerated() {
       guard prefix.count <= Limits.keyBytes else {
         throw FormatError(
           "a prefix has \(prefix.count) bytes; at most \(Limits.keyBytes) are allowed")
       }
-      guard index == 0 || keyPrefixes[index - 1].lexicographicallyPrecedes(prefix) else {
+      guard index == 0 || prefixBytes[index - 1].lexicographicallyPrecedes(prefix) else {
         throw FormatError("prefixes are not in order")
       }
     }

@@ -54,7 +54,7 @@ extension WireMessage {
 extension SyncScope {
   fileprivate mutating func normalize() {
     labels = labels.sorted().withoutRepeats()
-    keyPrefixes = keyPrefixes.sorted { $0.lexicographicallyPrecedes($1) }.withoutRepeats()
+    prefixBytes = prefixBytes.sorted { $0.lexicographicallyPrecedes($1) }.withoutRepeats()
   }
 }
 

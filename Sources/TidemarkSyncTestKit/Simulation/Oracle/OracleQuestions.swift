@@ -27,7 +27,7 @@ extension ResolverAnswer {
 
 extension SyncScope {
   func contains(key: [UInt8], labels: [[UInt8]]) -> Bool {
-    isEverything || keyPrefixes.contains { key.starts(with: $0) }
+    isEverything || prefixBytes.contains { key.starts(with: $0) }
       || self.labels.contains { labels.contains($0.bytes) }
   }
 }

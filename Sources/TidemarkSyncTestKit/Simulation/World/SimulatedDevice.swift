@@ -15,8 +15,8 @@ final class SimulatedDevice {
   static let path = "/store"
   static let scopes: [SyncScope] = [
     .everything, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
-    SyncScope(keyPrefixes: [Array("h".utf8)]),
-    SyncScope(labels: ["a"], keyPrefixes: [Array("c".utf8)]), .everything,
+    SyncScope(keyPrefixes: ["h"]),
+    SyncScope(labels: ["a"], keyPrefixes: ["c"]), .everything,
   ]
   static let resolvers: [ConflictResolver] = [
     .localWins, .remoteWins, .mergeFields(), .mergeFields(fallback: .remoteWins), .keepBoth(),
@@ -27,8 +27,8 @@ final class SimulatedDevice {
   /// The scopes that authorizations reach; nil is everything.
   static let reaches: [SyncScope?] = [
     nil, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
-    SyncScope(keyPrefixes: [Array("h".utf8)]),
-    SyncScope(labels: ["b"], keyPrefixes: [Array("c".utf8)]), SyncScope(),
+    SyncScope(keyPrefixes: ["h"]),
+    SyncScope(labels: ["b"], keyPrefixes: ["c"]), SyncScope(),
   ]
 
   let index: Int
@@ -87,7 +87,8 @@ final class SimulatedDevice {
         let resolution = inner.resolve(conflict)
         answers.withLock {
           $0.append(
-            ResolverAnswer(key: conflict.key, local: conflict.local, resolution: resolution))
+            ResolverAnswer(
+              key: conflict.key.bytes, local: conflict.local, resolution: resolution))
         }
         return resolution
       }, capabilities: PeerCapabilities(hasMarkBehindBatch: true))

@@ -42,7 +42,7 @@ final class SimulatedServer {
         ]
       default:
         [
-          SyncValidator(prefix: Array("c".utf8)) { change, _ in
+          SyncValidator(prefix: "c") { change, _ in
             change.content.value.count > 50 ? refusal : nil
           }
         ]

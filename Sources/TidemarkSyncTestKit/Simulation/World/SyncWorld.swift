@@ -78,7 +78,7 @@ final class SyncWorld {
       let prefix = ["", "l", "h", "h1"][event.number(0) % 4]
       try guarding(nil) {
         try server.handler.setPolicy(
-          policies[event.number(1) % 3], forKeysWithPrefix: Array(prefix.utf8))
+          policies[event.number(1) % 3], forKeysWithPrefix: prefix)
       }
     case .validator:
       server.validator = event.number(0) % 3

@@ -21,12 +21,12 @@ struct DatabaseTableTests {
         let lease = try table.lease(name, mayCreate: true)
         told.withLock { $0 = [] }
         _ = try lease.handler.hello(HelloRequest(replica: .test(1)))
-        try lease.handler.setPolicy(.detect, forKeysWithPrefix: [])
+        try lease.handler.setPolicy(.detect, forKeysWithPrefix: "")
         #expect(Set(told.withLock { $0 }) == ["notes"])
       }
       // Many records: closing appends a list of them.
       let lease = try table.lease(name, mayCreate: true)
-      for _ in 0..<100 { try lease.handler.setPolicy(.detect, forKeysWithPrefix: []) }
+      for _ in 0..<100 { try lease.handler.setPolicy(.detect, forKeysWithPrefix: "") }
       told.withLock { $0 = [] }
       table.closeAll()
       #expect(told.withLock { $0 } == [])

@@ -115,7 +115,7 @@ struct SearchTests {
         let pull = WireMessage.pullRequest(
           PullRequest(
             replica: .test(2), after: .beginning,
-            scope: SyncScope(keyPrefixes: scope.map { Array($0.utf8) })))
+            scope: SyncScope(keyPrefixes: scope)))
         #expect(try await server.call(pull, token: one).status == expected)
       }
       #expect(

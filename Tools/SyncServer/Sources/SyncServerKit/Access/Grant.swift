@@ -30,7 +30,7 @@ struct Grant: Sendable, Hashable {
     if labels != nil || prefixes != nil {
       scope = SyncScope(
         labels: (labels ?? []).map { EntryLabel($0) },
-        keyPrefixes: (prefixes ?? []).map { Array($0.utf8) })
+        keyPrefixes: prefixes ?? [])
     }
     access = SyncAccess(to: scope, canPush: canPush)
   }
