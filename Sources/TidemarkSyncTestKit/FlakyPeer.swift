@@ -34,7 +34,7 @@ public final class FlakyPeer: Peer {
     public init(
       requestLost: Double = 0, answerLost: Double = 0, doubled: Double = 0, delayed: Double = 0,
       longestDelay: Duration = .milliseconds(10), failed: Double = 0,
-      errors: [PeerError] = [PeerError(.busy, "later", retryAfterSeconds: 1)]
+      errors: [PeerError] = [PeerError(.busy, "later", retryAfter: .seconds(1))]
     ) {
       self.requestLost = requestLost
       self.answerLost = answerLost

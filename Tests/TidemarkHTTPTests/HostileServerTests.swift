@@ -56,11 +56,11 @@ struct HostileServerTests {
       #expect(plain.error?.kind == kind, "\(status)")
     }
     let said = try WireCoder().encode(
-      .error(PeerError(.cursorGone, "words", retryAfterSeconds: 9)))
+      .error(PeerError(.cursorGone, "words", retryAfter: .seconds(9))))
     let spoken = try await hello(transport) { _, connection in
       connection.answer(409, said, headers: ["Retry-After: 5"])
     }
-    #expect(spoken.error == PeerError(.cursorGone, "words", retryAfterSeconds: 9))
+    #expect(spoken.error == PeerError(.cursorGone, "words", retryAfter: .seconds(9)))
     let disguised = try await hello(transport) { _, connection in connection.answer(200, said) }
     #expect(disguised.error?.kind == .cursorGone)
   }
@@ -70,16 +70,16 @@ struct HostileServerTests {
     let seconds = try await hello(transport) { _, connection in
       connection.answer(429, [], type: "text/plain", headers: ["Retry-After: 17"])
     }
-    #expect(seconds.error?.retryAfterSeconds == 17)
+    #expect(seconds.error?.retryAfter == .seconds(17))
     let date = try await hello(transport) { _, connection in
       connection.answer(
         503, [], type: "text/plain", headers: ["Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"])
     }
-    #expect(date.error?.retryAfterSeconds == 86_400)
+    #expect(date.error?.retryAfter == .seconds(86_400))
     let nonsense = try await hello(transport) { _, connection in
       connection.answer(429, [], type: "text/plain", headers: ["Retry-After: -1"])
     }
-    #expect(nonsense.error?.kind == .busy && nonsense.error?.retryAfterSeconds == nil)
+    #expect(nonsense.error?.kind == .busy && nonsense.error?.retryAfter == nil)
   }
 
   @Test("another content type is a page on the way, not an answer", arguments: Transports.all)

@@ -37,10 +37,10 @@ enum ServerAnswer {
     now: Int64 = SystemClock().now().seconds
   ) -> PeerError {
     let retryAfter = answer.headers["retry-after"].flatMap {
-      HTTPHeaders.retryAfter($0, now: now)
+      HTTPHeaders.retryAfter($0, now: now).map { Duration.seconds($0) }
     }
     if case .error(var error)? = said {
-      error.retryAfterSeconds = error.retryAfterSeconds ?? retryAfter
+      error.retryAfter = error.retryAfter ?? retryAfter
       return error
     }
     let kind = kind(ofStatus: answer.status)
@@ -50,7 +50,7 @@ enum ServerAnswer {
     } else if answer.status == 200 {
       text = "the answer is not that of a sync server; is there a login page on the way?"
     }
-    return PeerError(kind, text, retryAfterSeconds: retryAfter)
+    return PeerError(kind, text, retryAfter: retryAfter)
   }
 
   /// What a status means when the server says no more. An answer that is none of a sync server's

@@ -276,7 +276,7 @@ package final class SyncSession {
     #endif
     guard let reach, let now, now != reach else { return }
     throw PeerError(
-      .busy, "the authorization reaches other entries than before", retryAfterSeconds: 0)
+      .busy, "the authorization reaches other entries than before", retryAfter: .seconds(0))
   }
 
   /// The connection is gone, or the peer failed: the next call says hello again, and the mark in

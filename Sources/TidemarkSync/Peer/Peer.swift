@@ -1,7 +1,14 @@
+internal import TidemarkEngine
+
 /// A remote end that a store replicates with.
 ///
 /// Every call may be cancelled; what became of a cancelled ``push(_:)`` is unknown until the next
 /// answer, whose mark says it. Calls throw ``PeerError``.
+///
+/// Requests and answers, and the ``PushedChange`` and ``FeedEntry`` in them, are the messages of
+/// the protocol and say things as it does: keys as bytes, commit times as readings of hybrid
+/// clocks (48 bits of milliseconds since 1970, 16 of count), times to wait as numbers of seconds
+/// or milliseconds. Everything else that programs see has `Key`, `Timestamp` and `Duration`.
 public protocol Peer: Sendable {
   /// What the peer can do.
   var capabilities: PeerCapabilities { get }
@@ -89,16 +96,21 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
   public var kind: Kind
   /// What happened, for people.
   public var message: String
-  /// When to try again, if the peer said so, in seconds.
-  public var retryAfterSeconds: UInt32?
+  /// After which time to try again, if the peer said so. It travels as whole seconds, rounded up.
+  public var retryAfter: Duration?
 
   /// A failure.
-  public init(_ kind: Kind, _ message: String, retryAfterSeconds: UInt32? = nil) {
+  public init(_ kind: Kind, _ message: String, retryAfter: Duration? = nil) {
     self.kind = kind
     self.message = message
-    self.retryAfterSeconds = retryAfterSeconds
+    self.retryAfter = retryAfter
   }
 
   /// The kind and the message.
   public var description: String { "\(kind.rawValue): \(message)" }
+}
+
+extension PeerError {
+  /// ``retryAfter`` as it travels.
+  var secondsToWait: UInt32? { retryAfter.map { UInt32(clamping: $0.wholeSeconds) } }
 }

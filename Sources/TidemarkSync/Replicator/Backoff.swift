@@ -32,12 +32,12 @@ struct Backoff: Sendable {
   mutating func reset() { failures = 0 }
 
   /// Something has failed.
-  /// - Parameter retryAfterSeconds: what the peer has asked for.
-  mutating func next(_ random: any RandomSource, retryAfterSeconds: UInt32?) -> Wait {
+  /// - Parameter retryAfter: what the peer has asked for.
+  mutating func next(_ random: any RandomSource, retryAfter: Duration?) -> Wait {
     let ceiling = min(longest, first * (1 << min(failures, 20)))
     failures = min(failures + 1, 64)
     let part = Double(random.next() >> 11) / Double(1 << 53)
-    let asked = min(Self.longestRequest, .seconds(Int64(retryAfterSeconds ?? 0)))
+    let asked = min(Self.longestRequest, retryAfter ?? .zero)
     let firm = max(first / 4, asked)
     let quiet = max(firm, ceiling / Self.quietPart)
     return Wait(firm: firm, quiet: quiet, total: max(quiet, ceiling * part))

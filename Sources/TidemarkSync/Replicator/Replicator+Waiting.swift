@@ -146,8 +146,7 @@ extension Replicator {
     case let error as TidemarkError where !error.mayPass: throw error
     default:
       let wait = backoff.next(
-        store.engine.environment.random,
-        retryAfterSeconds: (error as? PeerError)?.retryAfterSeconds)
+        store.engine.environment.random, retryAfter: (error as? PeerError)?.retryAfter)
       try await pause(wait, seen: seen, poked: poked)
     }
   }

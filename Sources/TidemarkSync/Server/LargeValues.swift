@@ -26,7 +26,7 @@ final class LargeValues: Sendable {
       return true
     }
     guard isThere else {
-      throw PeerError(.busy, "too many large values are being read", retryAfterSeconds: 1)
+      throw PeerError(.busy, "too many large values are being read", retryAfter: .seconds(1))
     }
     defer { held.withLock { $0 -= bytes } }
     return try body()

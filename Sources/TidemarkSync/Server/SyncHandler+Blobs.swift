@@ -72,7 +72,7 @@ extension SyncHandler {
     }
     try drop(going, &uploads)
     guard missing <= 0 else {
-      throw PeerError(.busy, "too many large values are on their way", retryAfterSeconds: 10)
+      throw PeerError(.busy, "too many large values are on their way", retryAfter: .seconds(10))
     }
   }
 
@@ -151,7 +151,7 @@ extension SyncHandler {
   ) throws(PeerError) {
     let isThere = uploads.allSatisfy { state.uploads[$0.name]?.parts == $0.parts }
     guard isThere, !request.changes.contains(where: { $0.content.blob != nil }) else {
-      throw PeerError(.busy, "a large value has not been uploaded", retryAfterSeconds: 0)
+      throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
     }
   }
 
@@ -188,7 +188,7 @@ extension SyncHandler {
   }
 
   private static let noValue = PeerError(
-    .busy, "no large value stands there any more: pull again", retryAfterSeconds: 0)
+    .busy, "no large value stands there any more: pull again", retryAfter: .seconds(0))
 }
 
 extension SyncContent {

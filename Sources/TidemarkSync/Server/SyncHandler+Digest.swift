@@ -119,7 +119,7 @@ extension SyncHandler {
     _ row: DigestTable.Row, _ range: FeedRange
   ) throws -> DigestKey {
     guard let key = try feed.key(at: row.offset) else {
-      throw PeerError(.busy, "the feed is being compacted", retryAfterSeconds: 1)
+      throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
     }
     return DigestKey(
       key: key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,

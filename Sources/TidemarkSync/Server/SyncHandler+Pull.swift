@@ -49,7 +49,7 @@ extension SyncHandler {
           entries: page.entries, cursor: range.position(ofOffset: page.through), range: after,
           mark: mark, reach: access.reach)
       }
-      throw PeerError(.busy, "the feed is being compacted", retryAfterSeconds: 1)
+      throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
     }
   }
 

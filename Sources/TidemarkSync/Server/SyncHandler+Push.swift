@@ -116,7 +116,7 @@ extension SyncHandler {
     guard isReachKnown || request.reach.map({ $0 == access.reach }) ?? true else {
       throw PeerError(
         .busy, "the authorization reaches other entries than at the last hello: say hello again",
-        retryAfterSeconds: 0)
+        retryAfter: .seconds(0))
     }
     try checkUploads(of: request, uploads, state)
     for attempt in 1...Self.attempts {

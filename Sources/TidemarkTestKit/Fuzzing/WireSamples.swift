@@ -169,5 +169,5 @@ package enum WireSamples {
           (0..<256).map { $0 == 0x2a ? DigestSum(keys: 3, low: .max, high: 1) : DigestSum() }))
     ])
 
-  private static let error = PeerError(.busy, "try again later", retryAfterSeconds: 30)
+  private static let error = PeerError(.busy, "try again later", retryAfter: .seconds(30))
 }

@@ -43,11 +43,11 @@ struct ErrorTypeTests {
   @Test("a peer's failure is the cause of the error, with the peer's own words")
   func peerFailed() async throws {
     let peer = try SwitchedPeer()
-    peer.set { $0.failures = [PeerError(.busy, "later", retryAfterSeconds: 7)] }
+    peer.set { $0.failures = [PeerError(.busy, "later", retryAfter: .seconds(7))] }
     let replicator = try memoryStore().replicator(named: "home", peer: peer)
     let error = await #expect(throws: TidemarkError.self) { try await replicator.syncOnce() }
     #expect(error?.code == .peerFailed && error?.message == "the peer: later")
-    #expect(error?.peerError == PeerError(.busy, "later", retryAfterSeconds: 7))
+    #expect(error?.peerError == PeerError(.busy, "later", retryAfter: .seconds(7)))
   }
 
   @Test("a round whose task is cancelled says so with a code")

@@ -288,7 +288,7 @@ struct ReplicatorTests {
   @Test("closing the store ends a replicator that waits for the user, or for long")
   func closedWhileWaiting() async throws {
     let failures = [
-      PeerError(.unauthorized, "no"), PeerError(.busy, "later", retryAfterSeconds: 3000),
+      PeerError(.unauthorized, "no"), PeerError(.busy, "later", retryAfter: .seconds(3000)),
     ]
     for failure in failures {
       let peer = try SwitchedPeer()
@@ -370,15 +370,19 @@ struct BackoffTests {
     var backoff = Backoff(first: .seconds(1), longest: .seconds(300))
     for failure in 0..<40 {
       let ceiling = min(Duration.seconds(300), .seconds(1 << min(failure, 20)))
-      let wait = backoff.next(random, retryAfterSeconds: nil)
+      let wait = backoff.next(random, retryAfter: nil)
       #expect(wait.firm <= wait.quiet && wait.quiet <= wait.total, "seed \(seed)")
       #expect(wait.total <= ceiling, "seed \(seed)")
       // A program that writes all the time tries no more often than this.
       #expect(wait.quiet >= ceiling / 8, "seed \(seed)")
     }
-    #expect(backoff.next(random, retryAfterSeconds: 900).firm == .seconds(900), "seed \(seed)")
-    #expect(backoff.next(random, retryAfterSeconds: .max).firm == .seconds(3600), "seed \(seed)")
+    #expect(backoff.next(random, retryAfter: .seconds(900)).firm == .seconds(900), "seed \(seed)")
+    for (asked, given) in [(Duration.seconds(Int64.max), 3600_000), (.milliseconds(2500), 2500)] {
+      let wait = backoff.next(random, retryAfter: asked)
+      #expect(wait.firm == .milliseconds(given), "seed \(seed)")
+    }
+    #expect(backoff.next(random, retryAfter: .seconds(-9)).firm > .zero, "seed \(seed)")
     backoff.reset()
-    #expect(backoff.next(random, retryAfterSeconds: nil).total <= .seconds(1), "seed \(seed)")
+    #expect(backoff.next(random, retryAfter: nil).total <= .seconds(1), "seed \(seed)")
   }
 }

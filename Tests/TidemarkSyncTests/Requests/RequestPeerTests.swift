@@ -263,7 +263,9 @@ struct RequestPeerTests {
     device.number = 1
     let batch = device.batch([device.put("k", "1"), device.put("l", "1")])
     let error = await #expect(throws: PeerError.self) { try await peer.push(batch) }
-    #expect(error?.kind == .busy && (1...20).contains(error?.retryAfterSeconds ?? 0))
+    #expect(
+      error?.kind == .busy
+        && (.seconds(1)...Duration.seconds(20)).contains(error?.retryAfter ?? .zero))
     // The store comes again, perhaps with others.
     #expect(try await peer.push(batch).mark.verdicts == [.aborted, .aborted])
   }

@@ -74,7 +74,7 @@ struct RandomMessages {
       .error(
         PeerError(
           random.pick(PeerError.Kind.wireOrder) ?? .failed, text(1_400),
-          retryAfterSeconds: flip() ? u32() : nil))
+          retryAfter: flip() ? .seconds(u32()) : nil))
     }
   }
 

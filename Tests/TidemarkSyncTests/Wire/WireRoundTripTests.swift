@@ -56,6 +56,21 @@ struct WireRoundTripTests {
     #expect(cut.message == "x" + String(repeating: "é", count: 511))
   }
 
+  @Test("the time to wait after a failure travels as whole seconds, rounded up and bounded")
+  func retryAfter() throws {
+    let coder = WireCoder()
+    let waits: [(Duration?, Duration?)] = [
+      (nil, nil), (.milliseconds(1), .seconds(1)), (.milliseconds(2500), .seconds(3)),
+      (.seconds(-7), .zero), (.seconds(Int64.max), .seconds(UInt32.max)),
+    ]
+    for (wait, expected) in waits {
+      let message = WireMessage.error(PeerError(.busy, "later", retryAfter: wait))
+      let wanted = WireMessage.error(PeerError(.busy, "later", retryAfter: expected))
+      #expect(try coder.decode(coder.encode(message)) == wanted)
+      #expect(try coder.decodeJSON(coder.encodeJSON(message)) == wanted)
+    }
+  }
+
   @Test("a mark of only rejections, each in many words, still fits into a frame")
   func rejections() throws {
     let verdicts = (0..<4000).map {

@@ -18,7 +18,7 @@ extension RequestPeer {
       let mark = memory.marks[request.replica] ?? ReplicaMark()
       guard request.number - 1 == mark.number else { return .answered(mark, memory.head) }
       guard memory.pushing.insert(request.replica).inserted else {
-        throw PeerError(.busy, "another batch is under way", retryAfterSeconds: 1)
+        throw PeerError(.busy, "another batch is under way", retryAfter: .seconds(1))
       }
       return .open(memory.open(request))
     }
@@ -162,7 +162,7 @@ extension RequestMemory {
     _ request: PushRequest, _ places: RequestPlaces
   ) throws(PeerError) -> PushAnswer {
     guard var batch = partial[request.replica], batch.batchID == request.batchID else {
-      throw PeerError(.busy, "another batch came in between", retryAfterSeconds: 1)
+      throw PeerError(.busy, "another batch came in between", retryAfter: .seconds(1))
     }
     if !batch.wasDeferred, !batch.verdicts.isEmpty, batch.verdicts.allSatisfy({ $0 == nil }) {
       batch.wasDeferred = true
@@ -174,7 +174,7 @@ extension RequestMemory {
       let seconds = ((first ?? now) - min(now, first ?? now) + 999_999_999) / 1_000_000_000
       throw PeerError(
         .busy, "the back end wants these changes later",
-        retryAfterSeconds: UInt32(clamping: max(1, seconds)))
+        retryAfter: .seconds(max(1, seconds)))
     }
     var mark = ReplicaMark(
       number: request.number, batchID: request.batchID,

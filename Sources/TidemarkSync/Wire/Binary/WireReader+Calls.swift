@@ -122,6 +122,6 @@ extension WireReader {
     let seconds = try flags(WireFlags.hasRetryAfter) != 0 ? try u32() : nil
     return PeerError(
       PeerError.Kind.wireOrder[code - 1], try text(atMost: WireLimits.textBytes),
-      retryAfterSeconds: seconds)
+      retryAfter: seconds.map { .seconds($0) })
   }
 }

@@ -74,8 +74,8 @@ extension WireWriter {
 
   mutating func write(_ error: PeerError) {
     out.u8(error.kind.wireCode)
-    out.u8(error.retryAfterSeconds == nil ? 0 : WireFlags.hasRetryAfter)
-    if let seconds = error.retryAfterSeconds { out.varint(UInt64(seconds)) }
+    out.u8(error.retryAfter == nil ? 0 : WireFlags.hasRetryAfter)
+    if let seconds = error.secondsToWait { out.varint(UInt64(seconds)) }
     text(error.message)
   }
 }

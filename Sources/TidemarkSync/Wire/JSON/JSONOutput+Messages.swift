@@ -134,7 +134,7 @@ extension JSONOutput {
   private mutating func fields(_ error: PeerError) {
     text("kind", error.kind.jsonName)
     text("message", error.message)
-    if let seconds = error.retryAfterSeconds { number("retry_after_seconds", UInt64(seconds)) }
+    if let seconds = error.secondsToWait { number("retry_after_seconds", UInt64(seconds)) }
   }
 
   // MARK: Parts

@@ -199,6 +199,7 @@ extension JSONFields {
       throw FormatError("this kind of error is not known here")
     }
     return PeerError(
-      kind, try text("message") ?? "", retryAfterSeconds: try u32("retry_after_seconds"))
+      kind, try text("message") ?? "",
+      retryAfter: try u32("retry_after_seconds").map { .seconds($0) })
   }
 }

@@ -37,7 +37,7 @@ struct KeepingOptions: ParsableArguments {
     if let days = try number(
       keepHistoryDays, "--keep-history-days", "KEEP_HISTORY_DAYS", 0...36_500)
     {
-      settings.historySeconds = UInt64(days) * 86_400
+      settings.history = .seconds(days * 86_400)
     }
     if let seconds = try number(
       compactInterval, "--compact-interval", "COMPACT_INTERVAL", 0...86_400)

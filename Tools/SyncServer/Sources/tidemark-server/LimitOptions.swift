@@ -106,7 +106,7 @@ struct LimitOptions: ParsableArguments {
     set(\.requestsPerSecond, try rate ?? Setting.number("RATE"))
     set(\.requestsAtOnce, try burst ?? Setting.number("BURST"))
     set(
-      \.searchSecondsPerSecond,
+      \.searchShare,
       try number(maxSearchPercent, "MAX_SEARCH_PERCENT", atLeast: 0).map { Double($0) / 100 })
     set(\.wait, try seconds(maxWait, "MAX_WAIT"))
     set(\.headerTimeout, try seconds(headerTimeout, "HEADER_TIMEOUT"))

@@ -48,7 +48,7 @@ struct RunningOptions: ParsableArguments {
       guard (0...36_500).contains(days) else {
         throw ValidationError("a lease has 0 to 36500 days")
       }
-      options.leaseSeconds = days > 0 ? UInt32(days) * 86_400 : nil
+      options.lease = days > 0 ? .seconds(days * 86_400) : nil
     }
     if let most = try maxLeases ?? Setting.number("MAX_LEASES") {
       guard (1...1_000_000).contains(most) else {

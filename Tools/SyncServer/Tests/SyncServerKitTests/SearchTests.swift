@@ -95,8 +95,8 @@ struct SearchTests {
   func share() async throws {
     try await TestServer.run {
       $0.tokens = "one-token-of-some-length *\nanother-token-of-some-length *"
-      $0.limits.searchSecondsPerSecond = 1e-6
-      $0.limits.searchSecondsAtOnce = 1e-9
+      $0.limits.searchShare = 1e-6
+      $0.limits.searchAtOnce = .nanoseconds(1)
     } _: { server in
       let one = "one-token-of-some-length"
       let me = ReplicaID.test(1)
@@ -107,7 +107,7 @@ struct SearchTests {
       let (status, answer) = try await server.call(digest, token: one)
       #expect(status == 429 && answer.errorKind == .busy)
       guard case .error(let error) = answer else { throw Unexpected() }
-      #expect((error.retryAfterSeconds ?? 0) > 0)
+      #expect((error.retryAfter ?? .zero) > .zero)
       let push = WireMessage.pushRequest(.puts(["b"], by: me, number: 2))
       #expect(try await server.call(push, token: one).status == 200)
       // A pull that finds something costs nothing, and one that finds nothing counts by itself.

@@ -14,7 +14,7 @@ struct UpkeepTests {
 
   /// Looks all the time, and keeps no history.
   private func eager(_ options: inout ServerOptions) {
-    options.compaction.historySeconds = 0
+    options.compaction.history = .zero
     options.compaction.interval = .milliseconds(50)
     options.compaction.longInterval = .milliseconds(200)
     options.compaction.leastBytes = 64 << 10
@@ -158,7 +158,7 @@ struct UpkeepTests {
   func behind() async throws {
     try await TestServer.run {
       eager(&$0)
-      $0.leaseSeconds = 3
+      $0.lease = .seconds(3)
       $0.compaction.leastBytes = 8 << 10
     } _: { server in
       let url = "http://127.0.0.1:\(server.port)/notes"

@@ -11,7 +11,7 @@ struct Problem: Error {
   init(_ error: PeerError) {
     self.error = error
     status = Self.status(of: error.kind)
-    if let seconds = error.retryAfterSeconds { headers[.retryAfter] = String(seconds) }
+    if let text = error.retryAfterText { headers[.retryAfter] = text }
     if error.kind == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
   }
 
@@ -45,5 +45,14 @@ struct Problem: Error {
       .methodNotAllowed, .malformed, "this address takes \(method.rawValue) only")
     problem.headers[.allow] = method.rawValue
     return problem
+  }
+}
+
+extension PeerError {
+  /// The value of `Retry-After`: whole seconds, rounded up, so that nobody comes back too early.
+  var retryAfterText: String? {
+    guard let retryAfter else { return nil }
+    let (seconds, rest) = min(max(retryAfter, .zero), .seconds(UInt32.max)).components
+    return String(seconds + (rest > 0 ? 1 : 0))
   }
 }

@@ -34,10 +34,10 @@ public struct ServerLimits: Sendable {
   /// Requests of one caller in a second, and how many it may save up; 0 for any number.
   public var requestsPerSecond = 500.0
   public var requestsAtOnce = 1000.0
-  /// Seconds that comparisons of one caller may keep a thread busy in a second, and how many it may
-  /// save up; as many again for its pulls that find nothing. 0 for any number.
-  public var searchSecondsPerSecond = 0.5
-  public var searchSecondsAtOnce = 60.0
+  /// Which part of a thread's time comparisons of one caller may take, and how much of it may be
+  /// saved up; as much again for pulls that find nothing. 0 for any part.
+  public var searchShare = 0.5
+  public var searchAtOnce = Duration.seconds(60)
   /// Most callers whose requests are counted one by one.
   public var countedCallers = 65_536
 

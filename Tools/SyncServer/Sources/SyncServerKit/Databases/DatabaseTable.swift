@@ -184,12 +184,11 @@ final class DatabaseTable: Sendable {
 
   /// Takes note of a failure, so that not every call tries again.
   private func failed(_ name: DatabaseName, _ error: TidemarkError) -> Problem {
-    let seconds = UInt32(clamping: limits.databaseRetry.components.seconds)
     logger.error(
       "database cannot be opened", metadata: ["database": "\(name)", "error": "\(error)"])
     let answer = PeerError(
       .unavailable, "the database cannot be opened; the server's log says why",
-      retryAfterSeconds: max(1, seconds))
+      retryAfter: max(limits.databaseRetry, .seconds(1)))
     state.withLock { $0.rows[name]?.failure = (answer, .now + limits.databaseRetry) }
     return Problem(answer)
   }
@@ -205,7 +204,7 @@ final class DatabaseTable: Sendable {
       }
       guard let victim else {
         throw Problem(
-          PeerError(.unavailable, "too many databases are in use", retryAfterSeconds: 5))
+          PeerError(.unavailable, "too many databases are in use", retryAfter: .seconds(5)))
       }
       close(victim)
     }

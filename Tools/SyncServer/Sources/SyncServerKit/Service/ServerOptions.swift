@@ -25,9 +25,9 @@ public struct ServerOptions: Sendable {
   public var limits = ServerLimits()
   /// How often an event stream says that it is still there.
   public var heartbeat = Duration.seconds(15)
-  /// For how many seconds deletes are kept for a replica that does not call; nil for as long as
-  /// the store's retention has it.
-  public var leaseSeconds: UInt32? = 90 * 86_400
+  /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded up;
+  /// nil for as long as the store's retention has it.
+  public var lease: Duration? = .seconds(90 * 86_400)
   /// How many leases a database writes down.
   public var mostLeases = 10_000
   /// When databases are compacted.

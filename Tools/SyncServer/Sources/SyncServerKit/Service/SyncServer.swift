@@ -42,8 +42,7 @@ public struct SyncServer: Service {
     files =
       options.certificateFile == nil && options.keyFile == nil
       ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile)
-    var handlers = SyncHandler.Options(
-      lease: options.leaseSeconds.map { .seconds($0) })
+    var handlers = SyncHandler.Options(lease: options.lease)
     handlers.mostLeases = options.mostLeases
     let compaction = options.compaction
     let waiters = Waiters(
@@ -52,7 +51,7 @@ public struct SyncServer: Service {
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
       options: handlers,
-      retention: compaction.isOn ? Retention(age: .seconds(compaction.historySeconds)) : nil,
+      retention: compaction.isOn ? Retention(age: compaction.history) : nil,
       policies: try PolicyRules(options.policies), logger: logger
     ) { waiters.wake($0) }
     service = SyncService(

@@ -81,7 +81,7 @@ extension SyncService {
         throw Problem(
           PeerError(
             .busy, "more comparing and searching than this server does for one caller",
-            retryAfterSeconds: seconds))
+            retryAfter: .seconds(seconds)))
       }
       let message = try message()
       let lease = try databases.lease(name, mayCreate: access.canPush)
@@ -132,7 +132,7 @@ extension SyncService {
     guard let waiter = addWaiter(caller, name) else {
       if waiters.isEnding { return nothing }
       // Answered with nothing, the caller would ask again at once.
-      throw Problem(PeerError(.busy, "too many calls wait already", retryAfterSeconds: 5))
+      throw Problem(PeerError(.busy, "too many calls wait already", retryAfter: .seconds(5)))
     }
     metrics.waiting(1)
     connections.set(.waiting, connection)
@@ -164,7 +164,7 @@ extension SyncService {
       } catch {
         // Where too many were woken the others go first; who waits can wait for that as well.
         guard error.error.kind == .busy else { throw error }
-        let pause = Duration.seconds(Int64(error.error.retryAfterSeconds ?? 1))
+        let pause = error.error.retryAfter ?? .seconds(1)
         again?.cancel()
         again = Task {
           if (try? await Task.sleep(for: pause)) != nil { waiter.wake() }
@@ -201,7 +201,7 @@ extension SyncService {
         let cost = part.readableBytes * coding.memoryFactor
         guard bodies.take(cost) else {
           throw Problem(
-            PeerError(.busy, "the server has too many requests in hand", retryAfterSeconds: 1))
+            PeerError(.busy, "the server has too many requests in hand", retryAfter: .seconds(1)))
         }
         taken += cost
         bytes.append(contentsOf: part.readableBytesView)

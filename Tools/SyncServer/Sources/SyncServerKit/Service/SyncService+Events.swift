@@ -31,7 +31,7 @@ extension SyncService {
       let waiter = addWaiter(
         caller, name, name: replica.map { "\(caller.id)/\(name)/\($0)" })
     else {
-      throw Problem(PeerError(.busy, "too many event streams", retryAfterSeconds: 10))
+      throw Problem(PeerError(.busy, "too many event streams", retryAfter: .seconds(10)))
     }
     return EventStream(waiter: waiter, validFor: caller.validFor)
   }

@@ -59,7 +59,7 @@ final class SyncService: Sendable {
       rate: limits.requestsPerSecond, burst: max(limits.requestsAtOnce, 1),
       callers: limits.countedCallers)
     searches = RateLimiter(
-      rate: limits.searchSecondsPerSecond, burst: limits.searchSecondsAtOnce,
+      rate: limits.searchShare, burst: limits.searchAtOnce / .seconds(1),
       callers: limits.countedCallers)
     makings = RateLimiter(
       rate: limits.newDatabasesPerMinute / 60, burst: max(limits.newDatabasesPerMinute, 1),
@@ -88,7 +88,7 @@ final class SyncService: Sendable {
       let made = try await self.outcome(of: route, request, writer, entry.address, connection)
       if case .reply(let reply) = made, !connections.hold(reply.body.count, connection) {
         throw Problem(
-          PeerError(.busy, "too many answers wait to be read", retryAfterSeconds: 1))
+          PeerError(.busy, "too many answers wait to be read", retryAfter: .seconds(1)))
       }
       outcome = made
     } catch {
@@ -181,7 +181,7 @@ final class SyncService: Sendable {
   private func count(_ id: String) throws(Problem) {
     guard let seconds = rates.count(id) else { return }
     throw Problem(
-      PeerError(.busy, "more requests than this server takes", retryAfterSeconds: seconds))
+      PeerError(.busy, "more requests than this server takes", retryAfter: .seconds(seconds)))
   }
 
   /// Counts a request that may make a database: each takes a directory, files and threads, and
@@ -196,7 +196,7 @@ final class SyncService: Sendable {
     throw Problem(
       PeerError(
         .busy, "more new databases than this server makes for one caller",
-        retryAfterSeconds: seconds))
+        retryAfter: .seconds(seconds)))
   }
 
   /// Where a request comes from, as far as it can be believed.

@@ -2,9 +2,9 @@ internal import TidemarkSync
 
 /// When the server compacts its databases by itself.
 public struct CompactionSettings: Sendable {
-  /// For how many seconds what newer writes have replaced is kept. Deletes are kept longer where a
-  /// lease needs them.
-  public var historySeconds: UInt64 = 7 * 86_400
+  /// For how long what newer writes have replaced is kept. Deletes are kept longer where a lease
+  /// needs them.
+  public var history = Duration.seconds(7 * 86_400)
   /// How often it looks whether there is something to do; zero for never.
   public var interval = Duration.seconds(60)
   /// How often it looks at a database where little was written, and at those that are closed.

@@ -88,7 +88,7 @@ final class WorkPool: Sendable {
         continuation.resume(returning: Swift.Result { () throws(Problem) in try body() })
       }
       if !isTaken {
-        let busy = PeerError(.busy, "the server has too much to do", retryAfterSeconds: 1)
+        let busy = PeerError(.busy, "the server has too much to do", retryAfter: .seconds(1))
         continuation.resume(returning: .failure(Problem(busy)))
       }
     }
