@@ -68,7 +68,7 @@ extension SyncSession {
     guard !forming.items.isEmpty else { return nil }
     var request = PushRequest(
       replica: replica, number: formed.number + 1, batchID: newBatchID(),
-      knownHead: knownHead, changes: forming.changes)
+      knownHead: knownHead, reach: reach, changes: forming.changes)
     // As it is sent, so that what a peer has made of it counts.
     request.aliases = try knownAliases()
     prepared = PreparedBatch(
