@@ -54,13 +54,17 @@ struct PokeTests {
 
   @Test("a silent connection counts as broken", arguments: Transports.all)
   func silence(transport: Transports) async throws {
-    let result = try await count(
-      transport, options: HTTPPeer.Options(silence: .milliseconds(100))
-    ) { _, connection in
-      connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
-      return connection.readRequest() != nil
+    var pokes = 0
+    // On a busy machine a short silence may be over before the answer has come.
+    for silence in [0.1, 1, 10, 100] where pokes == 0 {
+      pokes = try await count(
+        transport, options: HTTPPeer.Options(silence: .seconds(silence))
+      ) { _, connection in
+        connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        return connection.readRequest() != nil
+      }.pokes
     }
-    #expect(result.pokes == 1)
+    #expect(pokes == 1)
   }
 
   @Test("lines without end are given up", arguments: Transports.all)
