@@ -151,18 +151,21 @@ package struct SettledRuns: Sendable {
   /// The runs that are still asked for, if they are no more than half of all: less would not be
   /// worth writing them anew.
   ///
-  /// - Parameter isNeeded: whether one of a run's operations may be asked for.
-  func pruned<E: Error>(_ isNeeded: (Run) throws(E) -> Bool) throws(E) -> [Run]? {
-    guard pieces.count > 1 else { return nil }
+  /// - Parameters:
+  ///   - least: with so many or fewer none is looked at.
+  ///   - isNeeded: whether one of a run's operations may be asked for.
+  func pruned<E: Error>(
+    above least: Int, _ isNeeded: (Run) throws(E) -> Bool
+  ) throws(E) -> [Run]? {
+    // A piece at a time: all of them may be many.
+    let count = pieces.reduce(0) { $0 + SettledRunsCoding.runs($1.bytes).count }
+    guard count > least else { return nil }
     var kept: [Run] = []
-    var count = 0
-    // One after the other: all of them may be many.
     for piece in pieces {
-      let runs = SettledRunsCoding.runs(piece.bytes)
-      count += runs.count
-      for run in runs where try isNeeded(run) { kept.append(run) }
+      for run in SettledRunsCoding.runs(piece.bytes) where try isNeeded(run) { kept.append(run) }
+      guard kept.count <= count / 2 else { return nil }
     }
-    return kept.count <= count / 2 ? kept : nil
+    return kept
   }
 
   /// Keeps some runs and no others.

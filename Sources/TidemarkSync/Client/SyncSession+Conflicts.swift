@@ -89,9 +89,7 @@ extension SyncSession {
     else { return false }
     next.wait(
       change,
-      for: .parked(
-        Rejection(
-          code: "outOfScope", message: "the authorization does not reach what stands there")))
+      for: .parked(.outOfScope("the authorization does not reach what stands there")))
     return true
   }
 

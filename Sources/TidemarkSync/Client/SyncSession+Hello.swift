@@ -56,7 +56,9 @@ extension SyncSession {
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
     let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
-    let kept = try settled.pruned { (run) throws(TidemarkError) in
+    // Of a key that is left its newest version is asked for, and what a pending one stands upon.
+    let least = 2 * engine.liveKeys + Self.runsUnpruned
+    let kept = try settled.pruned(above: least) { (run) throws(TidemarkError) in
       // A long run takes no more than a short one, and more to look through.
       if run.last >= min(history, unread) || run.count > Self.mostInShortRun { return true }
       for sequence in run.first...run.last where try engine.entryIfKept(at: sequence) != nil {
@@ -69,6 +71,7 @@ extension SyncSession {
   }
 
   private static let mostInShortRun: UInt64 = 64
+  private static let runsUnpruned = 64
 
   /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {
@@ -91,8 +94,12 @@ extension SyncSession {
       // this store does not know of it.
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? 0
-      // What came from the old remote is ours to bring now.
-      if hadPeer { next.resync = Resync(adopts: true) }
+      // What came from the old remote is ours to bring now. Where a feed was restored after it was
+      // made anew, positions of the old one look like its own: only a comparison tells.
+      if hadPeer {
+        next.resync = Resync(
+          adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
+      }
       runs.removeAll()
     }
   }

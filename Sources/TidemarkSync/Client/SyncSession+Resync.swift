@@ -182,8 +182,7 @@ extension SyncSession {
   /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
   /// - Returns: false when the user must decide first.
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
-    let isUnasked = progress.resync?.evicts ?? false
-    switch isUnasked ? .allowed : progress.resync?.purge ?? .bounded {
+    switch progress.resync?.purge ?? .bounded {
     case .undecided: return false
     case .refused:
       try inPieces(keys) { key, operations, next in
@@ -196,7 +195,7 @@ extension SyncSession {
       }
       return true
     case .bounded, .allowed:
-      guard isUnasked || keys.count <= mayPurge else {
+      guard keys.count <= mayPurge else {
         try commit { _, next, _ in
           next.resync?.purge = .undecided
           next.resync?.lostKeys = UInt64(keys.count)
@@ -214,8 +213,10 @@ extension SyncSession {
     return true
   }
 
-  /// How many keys may go: as many as were agreed to, and what goes unasked anyway.
+  /// How many keys may go: as many as were agreed to, and what goes unasked anyway; all of them
+  /// where the authorization has changed.
   private var mayPurge: Int {
+    if progress.resync?.evicts ?? false { return .max }
     let unasked = max(Self.purgedUnasked, engine.liveKeys / 20)
     guard let resync = progress.resync, resync.purge == .allowed else { return unasked }
     return unasked + Int(clamping: min(resync.lostKeys, Slot.maxSequence))

@@ -49,12 +49,15 @@ struct PeerStatus: Sendable, Hashable {
       throw FormatError("written by a later version", isNewer: true)
     }
     target = try reader.text()
+    var labels: [EntryLabel] = []
     for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      scope.labels.append(EntryLabel(try reader.blob()))
+      labels.append(EntryLabel(try reader.blob()))
     }
+    var prefixes: [[UInt8]] = []
     for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
-      scope.prefixBytes.append(try reader.blob())
+      prefixes.append(try reader.blob())
     }
+    scope = SyncScope(labels: labels, prefixBytes: prefixes)
     head = try reader.varint()
     lastSuccess = try reader.varint()
     leaseEnds = try reader.varint()

@@ -241,8 +241,15 @@ struct Judge {
     return .applied(.planned(entries.count - 1))
   }
 
-  private static let outOfScope = Rejection(
-    code: "outOfScope", message: "the authorization does not reach this entry")
+  private static let outOfScope = Rejection.outOfScope(
+    "the authorization does not reach this entry")
+}
+
+extension Rejection {
+  /// For a change of what the authorization does not reach.
+  static func outOfScope(_ message: String) -> Rejection {
+    Rejection(code: "outOfScope", message: message)
+  }
 }
 
 extension Ruling {

@@ -33,11 +33,11 @@ public struct SyncValidator: Sendable {
 
 /// A change that a replica has pushed, as a ``SyncValidator`` sees it.
 public struct ProposedChange: Sendable, Hashable {
-  /// What it does.
+  /// Whether it puts or deletes.
   public var kind: ChangeKind
-  /// To which key.
+  /// The key that it changes.
   public var key: Key
-  /// What the key gets; nothing for a delete.
+  /// The value that the key gets, with its labels; nothing for a delete.
   public var content: SyncContent
   /// When it was committed, by the writer's clock.
   public var commitTime: Timestamp

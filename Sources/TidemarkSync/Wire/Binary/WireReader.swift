@@ -168,13 +168,15 @@ struct WireReader: ~Escapable {
   }
 
   mutating func scope() throws(FormatError) -> SyncScope {
-    var scope = SyncScope(labels: try labels(WireLimits.scopeRows))
+    let labels = try labels(WireLimits.scopeRows)
     let count = try count(WireLimits.scopeRows, each: 1)
-    scope.prefixBytes.reserveCapacity(count)
+    // The scope makes a table of all of them, and that once.
+    var prefixes: [[UInt8]] = []
+    prefixes.reserveCapacity(count)
     for _ in 0..<count {
-      scope.prefixBytes.append(try bytes.array(try bytes.varint(atMost: Limits.keyBytes)))
+      prefixes.append(try bytes.array(try bytes.varint(atMost: Limits.keyBytes)))
     }
-    return scope
+    return SyncScope(labels: labels, prefixBytes: prefixes)
   }
 
   mutating func limits() throws(FormatError) -> SyncLimits {
