@@ -387,26 +387,4 @@ struct RestoredScriptTests {
       exchange d3 1
       """)
   }
-
-  @Test("a device that knew a feed before it was made anew compares what the restored one holds")
-  func restoredAfterAnew() throws {
-    try run(
-      """
-      world 15387 4 4000 262144
-      exchange d2 3
-      write d2 : put h3 17 0 -
-      call d2
-      deliver 443
-      write d2 : delete h3
-      exchange d3 2
-      exchange d2 4
-      backUp
-      anew
-      write d3 : put j1 64 0 -
-      exchange d3 2
-      advance 2678400
-      restore 142
-      dropHistory
-      """)
-  }
 }
