@@ -2,10 +2,6 @@ internal import TidemarkEngine
 
 /// The rows of a query over one view, a page at a time.
 struct RowWalk: ~Copyable {
-  /// Pages grow from the first to the last of these, so that short scans stay cheap.
-  private static let firstPage = 32
-  private static let largestPage = 1024
-
   /// Keeps the store open.
   let source: ReadSource
   /// Keeps what the rows name.
@@ -14,8 +10,8 @@ struct RowWalk: ~Copyable {
   private let scan: EngineScan?
   private var page: [ScanRow] = []
   private var next = 0
-  private var pageSize = RowWalk.firstPage
-  private var remaining: Int
+  private var sizes: PageSizes
+  private var reader: RowReader
 
   init(
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
@@ -25,31 +21,34 @@ struct RowWalk: ~Copyable {
     self.view = view
     let engine = source.engine
     scan = query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
-    remaining = max(0, query.limit ?? .max)
+    sizes = PageSizes(limit: query.limit)
+    reader = RowReader(engine)
   }
 
   /// The next row; nil at the end.
   mutating func nextRow() throws(TidemarkError) -> ScanRow? {
-    guard remaining > 0, let scan else { return nil }
+    guard let scan else { return nil }
     if next == page.count {
-      page = try scan.nextPage(limit: min(pageSize, remaining))
+      guard let size = sizes.next() else { return nil }
+      page = try scan.nextPage(limit: size)
       next = 0
-      pageSize = min(pageSize * 2, Self.largestPage)
-      if page.isEmpty {
-        remaining = 0
+      guard !page.isEmpty else {
+        sizes = PageSizes(limit: 0)
         return nil
       }
+      sizes.took(page.count)
     }
-    defer {
-      next += 1
-      remaining -= 1
-    }
+    defer { next += 1 }
     return page[next]
   }
 
   /// The entry of a row.
-  func entry(_ row: ScanRow, values: Bool) throws(TidemarkError) -> Entry {
-    try source.entry(try source.engine.entry(at: row.sequence), values: values)
+  mutating func entry(_ row: ScanRow, values: Bool) throws(TidemarkError) -> Entry {
+    var entry = try source.entry(try source.engine.entry(at: row.sequence), values: false)
+    if values {
+      try reader.read(row.sequence, isTouch: row.isTouch) { entry.value = [UInt8](copying: $0) }
+    }
+    return entry
   }
 
   /// Behind the last row of the last page.

@@ -8,10 +8,9 @@ extension StoreReader {
   /// ```
   /// - Returns: nil when there is no such key.
   /// - Throws: `damaged` (where) rather than a wrong value, `closed`, `inputOutput`.
+  @inlinable
   public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> [UInt8]? {
-    try key.withBytes { (key) throws(TidemarkError) in
-      try source.withValue(key) { value in [UInt8](copying: value) }
-    }
+    try key.withBytes { (key) throws(TidemarkError) in try source.value(key) }
   }
 
   /// A key's value as text; bytes that are not UTF-8 show as U+FFFD.
@@ -26,34 +25,42 @@ extension StoreReader {
   /// let length = try store.withValue(forKey: "note/1") { bytes in bytes.byteCount }
   /// ```
   /// - Returns: what `body` returned; nil when there is no such key.
+  @inlinable
   public func withValue<R>(
     forKey key: some BytesConvertible, _ body: (RawSpan) -> R
   ) throws(TidemarkError) -> R? {
-    try key.withBytes { (key) throws(TidemarkError) in
-      try source.withValue(key) { value in body(value) }
+    var result: R?
+    _ = try key.withBytes { (key) throws(TidemarkError) in
+      try source.read(key) { value in result = body(value) }
     }
+    return result
   }
 
   /// Calls `body`, which may throw, with a key's value, without a copy.
   /// - Returns: what `body` returned; nil when there is no such key.
   /// - Throws: what `body` throws; else `TidemarkError`.
+  @inlinable
   public func withValue<R, E: Error>(
     forKey key: some BytesConvertible, _ body: (RawSpan) throws(E) -> R
   ) throws -> R? {
-    let result = try key.withBytes { (key) throws(TidemarkError) in
-      try source.withValue(key) { value in Result { () throws(E) in try body(value) } }
+    var result: R?
+    var failure: E?
+    _ = try key.withBytes { (key) throws(TidemarkError) in
+      try source.read(key) { value in
+        do throws(E) { result = try body(value) } catch { failure = error }
+      }
     }
-    return try result?.get()
+    if let failure { throw failure }
+    return result
   }
 
   /// Appends a key's value to bytes, which saves an allocation where many are read.
   /// - Returns: false when there is no such key; then nothing is appended.
+  @inlinable
   public func appendValue(
     forKey key: some BytesConvertible, to bytes: inout [UInt8]
   ) throws(TidemarkError) -> Bool {
-    try key.withBytes { (key) throws(TidemarkError) in
-      try source.withValue(key) { value in bytes.append(copying: value) }
-    } != nil
+    try key.withBytes { (key) throws(TidemarkError) in try source.append(key, to: &bytes) }
   }
 
   /// A key's entry: its value and all that is known about it.

@@ -50,39 +50,28 @@ extension StoreReader {
   /// var bytes = 0
   /// try store.scan(EntryQuery(prefix: "note/")) { key, value in bytes += value.byteCount }
   /// ```
+  @inlinable
   public func scan(
     _ query: EntryQuery = EntryQuery(), _ body: (_ key: RawSpan, _ value: RawSpan) -> Void
   ) throws(TidemarkError) {
-    var walk = try RowWalk(source, query)
-    let engine = source.engine
-    while let row = try walk.nextRow() {
-      guard query.values else {
-        body(row.key.rawSpan, RawSpan())
-        continue
-      }
-      try engine.withValue(of: row.sequence, isTouch: row.isTouch) { value, _ in
-        body(row.key.rawSpan, value)
-      }
+    try source.scan(query) { key, value in
+      body(key, value)
+      return true
     }
   }
 
   /// Calls `body`, which may throw, with key and value of every entry of a query, without copies.
   /// - Throws: what `body` throws, which ends the scan; else `TidemarkError`.
+  @inlinable
   public func scan<E: Error>(
     _ query: EntryQuery = EntryQuery(), _ body: (_ key: RawSpan, _ value: RawSpan) throws(E) -> Void
   ) throws {
-    var walk = try RowWalk(source, query)
-    let engine = source.engine
-    while let row = try walk.nextRow() {
-      guard query.values else {
-        try body(row.key.rawSpan, RawSpan())
-        continue
-      }
-      let result = try engine.withValue(of: row.sequence, isTouch: row.isTouch) { value, _ in
-        Result { () throws(E) in try body(row.key.rawSpan, value) }
-      }
-      try result.get()
+    var failure: E?
+    try source.scan(query) { key, value in
+      do throws(E) { try body(key, value) } catch { failure = error }
+      return failure == nil
     }
+    if let failure { throw failure }
   }
 
   /// How many entries a query has, or how many keys there are.
@@ -95,9 +84,12 @@ extension StoreReader {
     var query = query
     // Counting needs no order, and that of the key needs no sorting.
     query.order = .key
-    var walk = try RowWalk(source, query)
+    query.values = false
     var count = 0
-    while try walk.nextRow() != nil { count += 1 }
+    try source.scan(query) { _, _ in
+      count += 1
+      return true
+    }
     return count
   }
 

@@ -58,8 +58,8 @@ extension Store {
     /// How much superseded history is kept; nil leaves that as it is, which is everything in a
     /// new store.
     public var retention: Retention?
-    /// Bytes of memory for values that were read lately. Decoded parts of the log have as many once
-    /// more, 16 MiB at most and 128 KiB at least.
+    /// Bytes of memory for all caches together: values that were read lately, and decoded parts of
+    /// the log in what these leave. However few, decoded parts may have 128 KiB.
     public var cacheBytes: Int
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.
@@ -78,7 +78,7 @@ extension Store {
     ///   - recovery: what to do about damage.
     ///   - durability: when a write is answered that does not say otherwise.
     ///   - retention: how much superseded history is kept; nil leaves that as it is.
-    ///   - cacheBytes: memory for values that were read lately.
+    ///   - cacheBytes: memory for values that were read lately and decoded parts of the log.
     ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
     public init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,

@@ -1,5 +1,3 @@
-internal import TidemarkEngine
-
 // SAFETY: a string's contiguous bytes live for the duration of the call that lends them, and the
 // span made of them does not leave it.
 
@@ -22,13 +20,15 @@ public protocol BytesConvertible {
 
 extension [UInt8]: BytesConvertible {
   /// Calls `body` with the array's bytes.
+  @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-    try body(rawSpan)
+    try body(unsafe span.bytes)
   }
 }
 
 extension ArraySlice<UInt8>: BytesConvertible {
   /// Calls `body` with the slice's bytes.
+  @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try body(unsafe span.bytes)
   }
@@ -36,6 +36,7 @@ extension ArraySlice<UInt8>: BytesConvertible {
 
 extension String: BytesConvertible {
   /// Calls `body` with the text's UTF-8 bytes.
+  @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     var text = self
     // `withUTF8` does not know typed errors.
@@ -48,6 +49,7 @@ extension String: BytesConvertible {
 
 extension Substring: BytesConvertible {
   /// Calls `body` with the text's UTF-8 bytes.
+  @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
     try String(self).withBytes(body)
   }

@@ -38,8 +38,9 @@ extension EntryLabel: CustomStringConvertible {
 
 extension EntryLabel: BytesConvertible {
   /// Calls `body` with the label's bytes.
+  @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-    try body(bytes.rawSpan)
+    try bytes.withBytes(body)
   }
 }
 

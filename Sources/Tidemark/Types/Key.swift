@@ -57,7 +57,8 @@ extension Key: CustomStringConvertible {
 
 extension Key: BytesConvertible {
   /// Calls `body` with the key's bytes.
+  @inlinable
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {
-    try body(bytes.rawSpan)
+    try bytes.withBytes(body)
   }
 }

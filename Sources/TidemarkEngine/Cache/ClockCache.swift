@@ -1,70 +1,114 @@
-/// A small cache bounded in bytes, for decoded blocks and heads.
+/// A cache of what was decoded from the log, bounded in bytes.
 ///
 /// Evicts by the clock (second chance) algorithm: F. J. Corbató, "A Paging Experiment with the
-/// Multics System", 1968. A hit sets a bit and moves nothing.
-package final class ClockCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+/// Multics System", 1968. A hit sets a bit and moves nothing. What a scan passes over once goes
+/// before what was asked for again.
+package final class ClockCache<Value: Sendable>: Sendable {
   private struct Slot {
-    var key: Key
+    var address: BlockAddress
     var value: Value
     var bytes: Int
     var wasUsed: Bool
   }
 
   private struct State {
-    var index: [Key: Int] = [:]
+    /// Open addressing: numbers of slots, counted from 1; 0 is empty. A power of two, or none.
+    var table: [UInt32] = []
     var slots: [Slot] = []
     var hand = 0
     var bytes = 0
+    var limit: Int
+
+    /// Where in the table an address stands, or would.
+    func find(_ address: BlockAddress) -> Int {
+      let mask = table.count &- 1
+      var index = Int(truncatingIfNeeded: address.hash) & mask
+      while table[index] != 0, slots[Int(table[index]) &- 1].address != address {
+        index = (index &+ 1) & mask
+      }
+      return index
+    }
+
+    mutating func grow() {
+      table = Array(repeating: 0, count: max(16, table.count * 2))
+      for (number, slot) in slots.enumerated() { table[find(slot.address)] = UInt32(number + 1) }
+    }
+
+    /// Empties an entry of the table and closes the gap: D. E. Knuth, The Art of Computer
+    /// Programming 3, section 6.4, algorithm R.
+    mutating func removeFromTable(at index: Int) {
+      let mask = table.count - 1
+      var hole = index
+      var next = (index + 1) & mask
+      while table[next] != 0 {
+        let home = Int(truncatingIfNeeded: slots[Int(table[next]) - 1].address.hash) & mask
+        if (next - home) & mask >= (next - hole) & mask {
+          table[hole] = table[next]
+          hole = next
+        }
+        next = (next + 1) & mask
+      }
+      table[hole] = 0
+    }
+
+    mutating func evictOne() {
+      while true {
+        if hand >= slots.count { hand = 0 }
+        if slots[hand].wasUsed {
+          slots[hand].wasUsed = false
+          hand += 1
+          continue
+        }
+        removeFromTable(at: find(slots[hand].address))
+        bytes -= slots[hand].bytes
+        if hand < slots.count - 1 {
+          table[find(slots[slots.count - 1].address)] = UInt32(hand + 1)
+          slots.swapAt(hand, slots.count - 1)
+        }
+        slots.removeLast()
+        return
+      }
+    }
   }
 
-  private let state = Lock(State())
-  private let limitBytes: Int
+  private let state: Lock<State>
 
   /// - Parameter limitBytes: most bytes held; 0 keeps nothing.
-  package init(limitBytes: Int) { self.limitBytes = limitBytes }
+  package init(limitBytes: Int) { state = Lock(State(limit: limitBytes)) }
 
   /// Bytes held.
   package var bytes: Int { state.withLock { $0.bytes } }
 
-  package func value(for key: Key) -> Value? {
+  /// Changes how many bytes it may hold, and evicts what is more.
+  func setLimit(_ bytes: Int) {
     state.withLock { state in
-      guard let position = state.index[key] else { return nil }
-      state.slots[position].wasUsed = true
-      return state.slots[position].value
+      state.limit = bytes
+      while state.bytes > bytes { state.evictOne() }
+    }
+  }
+
+  package func value(for address: BlockAddress) -> Value? {
+    state.withLock { state in
+      guard !state.table.isEmpty else { return nil }
+      let number = state.table[state.find(address)]
+      guard number != 0 else { return nil }
+      state.slots[Int(number) &- 1].wasUsed = true
+      return state.slots[Int(number) &- 1].value
     }
   }
 
   /// Keeps a value; one larger than a quarter of the limit is not kept.
-  package func insert(_ value: Value, for key: Key, bytes: Int) {
-    guard bytes <= limitBytes / 4 else { return }
+  package func insert(_ value: Value, for address: BlockAddress, bytes: Int) {
     state.withLock { state in
-      guard state.index[key] == nil else { return }
-      while state.bytes + bytes > limitBytes, !state.slots.isEmpty { evictOne(&state) }
-      state.index[key] = state.slots.count
-      state.slots.append(Slot(key: key, value: value, bytes: bytes, wasUsed: false))
+      guard bytes <= state.limit / 4 else { return }
+      if 2 * (state.slots.count + 1) > state.table.count { state.grow() }
+      guard state.table[state.find(address)] == 0 else { return }
+      while state.bytes + bytes > state.limit { state.evictOne() }
+      state.slots.append(Slot(address: address, value: value, bytes: bytes, wasUsed: false))
+      state.table[state.find(address)] = UInt32(state.slots.count)
       state.bytes += bytes
     }
   }
 
-  package func removeAll() { state.withLock { $0 = State() } }
-
-  private func evictOne(_ state: inout State) {
-    while true {
-      if state.hand >= state.slots.count { state.hand = 0 }
-      if state.slots[state.hand].wasUsed {
-        state.slots[state.hand].wasUsed = false
-        state.hand += 1
-        continue
-      }
-      let gone = state.slots[state.hand]
-      state.index[gone.key] = nil
-      state.bytes -= gone.bytes
-      let last = state.slots.removeLast()
-      if state.hand < state.slots.count {
-        state.slots[state.hand] = last
-        state.index[last.key] = state.hand
-      }
-      return
-    }
-  }
+  package func removeAll() { state.withLock { $0 = State(limit: $0.limit) } }
 }

@@ -3,31 +3,33 @@
 
 extension HotCache {
   /// Calls `body` with a key's value and sequence.
+  ///
+  /// Not generic: callers in other modules would ask the runtime for types with every hit.
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
   ///   - body: gets a copy that is gone after the call.
-  /// - Returns: what `body` returned, nil when the key is not here.
-  @inline(__always)
-  package func withValue<R, E: Error>(
-    _ key: RawSpan, hash: UInt64, _ body: (RawSpan, UInt64) throws(E) -> R
-  ) throws(E) -> R? {
-    guard let words else { return nil }
+  /// - Returns: false when the key is not here.
+  package func read(
+    _ key: RawSpan, hash: UInt64, _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    guard let words else { return false }
     defer { extendLifetime(self) }
     var length = 0
-    let result: R? = unsafe try withUnsafeTemporaryAllocation(
+    let isHit = unsafe try withUnsafeTemporaryAllocation(
       byteCount: Self.stackBytes, alignment: 16
-    ) { (buffer) throws(E) -> R? in
-      switch unsafe read(words, key, hash, into: buffer) {
-      case .miss: return nil
+    ) { (buffer) throws(TidemarkError) -> Bool in
+      switch unsafe look(words, key, hash, into: buffer) {
+      case .miss: return false
       case .long(let found):
         length = found
-        return nil
+        return false
       case .hit(let sequence, let found):
-        return try body(unsafe Self.span(buffer, found), sequence)
+        try body(unsafe Self.span(buffer, found), sequence)
+        return true
       }
     }
-    return length == 0 ? result : try withLongValue(words, key, hash, length, body)
+    return length == 0 ? isHit : try readLong(words, key, hash, length, body)
   }
 
   /// What always fits on the stack.
@@ -48,7 +50,7 @@ extension HotCache {
 
   /// Looks a key up, copies its value and counts the outcome.
   @unsafe
-  private func read(
+  private func look(
     _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64,
     into buffer: UnsafeMutableRawBufferPointer
   ) -> HotCacheShard.Answer {
@@ -78,10 +80,10 @@ extension HotCache {
   }
 
   /// The same for a value that does not fit on the stack; it may have become longer still.
-  private func withLongValue<R, E: Error>(
+  private func readLong(
     _ words: AtomicWords, _ key: RawSpan, _ hash: UInt64, _ length: Int,
-    _ body: (RawSpan, UInt64) throws(E) -> R
-  ) throws(E) -> R? {
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
     var length = length
     for _ in 0..<4 {
       let scratch = takeScratch(words, length)
@@ -93,14 +95,15 @@ extension HotCache {
           unsafe buffer.deallocate()
         }
       }
-      switch unsafe read(words, key, hash, into: buffer) {
-      case .miss: return nil
+      switch unsafe look(words, key, hash, into: buffer) {
+      case .miss: return false
       case .long(let now): length = now
       case .hit(let sequence, let found):
-        return try body(unsafe Self.span(buffer, found), sequence)
+        try body(unsafe Self.span(buffer, found), sequence)
+        return true
       }
     }
-    return nil
+    return false
   }
 
   /// Scratch number `scratch`, or without that a buffer from the heap.

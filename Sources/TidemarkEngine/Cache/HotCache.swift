@@ -41,6 +41,9 @@ package final class HotCache: Sendable {
     if let words { unsafe words.unmap() }
   }
 
+  /// Whether it keeps anything.
+  var isOn: Bool { words != nil }
+
   /// Keeps a value, unless a newer one of the key is there or it is too long: with its key,
   /// more than an eighth of a shard, which is 250 KiB in 32 MiB.
   /// - Parameters:

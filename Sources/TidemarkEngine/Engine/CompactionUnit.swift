@@ -241,10 +241,9 @@ struct CompactionUnit {
         .format(FormatError("head and locator differ in a value's length")), offset: 0,
         sequences: head.sequence...head.sequence)
     }
-    let copied: Result<Void, TidemarkError> = segment.withValue(
-      at: location, sequence: head.sequence, caches: caches
-    ) { (value) throws(Never) in values.append(copying: value) }
-    try copied.get()
+    try segment.readValue(at: location, sequence: head.sequence, caches: caches) { value in
+      values.append(copying: value)
+    }
   }
 
   private enum Fate {

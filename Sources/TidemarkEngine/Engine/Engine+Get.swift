@@ -19,19 +19,34 @@ package struct EntryInfo: Sendable {
 
 extension Engine {
   /// Calls `body` with a key's value and sequence.
+  /// - Returns: false when there is no such key.
+  @usableFromInline
+  package func read(
+    forKey key: RawSpan, _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    let hash = KeyHash.hash(key, seed: hotCache.seed)
+    if try hotCache.read(key, hash: hash, body) { return true }
+    let (found, opening) = try slotAndOpening(ofKey: key, hash: hash)
+    guard let slot = found, !slot.isDeleted else { return false }
+    try read(of: slot.sequence, isTouch: slot.size.isTouched) {
+      (value, _) throws(TidemarkError) in
+      remember(key, hash: hash, sequence: slot.sequence, of: opening, value: value)
+      try body(value, slot.sequence)
+    }
+    return true
+  }
+
+  /// What `body` makes of a key's value and sequence.
   /// - Returns: nil when there is no such key.
+  @inlinable
   package func withValue<R>(
     forKey key: RawSpan, _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
   ) throws(TidemarkError) -> R? {
-    let hash = KeyHash.hash(key, seed: hotCache.seed)
-    if let hit = try hotCache.withValue(key, hash: hash, body) { return hit }
-    let (found, opening) = try slotAndOpening(ofKey: key)
-    guard let slot = found, !slot.isDeleted else { return nil }
-    return try withValue(of: slot.sequence, isTouch: slot.size.isTouched) {
-      (value, _) throws(TidemarkError) in
-      remember(key, hash: hash, sequence: slot.sequence, of: opening, value: value)
-      return try body(value, slot.sequence)
+    var result: R?
+    _ = try read(forKey: key) { (value, sequence) throws(TidemarkError) in
+      result = try body(value, sequence)
     }
+    return result
   }
 
   /// Keeps a value that was read, unless the key was written in between, or the store opened anew
@@ -39,6 +54,7 @@ extension Engine {
   private func remember(
     _ key: RawSpan, hash: UInt64, sequence: UInt64, of opening: Int, value: RawSpan
   ) {
+    guard hotCache.isOn else { return }
     reading.withLock { read in
       guard !read.isClosed, !read.isSuspended, read.opening == opening,
         let slot = try? read.index.lookup(key, hash: hash),
@@ -46,11 +62,12 @@ extension Engine {
       else { return }
       hotCache.insert(key, hash: hash, sequence: sequence, value: value)
     }
+    caches.blocks.setLimit(configuration.blockCacheBytes(beside: hotCache.bytes))
   }
 
   /// What the index says of a key; also of one that is deleted.
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
-    try slotAndOpening(ofKey: key).slot
+    try slotAndOpening(ofKey: key, hash: KeyHash.hash(key, seed: hashSeed)).slot
   }
 
   /// Whether a put or delete is what its key holds now, untouched: faster than to ask for the slot.
@@ -85,12 +102,11 @@ extension Engine {
   package var hashSeed: UInt64 { hotCache.seed }
 
   private func slotAndOpening(
-    ofKey key: RawSpan
+    ofKey key: RawSpan, hash: UInt64
   ) throws(TidemarkError) -> (slot: Slot?, opening: Int) {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
-      do throws(IndexError) { slot = try read.index.lookup(key, hash: read.index.hash(key)) } catch
-      {
+      do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {
         throw .index(error)
       }
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
@@ -133,30 +149,32 @@ extension Engine {
     }
   }
 
-  /// Calls `body` with the value of a sequence.
+  /// Calls `body` with the value of a sequence, and with the sequence of the put that holds it.
   /// - Parameters:
   ///   - isTouch: whether the entry is a touch, whose value lies at an older put.
   /// - Throws: `damaged` when the log lacks it.
-  package func withValue<R>(
+  @usableFromInline
+  package func read(
     of sequence: UInt64, isTouch: Bool = false,
-    _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
-  ) throws(TidemarkError) -> R {
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
     var sequence = sequence
     if isTouch { sequence = try entry(at: sequence).head.valueSequence }
     // Compaction may replace the segment in between: then the second look finds the new one.
     for attempt in 0..<3 {
-      let place = try place(of: sequence)
-      switch place {
+      var wasRead = false
+      switch try place(of: sequence) {
       case .staged(let bytes): return try body(bytes.rawSpan, sequence)
       case .segment(let segment):
         do {
           guard let location = try segment.locate(sequence) else { break }
-          return try segment.withValue(
-            at: location, sequence: sequence, caches: caches,
-            { (value) throws(TidemarkError) in try body(value, sequence) }
-          ).get()
+          return try segment.readValue(at: location, sequence: sequence, caches: caches) {
+            (value) throws(TidemarkError) in
+            wasRead = true
+            try body(value, sequence)
+          }
         } catch {
-          guard attempt < 2, !isCurrent(segment) else { throw error }
+          guard !wasRead, attempt < 2, !isCurrent(segment) else { throw error }
           continue
         }
       case .nowhere: break
@@ -165,12 +183,27 @@ extension Engine {
     throw missing(sequence)
   }
 
+  /// What `body` makes of the value of a sequence; see ``read(of:isTouch:_:)``.
+  @inlinable
+  package func withValue<R>(
+    of sequence: UInt64, isTouch: Bool = false,
+    _ body: (RawSpan, UInt64) throws(TidemarkError) -> R
+  ) throws(TidemarkError) -> R {
+    var result: R?
+    try read(of: sequence, isTouch: isTouch) { (value, sequence) throws(TidemarkError) in
+      result = try body(value, sequence)
+    }
+    guard let result else { throw missing(sequence) }
+    return result
+  }
+
   /// Whether a segment still belongs to the store: compaction may have replaced it.
   func isCurrent(_ segment: Segment) -> Bool {
     reading.withLock { read in read.segments.contains { $0 === segment } }
   }
 
-  func missing(_ sequence: UInt64) -> TidemarkError {
+  @usableFromInline
+  package func missing(_ sequence: UInt64) -> TidemarkError {
     TidemarkError(
       .damaged, "the log lacks an entry that the index knows; run verify",
       sequences: sequence...sequence)

@@ -13,7 +13,6 @@ extension Engine {
     reading.withLock { $0.takeUp(opened, staleBelow: stale) }
     // Sequences that a crash took back may have been given out again.
     hotCache.removeAll()
-    caches.blocks.removeAll()
-    caches.fronts.removeAll()
+    caches.removeAll()
   }
 }

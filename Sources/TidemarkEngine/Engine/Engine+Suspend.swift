@@ -140,8 +140,7 @@ extension Engine {
     // The opener has written MANIFEST through an object of its own.
     _ = try manifests.load()
     install(opened, staleBelow: opener.staleBelow)
-    caches.blocks.removeAll()
-    caches.fronts.removeAll()
+    caches.removeAll()
   }
 
   private func install(_ opened: Opened, staleBelow: UInt64) {

@@ -5,6 +5,7 @@
 ///
 /// Two locks. `writer` orders everything that changes the log; `reading` guards what readers
 /// look at and is held briefly. Whoever needs both takes `writer` first.
+@usableFromInline
 package final class Engine: Sendable {
   package let path: String
   package let configuration: EngineConfiguration
@@ -35,7 +36,7 @@ package final class Engine: Sendable {
     self.files = files
     caches = opened.caches
     keys = opened.keys
-    hotCache = HotCache(limitBytes: configuration.cacheBytes, seed: opened.manifest.hashSeed)
+    hotCache = HotCache(limitBytes: configuration.hotCacheBytes, seed: opened.manifest.hashSeed)
     manifests = opened.manifests
     writer = Monitor(
       WriterState(

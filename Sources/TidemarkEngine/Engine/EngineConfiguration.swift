@@ -22,11 +22,20 @@ package struct EngineConfiguration: Sendable {
   package var durability = Durability.buffered
   /// Given when the store is created or changed; nil keeps what the store has.
   package var retention: Retention?
-  /// Bytes of the hot cache.
+  /// Bytes of all caches together, however small they are but for 128 KiB: values that were read
+  /// (the hot cache), and what the hot cache leaves, for decoded blocks and decoded heads.
   package var cacheBytes = 32 << 20
-  /// Bytes of the cache of decoded blocks, and of that of decoded heads: together as many as the
-  /// hot cache has, within bounds, so that a program with many stores can bound them all.
-  var decodedCacheBytes: Int { min(8 << 20, max(64 << 10, cacheBytes / 2)) }
+  /// Most bytes of the hot cache.
+  var hotCacheBytes: Int { cacheBytes / 8 * 7 }
+  /// Most bytes of decoded heads.
+  var frontCacheBytes: Int { min(8 << 20, max(64 << 10, cacheBytes / 16)) }
+
+  /// Most bytes of decoded blocks.
+  /// - Parameter hotBytes: how many the hot cache has.
+  func blockCacheBytes(beside hotBytes: Int) -> Int {
+    max(64 << 10, cacheBytes - cacheBytes / 16 - hotBytes)
+  }
+
   /// A new image is due when this much log has come after the last one.
   package var imageEveryBytes = 64 << 20
   /// Whether the work that nobody waits for (background syncs, images) is done by the caller

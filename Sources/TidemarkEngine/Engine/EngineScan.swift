@@ -26,14 +26,6 @@ extension ScanQuery {
   var isTimed: Bool { since != nil || until != nil }
 }
 
-/// One key that a scan has found.
-package struct ScanRow: Sendable {
-  package var key: [UInt8]
-  /// Of the key's newest entry in the scan's view.
-  package var sequence: UInt64
-  package var isTouch: Bool
-}
-
 /// How far a scan has come: enough to go on with it later.
 package enum ScanPosition: Sendable, Hashable {
   case start
@@ -44,12 +36,11 @@ package enum ScanPosition: Sendable, Hashable {
 
 /// A scan over one view, in pages, so that no lock is held for long.
 package final class EngineScan {
-  private let engine: Engine
+  let engine: Engine
   private let query: ScanQuery
   private let view: EngineView
   /// Behind the last row that was returned.
   package private(set) var position: ScanPosition
-  private var page = KeyPage()
   private var resumption: KeyBound?
   private var isAtEnd = false
   /// In orders other than the key's: all rows, in order.
@@ -85,69 +76,85 @@ package final class EngineScan {
     return isOutside ? bound : .excluding(key)
   }
 
-  /// The next rows.
+  /// The next rows, each with a key of its own.
   /// - Returns: up to `limit`; none at the end.
   package func nextPage(limit: Int) throws(TidemarkError) -> [ScanRow] {
-    query.order == .key ? try nextInKeyOrder(limit: limit) : try nextSorted(limit: limit)
+    let page = try nextRows(limit: limit)
+    return (0..<page.count).map { page.row(at: $0) }
   }
 
-  private func nextInKeyOrder(limit: Int) throws(TidemarkError) -> [ScanRow] {
-    var rows: [ScanRow] = []
-    while rows.isEmpty, !isAtEnd {
-      let first = query.descending ? query.upTo : query.from
-      let last = query.descending ? query.from : query.upTo
-      let start = resumption ?? first
-      // Ids of label sets are good until the next image is installed, so what the newest slots
-      // say of labels is judged in the same hold of the lock that reads them.
-      let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
-        if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
-        let isPast =
-          read.visible != view.sequence || read.lineage != view.lineage || view.ownTimeLimit != nil
-        do throws(TidemarkError) { if isPast { try Engine.checkStands(view, read) } } catch {
-          throw .store(error)
-        }
-        do throws(IndexError) {
-          isAtEnd =
-            query.labels.isEmpty
-            ? try read.index.page(
-              from: start, upTo: last, descending: query.descending, limit: limit,
-              includeDeleted: isPast, into: &page)
-            : try read.index.page(
-              matching: query.labels, from: start, upTo: last, descending: query.descending,
-              limit: limit, includeFormer: isPast, into: &page)
-          return isPast ? try matches(read.index.labelTable) : nil
-        } catch { throw .index(error) }
-      }
-      for i in 0..<page.count {
-        let key = [UInt8](copying: page.key(at: i))
-        let slot = page.slot(at: i)
+  /// The next rows.
+  /// - Returns: up to `limit`; none at the end.
+  func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {
+    query.order == .key ? try nextInKeyOrder(limit: limit) : ScanPage(try nextSorted(limit: limit))
+  }
+
+  private func nextInKeyOrder(limit: Int) throws(TidemarkError) -> ScanPage {
+    while !isAtEnd {
+      let (keys, carries) = try nextKeys(limit: limit)
+      var rows = ScanPage(keys)
+      for i in 0..<keys.count {
+        let slot = keys.slot(at: i)
         if let carries {
-          if let row = try pastRow(key, slot, carries: carries[i]) { rows.append(row) }
+          try appendPast(i, keys.key(at: i), slot, carries: carries[i], to: &rows)
         } else {
-          rows.append(ScanRow(key: key, sequence: slot.sequence, isTouch: slot.size.isTouched))
+          rows.append(key: i, sequence: slot.sequence, isTouch: slot.size.isTouched)
         }
       }
-      if query.isTimed { rows = try timed(rows) }
-      resumption = page.resumption
+      if query.isTimed { try rows.filter(isInTime) }
+      resumption = keys.resumption
+      if rows.isEmpty { continue }
+      position = .key([UInt8](copying: rows.key(at: rows.count - 1)))
+      return rows
     }
-    if let last = rows.last { position = .key(last.key) }
-    return rows
+    return ScanPage(KeyPage())
   }
 
-  /// The rows whose entries have a time that is asked for.
-  private func timed(_ rows: [ScanRow]) throws(TidemarkError) -> [ScanRow] {
-    var kept: [ScanRow] = []
-    for row in rows {
-      let time = try engine.info(try engine.entry(at: row.sequence)).time
-      if let since = query.since, time < since { continue }
-      if let until = query.until, time >= until { continue }
-      kept.append(row)
+  /// The next keys that the index has.
+  /// - Returns: also, in a view of the past, which of them carry the wanted labels with their
+  ///   newest entries; ids of label sets are good until the next image is installed, so that is
+  ///   judged in the same hold of the lock that reads them.
+  private func nextKeys(
+    limit: Int
+  ) throws(TidemarkError) -> (keys: KeyPage, carries: [Bool]?) {
+    let first = query.descending ? query.upTo : query.from
+    let last = query.descending ? query.from : query.upTo
+    let start = resumption ?? first
+    var page = KeyPage()
+    let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
+      if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
+      let isPast =
+        read.visible != view.sequence || read.lineage != view.lineage || view.ownTimeLimit != nil
+      do throws(TidemarkError) { if isPast { try Engine.checkStands(view, read) } } catch {
+        throw .store(error)
+      }
+      do throws(IndexError) {
+        isAtEnd =
+          query.labels.isEmpty
+          ? try read.index.page(
+            from: start, upTo: last, descending: query.descending, limit: limit,
+            includeDeleted: isPast, into: &page)
+          : try read.index.page(
+            matching: query.labels, from: start, upTo: last, descending: query.descending,
+            limit: limit, includeFormer: isPast, into: &page)
+        return isPast ? try matches(page, read.index.labelTable) : nil
+      } catch { throw .index(error) }
     }
-    return kept
+    return (page, carries)
+  }
+
+  /// Whether an entry has a time that is asked for.
+  private func isInTime(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    let time = try engine.info(try engine.entry(at: sequence)).time
+    if let since = query.since, time < since { return false }
+    if let until = query.until, time >= until { return false }
+    return true
   }
 
   /// Which keys of the page carry the wanted labels with their newest entries.
-  private func matches(_ table: LabelTable) throws(IndexError) -> [Bool] {
+  private func matches(
+    _ page: KeyPage, _ table: LabelTable
+  ) throws(IndexError) -> [Bool] {
     guard !query.labels.isEmpty else { return Array(repeating: true, count: page.count) }
     var known: [UInt32: Bool] = [:]
     var carries: [Bool] = []
@@ -165,24 +172,22 @@ package final class EngineScan {
     return carries
   }
 
-  /// The row of a key in a view of the past; nil when it does not belong there.
-  private func pastRow(
-    _ key: [UInt8], _ slot: Slot, carries: Bool
-  ) throws(TidemarkError) -> ScanRow? {
+  /// Adds a key as it stood in a view of the past, if it belongs there.
+  private func appendPast(
+    _ number: Int, _ key: RawSpan, _ slot: Slot, carries: Bool, to rows: inout ScanPage
+  ) throws(TidemarkError) {
     if view.ownTimeLimit == nil, slot.sequence <= view.sequence {
-      guard !slot.isDeleted, carries else { return nil }
-      return ScanRow(
-        key: key, sequence: slot.sequence, isTouch: slot.size.isTouched)
+      guard !slot.isDeleted, carries else { return }
+      return rows.append(key: number, sequence: slot.sequence, isTouch: slot.size.isTouched)
     }
     guard let entry = try engine.version(newest: slot.sequence, in: view),
       !entry.head.kind.removes
-    else { return nil }
+    else { return }
     if !query.labels.isEmpty {
       let labels = try engine.info(entry).labels
-      guard query.labels.matches(labels) else { return nil }
+      guard query.labels.matches(labels) else { return }
     }
-    return ScanRow(
-      key: key, sequence: entry.sequence, isTouch: entry.head.kind == .touch)
+    rows.append(key: number, sequence: entry.sequence, isTouch: entry.head.kind == .touch)
   }
 
   /// Gathers all rows once and sorts them.

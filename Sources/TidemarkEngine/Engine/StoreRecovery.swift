@@ -28,7 +28,8 @@ struct StoreRecovery {
     self.contexts = contexts
     self.keys = keys
     caches = LogCaches(
-      blockBytes: configuration.decodedCacheBytes, frontBytes: configuration.decodedCacheBytes)
+      blockBytes: configuration.blockCacheBytes(beside: 0),
+      frontBytes: configuration.frontCacheBytes)
     segments = manifest.segments.map {
       Segment(
         $0, storeID: manifest.storeID, storePath: path, fileSystem: environment.fileSystem,

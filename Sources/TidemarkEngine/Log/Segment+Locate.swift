@@ -97,18 +97,36 @@ extension Segment {
     return record.slot
   }
 
-  /// How many of a compacted segment's sequences are below one.
+  /// Most guesses before a search only halves.
+  private static let guesses = 8
+
+  /// How many of a compacted segment's sequences are below one. They lie about evenly, so that
+  /// guesses from the bounds find most with few looks: W. W. Peterson, "Addressing for
+  /// random-access storage", 1957.
   private func place(
     of sequence: UInt64, in locator: SealedLocator
   ) throws(LogReadError) -> Int {
     var low = 0
     var high = locator.footer.sequenceCount
+    // Bounds of the sequences from `low` on and below `high`.
+    var least = locator.footer.firstSequence
+    var past = max(locator.footer.lastSequence, least) + 1
+    var guesses = 0
     while low < high {
-      let middle = (low + high) / 2
-      if try locator.sequence(middle).sequence < sequence {
+      var middle = (low + high) / 2
+      if guesses < Self.guesses, sequence >= least, sequence < past {
+        let share = (sequence - least).multipliedFullWidth(by: UInt64(high - low))
+        let (quotient, _) = (past - least).dividingFullWidth(share)
+        middle = min(low + Int(clamping: quotient), high - 1)
+        guesses += 1
+      }
+      let found = try locator.sequence(middle).sequence
+      if found < sequence {
         low = middle + 1
+        least = found + 1
       } else {
         high = middle
+        past = max(found, least)
       }
     }
     return low

@@ -4,64 +4,67 @@ extension Segment {
   ///   - location: where it stands.
   ///   - sequence: for messages.
   ///   - caches: keeps the decoded block.
-  package func withValue<R, E: Error>(
+  package func readValue(
     at location: ValueLocation, sequence: UInt64, caches: LogCaches,
-    _ body: (RawSpan) throws(E) -> R
-  ) throws(E) -> Result<R, TidemarkError> {
+    _ body: (RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
     guard location.length > 0 else {
       let none: [UInt8] = []
-      return .success(try body(none.rawSpan))
+      return try body(none.rawSpan)
     }
-    let raw: [UInt8]
-    do throws(TidemarkError) {
-      raw =
-        location.more.isEmpty
-        ? try block(location.first, sequence: sequence, caches: caches)
-        : try run(location, sequence: sequence)
-    } catch { return .failure(error) }
-    let bytes = raw
+    let raw =
+      location.more.isEmpty
+      ? try block(location.first, sequence: sequence, caches: caches)
+      : try run(location, sequence: sequence)
     let start = location.more.isEmpty ? location.position : 0
     // `location.length` was worked out from the same block lengths that were just checked.
-    return .success(try body(bytes.rawSpan.extracting(start..<(start + location.length))))
+    try body(raw.rawSpan.extracting(start..<(start + location.length)))
   }
 
   /// A block's raw bytes.
   package func block(
     _ record: BlockRecord, sequence: UInt64, caches: LogCaches
   ) throws(TidemarkError) -> [UInt8] {
-    let place = LogCaches.Place(segmentID: id, salt: salt, offset: record.offset)
+    // What is stored as it is the system's cache of pages keeps as well.
+    guard record.codec != .raw || keyID != nil else {
+      return try decode(record, sequence: sequence)
+    }
+    let address = BlockAddress(segmentID: id, salt: salt, offset: record.offset)
     // Two records of a bad locator may name one place and differ in the length.
-    if let cached = caches.blocks.value(for: place), cached.count == Int(record.rawLength) {
+    if let cached = caches.blocks.value(for: address), cached.count == Int(record.rawLength) {
       return cached
     }
     let raw = try decode(record, sequence: sequence)
-    caches.blocks.insert(raw, for: place, bytes: raw.count + 64)
+    caches.blocks.insert(raw, for: address, bytes: raw.count + 96)
     return raw
   }
 
   private func decode(_ record: BlockRecord, sequence: UInt64) throws(TidemarkError) -> [UInt8] {
-    do {
-      let stored = try file().read(Int(record.storedLength), at: Int(record.offset))
-      #if TIDEMARK_PLANTED
-        if PlantedBug.isOn(.blockChecksumIgnored) {
-          return try codecs().decode(
-            stored.rawSpan, block: record.entry, at: Int(record.offset))
-        }
-      #endif
-      guard stored.count == Int(record.storedLength),
-        CRC32C.checksum(stored.rawSpan) == record.checksum
-      else { throw FormatError("value block does not match its checksum") }
-      return try codecs().decode(
-        stored.rawSpan, block: record.entry, at: Int(record.offset))
-    } catch let error as FormatError {
-      throw damage(.format(error), offset: Int(record.offset), sequences: sequence...sequence)
-    } catch let error as FileSystemError {
-      throw damage(.system(error), offset: Int(record.offset), sequences: sequence...sequence)
-    } catch let error as TidemarkError {
-      throw error
-    } catch {
-      throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
+    let offset = Int(record.offset)
+    let file = try file()
+    let stored: [UInt8]
+    do { stored = try file.read(Int(record.storedLength), at: offset) } catch {
+      throw damage(.system(error), offset: offset, sequences: sequence...sequence)
     }
+    do throws(FormatError) {
+      try Self.check(stored, record)
+      if record.codec == .raw, keyID == nil, stored.count == Int(record.rawLength) {
+        return stored
+      }
+    } catch { throw damage(.format(error), offset: offset, sequences: sequence...sequence) }
+    let codecs = try codecs()
+    do { return try codecs.decode(stored.rawSpan, block: record.entry, at: offset) } catch {
+      throw damage(.format(error), offset: offset, sequences: sequence...sequence)
+    }
+  }
+
+  private static func check(_ stored: [UInt8], _ record: BlockRecord) throws(FormatError) {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.blockChecksumIgnored) { return }
+    #endif
+    guard stored.count == Int(record.storedLength),
+      CRC32C.checksum(stored.rawSpan) == record.checksum
+    else { throw FormatError("value block does not match its checksum") }
   }
 
   private func run(
@@ -84,8 +87,8 @@ extension Segment {
   package func front(
     _ record: FrameRecord, caches: LogCaches
   ) throws(TidemarkError) -> DecodedFront {
-    let place = LogCaches.Place(segmentID: id, salt: salt, offset: record.offset)
-    if let cached = caches.fronts.value(for: place) { return cached }
+    let address = BlockAddress(segmentID: id, salt: salt, offset: record.offset)
+    if let cached = caches.fronts.value(for: address) { return cached }
     let offset = Int(record.offset)
     do {
       let file = try file()
@@ -105,7 +108,7 @@ extension Segment {
       guard front.entries.count == Int(record.entryCount) else {
         throw FormatError("frame and locator differ")
       }
-      caches.fronts.insert(front, for: place, bytes: front.memoryBytes)
+      caches.fronts.insert(front, for: address, bytes: front.memoryBytes)
       return front
     } catch let error as FormatError {
       throw damage(.format(error), offset: offset)

@@ -17,13 +17,14 @@ package final class Segment: Sendable {
   package let keyID: Encryption.KeyID?
   private let keys: KeyRing
   private let state: Lock<State>
+  /// Once the segment is sealed and was asked for something: readers find them without the lock.
+  private let sealed = OnceReference<SealedLocator>()
+  private let readyCodecs = OnceReference<FrameCodecs>()
 
   private struct State {
     var file: (any File)?
-    var codecs: FrameCodecs?
     /// While the segment is appended to.
     var table: LocatorTable?
-    var sealed: SealedLocator?
     var sealedLength: Int?
     var lastSequence: UInt64
   }
@@ -49,7 +50,7 @@ package final class Segment: Sendable {
     keyID = row.keyID
     state = Lock(
       State(
-        file: file, codecs: nil, table: row.state == .active ? LocatorTable() : nil, sealed: nil,
+        file: file, table: row.state == .active ? LocatorTable() : nil,
         sealedLength: row.state == .sealed ? row.length : nil,
         lastSequence: row.lastSequence))
   }
@@ -63,7 +64,7 @@ package final class Segment: Sendable {
 
   /// Bytes of the locator in memory.
   package var memoryBytes: Int {
-    state.withLock { $0.table?.memoryBytes ?? $0.sealed?.memoryBytes ?? 0 }
+    state.withLock { $0.table?.memoryBytes } ?? sealed.object?.memoryBytes ?? 0
   }
 
   /// The open file.
@@ -73,11 +74,12 @@ package final class Segment: Sendable {
 
   /// What decodes this segment's frames.
   package func codecs() throws(TidemarkError) -> FrameCodecs {
-    try state.withLock { (state: inout State) throws(TidemarkError) in try codecs(&state) }
+    if let codecs = readyCodecs.object { return codecs }
+    return try state.withLock { (state: inout State) throws(TidemarkError) in try codecs(&state) }
   }
 
   private func codecs(_ state: inout State) throws(TidemarkError) -> FrameCodecs {
-    if let codecs = state.codecs { return codecs }
+    if let codecs = readyCodecs.object { return codecs }
     let file = try open(&state)
     let key = try keyID.map { (id) throws(TidemarkError) in try keys.key(id) }
     do throws(LogReadError) {
@@ -93,8 +95,7 @@ package final class Segment: Sendable {
       } catch { throw .format(error) }
       let codecs = try SegmentReader.codecs(
         file, header: header, contexts: contexts, sealer: sealer)
-      state.codecs = codecs
-      return codecs
+      return readyCodecs.set(codecs)
     } catch { throw damage(error, offset: 0, sequences: range(state)) }
   }
 
@@ -185,39 +186,36 @@ package final class Segment: Sendable {
 
   // MARK: Finding
 
-  private enum Found<R> {
-    case answer(R)
-    case locator(SealedLocator)
-  }
-
   /// Calls one of two bodies with the locator, whichever kind it is.
+  @inline(__always)
   package func withLocator<R>(
     active: (LocatorTable) throws(TidemarkError) -> R,
     sealed: (SealedLocator) throws(LogReadError) -> R
   ) throws(TidemarkError) -> R {
-    // In one hold: the segment may be sealed at any time, and then the table is gone.
-    let found = try state.withLock { (state: inout State) throws(TidemarkError) -> Found<R> in
-      if let table = state.table { return .answer(try active(table)) }
-      return .locator(try locator(&state))
-    }
-    switch found {
-    case .answer(let answer): return answer
-    case .locator(let locator):
-      do throws(LogReadError) { return try sealed(locator) } catch {
-        throw damage(error, offset: locator.footer.locatorOffset)
+    var locator = self.sealed.object
+    if locator == nil {
+      // In one hold: the segment may be sealed at any time, and then the table is gone.
+      let answer = try state.withLock { (state: inout State) throws(TidemarkError) -> R? in
+        if let table = state.table { return try active(table) }
+        locator = try self.locator(&state)
+        return nil
       }
+      if let answer { return answer }
+    }
+    guard let locator else { throw damage(.format(FormatError("no locator")), offset: 0) }
+    do throws(LogReadError) { return try sealed(locator) } catch {
+      throw damage(error, offset: locator.footer.locatorOffset)
     }
   }
 
   private func locator(_ state: inout State) throws(TidemarkError) -> SealedLocator {
-    if let sealed = state.sealed { return sealed }
+    if let sealed = sealed.object { return sealed }
     let file = try open(&state)
     let codecs = try locatorCodecs(&state)
     do throws(LogReadError) {
       let locator = try SegmentReader.locator(
         file, segment: self, length: state.sealedLength ?? 0, codecs: codecs)
-      state.sealed = locator
-      return locator
+      return sealed.set(locator)
     } catch {
       throw damage(error, offset: max(0, (state.sealedLength ?? 0) - 1), sequences: range(state))
     }

@@ -99,8 +99,6 @@ package enum SegmentReader {
     guard footer.segmentID == segment.id, footer.firstSequence == segment.firstSequence else {
       throw .format(FormatError("footer of another segment"))
     }
-    do {
-      return try SealedLocator(file: file, footer: footer, length: length, codecs: codecs)
-    } catch { throw .format(error) }
+    return try SealedLocator(file: file, footer: footer, length: length, codecs: codecs)
   }
 }

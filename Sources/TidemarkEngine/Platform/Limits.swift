@@ -24,6 +24,8 @@ package enum Limits {
   /// Most operations in one batch.
   package static let batchOperations = 16 << 20
 
+  /// So many bytes are set aside for a read without a look at how long the file is.
+  package static let readBytesUnasked = 64 << 10
   /// A value block holds at most this many raw bytes.
   package static let blockBytes = 16 << 10
   /// A frame is closed once its raw heads reach this.

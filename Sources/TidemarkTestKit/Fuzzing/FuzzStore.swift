@@ -153,9 +153,9 @@ extension CompactedSegmentWriter {
     entry.created = head.created
     var value: [UInt8] = []
     if head.hasValue, let location = try segment.locate(head.sequence) {
-      value = try segment.withValue(at: location, sequence: head.sequence, caches: caches) {
-        [UInt8](copying: $0)
-      }.get()
+      try segment.readValue(at: location, sequence: head.sequence, caches: caches) {
+        value = [UInt8](copying: $0)
+      }
     }
     let bytes = value
     let labels = front.labels(of: head)

@@ -22,9 +22,11 @@ extension HotCache {
 
   /// A copy of what is kept of a key.
   func get(_ key: [UInt8], hash: UInt64? = nil) -> (value: [UInt8], sequence: UInt64)? {
-    withValue(key.rawSpan, hash: hash ?? self.hash(key)) { value, sequence in
-      ([UInt8](copying: value), sequence)
+    var found: (value: [UInt8], sequence: UInt64)?
+    _ = try? read(key.rawSpan, hash: hash ?? self.hash(key)) { value, sequence in
+      found = ([UInt8](copying: value), sequence)
     }
+    return found
   }
 
   func put(_ key: [UInt8], _ value: [UInt8], sequence: UInt64, hash: UInt64? = nil) {

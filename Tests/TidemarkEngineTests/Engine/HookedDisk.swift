@@ -35,6 +35,9 @@ final class HookedDisk: FileSystem {
   /// Whether the call is still to come.
   var isWaiting: Bool { hook.withLock { $0 != nil } }
 
+  /// How many such calls are still to come before it; nil when it was made.
+  var skipping: Int? { hook.withLock { $0?.skipping } }
+
   fileprivate func reach(
     _ moment: Moment, _ operation: FileSystemError.Operation, _ path: String
   ) {

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkTestKit
 
 @testable import TidemarkEngine
 
@@ -49,9 +50,11 @@ private struct WrittenSegment {
 
   func value(_ sequence: UInt64, caches: LogCaches) throws -> [UInt8]? {
     guard let location = try segment.locate(sequence) else { return nil }
-    return try segment.withValue(at: location, sequence: sequence, caches: caches) {
-      [UInt8](copying: $0)
-    }.get()
+    var value: [UInt8] = []
+    try segment.readValue(at: location, sequence: sequence, caches: caches) {
+      value = [UInt8](copying: $0)
+    }
+    return value
   }
 }
 
@@ -104,6 +107,29 @@ func compactedSegmentReadsBack(layout: Int) throws {
   }
   #expect(try written.segment.head(of: 11, caches: caches) == nil)
   #expect(try written.segment.locate(99_999) == nil)
+}
+
+@Test("a sequence is found however unevenly they lie", arguments: 0..<6)
+func unevenSequences(seed: UInt64) throws {
+  var chance = SeededGenerator(seed: seed)
+  var sequences: Set<UInt64> = [10, 100_000]
+  // Runs of neighbours with gaps of all sizes between them.
+  while sequences.count < 3_000 {
+    let first = 10 + chance.next() % (1 << (4 + chance.next() % 13))
+    for sequence in first..<(first + chance.next() % 50) where sequence < 100_000 {
+      sequences.insert(sequence)
+    }
+  }
+  let sorted = sequences.sorted()
+  let items = sorted.enumerated().map { number, sequence in
+    WrittenSegment.Item(key: Array("k\(number)".utf8), sequence: sequence, value: [1, 2, 3])
+  }
+  let segment = try WrittenSegment(items, layout: SegmentLayout()).segment
+  for sequence in 10...100_000 where sequence < 70_000 || sequence > 99_000 {
+    let sequence = UInt64(sequence)
+    let isThere = try segment.locate(sequence) != nil
+    #expect(isThere == sequences.contains(sequence), "seed \(seed), sequence \(sequence)")
+  }
 }
 
 @Test("the walk over a compacted segment ends at its locator with the footer's chain")

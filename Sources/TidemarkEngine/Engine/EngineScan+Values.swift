@@ -1,0 +1,55 @@
+extension EngineScan {
+  /// Calls `body` with key and value of every row that is left.
+  /// - Parameters:
+  ///   - limit: most rows; nil for all.
+  ///   - values: whether to read values; without, `body` gets empty ones.
+  ///   - body: says whether to go on. Its spans are good for the call only.
+  package func forEach(
+    limit: Int?, values: Bool,
+    _ body: (_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) -> Bool
+  ) throws(TidemarkError) {
+    var pages = PageSizes(limit: limit)
+    var reader = RowReader(engine)
+    var goesOn = true
+    while goesOn, let size = pages.next() {
+      let page = try nextRows(limit: size)
+      if page.isEmpty { return }
+      for position in 0..<page.count {
+        guard values else {
+          goesOn = try body(page.key(at: position), RawSpan())
+          if goesOn { continue } else { return }
+        }
+        let row = page[position]
+        try reader.read(row.sequence, isTouch: row.isTouch) { (value) throws(TidemarkError) in
+          goesOn = try body(page.key(at: position), value)
+        }
+        if !goesOn { return }
+      }
+      pages.took(page.count)
+    }
+  }
+}
+
+/// How many rows to read at a time: what is asked for, or ever more.
+package struct PageSizes {
+  private static let first = 32
+  private static let most = 1024
+
+  private var left: Int
+  private var size: Int
+
+  /// - Parameter limit: most rows in all; nil for no limit.
+  package init(limit: Int?) {
+    left = max(0, limit ?? .max)
+    size = limit == nil ? Self.first : Self.most
+  }
+
+  /// The size of the next page; nil when there were enough rows.
+  package mutating func next() -> Int? {
+    guard left > 0 else { return nil }
+    defer { size = min(size * 2, Self.most) }
+    return min(size, left)
+  }
+
+  package mutating func took(_ rows: Int) { left -= rows }
+}

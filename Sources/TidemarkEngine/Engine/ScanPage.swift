@@ -1,0 +1,72 @@
+/// One key that a scan has found.
+package struct ScanRow: Sendable {
+  package var key: [UInt8]
+  /// Of the key's newest entry in the scan's view.
+  package var sequence: UInt64
+  package var isTouch: Bool
+}
+
+/// Some rows of a scan, whose keys lie in one piece of memory.
+package struct ScanPage {
+  private struct Row {
+    /// Which key of `keys`.
+    var key: Int
+    var sequence: UInt64
+    var isTouch: Bool
+  }
+
+  private let keys: KeyPage
+  private var rows: [Row] = []
+
+  /// Without rows yet, of keys that were found.
+  init(_ keys: KeyPage) {
+    self.keys = keys
+    rows.reserveCapacity(keys.count)
+  }
+
+  /// Rows that were gathered and sorted.
+  init(_ gathered: [ScanRow]) {
+    var keys = KeyPage()
+    for row in gathered {
+      let slot = Slot(sequence: row.sequence, labelSet: 0, size: SizeClass(bytes: 0))
+      keys.append(row.key.rawSpan, slot)
+    }
+    self.init(keys)
+    for (number, row) in gathered.enumerated() {
+      append(key: number, sequence: row.sequence, isTouch: row.isTouch)
+    }
+  }
+
+  package var isEmpty: Bool { rows.isEmpty }
+  package var count: Int { rows.count }
+
+  /// The key of a row.
+  @_lifetime(borrow self)
+  package func key(at position: Int) -> RawSpan { keys.key(at: rows[position].key) }
+
+  /// The sequence of a row's entry, and whether it is a touch.
+  package subscript(position: Int) -> (sequence: UInt64, isTouch: Bool) {
+    (rows[position].sequence, rows[position].isTouch)
+  }
+
+  /// A row with a key of its own.
+  package func row(at position: Int) -> ScanRow {
+    let (sequence, isTouch) = self[position]
+    return ScanRow(
+      key: [UInt8](copying: key(at: position)), sequence: sequence, isTouch: isTouch)
+  }
+
+  /// Takes a key in, with its entry in the view of the scan.
+  mutating func append(key: Int, sequence: UInt64, isTouch: Bool) {
+    rows.append(Row(key: key, sequence: sequence, isTouch: isTouch))
+  }
+
+  /// Leaves out the rows whose entries are not wanted.
+  mutating func filter(
+    _ isWanted: (UInt64) throws(TidemarkError) -> Bool
+  ) throws(TidemarkError) {
+    var kept: [Row] = []
+    for row in rows where try isWanted(row.sequence) { kept.append(row) }
+    rows = kept
+  }
+}

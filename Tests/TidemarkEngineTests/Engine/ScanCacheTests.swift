@@ -1,0 +1,106 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+@Suite("What scans leave in the caches, and what they read")
+struct ScanCacheTests {
+  private let store: TestStore
+  private let disk: HookedDisk
+  private static let keys = 2_000
+
+  init() {
+    store = TestStore()
+    disk = HookedDisk(store.disk)
+  }
+
+  /// A store whose blocks are compressed, with nothing of it in the caches.
+  private func compacted(cacheBytes: Int) throws -> Engine {
+    var store = store
+    store.configuration.cacheBytes = cacheBytes
+    let engine = try store.open(on: disk)
+    for first in stride(from: 0, to: Self.keys, by: 500) {
+      var batch = OperationBatch()
+      for number in first..<(first + 500) {
+        try batch.add(.put, key: bytes(Self.key(number)).rawSpan, value: Self.value(number).rawSpan)
+      }
+      _ = try engine.commit(batch)
+    }
+    try engine.compact()
+    engine.caches.removeAll()
+    engine.hotCache.removeAll()
+    return engine
+  }
+
+  private static func key(_ number: Int) -> String { "key/\(10_000 + number)" }
+  private static func value(_ number: Int) -> [UInt8] {
+    bytes("{\"id\":\(number),\"text\":\"\(String(repeating: "word ", count: 40))\"}")
+  }
+
+  /// How many times the log was read during a call.
+  private func reads(_ body: () throws -> Void) throws -> Int {
+    let most = 1_000_000
+    disk.once(.before, .read, of: "/log/", skipping: most) {}
+    try body()
+    return most - (disk.skipping ?? 0)
+  }
+
+  private func scan(_ engine: Engine, limit: Int? = nil) throws -> Int {
+    var count = 0
+    var isRight = true
+    let view = try engine.view()
+    try EngineScan(engine, ScanQuery(), view: view).forEach(limit: limit, values: true) {
+      (key, value) throws(TidemarkError) in
+      isRight = isRight && [UInt8](copying: key) == bytes(Self.key(count))
+      isRight = isRight && [UInt8](copying: value) == Self.value(count)
+      count += 1
+      return true
+    }
+    #expect(isRight)
+    return count
+  }
+
+  @Test("a scan of everything leaves all that is decoded, so that no get reads the disk after it")
+  func leaves() throws {
+    let engine = try compacted(cacheBytes: 8 << 20)
+    #expect(try scan(engine) == Self.keys)
+    var found = 0
+    let reads = try reads {
+      for number in 0..<Self.keys where try engine.get(Self.key(number)) != nil { found += 1 }
+    }
+    #expect(found == Self.keys)
+    #expect(reads == 0)
+    try engine.close()
+  }
+
+  @Test("a scan decodes a block once, however little the caches hold")
+  func once() throws {
+    let engine = try compacted(cacheBytes: 0)
+    var rows = 0
+    let first = try reads { rows = try scan(engine) }
+    #expect(rows == Self.keys)
+    let segments = engine.reading.withLock { $0.segments }
+    let blocks = try segments.reduce(0) { sum, segment in
+      sum + (try segment.withLocator(active: { $0.blocks.count }, sealed: { $0.footer.blockCount }))
+    }
+    #expect(blocks > 20)
+    #expect((blocks...(blocks + 10)).contains(first), "\(first) reads for \(blocks) blocks")
+    try engine.close()
+  }
+
+  @Test("a scan ends where its body says that it is enough")
+  func enough() throws {
+    let engine = try compacted(cacheBytes: 0)
+    var rows = 0
+    let view = try engine.view()
+    try EngineScan(engine, ScanQuery(), view: view).forEach(limit: nil, values: true) {
+      (_, _) throws(TidemarkError) in
+      rows += 1
+      return rows < 77
+    }
+    #expect(rows == 77)
+    #expect(try scan(engine, limit: 1_100) == 1_100)
+    #expect(try scan(engine, limit: 0) == 0)
+    try engine.close()
+  }
+}
