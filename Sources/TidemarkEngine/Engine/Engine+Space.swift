@@ -25,7 +25,8 @@ extension Engine {
       superseded += Double(segment.length) * segment.supersededShare
     }
     guard superseded >= Double(max(minimum, 1)) else { return space }
-    let floor = try compactionFloor(CompactionOptions(dryRun: true))
+    let options = CompactionOptions(dryRun: true)
+    let floor = try compactionFloor(options, pinsToHonour(options))
     guard floor.drops else { return space }
     for segment in status.segments {
       let last = min(segment.lastSequence, status.sequence)

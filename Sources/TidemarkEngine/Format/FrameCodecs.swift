@@ -29,6 +29,21 @@ package final class FrameCodecs: Sendable {
     tagBytes = sealer != nil || isOpaque ? BlockSealer.tagBytes : 0
   }
 
+  /// The raw bytes of a value block, whose checksum is compared first.
+  func decodeChecked(
+    _ stored: RawSpan, block: BlockEntry, at offset: Int
+  ) throws(FormatError) -> [UInt8] {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.blockChecksumIgnored) {
+        return try decode(stored, block: block, at: offset)
+      }
+    #endif
+    guard stored.byteCount == block.storedLength, CRC32C.checksum(stored) == block.checksum else {
+      throw FormatError("value block does not match its checksum")
+    }
+    return try decode(stored, block: block, at: offset)
+  }
+
   /// The raw bytes of a value block.
   /// - Parameters:
   ///   - bytes: as stored.

@@ -1,24 +1,34 @@
-/// Sorts slot numbers by their keys.
+/// Keys by number, as ``KeySorter`` looks at them.
+protocol NumberedKeys {
+  func keyLength(_ number: Int) -> Int
+  /// Eight bytes of a key in big-endian order from a depth on, zeros behind its end.
+  func keyWord(_ number: Int, at depth: Int) -> UInt64
+}
+
+extension SlotStore: NumberedKeys {
+  func keyLength(_ number: Int) -> Int { key(number).byteCount }
+  func keyWord(_ number: Int, at depth: Int) -> UInt64 { key(number).bigEndianWord(at: depth) }
+}
+
+/// Sorts numbers by their keys; those of equal keys by themselves.
 ///
 /// Compares eight key bytes at a time as one number, after what all keys have in common;
 /// where those are equal the group is sorted by the next eight. A form of multikey sorting:
 /// Bentley and Sedgewick, "Fast algorithms for sorting and searching strings", 1997.
-struct KeySorter {
+struct KeySorter<Keys: NumberedKeys> {
   private struct Item {
-    /// Eight bytes of the key in big-endian order, zeros behind its end.
     var word: UInt64
     var number: UInt32
   }
 
-  private let store: SlotStore
+  private let keys: Keys
 
-  init(_ store: SlotStore) { self.store = store }
+  init(_ keys: Keys) { self.keys = keys }
 
-  /// Sorts numbers; equal ones stay beside each other.
   func sort(_ numbers: inout [UInt32]) {
     guard numbers.count > 1 else { return }
     let depth = commonPrefix(numbers)
-    var items = numbers.map { Item(word: word(Int($0), depth), number: $0) }
+    var items = numbers.map { Item(word: keys.keyWord(Int($0), at: depth), number: $0) }
     // Ranges still to be split by the bytes from a depth on; never recursive, since the depth
     // of keys is up to those who choose them.
     var pending = [(range: 0..<items.count, depth: depth)]
@@ -45,30 +55,37 @@ struct KeySorter {
   ) -> Range<Int> {
     var first = range.lowerBound
     for i in range {
-      let count = store.key(Int(items[i].number)).byteCount
+      let count = keys.keyLength(Int(items[i].number))
       if count <= depth {
         items[i].word = UInt64(count)
         items.swapAt(first, i)
         first += 1
       } else {
-        items[i].word = word(Int(items[i].number), depth)
+        items[i].word = keys.keyWord(Int(items[i].number), at: depth)
       }
     }
-    items[range.lowerBound..<first].sort { $0.word < $1.word }
+    items[range.lowerBound..<first].sort { ($0.word, $0.number) < ($1.word, $1.number) }
     return first..<range.upperBound
   }
 
+  /// How many bytes all keys have in common at the front.
   private func commonPrefix(_ numbers: [UInt32]) -> Int {
-    let first = store.key(Int(numbers[0]))
-    var common = first.byteCount
+    let first = Int(numbers[0])
+    var common = keys.keyLength(first)
     for number in numbers {
-      common = min(common, first.commonPrefix(with: store.key(Int(number))))
+      let length = min(common, keys.keyLength(Int(number)))
+      var depth = 0
+      while depth < length {
+        let differing = keys.keyWord(first, at: depth) ^ keys.keyWord(Int(number), at: depth)
+        if differing != 0 {
+          depth += differing.leadingZeroBitCount >> 3
+          break
+        }
+        depth += 8
+      }
+      common = min(length, depth)
       if common == 0 { break }
     }
     return common
-  }
-
-  private func word(_ number: Int, _ depth: Int) -> UInt64 {
-    store.key(number).bigEndianWord(at: depth)
   }
 }

@@ -46,25 +46,10 @@ extension Segment {
     do { stored = try file.read(Int(record.storedLength), at: offset) } catch {
       throw damage(.system(error), offset: offset, sequences: sequence...sequence)
     }
-    do throws(FormatError) {
-      try Self.check(stored, record)
-      if record.codec == .raw, keyID == nil, stored.count == Int(record.rawLength) {
-        return stored
-      }
-    } catch { throw damage(.format(error), offset: offset, sequences: sequence...sequence) }
     let codecs = try codecs()
-    do { return try codecs.decode(stored.rawSpan, block: record.entry, at: offset) } catch {
-      throw damage(.format(error), offset: offset, sequences: sequence...sequence)
-    }
-  }
-
-  private static func check(_ stored: [UInt8], _ record: BlockRecord) throws(FormatError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.blockChecksumIgnored) { return }
-    #endif
-    guard stored.count == Int(record.storedLength),
-      CRC32C.checksum(stored.rawSpan) == record.checksum
-    else { throw FormatError("value block does not match its checksum") }
+    do {
+      return try codecs.decodeChecked(stored.rawSpan, block: record.entry, at: offset)
+    } catch { throw damage(.format(error), offset: offset, sequences: sequence...sequence) }
   }
 
   private func run(
@@ -102,12 +87,7 @@ extension Segment {
       let front = try DecodedFront(
         try bytes.rawSpan.slice(size, min(header.frontLength, bytes.count - size)),
         header: header, offset: offset, codecs: try codecs())
-      guard header.hasExplicitSequences == (kind == .compacted) else {
-        throw FormatError("a frame of another kind of segment")
-      }
-      guard front.entries.count == Int(record.entryCount) else {
-        throw FormatError("frame and locator differ")
-      }
+      try check(front, record)
       caches.fronts.insert(front, for: address, bytes: front.memoryBytes)
       return front
     } catch let error as FormatError {
@@ -118,6 +98,16 @@ extension Segment {
       throw error
     } catch {
       throw TidemarkError(.inputOutput, "the log cannot be read", cause: error)
+    }
+  }
+
+  /// Compares a frame with what the locator says of it.
+  func check(_ front: DecodedFront, _ record: FrameRecord) throws(FormatError) {
+    guard front.header.hasExplicitSequences == (kind == .compacted) else {
+      throw FormatError("a frame of another kind of segment")
+    }
+    guard front.entries.count == Int(record.entryCount) else {
+      throw FormatError("frame and locator differ")
     }
   }
 

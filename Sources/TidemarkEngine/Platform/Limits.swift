@@ -67,7 +67,7 @@ package enum Limits {
 
   /// Longest torn tail that is copied into quarantine.
   package static let quarantineBytes = 64 << 20
-  /// Raw bytes that a compaction holds in memory at a time.
+  /// Raw bytes that a compaction holds in memory at a time, and once more while they are written.
   package static let compactionUnitBytes = 64 << 20
   /// Raw bytes of a value block in the default layout of compacted segments.
   package static let smallBlockBytes = 4 << 10

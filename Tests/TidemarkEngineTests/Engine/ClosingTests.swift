@@ -133,9 +133,10 @@ struct ClosingTests {
     }
     let plan = engine.reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
     let floor = CompactionFloor(sequence: 0)
+    var fates = CompactionFates(engine, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
       engine, plan.groups[0], floor: floor, options: CompactionOptions()
-    ).run()
+    ).run(&fates)
     try engine.compact()
     let rows = engine.reading.withLock { $0.manifest.segments }
     let swap = try #require(outcome.swap)

@@ -51,9 +51,10 @@ struct RetentionTests {
     let floor = CompactionFloor(sequence: 0, versionsPerKey: 1, needed: engine.durableSequence)
     // What others write while the compaction runs.
     try engine.put("k", "not yet")
+    var fates = CompactionFates(engine, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
       engine, plan.groups[0], floor: floor, options: CompactionOptions()
-    ).run()
+    ).run(&fates)
     try engine.replace(try #require(outcome.swap))
     store.disk.powerCut()
     store.disk.restart(keeping: .loseAll)

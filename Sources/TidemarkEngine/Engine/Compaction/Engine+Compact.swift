@@ -45,7 +45,8 @@ extension Engine {
       try sealSegments()
       try flush()
     }
-    var floor = try compactionFloor(options)
+    let pins = try pinsToHonour(options)
+    var floor = try compactionFloor(options, pins)
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
       measureLog { (segments, bytes) in
@@ -57,15 +58,16 @@ extension Engine {
       CompactionPlan(
         read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
     }
-    let pinned = try PinnedVersions(self, floor, groups: plan.groups.map(\.range))
+    let pinned = try PinnedVersions(self, floor, pins, groups: plan.groups.map(\.range))
     if floor.drops, !options.dryRun, !hasForgotten(floor.limit) {
       try writeImage(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
+    var fates = CompactionFates(self, floor, pinned, isRecordSuperseded: options.isSuperseded)
     for group in plan.groups {
       try options.checkStop()
       let unit = CompactionUnit(self, group, floor: floor, pinned: pinned, options: options)
-      let outcome = try unit.run()
+      let outcome = try unit.run(&fates)
       if let swap = outcome.swap, !options.dryRun {
         let before = usedBytes(of: swap.inputs)
         try replace(swap)
@@ -105,9 +107,10 @@ extension Engine {
       return group
     }
     guard group.segments.count >= Limits.smallSegments else { return }
-    let unit = CompactionUnit(
-      self, group, floor: CompactionFloor(sequence: 0), options: CompactionOptions())
-    if let swap = try unit.run().swap { try replace(swap) }
+    let floor = CompactionFloor(sequence: 0)
+    let unit = CompactionUnit(self, group, floor: floor, options: CompactionOptions())
+    var fates = CompactionFates(self, floor, nil, isRecordSuperseded: nil)
+    if let swap = try unit.run(&fates).swap { try replace(swap) }
   }
 
   /// Claims the one place for who rewrites the log.
@@ -145,9 +148,15 @@ extension Engine {
     }
   }
 
+  /// The pins of all peers, where anything may go at all.
+  func pinsToHonour(_ options: CompactionOptions) throws(TidemarkError) -> [NamedPin] {
+    let keepsAll = reading.withLock { $0.manifest.retention == .everything }
+    return keepsAll && !options.dropHistory ? [] : try retentionPins()
+  }
+
   /// What the retention, or the options, let go.
   func compactionFloor(
-    _ options: CompactionOptions
+    _ options: CompactionOptions, _ pins: [NamedPin]
   ) throws(TidemarkError) -> CompactionFloor {
     var (retention, needed) = reading.withLock { read in
       // A compaction flushes first; its forecast takes that as done.
@@ -156,11 +165,8 @@ extension Engine {
         options.dryRun ? min(read.pins.keys.min() ?? .max, read.visible) : neededFloor(read)
       )
     }
-    if options.dropHistory || retention != .everything,
-      try retentionPins().contains(where: { $0.pin == nil })
-    {
-      needed = 0
-    }
+    // One that cannot be read keeps everything.
+    if pins.contains(where: { $0.pin == nil }) { needed = 0 }
     let deletes = reading.withLock { $0.deletesKeptAbove }
     if options.dropHistory {
       return CompactionFloor(sequence: needed, needed: needed, deletes: deletes)

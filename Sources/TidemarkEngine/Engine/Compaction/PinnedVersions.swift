@@ -30,21 +30,23 @@ struct PinnedVersions {
 
   /// - Parameters:
   ///   - floor: what is kept in any case.
+  ///   - pins: those of all peers.
   ///   - groups: the sequences of the segments that are rewritten together, ascending.
   init(
-    _ engine: Engine, _ floor: CompactionFloor, groups: [ClosedRange<UInt64>]
+    _ engine: Engine, _ floor: CompactionFloor, _ pins: [Engine.NamedPin],
+    groups: [ClosedRange<UInt64>]
   ) throws(TidemarkError) {
     self.engine = engine
     self.floor = floor
     self.groups = groups
     versions = NeededVersions(engine, floor)
     guard floor.drops else { return }
-    for row in try engine.retentionPins() {
+    for row in pins {
       guard let pin = row.pin else { continue }
-      pins.append((pin, engine.isGone(pin)))
+      self.pins.append((pin, engine.isGone(pin)))
       held.append(HeldHistory(name: row.name))
     }
-    guard !pins.isEmpty else { return }
+    guard !self.pins.isEmpty else { return }
     try look()
     for top in tops.sorted() { try keepVersions(below: top) }
     (tops, single) = ([], [])
@@ -250,7 +252,8 @@ package struct HeldHistory: Sendable, Hashable {
 extension Engine {
   private func pinnedNow() throws(TidemarkError) -> PinnedVersions {
     let head = lastSequence
-    return try PinnedVersions(self, CompactionFloor(sequence: head, needed: head), groups: [])
+    return try PinnedVersions(
+      self, CompactionFloor(sequence: head, needed: head), try retentionPins(), groups: [])
   }
 
   /// The peers for which versions of a key are kept.
