@@ -9,8 +9,8 @@
 /// cache, or the store, and take as long as it likes. Only values of more than 64 KiB, and more
 /// than four long ones at a time, need a buffer from the heap.
 ///
-/// Who evicts what is S3-FIFO's business, see ``HotCacheShard``; whether a value may be
-/// inserted is the caller's: it has to know that no newer one was removed in between.
+/// Who evicts what is S3-FIFO's business, see ``HotCacheShard``. A value that was looked up is
+/// kept only if no key of its shard was forgotten meanwhile, see ``epoch(_:)``.
 package final class HotCache: Sendable {
   /// The seed for `KeyHash.hash` of the keys.
   package let seed: UInt64
@@ -44,14 +44,26 @@ package final class HotCache: Sendable {
   /// Whether it keeps anything.
   var isOn: Bool { words != nil }
 
+  /// How often keys of a key's shard were forgotten. A caller that asks before it looks a value up,
+  /// and gives the answer to ``insert(_:hash:sequence:value:epoch:)``, cannot bring back a value
+  /// that was replaced in between.
+  func epoch(_ hash: UInt64) -> UInt64 {
+    guard let words else { return 0 }
+    defer { extendLifetime(self) }
+    return words.loadAcquiring(HotCacheShard(words, layout, shardNumber(hash)).epochWord)
+  }
+
   /// Keeps a value, unless a newer one of the key is there or it is too long: with its key,
-  /// more than an eighth of a shard, which is 250 KiB in 32 MiB.
+  /// more than an eighth of a shard, which is 220 KiB in 28 MiB.
   /// - Parameters:
   ///   - key: the key.
   ///   - hash: its hash by ``seed``.
   ///   - sequence: that of the entry that wrote the value.
   ///   - value: the value.
-  package func insert(_ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan) {
+  ///   - epoch: what ``epoch(_:)`` said before the value was looked up; nil where nobody writes.
+  package func insert(
+    _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, epoch: UInt64? = nil
+  ) {
     let size =
       HotCacheEntry.headWords + AtomicWords.words(forBytes: key.byteCount)
       + AtomicWords.words(forBytes: value.byteCount)
@@ -67,6 +79,9 @@ package final class HotCache: Sendable {
     let shard = HotCacheShard(words, layout, number)
     locks[number].withLock { queues in
       shard.writing {
+        // Whoever forgets the key has counted by now, or sees that somebody is at work here.
+        AtomicWords.fence()
+        if let epoch, words.load(shard.epochWord) != epoch { return }
         shard.insert(
           key, tag: HotCacheEntry.tag(hash), sequence: sequence, value: value, &queues)
       }
@@ -80,6 +95,8 @@ package final class HotCache: Sendable {
     let number = shardNumber(hash)
     let shard = HotCacheShard(words, layout, number)
     let tag = HotCacheEntry.tag(hash)
+    words.increment(shard.epochWord)
+    AtomicWords.fence()
     if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), !isHere { return }
     locks[number].withLock { queues in
       shard.writing { shard.remove(key, tag: tag, &queues) }
@@ -92,6 +109,8 @@ package final class HotCache: Sendable {
     defer { extendLifetime(self) }
     for number in 0..<layout.shards {
       let shard = HotCacheShard(words, layout, number)
+      words.increment(shard.epochWord)
+      AtomicWords.fence()
       locks[number].withLock { queues in shard.writing { shard.removeAll(&queues) } }
     }
   }

@@ -12,7 +12,7 @@ struct HotCacheShard {
   let words: AtomicWords
   let layout: HotCacheLayout
   /// The control block: version, odd while a writer is at work; slots in the table; bytes
-  /// charged; entries.
+  /// charged; entries; how often a key was forgotten.
   let control: Int
   /// The first word, where the table begins.
   let table: Int
@@ -29,6 +29,8 @@ struct HotCacheShard {
   var slotsWord: Int { control &+ 1 }
   var bytesWord: Int { control &+ 2 }
   var countWord: Int { control &+ 3 }
+  /// How often a key was forgotten.
+  var epochWord: Int { control &+ 4 }
   /// The end of what entries may touch.
   var end: Int { table &+ layout.shardWords }
 

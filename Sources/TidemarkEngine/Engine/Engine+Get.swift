@@ -26,14 +26,22 @@ extension Engine {
   ) throws(TidemarkError) -> Bool {
     let hash = KeyHash.hash(key, seed: hotCache.seed)
     if try hotCache.read(key, hash: hash, body) { return true }
-    let (found, opening) = try slotAndOpening(ofKey: key, hash: hash)
-    guard let slot = found, !slot.isDeleted else { return false }
+    let epoch = hotCache.epoch(hash)
+    guard let slot = try slot(ofKey: key, hash: hash), !slot.isDeleted else { return false }
     try read(of: slot.sequence, isTouch: slot.size.isTouched) {
       (value, _) throws(TidemarkError) in
-      remember(key, hash: hash, sequence: slot.sequence, of: opening, value: value)
+      if hotCache.isOn {
+        hotCache.insert(key, hash: hash, sequence: slot.sequence, value: value, epoch: epoch)
+        // What the hot cache has gained the decoded blocks must give; looking takes a while.
+        if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
+      }
       try body(value, slot.sequence)
     }
     return true
+  }
+
+  private func shareCacheBytes() {
+    caches.blocks.setLimit(configuration.blockCacheBytes(beside: hotCache.bytes))
   }
 
   /// What `body` makes of a key's value and sequence.
@@ -49,25 +57,9 @@ extension Engine {
     return result
   }
 
-  /// Keeps a value that was read, unless the key was written in between, or the store opened anew
-  /// with the sequence given to somebody else.
-  private func remember(
-    _ key: RawSpan, hash: UInt64, sequence: UInt64, of opening: Int, value: RawSpan
-  ) {
-    guard hotCache.isOn else { return }
-    reading.withLock { read in
-      guard !read.isClosed, !read.isSuspended, read.opening == opening,
-        let slot = try? read.index.lookup(key, hash: hash),
-        slot.sequence == sequence
-      else { return }
-      hotCache.insert(key, hash: hash, sequence: sequence, value: value)
-    }
-    caches.blocks.setLimit(configuration.blockCacheBytes(beside: hotCache.bytes))
-  }
-
   /// What the index says of a key; also of one that is deleted.
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
-    try slotAndOpening(ofKey: key, hash: KeyHash.hash(key, seed: hashSeed)).slot
+    try slot(ofKey: key, hash: KeyHash.hash(key, seed: hashSeed))
   }
 
   /// Whether a put or delete is what its key holds now, untouched: faster than to ask for the slot.
@@ -101,9 +93,7 @@ extension Engine {
   /// Seeds hashes of keys; nobody who chooses keys knows it.
   package var hashSeed: UInt64 { hotCache.seed }
 
-  private func slotAndOpening(
-    ofKey key: RawSpan, hash: UInt64
-  ) throws(TidemarkError) -> (slot: Slot?, opening: Int) {
+  private func slot(ofKey key: RawSpan, hash: UInt64) throws(TidemarkError) -> Slot? {
     try withIndex { (read) throws(IndexOrStoreError) in
       let slot: Slot?
       do throws(IndexError) { slot = try read.index.lookup(key, hash: hash) } catch {
@@ -112,7 +102,7 @@ extension Engine {
       if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
         throw .store(Self.possiblyStale(read.staleBelow))
       }
-      return (slot, read.opening)
+      return slot
     }
   }
 

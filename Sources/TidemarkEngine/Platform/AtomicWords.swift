@@ -88,6 +88,10 @@ struct AtomicWords: @unchecked Sendable {
   @inline(__always)
   static func fenceStores() { atomicMemoryFence(ordering: .releasing) }
 
+  /// Orders everything before it before everything after it.
+  @inline(__always)
+  static func fence() { atomicMemoryFence(ordering: .sequentiallyConsistent) }
+
   /// Replaces a word if it is the expected one.
   @inline(__always)
   func replace(_ index: Int, _ expected: UInt64, with value: UInt64) -> Bool {

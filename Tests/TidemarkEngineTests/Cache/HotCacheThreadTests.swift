@@ -55,6 +55,53 @@ import Testing
     #expect(cache.bytes <= 100_000)
   }
 
+  @Test("readers never bring back a value that its key's writer has replaced")
+  func replaced() throws {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    let key = CacheKeys.key(1)
+    let truth = Lock(UInt64(0))
+    let (isOver, inserted, stale) = (Lock(false), Lock(0), Lock(0))
+    let readers = try (0..<2).map { reader in
+      try WorkerThread(name: "reader \(reader)") {
+        while !isOver.withLock({ $0 }) {
+          let hash = cache.hash(key)
+          let epoch = cache.epoch(hash)
+          let sequence = truth.withLock { $0 }
+          let value = Self.value(1, sequence)
+          cache.insert(
+            key.rawSpan, hash: hash, sequence: sequence, value: value.rawSpan, epoch: epoch)
+          inserted.withLock { $0 += 1 }
+        }
+      }
+    }
+    for sequence in UInt64(1)...20_000 {
+      truth.withLock { $0 = sequence }
+      cache.drop(key)
+      if let found = cache.get(key)?.sequence, found != sequence { stale.withLock { $0 += 1 } }
+    }
+    isOver.withLock { $0 = true }
+    for thread in readers { thread.join() }
+    #expect(stale.withLock { $0 } == 0)
+    #expect(inserted.withLock { $0 } > 0)
+  }
+
+  @Test("a value that was looked up before its key was forgotten is not kept")
+  func epoch() {
+    let cache = HotCache(limitBytes: 1 << 20, seed: 1)
+    let key = CacheKeys.key(1)
+    for forgets in [true, false] {
+      let epoch = cache.epoch(cache.hash(key))
+      if forgets { cache.drop(key) }
+      cache.insert(
+        key.rawSpan, hash: cache.hash(key), sequence: 7, value: key.rawSpan, epoch: epoch)
+      #expect((cache.get(key) == nil) == forgets)
+    }
+    let epoch = cache.epoch(cache.hash(key))
+    cache.removeAll()
+    cache.insert(key.rawSpan, hash: cache.hash(key), sequence: 7, value: key.rawSpan, epoch: epoch)
+    #expect(cache.get(key) == nil)
+  }
+
   @Test("forgetting everything beside readers and a writer leaves no torn value")
   func forgetting() throws {
     let cache = HotCache(limitBytes: 1 << 20, seed: 1)

@@ -86,7 +86,7 @@ struct CompactionFates {
   }
 
   /// The same for a key of which more than one version may be needed.
-  private mutating func fate(
+  private func fate(
     of head: EntryHead, _ chain: NeededVersions.Chain, isSuperseded: Bool
   ) throws(TidemarkError) -> Fate {
     guard chain.keeps(head.sequence) else {
@@ -119,10 +119,10 @@ struct CompactionFates {
 
   /// Commit time of the oldest version since the key was last absent, for a survivor whose
   /// older versions go.
-  private mutating func created(_ head: EntryHead) throws(TidemarkError) -> UInt64 {
+  private func created(_ head: EntryHead) throws(TidemarkError) -> UInt64 {
     if head.created != 0 || head.kind.removes { return head.created }
     if head.previous == 0 { return 0 }
-    if let known = creations.take(newest: head.sequence) { return known }
+    if let known = creations.time(newest: head.sequence) { return known }
     var oldest: UInt64 = 0
     var candidate = head.previous
     while candidate > 0, let entry = try engine.entryIfKept(at: candidate),
@@ -136,8 +136,8 @@ struct CompactionFates {
   }
 }
 
-/// When keys were created whose older versions were dropped and whose newest one is still to come:
-/// else the log would be asked for each.
+/// When keys were created whose older versions were dropped: else the log would be asked for each,
+/// which an earlier step of the compaction may have taken them from.
 struct CreationTimes {
   /// Most keys that are kept in mind; of others the log is asked.
   private static let most = 1 << 20
@@ -165,7 +165,6 @@ struct CreationTimes {
     }
   }
 
-  /// The time for a key whose newest version has come; nil when that is not known. It is
-  /// forgotten.
-  mutating func take(newest: UInt64) -> UInt64? { times.removeValue(forKey: newest) }
+  /// The time for the key of a newest version; nil when that is not known.
+  func time(newest: UInt64) -> UInt64? { times[newest] }
 }

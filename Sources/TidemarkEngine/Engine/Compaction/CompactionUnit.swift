@@ -6,11 +6,15 @@ struct CompactionUnit: Sendable {
     /// Nil where the segments are best left as they are.
     var swap: CompactionSwap?
 
-    var dropped: Int { droppedEntries + droppedTombstones }
+    private var tellsCreation = false
+
+    /// Whether nothing goes, and nothing has to be said in the place of what went elsewhere.
+    var keepsAll: Bool { droppedEntries + droppedTombstones == 0 && !tellsCreation }
 
     fileprivate mutating func count(_ part: Survivors.Part) {
       droppedEntries += part.droppedEntries
       droppedTombstones += part.droppedTombstones
+      if part.tellsCreation { tellsCreation = true }
     }
   }
 
@@ -38,7 +42,7 @@ struct CompactionUnit: Sendable {
     if isLaidOut, !floor.drops, options.isSuperseded == nil { return Outcome() }
     if options.dryRun || isLaidOut {
       let forecast = try forecast(&fates)
-      if options.dryRun || forecast.dropped == 0 { return forecast }
+      if options.dryRun || forecast.keepsAll { return forecast }
     }
     var outcome = Outcome()
     var swap = CompactionSwap(inputs: group.segments, rows: [], superseded: [], droppedThrough: 0)
@@ -124,7 +128,7 @@ struct CompactionUnit: Sendable {
   private func isGain(
     _ swap: CompactionSwap, _ outcome: Outcome
   ) throws(TidemarkError) -> Bool {
-    guard outcome.dropped == 0, group.segments.count == 1,
+    guard outcome.keepsAll, group.segments.count == 1,
       try group.segments[0].keyID == engine.keys.current()
     else { return true }
     return swap.rows.reduce(0) { $0 + $1.length } < group.segments[0].usedLength()

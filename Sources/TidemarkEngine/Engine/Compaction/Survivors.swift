@@ -16,6 +16,8 @@ struct Survivors {
     var droppedThrough: UInt64 = 0
     /// Bytes of what stays though something newer has replaced it.
     var superseded = 0
+    /// Whether an entry that stays says now when its key was created, which those said that go.
+    var tellsCreation = false
     /// The segment that was written; nil where nothing stays.
     var row: Manifest.Segment?
   }
@@ -32,6 +34,7 @@ struct Survivors {
     _ head: EntryHead, of front: DecodedFront, created: UInt64, isSuperseded: Bool
   ) {
     items.append(Item(front: front, head: head, valueStart: values.count, created: created))
+    if created != head.created { part.tellsCreation = true }
     if isSuperseded { part.superseded += head.keyLength + head.valueLength + 16 }
   }
 
