@@ -1,0 +1,113 @@
+import Foundation
+
+extension StageRun {
+  /// Random single puts to keys that are there, from one thread.
+  func puts(_ row: String, _ level: PutLevel) throws {
+    let count = max(1000, n * 31 / 100)
+    let records = Records(
+      values, indices: Order.shuffled(n, count: count, seed: seed()), revision: revision)
+    let engine = try engine(level: level)
+    let cost = try Cost {
+      for place in 0..<count {
+        try engine.put(records.key(place), records.value(place), records.indices[place])
+      }
+    }
+    show(Measure(row, rate: count, cost))
+    try engine.close()
+  }
+
+  static let writers = 8
+
+  /// The same, each on the disk before the next: by one thread, then by eight at a time.
+  func durable() throws {
+    let count = min(15_000, max(800, n * 15 / 1000)) / Self.writers * Self.writers
+    let records = Records(
+      values, indices: Order.shuffled(n, count: count * 2, seed: seed()), revision: revision)
+    let engine = try engine(level: .durable)
+    func put(_ places: Range<Int>) throws {
+      for place in places {
+        try engine.put(records.key(place), records.value(place), records.indices[place])
+      }
+    }
+    show(Measure("P3", rate: count, try Cost { try put(0..<count) }))
+    let share = count / Self.writers
+    let cost = try Cost {
+      try Threads.run(Self.writers) { thread in
+        let first = count + thread * share
+        for place in first..<first + share {
+          try engine.put(records.key(place), records.value(place), records.indices[place])
+        }
+      }
+    }
+    show(Measure("P4", rate: count, cost))
+    try engine.close()
+  }
+
+  /// Puts while an image is written and everything is compacted.
+  func stalls() throws {
+    let ahead = min(2_000_000, max(200_000, n))
+    let records = Records(
+      values, indices: Order.shuffled(n, count: ahead, seed: seed()), revision: revision)
+    let engine = try engine()
+    let upkeep = Upkeep()
+    upkeep.start(engine)
+    var times = Histogram()
+    let deadline = nanoseconds() + 120_000_000_000
+    let fewest = min(ahead, 50_000)
+    let cost = try Cost {
+      var place = 0
+      var last = nanoseconds()
+      while !upkeep.isDone || place < fewest {
+        let at = place % ahead
+        try engine.put(records.key(at), records.value(at), records.indices[at])
+        let now = nanoseconds()
+        times.add(now - last)
+        last = now
+        place += 1
+        if now > deadline { break }
+      }
+    }
+    try upkeep.wait()
+    let count = times.count
+    let more = [
+      "puts": Double(count), "p50": Double(times.quantile(0.5)) / 1e6,
+      "p99": Double(times.quantile(0.99)) / 1e6,
+      "p99.99": Double(times.quantile(0.9999)) / 1e6,
+    ]
+    show(
+      Measure(
+        "P15", Double(times.quantile(0.999)) / 1e6, processor: cost.microseconds(count), more: more)
+    )
+    show(Measure("P15m", Double(times.largest) / 1e6))
+    try engine.close()
+  }
+}
+
+/// An engine's upkeep on a thread of its own.
+private final class Upkeep: @unchecked Sendable {
+  private let lock = NSLock()
+  private let finished = DispatchSemaphore(value: 0)
+  private var done = false
+  private var failure: (any Error)?
+
+  var isDone: Bool { lock.withLock { done } }
+
+  func start(_ engine: any BenchEngine) {
+    Thread.detachNewThread {
+      let result = Result {
+        if let engine = engine as? TidemarkEngine { try engine.snapshot() }
+        try engine.compact(dense: false)
+      }
+      self.lock.withLock {
+        self.done = true
+        if case .failure(let error) = result { self.failure = error }
+      }
+      self.finished.signal()
+    }
+  }
+
+  func wait() throws {
+    finished.wait()
+    if let failure { throw failure }
+  }
+}
