@@ -44,6 +44,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+    .testTarget(name: "BenchTests", dependencies: ["tidemark-bench"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]
 )

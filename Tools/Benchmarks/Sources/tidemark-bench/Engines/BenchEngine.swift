@@ -80,7 +80,7 @@ enum EngineName: String, Codable, CaseIterable {
   /// Stores nothing: what the loops themselves cost.
   case empty
 
-  /// Those that run when nobody asks for others.
+  /// The engines that run when nobody asks for others.
   static let usual: [EngineName] = [
     .tidemark, .lmdb, .leveldb, .rocksdb, .rocksdbZstd, .sqlite, .tkrzw, .grdb, .empty,
   ]

@@ -13,7 +13,7 @@ struct SVGReport {
     var peers: [Double]
   }
 
-  private static let left = 330.0
+  private static let left = 370.0
   private static let width = 480.0
   private static let lineHeight = 24.0
   private static let top = 64.0
@@ -44,7 +44,7 @@ struct SVGReport {
   func text() -> String {
     let bars = bars
     let height = Self.top + Double(bars.count) * Self.lineHeight + 40
-    let all = Self.left + Self.width + 130
+    let all = Self.left + Self.width + 150
     var lines = [
       """
       <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(number(all)) \(number(height))" \

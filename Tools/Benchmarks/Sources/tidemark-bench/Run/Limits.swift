@@ -68,8 +68,11 @@ struct Limits {
 
   /// 4 KiB at a time into a file that was written before.
   private func sync(_ file: Int32) throws {
+    show("sync", try Self.syncRate(file, count: 1000))
+  }
+
+  private static func syncRate(_ file: Int32, count: Int) throws -> Double {
     let block = [UInt8](repeating: 7, count: 4096)
-    let count = 1000
     let cost = try Cost {
       for place in 0..<count {
         guard pwrite(file, block, 4096, off_t(place) * 4096) == 4096 else {
@@ -78,7 +81,21 @@ struct Limits {
         Self.sync(file)
       }
     }
-    show("sync", Double(count) / cost.wall / 1000)
+    return Double(count) / cost.wall / 1000
+  }
+
+  /// How many thousand times a second the disk takes 4 KiB, in a file made for it.
+  static func syncRate(_ path: String, count: Int) throws -> Double {
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let file = Foundation.open(path, O_RDWR | O_CREAT | O_TRUNC, 0o644)
+    guard file >= 0 else { throw BenchError("\(path) cannot be made") }
+    defer { close(file) }
+    let zeros = [UInt8](repeating: 0, count: count * 4096)
+    guard Foundation.write(file, zeros, zeros.count) == zeros.count else {
+      throw BenchError("the disk is full")
+    }
+    sync(file)
+    return try syncRate(file, count: count)
   }
 
   private static func sync(_ file: Int32) {

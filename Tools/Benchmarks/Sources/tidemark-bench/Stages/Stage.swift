@@ -119,6 +119,7 @@ enum Stage: String, Codable, CaseIterable {
     return offered.enumerated().filter { index, stage in
       if wanted.contains(stage) { return true }
       guard stage.writes, index < last else { return false }
+      if stage == .kill { return wanted.contains(.reopen) }
       return wanted.contains { later in
         guard let at = offered.firstIndex(of: later), at > index else { return false }
         if later == .reopen { return stage == .kill || stage.place == .fresh }

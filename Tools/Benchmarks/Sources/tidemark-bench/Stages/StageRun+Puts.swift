@@ -17,6 +17,8 @@ extension StageRun {
   }
 
   static let writers = 8
+  /// Nanoseconds after which durable puts end, however few there were: disks differ by far.
+  private static let longestDurable: UInt64 = 20_000_000_000
 
   /// The same, each on the disk before the next: by one thread, then by eight at a time.
   func durable() throws {
@@ -24,23 +26,35 @@ extension StageRun {
     let records = Records(
       values, indices: Order.shuffled(n, count: count * 2, seed: seed()), revision: revision)
     let engine = try engine(level: .durable)
-    func put(_ places: Range<Int>) throws {
-      for place in places {
-        try engine.put(records.key(place), records.value(place), records.indices[place])
-      }
-    }
-    show(Measure("P3", rate: count, try Cost { try put(0..<count) }))
+    let alone = try durable(engine, records, first: 0, share: count, threads: 1)
+    show("P3", alone)
     let share = count / Self.writers
+    show("P4", try durable(engine, records, first: count, share: share, threads: Self.writers))
+    try engine.close()
+  }
+
+  private func show(_ row: String, _ result: (puts: Int, cost: Cost)) {
+    var measure = Measure(row, rate: result.puts, result.cost)
+    // The disk of this very moment, since neighbours on a shared one come and go.
+    measure.more = ["disk": (try? Limits.syncRate(order.path + "/../disk", count: 200)) ?? 0]
+    show(measure)
+  }
+
+  private func durable(
+    _ engine: any BenchEngine, _ records: Records, first: Int, share: Int, threads: Int
+  ) throws -> (puts: Int, cost: Cost) {
+    let deadline = nanoseconds() + Self.longestDurable
+    let done = Counter()
     let cost = try Cost {
-      try Threads.run(Self.writers) { thread in
-        let first = count + thread * share
-        for place in first..<first + share {
+      try Threads.run(threads) { thread in
+        let begin = first + thread * share
+        for place in begin..<begin + share where nanoseconds() < deadline {
           try engine.put(records.key(place), records.value(place), records.indices[place])
+          done.add()
         }
       }
     }
-    show(Measure("P4", rate: count, cost))
-    try engine.close()
+    return (done.count, cost)
   }
 
   /// Puts while an image is written and everything is compacted.

@@ -1,5 +1,15 @@
 import Foundation
 
+/// A number that threads count up.
+final class Counter: @unchecked Sendable {
+  private let lock = NSLock()
+  private var number = 0
+
+  var count: Int { lock.withLock { number } }
+
+  func add() { lock.withLock { number += 1 } }
+}
+
 /// Several threads that do the same.
 enum Threads {
   private final class Failures: @unchecked Sendable {

@@ -1,4 +1,4 @@
-/// A number's bits mixed, so that neighbours have nothing in common (SplitMix64 by Sebastiano Vigna).
+/// A number's bits mixed, so that neighbours have nothing in common (SplitMix64, Sebastiano Vigna).
 @inline(__always)
 func mixed(_ number: UInt64) -> UInt64 {
   var bits = number &+ 0x9e37_79b9_7f4a_7c15
