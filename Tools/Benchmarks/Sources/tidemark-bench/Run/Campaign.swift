@@ -27,12 +27,14 @@ struct Campaign {
     results = Results(n: n)
   }
 
-  mutating func run() {
+  /// - Parameter progress: is shown what there is so far, after each engine.
+  mutating func run(_ progress: (Results) throws -> Void) rethrows {
     for run in 0..<runs {
       measureLimits()
       // Everybody is first once, so that nobody always finds the machine as another left it.
       for turn in engines.indices {
         measure(engines[(turn + run) % engines.count], run)
+        try progress(results)
       }
     }
   }

@@ -74,24 +74,29 @@ struct Compare: ParsableCommand {
     let path = "\(directory)/tidemark-bench-\(ProcessInfo.processInfo.processIdentifier)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: path) }
+    let bytes = try debian.map { try Documents($0).mean } ?? valueBytes
     var all: [Results] = []
     for size in try wantedSizes() {
       var campaign = Campaign(
         directory: path, n: size, runs: runs, valueBytes: valueBytes, documents: debian,
         repository: repository, engines: try wantedEngines(), rows: try wantedRows())
-      campaign.run()
+      // Written again and again, so that a run that is broken off is not lost.
+      try campaign.run { results in try write(all + [results], bytes) }
       all.append(campaign.results)
     }
-    let bytes = try debian.map { try Documents($0).mean } ?? valueBytes
     for results in all {
       print("\n\(results.n) records, values of about \(bytes) B, \(runs) runs")
+      if bytes != 250 { print("Ratios bind at values of 250 B; here they only tell.") }
       TextReport(results: results).show()
     }
     if growth { GrowthReport(results: all).show() }
+    if all.contains(where: { !$0.failures.isEmpty }) { throw ExitCode.failure }
+  }
+
+  private func write(_ all: [Results], _ bytes: Int) throws {
     if let json { try JSONReport.write(all.map { JSONReport($0, valueBytes: bytes) }, to: json) }
     if let svg, let last = all.last {
       try SVGReport(results: last).text().write(toFile: svg, atomically: true, encoding: .utf8)
     }
-    if all.contains(where: { !$0.failures.isEmpty }) { throw ExitCode.failure }
   }
 }
