@@ -34,8 +34,11 @@ struct Results {
     guard let settings = settingStages[engine] else { return nil }
     let most = settings.map(\.stages.count).max() ?? 0
     return settings.map { setting in
-      setting.stages.count == most
-        ? setting.text : "\(setting.text) (\(setting.stages.joined(separator: ", ")))"
+      if setting.stages.count == most { return setting.text }
+      // A list of most stages says less than that the others are named.
+      let stages =
+        setting.stages.count * 3 > most ? "else" : setting.stages.joined(separator: ", ")
+      return "\(setting.text) (\(stages))"
     }
   }
 
