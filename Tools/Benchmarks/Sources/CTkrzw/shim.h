@@ -1,0 +1,1 @@
+#include <tkrzw_langc.h>
