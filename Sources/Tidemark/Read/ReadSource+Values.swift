@@ -1,38 +1,6 @@
 public import TidemarkEngine
 
 extension ReadSource {
-  /// Calls `body` with a key's value. Not generic: the public functions around it are compiled
-  /// into the program that calls them.
-  /// - Returns: false when there is no such key.
-  @usableFromInline
-  func read(
-    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
-  ) throws(TidemarkError) -> Bool {
-    guard let view else {
-      return try engine.read(forKey: key) { (value, _) throws(TidemarkError) in try body(value) }
-    }
-    guard let entry = try engine.entry(forKey: key, in: view) else { return false }
-    try engine.read(of: entry.sequence, isTouch: entry.head.kind == .touch) {
-      (value, _) throws(TidemarkError) in try body(value)
-    }
-    return true
-  }
-
-  /// A copy of a key's value; nil when there is no such key.
-  @usableFromInline
-  func value(_ key: RawSpan) throws(TidemarkError) -> [UInt8]? {
-    var copy: [UInt8]?
-    _ = try read(key) { copy = [UInt8](copying: $0) }
-    return copy
-  }
-
-  /// Appends a key's value to bytes.
-  /// - Returns: false when there is no such key.
-  @usableFromInline
-  func append(_ key: RawSpan, to bytes: inout [UInt8]) throws(TidemarkError) -> Bool {
-    try read(key) { bytes.append(copying: $0) }
-  }
-
   /// Calls `body` with key and value of every entry of a query, until it says that it is enough.
   @usableFromInline
   func scan(

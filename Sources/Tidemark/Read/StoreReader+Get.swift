@@ -10,7 +10,11 @@ extension StoreReader {
   /// - Throws: `damaged` (where) rather than a wrong value, `closed`, `inputOutput`.
   @inlinable
   public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> [UInt8]? {
-    try key.withBytes { (key) throws(TidemarkError) in try source.value(key) }
+    var copy: [UInt8]?
+    _ = try key.withBytes { (key) throws(TidemarkError) in
+      try read(key) { value in copy = copyBytes(value) }
+    }
+    return copy
   }
 
   /// A key's value as text; bytes that are not UTF-8 show as U+FFFD.
@@ -31,7 +35,7 @@ extension StoreReader {
   ) throws(TidemarkError) -> R? {
     var result: R?
     _ = try key.withBytes { (key) throws(TidemarkError) in
-      try source.read(key) { value in result = body(value) }
+      try read(key) { value in result = body(value) }
     }
     return result
   }
@@ -46,7 +50,7 @@ extension StoreReader {
     var result: R?
     var failure: E?
     _ = try key.withBytes { (key) throws(TidemarkError) in
-      try source.read(key) { value in
+      try read(key) { value in
         do throws(E) { result = try body(value) } catch { failure = error }
       }
     }
@@ -60,7 +64,9 @@ extension StoreReader {
   public func appendValue(
     forKey key: some BytesConvertible, to bytes: inout [UInt8]
   ) throws(TidemarkError) -> Bool {
-    try key.withBytes { (key) throws(TidemarkError) in try source.append(key, to: &bytes) }
+    try key.withBytes { (key) throws(TidemarkError) in
+      try read(key) { value in appendBytes(value, to: &bytes) }
+    }
   }
 
   /// A key's entry: its value and all that is known about it.
@@ -106,3 +112,9 @@ extension StoreReader {
     return entries
   }
 }
+
+@usableFromInline
+func copyBytes(_ value: RawSpan) -> [UInt8] { [UInt8](copying: value) }
+
+@usableFromInline
+func appendBytes(_ value: RawSpan, to bytes: inout [UInt8]) { bytes.append(copying: value) }

@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// What can be read from: a ``Store``, which always shows the newest state, and a ``StoreView``,
 /// which shows one state for ever.
@@ -8,6 +8,13 @@ internal import TidemarkEngine
 public protocol StoreReader: Sendable {
   /// Where reads go; of no use outside the library.
   var source: ReadSource { get }
+
+  /// Calls `body` with a key's value: what the functions for programs are compiled around, of no
+  /// use outside the library.
+  /// - Returns: false when there is no such key.
+  func read(
+    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool
 }
 
 /// Where reads go.
@@ -29,4 +36,12 @@ public struct ReadSource: Sendable {
 extension Store: StoreReader {
   /// Where reads go; of no use outside the library.
   public var source: ReadSource { ReadSource(store: self, view: nil) }
+
+  /// Calls `body` with a key's value; of no use outside the library.
+  // By way of `source` threads would wait for each other, since each read counted a reference.
+  public func read(
+    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    try engine.read(forKey: key) { (value, _) throws(TidemarkError) in try body(value) }
+  }
 }

@@ -14,6 +14,18 @@ public struct StoreView: StoreReader {
   public let source: ReadSource
   /// The last sequence that the view knows of.
   public let sequence: UInt64
+
+  /// Calls `body` with a key's value; of no use outside the library.
+  public func read(
+    _ key: RawSpan, _ body: (RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Bool {
+    guard let view = source.view, let entry = try source.engine.entry(forKey: key, in: view)
+    else { return false }
+    try source.engine.read(of: entry.sequence, isTouch: entry.head.kind == .touch) {
+      (value, _) throws(TidemarkError) in try body(value)
+    }
+    return true
+  }
 }
 
 extension Store {
