@@ -22,6 +22,12 @@ package struct BlockEntry: Sendable, Hashable {
     writer.u32(checksum)
   }
 
+  /// Puts the entry over bytes that are there already.
+  func encode(into bytes: inout MutableRawSpan, at offset: Int) {
+    bytes.put(Self.word(stored: storedLength, raw: rawLength, codec: codec), at: offset)
+    bytes.put(checksum, at: offset + 4)
+  }
+
   /// What is authenticated with an encrypted block: its lengths and its codec.
   package var associatedData: [UInt8] {
     var writer = ByteWriter(capacity: 4)

@@ -202,6 +202,10 @@ extension FrameBuilder {
     level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     closeBlock()
+    if level == nil, codecs.tagBytes == 0 {
+      return try finishRaw(
+        appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
+    }
     var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
     raw.varint(labelSetCount)
     raw.raw(labelSets.bytes)
@@ -243,6 +247,49 @@ extension FrameBuilder {
     output.append(contentsOf: body)
     let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
     output.append(contentsOf: repeatElement(0, count: padding))
+    return BuiltFrame(header: header, blocks: blocks, places: places)
+  }
+
+  /// The same where nothing is compressed or encrypted: every byte goes to its place at once.
+  private func finishRaw(
+    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64
+  ) throws(FormatError) -> BuiltFrame {
+    let start = output.count
+    let tableStart = start + FormatConstants.frameHeaderBytes
+    let headsStart = tableStart + blockLengths.count * FormatConstants.blockEntryBytes
+    output.reserveCapacity(headsStart + labelSets.count + heads.count + values.count + 32)
+    output.append(contentsOf: repeatElement(0, count: headsStart - start))
+    var writer = ByteWriter()
+    swap(&writer.bytes, &output)
+    writer.varint(labelSetCount)
+    writer.raw(labelSets.bytes)
+    writer.u64(baseCommitTime)
+    writer.raw(heads.bytes)
+    swap(&writer.bytes, &output)
+    let bodyStart = output.count
+    output.append(contentsOf: values)
+    var blocks: [BlockEntry] = []
+    blocks.reserveCapacity(blockLengths.count)
+    var position = bodyStart
+    for length in blockLengths {
+      let checksum = CRC32C.checksum(try output.rawSpan.slice(position, length))
+      let block = BlockEntry(
+        storedLength: length, rawLength: length, checksum: checksum, codec: .raw)
+      let place = tableStart + blocks.count * FormatConstants.blockEntryBytes
+      output.withMutableRawSpan { block.encode(into: &$0, at: place) }
+      blocks.append(block)
+      position += length
+    }
+    let frontLength = bodyStart - tableStart
+    let header = FrameHeader(
+      storedLength: frontLength + values.count, headsRawLength: bodyStart - headsStart,
+      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
+      blockCount: blocks.count,
+      headsChecksum: XXH64.hash(output.rawSpan.extracting(tableStart..<bodyStart)),
+      headsCodec: .raw, hasExplicitSequences: hasExplicitSequences, usesDictionary: false,
+      frontLength: frontLength)
+    header.encode(into: &output, at: start, salt: salt, offset: offset)
+    output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
     return BuiltFrame(header: header, blocks: blocks, places: places)
   }
 

@@ -56,24 +56,38 @@ package struct FrameHeader: Sendable, Hashable {
 
   /// The header's bytes.
   package func encoded(salt: UInt32, offset: Int) -> [UInt8] {
-    var writer = ByteWriter(capacity: FormatConstants.frameHeaderBytes)
-    writer.u32(FormatConstants.frameSync ^ salt)
-    writer.u32(0)
-    writer.u32(UInt32(storedLength))
-    writer.u32(UInt32(headsRawLength))
-    writer.u64(firstSequence)
-    writer.u64(durableThrough)
-    writer.u32(UInt32(entryCount))
-    writer.u32(UInt32(blockCount))
-    writer.u64(headsChecksum)
-    writer.u8(headsCodec.rawValue)
-    writer.u8(hasExplicitSequences ? 1 : 0)
-    writer.u16(usesDictionary ? 1 : 0)
-    writer.u32(UInt32(frontLength))
-    writer.u64(0)
-    let checksum = Self.checksum(writer.bytes.rawSpan, salt: salt, offset: offset)
-    writer.patch(u32: checksum, at: 4)
-    return writer.bytes
+    var bytes = [UInt8](repeating: 0, count: FormatConstants.frameHeaderBytes)
+    encode(into: &bytes, at: 0, salt: salt, offset: offset)
+    return bytes
+  }
+
+  /// Puts the header over bytes that are there already.
+  /// - Parameters:
+  ///   - output: what the header stands in.
+  ///   - start: where in it the header begins.
+  ///   - salt: the segment's salt.
+  ///   - offset: where in the file the header will stand.
+  func encode(into output: inout [UInt8], at start: Int, salt: UInt32, offset: Int) {
+    let count = FormatConstants.frameHeaderBytes
+    output.withMutableRawSpan { all in
+      var header = all._mutatingExtracting(start..<(start + count))
+      header.put(FormatConstants.frameSync ^ salt, at: 0)
+      header.put(UInt32(storedLength), at: 8)
+      header.put(UInt32(headsRawLength), at: 12)
+      header.put(firstSequence, at: 16)
+      header.put(durableThrough, at: 24)
+      header.put(UInt32(entryCount), at: 32)
+      header.put(UInt32(blockCount), at: 36)
+      header.put(headsChecksum, at: 40)
+      header.put(headsCodec.rawValue, at: 48)
+      header.put(UInt8(hasExplicitSequences ? 1 : 0), at: 49)
+      header.put(UInt16(usesDictionary ? 1 : 0), at: 50)
+      header.put(UInt32(frontLength), at: 52)
+      header.put(UInt64(0), at: 56)
+    }
+    let checksum = Self.checksum(
+      output.rawSpan.extracting(start..<(start + count)), salt: salt, offset: offset)
+    output.withMutableRawSpan { $0.put(checksum, at: start + 4) }
   }
 
   /// What is authenticated with the heads of an encrypted frame: everything that the header

@@ -7,6 +7,10 @@
 package final class LabelTable {
   var labels: StringInterner
   var sets: StringInterner
+  /// For sets of one label, which most are: the label by set and the set by label, one more than
+  /// the id; 0 where that is not known. Filled by what was interned here, until the next image.
+  private var labelOfSet: [UInt32] = []
+  private var setOfLabel: [UInt32] = []
   private var idScratch: [UInt32] = []
   private var setScratch: [UInt8] = []
 
@@ -17,7 +21,9 @@ package final class LabelTable {
   }
 
   /// Bytes in use.
-  var memoryBytes: Int { labels.memoryBytes + sets.memoryBytes }
+  var memoryBytes: Int {
+    labels.memoryBytes + sets.memoryBytes + (labelOfSet.capacity + setOfLabel.capacity) * 4
+  }
 
   /// The id of a set of labels; 0 is the empty set.
   /// - Parameter labels: each of 1 to 255 bytes, at most 64; order and repetition do not matter.
@@ -42,11 +48,27 @@ package final class LabelTable {
 
   /// The id of the set begun last.
   package func finishSet() throws(IndexError) -> UInt32 {
-    guard !idScratch.isEmpty else { return 0 }
+    guard let label = idScratch.first else { return 0 }
+    let isSingle = idScratch.count == 1
+    if isSingle, Int(label) < setOfLabel.count, setOfLabel[Int(label)] != 0 {
+      return setOfLabel[Int(label)] - 1
+    }
     idScratch.sort()
     LabelSetCoding.encode(idScratch, into: &setScratch)
     let content = setScratch
-    return try sets.intern(content.rawSpan)
+    let set = try sets.intern(content.rawSpan)
+    if isSingle {
+      Self.note(set, label + 1, in: &labelOfSet)
+      Self.note(label, set + 1, in: &setOfLabel)
+    }
+    return set
+  }
+
+  private static func note(_ id: UInt32, _ value: UInt32, in table: inout [UInt32]) {
+    let missing = Int(id) + 1 - table.count
+    // Ids are given out one after the other; of those that an image has many may be unused here.
+    if missing > 0 { table.append(contentsOf: repeatElement(0, count: missing)) }
+    table[Int(id)] = value
   }
 
   /// The labels of a set, in byte order.
@@ -64,6 +86,10 @@ package final class LabelTable {
   package func labelIDs(ofSet set: UInt32, into ids: inout [UInt32]) throws(IndexError) {
     ids.removeAll(keepingCapacity: true)
     if set == 0 { return }
+    if Int(set) < labelOfSet.count, labelOfSet[Int(set)] != 0 {
+      ids.append(labelOfSet[Int(set)] - 1)
+      return
+    }
     try sets.withString(set) { (bytes) throws(IndexError) in
       try LabelSetCoding.decode(bytes, into: &ids)
     }
@@ -103,6 +129,9 @@ package final class LabelTable {
     }
     sets = newSets
     labels = newLabels
+    // Ids may be given to others from now on.
+    labelOfSet.removeAll()
+    setOfLabel.removeAll()
   }
 }
 

@@ -127,7 +127,8 @@ package final class SegmentAppender {
         let frame = try builder.finish(
           appendingTo: &output, offset: offset, salt: row.salt, durableThrough: durableThrough,
           level: level, codecs: codecs)
-        newChain = chained(frame.header, offset: offset, newChain)
+        let header = offset - length..<offset - length + FormatConstants.frameHeaderBytes
+        newChain = XXH64.hash(output.rawSpan.extracting(header), seed: newChain)
         last = builder.lastSequence
         frames.append((frame, offset))
       }
@@ -143,9 +144,8 @@ package final class SegmentAppender {
   /// Writes a frame without entries, which carries `durableThrough` forward.
   package func writeEmptyFrame(durableThrough: UInt64) throws(LogReadError) {
     var output: [UInt8] = []
-    let frame: BuiltFrame
     do {
-      frame = try FrameBuilder.empty(
+      _ = try FrameBuilder.empty(
         nextSequence: lastSequence + 1, durableThrough: durableThrough, offset: length,
         salt: row.salt, codecs: codecs, appendingTo: &output)
     } catch { throw .format(error) }
@@ -153,12 +153,9 @@ package final class SegmentAppender {
       try reserve(output.count)
       try file.writeFully(output.rawSpan, at: length)
     } catch { throw .system(error) }
-    chain = chained(frame.header, offset: length, chain)
+    let header = output.rawSpan.extracting(0..<FormatConstants.frameHeaderBytes)
+    chain = XXH64.hash(header, seed: chain)
     length += output.count
-  }
-
-  private func chained(_ header: FrameHeader, offset: Int, _ chain: UInt64) -> UInt64 {
-    XXH64.hash(header.encoded(salt: row.salt, offset: offset).rawSpan, seed: chain)
   }
 
   /// Makes everything written so far durable.

@@ -64,3 +64,11 @@ package struct ByteWriter: Sendable {
     unsafe withUnsafeBytes(of: value) { unsafe bytes.append(contentsOf: $0) }
   }
 }
+
+extension MutableRawSpan {
+  /// Puts a number into bytes that are there, little-endian.
+  @inline(__always)
+  mutating func put(_ value: some FixedWidthInteger & BitwiseCopyable, at offset: Int) {
+    storeBytes(of: value.littleEndian, toByteOffset: offset, as: type(of: value))
+  }
+}
