@@ -13,7 +13,7 @@ extension Engine {
   func rebuildIndex(voidsImages: Bool) throws(TidemarkError) {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       let builder = IndexBuilder(
-        path: path, environment: environment, caches: caches, keys: keys,
+        path: path, environment: environment, keys: keys,
         manifest: read.manifest, segments: read.segments, lastSequence: read.visible)
       let voided = voidsImages ? Set(read.manifest.images.map(\.id)) : []
       let built = try builder.build(

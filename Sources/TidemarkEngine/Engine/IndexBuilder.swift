@@ -11,7 +11,6 @@ struct IndexBuilder {
 
   let path: String
   let environment: EngineEnvironment
-  let caches: LogCaches
   let keys: KeyRing
   let manifest: Manifest
   let segments: [Segment]
@@ -85,6 +84,8 @@ struct IndexBuilder {
     let unwalked = active == nil ? segments[...] : segments.dropLast()
     for segment in unwalked where segment.lastSequence > built.imageSequence {
       do {
+        // Small frames come many at a time, and of large ones little besides their heads.
+        let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
         for record in try segment.frames() {
           if segment.kind == .appended,
             segment.firstSequence + UInt64(record.firstSlot) + UInt64(record.entryCount)
@@ -92,7 +93,7 @@ struct IndexBuilder {
           {
             continue
           }
-          try replayer.apply(try segment.front(record, caches: caches))
+          try replayer.apply(try frames.front(record))
         }
       } catch let error as TidemarkError {
         guard salvage, error.code == .damaged else { throw .store(error) }

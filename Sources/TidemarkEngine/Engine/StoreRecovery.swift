@@ -195,7 +195,7 @@ struct StoreRecovery {
   /// Makes the index: the newest image that serves, and what came after it.
   mutating func makeIndex(_ manifest: Manifest) throws(TidemarkError) {
     let builder = IndexBuilder(
-      path: path, environment: environment, caches: caches, keys: keys, manifest: manifest,
+      path: path, environment: environment, keys: keys, manifest: manifest,
       segments: segments, lastSequence: lastSequence)
     let built = try builder.build(active: activeFronts, salvage: configuration.recovery == .salvage)
     index = built.index

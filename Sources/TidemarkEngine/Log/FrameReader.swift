@@ -13,11 +13,12 @@ struct FrameReader {
   /// Its raw bytes; empty until they are asked for.
   private var bytes: [UInt8] = []
 
-  init(_ segment: Segment) throws(TidemarkError) {
+  /// - Parameter windowBytes: how much is read at a time, at least.
+  init(_ segment: Segment, windowBytes: Int = 1 << 20) throws(TidemarkError) {
     self.segment = segment
     let file = try segment.file()
     codecs = try segment.codecs()
-    do { window = try WindowReader(file, windowBytes: 1 << 20) } catch {
+    do { window = try WindowReader(file, windowBytes: windowBytes) } catch {
       throw segment.damage(.system(error), offset: 0)
     }
   }

@@ -82,6 +82,8 @@ package enum Limits {
   package static let dictionaryShare = 32
   /// On about so many blocks a dictionary is tried before it is taken for least space.
   package static let layoutSampleBlocks = 64
+  /// So much is read at a time where heads are read and values are passed over.
+  package static let replayWindowBytes = 64 << 10
   /// Torn tails kept in quarantine.
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.
