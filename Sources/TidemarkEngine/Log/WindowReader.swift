@@ -20,7 +20,7 @@ package final class WindowReader {
     let count = max(0, min(count, length - offset))
     if offset < start || offset + count > start + buffer.count {
       do {
-        buffer = try file.read(min(max(count, windowBytes), length - offset), at: offset)
+        buffer = try file.read(max(0, min(max(count, windowBytes), length - offset)), at: offset)
       } catch { throw .system(error) }
       start = offset
     }

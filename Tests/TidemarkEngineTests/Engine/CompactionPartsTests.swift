@@ -76,6 +76,35 @@ struct CompactionPartsTests {
     }
   }
 
+  @Test("a delete that stays for others ends the time of a key before it")
+  func createdBehindKeptDelete() throws {
+    let store = TestStore()
+    let engine = try store.open()
+    for value in ["1", nil, "3"] {
+      if let value { try engine.put("k", value) } else { try engine.delete("k") }
+      store.clock.advance(by: .seconds(1))
+    }
+    engine.keepDeletes(above: 1)
+    try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try engine.entryIfKept(at: 1) == nil)
+    #expect(try engine.entryIfKept(at: 2)?.head.kind == .delete)
+    #expect(try engine.entry(at: 3).head.created == 0)
+    try engine.close()
+  }
+
+  @Test("a frame beyond the end of its file is damage, where it is read in file order")
+  func beyondEnd() throws {
+    let engine = try TestStore().open()
+    try engine.put("k", "v")
+    try engine.sealSegments()
+    let segment = try #require(engine.reading.withLock { $0.segments.first })
+    var record = try #require(try segment.frames().first)
+    record.offset = 1 << 30
+    let frames = try FrameReader(segment)
+    let error = #expect(throws: TidemarkError.self) { try frames.front(record) }
+    #expect(error?.code == .damaged)
+  }
+
   private struct SomeKeys: NumberedKeys {
     var keys: [[UInt8]]
     func keyLength(_ number: Int) -> Int { keys[number].count }

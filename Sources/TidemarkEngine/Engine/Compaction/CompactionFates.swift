@@ -44,8 +44,9 @@ struct CompactionFates {
     }
     let slot = try engine.slot(ofKey: key)
     let fate = try fate(of: head, key: key, slot)
-    if case .kept = fate { return fate }
-    if let slot { creations.note(dropped: head, newest: slot.sequence) }
+    // Behind a newest version that stays nothing comes.
+    if case .kept = fate, slot?.sequence == head.sequence { return fate }
+    creations.note(head)
     return fate
   }
 
@@ -122,7 +123,7 @@ struct CompactionFates {
   private func created(_ head: EntryHead) throws(TidemarkError) -> UInt64 {
     if head.created != 0 || head.kind.removes { return head.created }
     if head.previous == 0 { return 0 }
-    if let known = creations.time(newest: head.sequence) { return known }
+    if let known = creations.time(through: head.previous) { return known }
     var oldest: UInt64 = 0
     var candidate = head.previous
     while candidate > 0, let entry = try engine.entryIfKept(at: candidate),
@@ -136,35 +137,35 @@ struct CompactionFates {
   }
 }
 
-/// When keys were created whose older versions were dropped: else the log would be asked for each,
-/// which an earlier step of the compaction may have taken them from.
+/// When keys were created whose older versions go: else the log would be asked for each, which an
+/// earlier step of the compaction may have taken them from.
 struct CreationTimes {
   /// Most keys that are kept in mind; of others the log is asked.
   private static let most = 1 << 20
 
-  /// By sequence of the newest version: the commit time of the oldest one since the key was last
-  /// absent; 0 while it is absent.
+  /// By sequence of the version of a key that was met last: the commit time of its oldest one since
+  /// the key was last absent; 0 for a delete.
   private var times: [UInt64: UInt64] = [:]
 
-  /// Takes a dropped version into account. Those of a key come in order of sequence.
-  mutating func note(dropped head: EntryHead, newest: UInt64) {
-    guard newest != head.sequence else { return }
-    if let known = times[newest] {
-      if head.kind.removes {
-        times[newest] = 0
-      } else if known == 0 || head.created != 0 {
-        times[newest] = head.created != 0 ? head.created : head.commitTime
-      }
+  /// Takes a version into account. Those of a key come in order of sequence; one may come again.
+  mutating func note(_ head: EntryHead) {
+    let before = times.removeValue(forKey: head.previous)
+    let time: UInt64
+    if head.kind.removes {
+      time = 0
+    } else if head.created != 0 {
+      time = head.created
+    } else if head.previous == 0 || before == 0 {
+      time = head.commitTime
+    } else if let before {
+      time = before
+    } else {
       return
     }
     guard times.count < Self.most else { return }
-    if head.kind.removes {
-      times[newest] = 0
-    } else if head.created != 0 || head.previous == 0 {
-      times[newest] = head.created != 0 ? head.created : head.commitTime
-    }
+    times[head.sequence] = time
   }
 
-  /// The time for the key of a newest version; nil when that is not known.
-  func time(newest: UInt64) -> UInt64? { times[newest] }
+  /// The time for a version and those before it; nil when it was not met.
+  func time(through sequence: UInt64) -> UInt64? { times[sequence] }
 }

@@ -164,9 +164,11 @@ struct CompactionUnit: Sendable {
         for record in try segment.frames() { open.frames.append((segment, record)) }
         continue
       }
-      for (record, last, bytes) in try segment.measuredFrames() {
+      let measured = try segment.measuredFrames()
+      let perEntry = headBytes(measured.map { (Int($0.record.entryCount), $0.valueBytes) })
+      for (record, last, bytes) in measured {
         open.frames.append((segment, record))
-        raw += bytes + Int(record.entryCount) * Self.rawBytesPerHead
+        raw += bytes + Int(record.entryCount) * perEntry
         guard raw >= Limits.compactionUnitBytes, last >= next else { continue }
         open.range = next...last
         windows.append(open)
@@ -183,8 +185,13 @@ struct CompactionUnit: Sendable {
     return windows
   }
 
-  /// About how many raw bytes an entry takes besides its value.
-  private static let rawBytesPerHead = 64
+  /// About how many raw bytes an entry takes besides its value, by what MANIFEST says of the group.
+  /// - Parameter frames: of each frame, how many entries it has and the bytes of their values.
+  private func headBytes(_ frames: [(entries: Int, valueBytes: Int)]) -> Int {
+    let entries = frames.reduce(0) { $0 + $1.entries }
+    let rest = group.rawBytes - frames.reduce(0) { $0 + $1.valueBytes }
+    return min(max(64, rest / max(1, entries)), 2 * Limits.keyBytes)
+  }
 
   // MARK: What stays
 
