@@ -9,7 +9,7 @@
 /// cache, or the store, and take as long as it likes. Only values of more than 64 KiB, and more
 /// than four long ones at a time, need a buffer from the heap.
 ///
-/// Who evicts what is S3-FIFO's business, see ``HotCacheShard``. A value that was looked up is
+/// Eviction is S3-FIFO's, see ``HotCacheShard``. A value that was looked up is
 /// kept only if no key of its shard was forgotten meanwhile, see ``epoch(_:)``.
 package final class HotCache: Sendable {
   /// The seed for `KeyHash.hash` of the keys.
@@ -79,7 +79,7 @@ package final class HotCache: Sendable {
     let shard = HotCacheShard(words, layout, number)
     locks[number].withLock { queues in
       shard.writing {
-        // Whoever forgets the key has counted by now, or sees that somebody is at work here.
+        // A caller that forgets the key has counted by now, or sees that somebody is at work here.
         AtomicWords.fence()
         if let epoch, words.load(shard.epochWord) != epoch { return }
         shard.insert(

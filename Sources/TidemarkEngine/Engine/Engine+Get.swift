@@ -32,7 +32,7 @@ extension Engine {
       (value, _) throws(TidemarkError) in
       if hotCache.isOn {
         hotCache.insert(key, hash: hash, sequence: slot.sequence, value: value, epoch: epoch)
-        // What the hot cache has gained the decoded blocks must give; looking takes a while.
+        // Decoded blocks must give what the hot cache has gained; looking takes a while.
         if hash & 15 == 0 || value.byteCount > Limits.smallBlockBytes { shareCacheBytes() }
       }
       try body(value, slot.sequence)
@@ -44,7 +44,7 @@ extension Engine {
     caches.blocks.setLimit(configuration.blockCacheBytes(beside: hotCache.bytes))
   }
 
-  /// What `body` makes of a key's value and sequence.
+  /// Calls `body` with a key's value and sequence, and returns its result.
   /// - Returns: nil when there is no such key.
   @inlinable
   package func withValue<R>(
@@ -173,7 +173,8 @@ extension Engine {
     throw missing(sequence)
   }
 
-  /// What `body` makes of the value of a sequence; see ``read(of:isTouch:_:)``.
+  /// Calls `body` with the value of a sequence, and returns its result; see
+  /// ``read(of:isTouch:_:)``.
   @inlinable
   package func withValue<R>(
     of sequence: UInt64, isTouch: Bool = false,

@@ -28,6 +28,8 @@ package struct RowReader {
   package mutating func read(
     _ sequence: UInt64, isTouch: Bool, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
+    // A block that is held would be served beyond the end of the store's being open.
+    try engine.checkReadable()
     if !isTouch, let number = try number(of: sequence),
       let (bytes, range) = find(sequence, in: number)
     {

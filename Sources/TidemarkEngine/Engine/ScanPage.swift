@@ -1,7 +1,7 @@
 /// One key that a scan has found.
 package struct ScanRow: Sendable {
   package var key: [UInt8]
-  /// Of the key's newest entry in the scan's view.
+  /// The sequence of the key's newest entry in the scan's view.
   package var sequence: UInt64
   package var isTouch: Bool
 }

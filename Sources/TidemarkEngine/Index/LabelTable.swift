@@ -7,10 +7,10 @@
 package final class LabelTable {
   var labels: StringInterner
   var sets: StringInterner
-  /// For sets of one label, which most are: the label by set and the set by label, one more than
-  /// the id; 0 where that is not known. Filled by what was interned here, until the next image.
-  private var labelOfSet: [UInt32] = []
-  private var setOfLabel: [UInt32] = []
+  /// For sets of one label, which most are: the label by set and the set by label, as far as they
+  /// were interned here since the last image.
+  private var labelOfSet = IDMap()
+  private var setOfLabel = IDMap()
   private var idScratch: [UInt32] = []
   private var setScratch: [UInt8] = []
 
@@ -22,7 +22,7 @@ package final class LabelTable {
 
   /// Bytes in use.
   var memoryBytes: Int {
-    labels.memoryBytes + sets.memoryBytes + (labelOfSet.capacity + setOfLabel.capacity) * 4
+    labels.memoryBytes + sets.memoryBytes + labelOfSet.memoryBytes + setOfLabel.memoryBytes
   }
 
   /// The id of a set of labels; 0 is the empty set.
@@ -50,25 +50,16 @@ package final class LabelTable {
   package func finishSet() throws(IndexError) -> UInt32 {
     guard let label = idScratch.first else { return 0 }
     let isSingle = idScratch.count == 1
-    if isSingle, Int(label) < setOfLabel.count, setOfLabel[Int(label)] != 0 {
-      return setOfLabel[Int(label)] - 1
-    }
+    if isSingle, let set = setOfLabel[label] { return UInt32(set) }
     idScratch.sort()
     LabelSetCoding.encode(idScratch, into: &setScratch)
     let content = setScratch
     let set = try sets.intern(content.rawSpan)
     if isSingle {
-      Self.note(set, label + 1, in: &labelOfSet)
-      Self.note(label, set + 1, in: &setOfLabel)
+      labelOfSet.insert(set, Int(label))
+      setOfLabel.insert(label, Int(set))
     }
     return set
-  }
-
-  private static func note(_ id: UInt32, _ value: UInt32, in table: inout [UInt32]) {
-    let missing = Int(id) + 1 - table.count
-    // Ids are given out one after the other; of those that an image has many may be unused here.
-    if missing > 0 { table.append(contentsOf: repeatElement(0, count: missing)) }
-    table[Int(id)] = value
   }
 
   /// The labels of a set, in byte order.
@@ -86,8 +77,8 @@ package final class LabelTable {
   package func labelIDs(ofSet set: UInt32, into ids: inout [UInt32]) throws(IndexError) {
     ids.removeAll(keepingCapacity: true)
     if set == 0 { return }
-    if Int(set) < labelOfSet.count, labelOfSet[Int(set)] != 0 {
-      ids.append(labelOfSet[Int(set)] - 1)
+    if let label = labelOfSet[set] {
+      ids.append(UInt32(label))
       return
     }
     try sets.withString(set) { (bytes) throws(IndexError) in
@@ -130,8 +121,8 @@ package final class LabelTable {
     sets = newSets
     labels = newLabels
     // Ids may be given to others from now on.
-    labelOfSet.removeAll()
-    setOfLabel.removeAll()
+    labelOfSet = IDMap()
+    setOfLabel = IDMap()
   }
 }
 

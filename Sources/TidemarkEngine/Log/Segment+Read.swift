@@ -25,7 +25,7 @@ extension Segment {
   package func block(
     _ record: BlockRecord, sequence: UInt64, caches: LogCaches
   ) throws(TidemarkError) -> [UInt8] {
-    // What is stored as it is the system's cache of pages keeps as well.
+    // Raw blocks stay out: the system's cache of pages has the same bytes.
     guard record.codec != .raw || keyID != nil else {
       return try decode(record, sequence: sequence)
     }

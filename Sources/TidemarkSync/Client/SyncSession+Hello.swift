@@ -56,7 +56,7 @@ extension SyncSession {
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
     let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
-    // Of a key that is left its newest version is asked for, and what a pending one stands upon.
+    // Two versions of a live key may be asked for: its newest, and the base of a pending one.
     let least = 2 * engine.liveKeys + Self.runsUnpruned
     let kept = try settled.pruned(above: least) { (run) throws(TidemarkError) in
       // A long run takes no more than a short one, and more to look through.
@@ -94,7 +94,7 @@ extension SyncSession {
       // this store does not know of it.
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? 0
-      // What came from the old remote is ours to bring now. Where a feed was restored after it was
+      // Entries of the old remote are ours to bring now. Where a feed was restored after it was
       // made anew, positions of the old one look like its own: only a comparison tells.
       if hadPeer {
         next.resync = Resync(

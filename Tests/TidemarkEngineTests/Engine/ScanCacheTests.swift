@@ -88,6 +88,26 @@ struct ScanCacheTests {
     try engine.close()
   }
 
+  @Test("a scan under which the store was suspended gives no further row")
+  func suspended() throws {
+    let engine = try compacted(cacheBytes: 8 << 20)
+    var rows = 0
+    let view = try engine.view()
+    let scan = EngineScan(engine, ScanQuery(), view: view)
+    let error = #expect(throws: TidemarkError.self) {
+      try scan.forEach(limit: nil, values: true) { (_, _) throws(TidemarkError) in
+        rows += 1
+        if rows == 5 { try engine.suspend() }
+        return true
+      }
+    }
+    #expect(error?.code == .suspended)
+    #expect(rows == 5)
+    try engine.resume()
+    #expect(try self.scan(engine) == Self.keys)
+    try engine.close()
+  }
+
   @Test("a scan ends where its body says that it is enough")
   func enough() throws {
     let engine = try compacted(cacheBytes: 0)

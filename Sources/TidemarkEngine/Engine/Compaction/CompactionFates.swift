@@ -1,4 +1,4 @@
-/// What becomes of the entries of a log that is compacted, asked about from the oldest segment on.
+/// Decides which entries of a log stay when it is compacted, asked from the oldest segment on.
 struct CompactionFates {
   enum Fate {
     case kept(created: UInt64, isSuperseded: Bool)
@@ -30,7 +30,7 @@ struct CompactionFates {
   /// Forgets what was worked out for keys of which more than one version may be needed.
   mutating func beginWindow() { versions = NeededVersions(engine, floor) }
 
-  /// What becomes of an entry.
+  /// Decides whether an entry stays.
   /// - Parameters:
   ///   - head: the entry.
   ///   - key: its key.
@@ -77,7 +77,7 @@ struct CompactionFates {
     if newest <= floor.sequence, floor.versionsPerKey == nil, slot?.size.isTouched == false,
       !hasDamage
     {
-      // Of such a key the newest version stays, unless it is a delete, and nothing else.
+      // The key's newest version stays, unless it is a delete, and nothing else does.
       if head.kind.removes { return .droppedTombstone }
       guard newest == head.sequence else { return .dropped }
       return .kept(created: try created(head), isSuperseded: false)

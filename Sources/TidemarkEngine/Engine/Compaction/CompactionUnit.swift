@@ -76,7 +76,7 @@ struct CompactionUnit: Sendable {
   ) throws(TidemarkError) -> [Survivors.Part] {
     var parts: [Survivors.Part] = []
     var writing: Deferred<Survivors.Part>?
-    // Who fails must not leave a thread that still writes.
+    // A failure must not leave a thread behind that still writes.
     defer { _ = try? writing?.value() }
     for window in try windows() {
       let kept = try survivors(of: window, values: true, &fates)

@@ -8,7 +8,7 @@ struct Survivors {
     var created: UInt64
   }
 
-  /// What a window comes to.
+  /// The outcome of a window.
   struct Part: Sendable {
     var droppedEntries = 0
     var droppedTombstones = 0
