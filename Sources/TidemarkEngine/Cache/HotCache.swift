@@ -64,10 +64,8 @@ package final class HotCache: Sendable {
   package func insert(
     _ key: RawSpan, hash: UInt64, sequence: UInt64, value: RawSpan, epoch: UInt64? = nil
   ) {
-    let size =
-      HotCacheEntry.headWords + AtomicWords.words(forBytes: key.byteCount)
-      + AtomicWords.words(forBytes: value.byteCount)
-    guard let words, size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax,
+    guard let words, HotCacheShard.words(of: key, value) <= layout.entryWords,
+      sequence <= HotCacheEntry.sequenceMax,
       key.byteCount > 0, key.byteCount <= Limits.keyBytes
     else {
       // What is here of the key must not outlive a newer value.
@@ -84,6 +82,45 @@ package final class HotCache: Sendable {
         if let epoch, words.load(shard.epochWord) != epoch { return }
         shard.insert(
           key, tag: HotCacheEntry.tag(hash), sequence: sequence, value: value, &queues)
+      }
+    }
+  }
+
+  /// What ``epoch(_:)`` says of all keys; none when it keeps nothing.
+  func epochs() -> [UInt64] {
+    guard let words else { return [] }
+    defer { extendLifetime(self) }
+    return (0..<layout.shards).map { number in
+      words.loadAcquiring(HotCacheShard(words, layout, number).epochWord)
+    }
+  }
+
+  /// Keeps a value that somebody came by, if its key is not here and there is room for it without
+  /// another one having to leave.
+  /// - Parameters:
+  ///   - key: the key; so are `sequence` and `value` those of
+  ///     ``insert(_:hash:sequence:value:epoch:)``.
+  ///   - epochs: what ``epochs()`` said before the entry was looked up.
+  func fill(_ key: RawSpan, sequence: UInt64, value: RawSpan, epochs: [UInt64]) {
+    let hash = KeyHash.hash(key, seed: seed)
+    let number = shardNumber(hash)
+    guard let words, number < epochs.count else { return }
+    defer { extendLifetime(self) }
+    let shard = HotCacheShard(words, layout, number)
+    let size = HotCacheShard.words(of: key, value)
+    guard size <= layout.entryWords, sequence <= HotCacheEntry.sequenceMax,
+      shard.hasRoom(for: size)
+    else { return }
+    let tag = HotCacheEntry.tag(hash)
+    if let isHere = shard.undisturbed({ shard.find(key, tag) != nil }), isHere { return }
+    locks[number].withLock { queues in
+      shard.writing {
+        AtomicWords.fence()
+        guard words.load(shard.epochWord) == epochs[number], shard.hasRoom(for: size),
+          shard.find(key, tag) == nil
+        else { return }
+        shard.insert(
+          key, tag: tag, sequence: sequence, value: value, &queues, goesToMain: true)
       }
     }
   }

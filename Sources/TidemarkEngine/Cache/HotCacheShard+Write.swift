@@ -22,14 +22,31 @@ extension HotCacheShard {
 
   private var mainStart: Int { layout.main - layout.small }
 
+  /// Whether an entry of so many words fits into the main queue beside all that ever was in the
+  /// queues. May be asked without the lock.
+  func hasRoom(for size: Int) -> Bool {
+    let slots = self.slots
+    let touched =
+      Int(truncatingIfNeeded: words.load(bytesWord)) / AtomicWords.wordBytes - slots - slots / 4
+    return touched + size <= layout.mainWords
+      && words.load(countWord) < UInt64(Self.entries(perSlots: layout.slots))
+  }
+
+  /// The words that an entry takes.
+  static func words(of key: RawSpan, _ value: RawSpan) -> Int {
+    HotCacheEntry.headWords + AtomicWords.words(forBytes: key.byteCount)
+      + AtomicWords.words(forBytes: value.byteCount)
+  }
+
   /// Keeps a value, unless a newer one of the key is there.
+  /// - Parameter goesToMain: whether it enters the main queue at once.
   func insert(
     _ key: RawSpan, tag: UInt64, sequence: UInt64, value: RawSpan,
-    _ queues: inout HotCacheQueues
+    _ queues: inout HotCacheQueues, goesToMain isOld: Bool = false
   ) {
     let new = HotCacheEntry(
       sequence: sequence, tag: tag, keyLength: key.byteCount, valueLength: value.byteCount)
-    var goesToMain = false
+    var goesToMain = isOld
     if let found = find(key, tag) {
       let old = head(found.entry)
       if old.sequence > sequence { return }

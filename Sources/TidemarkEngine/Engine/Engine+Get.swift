@@ -40,7 +40,8 @@ extension Engine {
     return true
   }
 
-  private func shareCacheBytes() {
+  /// Gives decoded blocks what the hot cache leaves over.
+  func shareCacheBytes() {
     caches.blocks.setLimit(configuration.blockCacheBytes(beside: hotCache.bytes))
   }
 

@@ -1,4 +1,8 @@
 extension EngineScan {
+  /// A scan that has come so far is likely to read what will be read again, so its values are
+  /// kept while the hot cache has room; a shorter one does not pay for them.
+  private static let rowsBeforeFill = 512
+
   /// Calls `body` with key and value of every row that is left.
   /// - Parameters:
   ///   - limit: most rows; nil for all.
@@ -12,7 +16,10 @@ extension EngineScan {
     var reader = RowReader(engine)
     var goesOn = true
     while goesOn, let size = pages.next() {
+      // Before the look-up: what is replaced meanwhile must not be kept.
+      let epochs = pages.taken >= Self.rowsBeforeFill ? engine.hotCache.epochs() : []
       let page = try nextRows(limit: size)
+      let fills = !epochs.isEmpty && page.isOfPresent
       if page.isEmpty { return }
       for position in 0..<page.count {
         guard values else {
@@ -21,11 +28,16 @@ extension EngineScan {
         }
         let row = page[position]
         try reader.read(row.sequence, isTouch: row.isTouch) { (value) throws(TidemarkError) in
-          goesOn = try body(page.key(at: position), value)
+          let key = page.key(at: position)
+          if fills {
+            engine.hotCache.fill(key, sequence: row.sequence, value: value, epochs: epochs)
+          }
+          goesOn = try body(key, value)
         }
         if !goesOn { return }
       }
       pages.took(page.count)
+      if fills { engine.shareCacheBytes() }
     }
   }
 }
@@ -37,6 +49,8 @@ package struct PageSizes {
 
   private var left: Int
   private var size: Int
+  /// How many rows there were.
+  package private(set) var taken = 0
 
   /// - Parameter limit: most rows in all; nil for no limit.
   package init(limit: Int?) {
@@ -51,5 +65,8 @@ package struct PageSizes {
     return min(size, left)
   }
 
-  package mutating func took(_ rows: Int) { left -= rows }
+  package mutating func took(_ rows: Int) {
+    left -= rows
+    taken += rows
+  }
 }

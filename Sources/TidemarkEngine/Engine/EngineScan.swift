@@ -92,7 +92,7 @@ package final class EngineScan {
   private func nextInKeyOrder(limit: Int) throws(TidemarkError) -> ScanPage {
     while !isAtEnd {
       let (keys, carries) = try nextKeys(limit: limit)
-      var rows = ScanPage(keys)
+      var rows = ScanPage(keys, isOfPresent: carries == nil)
       for i in 0..<keys.count {
         let slot = keys.slot(at: i)
         if let carries {

@@ -17,10 +17,13 @@ package struct ScanPage {
 
   private let keys: KeyPage
   private var rows: [Row] = []
+  /// Whether every row is the newest entry of its key, or was when the page was made.
+  let isOfPresent: Bool
 
   /// Without rows yet, of keys that were found.
-  init(_ keys: KeyPage) {
+  init(_ keys: KeyPage, isOfPresent: Bool = false) {
     self.keys = keys
+    self.isOfPresent = isOfPresent
     rows.reserveCapacity(keys.count)
   }
 

@@ -73,6 +73,63 @@ struct ScanCacheTests {
     try engine.close()
   }
 
+  @Test("a long scan leaves its values in the hot cache while that has room, a short one none")
+  func fills() throws {
+    let engine = try compacted(cacheBytes: 8 << 20)
+    #expect(try scan(engine, limit: 500) == 500)
+    #expect(engine.hotCache.count == 0)
+    #expect(try scan(engine) == Self.keys)
+    #expect(engine.hotCache.count > Self.keys / 2)
+    let hits = engine.hotCache.statistics.hits
+    let last = Self.keys - 1
+    #expect(try engine.get(Self.key(last)).map(bytes) == Self.value(last))
+    #expect(engine.hotCache.statistics.hits == hits + 1)
+    try engine.close()
+  }
+
+  @Test("a long scan takes the place of nothing in a hot cache that is full")
+  func evictsNothing() throws {
+    let engine = try compacted(cacheBytes: 128 << 10)
+    for _ in 0..<3 { for number in 0..<Self.keys { _ = try engine.get(Self.key(number)) } }
+    func kept() -> Set<Int> {
+      Set(
+        (0..<Self.keys).filter { number in
+          let key = bytes(Self.key(number))
+          let hash = KeyHash.hash(key.rawSpan, seed: engine.hotCache.seed)
+          return (try? engine.hotCache.read(key.rawSpan, hash: hash) { _, _ in }) ?? false
+        })
+    }
+    let before = kept()
+    #expect(before.count > 50)
+    #expect(try scan(engine) == Self.keys)
+    #expect(kept().isSuperset(of: before))
+    try engine.close()
+  }
+
+  @Test("a value that is replaced while a scan has the old one in its hands is not kept")
+  func replaced() throws {
+    let engine = try compacted(cacheBytes: 8 << 20)
+    var rows = 0
+    let view = try engine.view()
+    try EngineScan(engine, ScanQuery(), view: view).forEach(limit: nil, values: true) {
+      (_, _) throws(TidemarkError) in
+      rows += 1
+      // All on the page that is being walked, before the scan comes by.
+      if rows == 1_100 {
+        for number in 1_100..<1_200 {
+          var batch = OperationBatch()
+          try batch.add(
+            .put, key: bytes(Self.key(number)).rawSpan, value: bytes("new").rawSpan)
+          _ = try engine.commit(batch)
+        }
+      }
+      return true
+    }
+    #expect(rows == Self.keys)
+    for number in 1_100..<1_200 { #expect(try engine.get(Self.key(number)) == "new") }
+    try engine.close()
+  }
+
   @Test("a scan decodes a block once, however little the caches hold")
   func once() throws {
     let engine = try compacted(cacheBytes: 0)
