@@ -32,6 +32,7 @@ let package = Package(
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),
         .product(name: "TidemarkHTTP", package: "tidemark"),
+        .product(name: "TidemarkTestKit", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -6,7 +6,9 @@ struct Bench: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",
     abstract: "How fast Tidemark is beside other engines, on the same work in the same run.",
-    subcommands: [Compare.self, Child.self, Serve.self, MeasureLimits.self, Dump.self],
+    subcommands: [
+      Compare.self, Units.self, Child.self, Serve.self, MeasureLimits.self, Dump.self,
+    ],
     defaultSubcommand: Compare.self)
 }
 
