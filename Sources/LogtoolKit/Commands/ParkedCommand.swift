@@ -87,12 +87,11 @@ struct ParkedCommand: ToolCommand {
       throw ToolError(.failed, "not all of the keys are parked; see logtool parked \(self.store)")
     }
     var dependents: [[UInt8]] = []
-    for entry in entries {
-      if action == .retry {
-        try store.blocking.retryParked(entry.sequence, for: peer)
-      } else {
-        dependents += try store.blocking.discardParked(entry.sequence, for: peer).map(\.bytes)
-      }
+    let sequences = entries.map(\.sequence)
+    if action == .retry {
+      try store.blocking.retryParked(all: sequences, for: peer)
+    } else {
+      dependents = try store.blocking.discardParked(all: sequences, for: peer).map(\.bytes)
     }
     if console.settings.format == .text {
       let word = action == .retry ? "goes again with the next replay" : "was given up"

@@ -17,17 +17,14 @@ extension SyncSession {
     return result
   }
 
-  private func waitingChange(
-    _ sequence: UInt64, _ isWanted: (PendingState) -> Bool
-  ) throws(TidemarkError) -> LoggedChange {
+  /// An entry that waits as is wanted, and is still its key's newest.
+  private func change(
+    at sequence: UInt64, waiting isWanted: (PendingState) -> Bool
+  ) throws(TidemarkError) -> LoggedChange? {
     guard let reason = progress.waiting[sequence]?.state, isWanted(reason),
       let change = try engine.change(at: sequence),
       try engine.newestChange(ofKey: change.key)?.sequence == sequence
-    else {
-      throw TidemarkError(
-        .invalidArgument, "the entry does not wait for anybody any more",
-        sequences: sequence...sequence)
-    }
+    else { return nil }
     return change
   }
 
@@ -35,63 +32,134 @@ extension SyncSession {
     if case .parked = state { true } else { false }
   }
 
-  /// Sends what was refused once more, as a new entry with the same content.
-  /// - Returns: the sequence of the new entry.
-  func retry(_ sequence: UInt64) throws -> UInt64 {
-    let change = try waitingChange(sequence, Self.isParked)
-    let content = try engine.content(of: change)
-    try commit { operations, next, _ in
-      // Somebody may have written in between.
-      _ = try waitingChange(sequence, Self.isParked)
-      let slot = try engine.slot(ofKey: change.key.rawSpan)
-      next.waiting.remove(sequence)
-      var attributes = EntryAttributes()
-      attributes.hash = content.hash
-      attributes.maxAge = content.maxAgeSeconds
-      attributes.time = change.attributes.time
-      attributes.priority = change.attributes.priority
-      let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
-      if change.kind == .delete {
-        try operations.add(
-          .delete, key: change.key.rawSpan, attributes: attributes, condition: condition,
-          isForced: true)
-      } else {
-        try operations.add(
-          .put, key: change.key.rawSpan, value: content.value.rawSpan,
-          labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
-          attributes: attributes, condition: condition)
-      }
-    }
-    return try engine.slot(ofKey: change.key.rawSpan)?.sequence ?? sequence
+  private func isParked(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    try change(at: sequence, waiting: Self.isParked) != nil
   }
 
-  /// Gives a change up: the key gets back what the peer has. Where the log does not say what that
-  /// is, the key keeps its value until the peer has been asked.
-  /// - Returns: the pending entries that were to come after it.
-  func discard(_ sequence: UInt64, _ table: PendingTable) throws -> [LoggedChange] {
-    let change = try waitingChange(sequence, Self.isParked)
-    let known = try remoteState(before: change)
-    try commit { operations, next, _ in
-      _ = try waitingChange(sequence, Self.isParked)
-      let slot = try engine.slot(ofKey: change.key.rawSpan)
-      guard let known else {
-        // As if a policy had decided for whatever the peer has.
-        next.wait(change, for: .lost(.beginning))
-        return
+  private static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
+    TidemarkError(
+      .invalidArgument, "the entry does not wait for anybody any more",
+      sequences: sequence...sequence)
+  }
+
+  /// What is refused, in parts that one commit each takes: every commit writes down all that waits.
+  private func inParts(
+    _ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void
+  ) throws {
+    var part: [LoggedChange] = []
+    var bytes = 0
+    for sequence in sequences {
+      guard let change = try change(at: sequence, waiting: Self.isParked) else { continue }
+      if part.count == Self.mostAtOnce || bytes + change.valueLength > Self.mostBytesAtOnce {
+        try body(part)
+        (part, bytes) = ([], 0)
       }
-      next.waiting.remove(sequence)
-      try add(known, ofKey: change.key, upon: slot, into: &operations)
+      part.append(change)
+      bytes += change.valueLength
     }
-    return try dependents(of: sequence, table)
+    if !part.isEmpty { try body(part) }
+  }
+
+  private static let mostAtOnce = 256
+  private static let mostBytesAtOnce = 8 << 20
+
+  /// Sends what was refused once more, as new entries with the same content. What does not wait any
+  /// more is passed over.
+  /// - Returns: the sequences of the new entries.
+  func retry(_ sequences: [UInt64]) throws -> [UInt64] {
+    var again: [UInt64] = []
+    try inParts(sequences) { changes in
+      let contents = try changes.map { try engine.content(of: $0) }
+      var keys: [[UInt8]] = []
+      try commit { operations, next, _ in
+        keys = []
+        for (change, content) in zip(changes, contents) {
+          // Somebody may have written in between.
+          guard try isParked(change.sequence) else { continue }
+          next.waiting.remove(change.sequence)
+          try addAgain(change, content, into: &operations)
+          keys.append(change.key)
+        }
+      }
+      for key in keys { again.append(try engine.slot(ofKey: key.rawSpan)?.sequence ?? 0) }
+    }
+    return again
+  }
+
+  /// - Throws: `invalidArgument` when the entry does not wait any more.
+  func retry(_ sequence: UInt64) throws -> UInt64 {
+    guard let again = try retry([sequence]).first else { throw Self.waitsNoMore(sequence) }
+    return again
+  }
+
+  private func addAgain(
+    _ change: LoggedChange, _ content: SyncContent, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    let slot = try engine.slot(ofKey: change.key.rawSpan)
+    var attributes = EntryAttributes()
+    attributes.hash = content.hash
+    attributes.maxAge = content.maxAgeSeconds
+    attributes.time = change.attributes.time
+    attributes.priority = change.attributes.priority
+    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
+    if change.kind == .delete {
+      try operations.add(
+        .delete, key: change.key.rawSpan, attributes: attributes, condition: condition,
+        isForced: true)
+    } else {
+      try operations.add(
+        .put, key: change.key.rawSpan, value: content.value.rawSpan,
+        labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
+        attributes: attributes, condition: condition)
+    }
+  }
+
+  /// Gives changes up: each key gets back what the peer has. Where the log does not say what that
+  /// is, the key keeps its value until the peer has been asked. What does not wait any more is
+  /// passed over.
+  /// - Returns: how many were given up, and the pending entries that were to come after them.
+  func discard(
+    _ sequences: [UInt64], _ table: PendingTable
+  ) throws -> (count: Int, dependents: [LoggedChange]) {
+    var given: Set<UInt64> = []
+    try inParts(sequences) { changes in
+      let states = try changes.map { try remoteState(before: $0) }
+      var part: [UInt64] = []
+      try commit { operations, next, _ in
+        part = []
+        for (change, known) in zip(changes, states) {
+          guard try isParked(change.sequence) else { continue }
+          part.append(change.sequence)
+          guard let known else {
+            // As if a policy had decided for whatever the peer has.
+            next.wait(change, for: .lost(.beginning))
+            continue
+          }
+          let slot = try engine.slot(ofKey: change.key.rawSpan)
+          next.waiting.remove(change.sequence)
+          try add(known, ofKey: change.key, upon: slot, into: &operations)
+        }
+      }
+      given.formUnion(part)
+    }
+    return (given.count, try dependents(of: given, table))
+  }
+
+  /// - Throws: `invalidArgument` when the entry does not wait any more.
+  func discard(_ sequence: UInt64, _ table: PendingTable) throws -> [LoggedChange] {
+    let (count, dependents) = try discard([sequence], table)
+    guard count > 0 else { throw Self.waitsNoMore(sequence) }
+    return dependents
   }
 
   private func dependents(
-    of sequence: UInt64, _ table: PendingTable
+    of sequences: Set<UInt64>, _ table: PendingTable
   ) throws(TidemarkError) -> [LoggedChange] {
+    guard let first = sequences.min() else { return [] }
     var result: [LoggedChange] = []
-    for row in table.liveRows where row.sequence > sequence {
+    for row in table.liveRows where row.sequence > first && !sequences.contains(row.sequence) {
       if let change = try engine.change(at: row.sequence),
-        change.attributes.after.contains(sequence)
+        change.attributes.after.contains(where: { sequences.contains($0) })
       {
         result.append(change)
       }
@@ -137,7 +205,9 @@ extension SyncSession {
     guard let sequence = try engine.newestChange(ofKey: key)?.sequence else {
       throw TidemarkError(.invalidArgument, "there is nothing to decide on the key")
     }
-    let change = try waitingChange(sequence) { $0 == .needsDecision }
+    guard let change = try change(at: sequence, waiting: { $0 == .needsDecision }) else {
+      throw Self.waitsNoMore(sequence)
+    }
     guard var remote = try records.remote(ofKey: key)?.state, resolution != .ask else {
       throw TidemarkError(.invalidArgument, "give a decision other than to ask")
     }
@@ -146,7 +216,9 @@ extension SyncSession {
     let state = remote
     let local = change.kind == .put ? try engine.content(of: change) : nil
     try commit { operations, next, _ in
-      _ = try waitingChange(sequence) { $0 == .needsDecision }
+      guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
+        throw Self.waitsNoMore(sequence)
+      }
       let slot = try engine.slot(ofKey: key.rawSpan)
       try carryOut(
         resolution, change, local, state, slot, isForUser: true, into: &operations, &next)

@@ -35,6 +35,11 @@ extension HostState {
     return try session().discard(sequence, table).map { Key($0.key) }
   }
 
+  mutating func discard(_ sequences: [UInt64]) throws -> [Key] {
+    let table = try pending()
+    return try session().discard(sequences, table).dependents.map { Key($0.key) }
+  }
+
   mutating func conflicts() throws(TidemarkError) -> [Conflict] {
     let session = try session()
     var result: [Conflict] = []
@@ -76,6 +81,29 @@ extension Replicator {
       poke()
     }
     return try await told { try $0.session().retry(sequence) }
+  }
+
+  /// Sends refused entries once more, many in one commit.
+  /// - Returns: the sequences of the new entries. What is not parked any more is passed over.
+  @discardableResult
+  public func retry(all sequences: [UInt64]) async throws(TidemarkError) -> [UInt64] {
+    defer {
+      host.changed.raise()
+      poke()
+    }
+    return try await told { try $0.session().retry(sequences) }
+  }
+
+  /// Gives refused entries up, many in one commit; see ``discard(_:)``.
+  /// - Returns: the keys of pending entries that were to come after them. What is not parked any
+  ///   more is passed over.
+  @discardableResult
+  public func discard(all sequences: [UInt64]) async throws(TidemarkError) -> [Key] {
+    defer {
+      host.changed.raise()
+      poke()
+    }
+    return try await told { try $0.discard(sequences) }
   }
 
   /// Gives a refused entry up: its key gets back what the peer has there. Where the log does not

@@ -118,6 +118,25 @@ extension Store.Blocking {
     try told(name) { try $0.session().retry(sequence) }
   }
 
+  /// Sends refused entries once more, many in one commit; see ``Replicator/retry(all:)``.
+  /// - Returns: the sequences of the new entries. What is not parked any more is passed over.
+  @discardableResult
+  public func retryParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
+    -> [UInt64]
+  {
+    try told(name) { try $0.session().retry(sequences) }
+  }
+
+  /// Gives refused entries up, many in one commit; see ``Replicator/discard(all:)``.
+  /// - Returns: the keys of pending entries that were to come after them. What is not parked any
+  ///   more is passed over.
+  @discardableResult
+  public func discardParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
+    -> [Key]
+  {
+    try told(name) { try $0.discard(sequences) }
+  }
+
   /// Gives a refused entry up; see ``Replicator/discard(_:)``.
   @discardableResult
   public func discardParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)

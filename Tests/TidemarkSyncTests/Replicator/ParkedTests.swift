@@ -82,6 +82,47 @@ struct ParkedTests {
     await #expect(throws: TidemarkError.self) { try await replicator.retry(parked.sequence) }
   }
 
+  /// Bytes of the log that a call adds.
+  private func grown(_ body: () async throws -> Void) async throws -> Int {
+    let before = try store.status.bytes.log
+    try await body()
+    return try store.status.bytes.log - before
+  }
+
+  @Test(
+    "many entries go again, or are given up, with a few commits that write down what waits",
+    arguments: [true, false])
+  func many(retries: Bool) async throws {
+    let peer = try SwitchedPeer(
+      options: SyncHandler.Options(validators: [
+        SyncValidator { _, _ in Rejection(code: "x", message: String(repeating: "no ", count: 30)) }
+      ]))
+    let replicator = try store.replicator(named: "home", peer: peer)
+    try await store.write { batch in
+      for number in 0..<600 { try batch.put("key\(number)", "value") }
+    }
+    _ = try await replicator.syncOnce()
+    let parked = try await replicator.parked().map(\.sequence)
+    #expect(parked.count == 600)
+    try await store.put("key7", "another")
+    let bytes = try await grown {
+      if retries {
+        let again = try await replicator.retry(all: parked)
+        #expect(again.count == 599 && Set(again).count == 599)
+        #expect(again.allSatisfy { $0 > parked[599] })
+      } else {
+        #expect(try await replicator.discard(all: parked).isEmpty)
+      }
+    }
+    // Each writes what still waits: a commit for every entry would take 50 MB.
+    #expect(bytes < 1 << 20, "\(bytes)")
+    #expect(try await replicator.parked().isEmpty)
+    #expect(try await replicator.pending.entries == (retries ? 600 : 1))
+    #expect(try store.text("key7") == "another")
+    #expect(try store.text("key8") == (retries ? "value" : nil))
+    #expect(try await replicator.retry(all: parked).isEmpty)
+  }
+
   @Test("discarding goes back to what the peer has")
   func discard() async throws {
     let replicator = try store.replicator(named: "home", peer: peer)
