@@ -18,20 +18,26 @@ final class BackgroundThread: Sendable {
   }
 
   private let engine: Engine
+  private let compactor: CompactionThread?
   private let state = Monitor(State())
   private let failure = Lock<TidemarkError?>(nil)
   private let thread = Lock<WorkerThread?>(nil)
   private let observation = Lock<Int?>(nil)
 
-  init(_ engine: Engine) { self.engine = engine }
+  init(_ engine: Engine, _ compactor: CompactionThread?) {
+    self.engine = engine
+    self.compactor = compactor
+  }
 
   /// The error that the last round of work ended with.
   var lastError: TidemarkError? { failure.withLock { $0 } }
 
   /// Starts the thread.
   func start() throws(TidemarkError) {
-    let (engine, state, failure) = (engine, state, failure)
-    let worker = try WorkerThread(name: "tidemark-work") { Self.run(engine, state, failure) }
+    let (engine, compactor, state, failure) = (engine, compactor, state, failure)
+    let worker = try WorkerThread(name: "tidemark-work") {
+      Self.run(engine, compactor, state, failure)
+    }
     thread.withLock { $0 = worker }
     let token = engine.observe { Self.wake(state) }
     observation.withLock { $0 = token }
@@ -56,7 +62,8 @@ final class BackgroundThread: Sendable {
   }
 
   private static func run(
-    _ engine: Engine, _ state: Monitor<State>, _ failure: Lock<TidemarkError?>
+    _ engine: Engine, _ compactor: CompactionThread?, _ state: Monitor<State>,
+    _ failure: Lock<TidemarkError?>
   ) {
     var pause = pauseNanoseconds
     while true {
@@ -75,6 +82,7 @@ final class BackgroundThread: Sendable {
         }
         do {
           try engine.doBackgroundWork()
+          try compactor?.compactIfDue()
           let isSettled =
             engine.isSuspended || engine.lastSequence == engine.durableSequence
           quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0

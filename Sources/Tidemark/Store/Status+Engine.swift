@@ -20,6 +20,9 @@ extension Store.Status {
       cacheMisses: status.cacheMisses,
       encryption: status.keyIDs.isEmpty
         ? nil : Encrypted(keys: status.keyIDs, filesToRewrite: status.filesToRewrite),
+      compaction: BackgroundCompaction(
+        isAutomatic: status.compaction.isAutomatic, isRunning: status.compaction.isRunning,
+        runs: status.compaction.runs, bytesFreed: status.compaction.bytesFreed),
       isPoisoned: status.isPoisoned,
       backgroundError: backgroundError)
   }

@@ -12,6 +12,8 @@ extension Store {
       try store.closing.withLock { _ throws(TidemarkError) in
         store.background?.stop()
         store.background?.join()
+        store.compactor?.stop()
+        store.compactor?.join()
         defer {
           store.commits?.stop()
           store.commits?.join()

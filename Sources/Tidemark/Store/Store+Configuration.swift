@@ -47,6 +47,15 @@ extension Store {
     }
   }
 
+  /// When the log is compacted.
+  public enum Compaction: Sendable, Hashable {
+    /// In the background when it pays: where half of the log or more may go by the retention, and
+    /// where enough has come that is not in the order of keys yet. Also when it is asked for.
+    case automatic
+    /// Only when it is asked for.
+    case onRequest
+  }
+
   /// How a store is opened.
   public struct Configuration: Sendable {
     /// What the opening may do.
@@ -64,6 +73,9 @@ extension Store {
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.
     public var encryption: Encryption?
+    /// When the log is compacted. By itself a store never drops what the retention keeps, which is
+    /// everything unless it is told otherwise.
+    public var compaction: Compaction
     /// The disk, the clocks and the chance that the store runs on.
     package var environment = Environment()
     /// Whether threads of the store's own sync and write index images. Without them every write
@@ -80,11 +92,13 @@ extension Store {
     ///   - retention: how much superseded history is kept; nil leaves that as it is.
     ///   - cacheBytes: memory for values that were read lately and decoded parts of the log.
     ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
+    ///   - compaction: whether the log is also compacted when nobody asks for it.
     public init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
-      encryption: Encryption? = nil
+      encryption: Encryption? = nil, compaction: Compaction = .automatic
     ) {
+      self.compaction = compaction
       self.access = access
       self.recovery = recovery
       self.durability = durability
@@ -122,6 +136,7 @@ extension Store.Configuration {
     configuration.retention = retention
     configuration.cacheBytes = cacheBytes
     configuration.encryption = encryption
+    configuration.compactsByItself = compaction == .automatic
     configuration.doesBackgroundWorkInline = !usesThreads
     return configuration
   }

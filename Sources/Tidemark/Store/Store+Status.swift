@@ -71,6 +71,18 @@ extension Store {
       public var filesToRewrite: Int
     }
 
+    /// Compactions in the background, since the store was opened.
+    public struct BackgroundCompaction: Sendable, Hashable {
+      /// Whether the store compacts by itself what pays.
+      public var isAutomatic: Bool
+      /// Whether a compaction is running, whoever has asked for it.
+      public var isRunning: Bool
+      /// How many the store has made by itself.
+      public var runs: Int
+      /// By how many bytes these have made the log smaller.
+      public var bytesFreed: Int
+    }
+
     /// The store's id, 16 bytes; copies share it.
     public var storeID: [UInt8]
     /// The replica's id, 16 bytes: the ``Origin/replica`` of what is written here.
@@ -105,6 +117,8 @@ extension Store {
     public var cacheMisses: UInt64
     /// The keys in use; nil when the store is not encrypted.
     public var encryption: Encrypted?
+    /// What the store does about its log by itself.
+    public var compaction: BackgroundCompaction
     /// Whether writing is refused until the store is reopened, since an outcome is unknown.
     public var isPoisoned: Bool
     /// The error with which work in the background ended last; nil when all is well.
@@ -115,7 +129,7 @@ extension Store {
   /// - Throws: `closed`, `inputOutput`.
   public var status: Status {
     get throws(TidemarkError) {
-      Status(try engine.status(), backgroundError: background?.lastError)
+      Status(try engine.status(), backgroundError: background?.lastError ?? compactor?.lastError)
     }
   }
 }

@@ -98,6 +98,13 @@ extension Store {
     }
   }
 
+  /// Whether the log is compacted when nobody asks for it, from now on: a program that is about to
+  /// be busy may put that off. A compaction that runs by itself is broken off, and leaves the log
+  /// as it was.
+  public func setCompaction(_ compaction: Compaction) {
+    engine.setCompactsByItself(compaction == .automatic && compactor != nil)
+  }
+
   /// Copies the store to another directory while it is being written. The copy holds everything
   /// that was committed when the call began and is a store of its own.
   /// - Parameter path: where nothing is yet, or an empty directory.

@@ -24,6 +24,7 @@ public final class Store: Sendable {
   /// Nil where callers do all the work themselves, or nothing can be written.
   let commits: CommitThread?
   let background: BackgroundThread?
+  let compactor: CompactionThread?
   /// Held while the store is being closed: a second one who closes waits for the first.
   let closing = Lock(())
 
@@ -31,7 +32,8 @@ public final class Store: Sendable {
     self.engine = engine
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
-    background = usesThreads && canWrite ? BackgroundThread(engine) : nil
+    compactor = usesThreads && canWrite ? CompactionThread(engine) : nil
+    background = usesThreads && canWrite ? BackgroundThread(engine, compactor) : nil
     try commits?.start()
     try background?.start()
   }
@@ -39,6 +41,7 @@ public final class Store: Sendable {
   deinit {
     // Not joined: this may be one of the threads that it would wait for.
     background?.stop()
+    compactor?.stop()
     commits?.stop()
     try? engine.close()
   }

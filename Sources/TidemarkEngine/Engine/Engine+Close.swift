@@ -17,6 +17,7 @@ extension Engine {
 
   private func closeLocked() throws(TidemarkError) {
     var failure: TidemarkError?
+    stopAutomaticCompaction()
     do throws(TidemarkError) {
       try withBallast { () throws(TidemarkError) in try finishWriting(.closed) }
     } catch { failure = error }

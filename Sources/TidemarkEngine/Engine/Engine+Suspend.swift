@@ -15,6 +15,7 @@ extension Engine {
     try lifecycle.withLock { (_: inout Void) throws(TidemarkError) in
       if isClosed { throw TidemarkError(.closed, "the store is closed") }
       guard !isSuspended else { return }
+      stopAutomaticCompaction()
       var failure: TidemarkError?
       repeat {
         do throws(TidemarkError) {

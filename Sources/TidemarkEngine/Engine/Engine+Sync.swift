@@ -169,6 +169,8 @@ extension Engine {
     if ballastIsDue { provideBallast() }
     if mergeIsDue { try mergeSmallSegments() }
     if imageIsDue { try writeImage() }
+    // With threads, one of the store's own does that.
+    if configuration.doesBackgroundWorkInline { try compactIfWorthwhile() }
   }
 
   /// Calls `body` after every change of the durable or the visible sequence.

@@ -47,6 +47,8 @@ package final class Engine: Sendable {
       ReadState(
         index: opened.index, segments: opened.segments, visible: opened.lastSequence,
         durable: opened.durable, manifest: opened.manifest, usage: opened.usage))
+    let compactsByItself = configuration.compactsByItself && opened.canWrite
+    writer.withLock { $0.automatic.isOn = compactsByItself }
   }
 
   /// The store's id, 16 bytes.
@@ -104,6 +106,7 @@ struct WriterState: @unchecked Sendable {
   var mergeIsDue = false
   var isWritingImage = false
   var isCompacting = false
+  var automatic = AutomaticCompaction()
 
   init(
     manifest: Manifest, lock: (any FileLock)?, sequence: UInt64, commitTime: HybridTime,
@@ -136,6 +139,8 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var usage: SpaceUsage
   /// Ids of segments that a compaction has left as they are, since they would get no smaller.
   var leftAlone: Set<UInt64> = []
+  /// Ids of sealed segments that hold none of the engine's own records, as far as that is known.
+  var recordless: Set<UInt64> = []
   /// What the frozen delta is to become, while there is one.
   var frozen: ImageInfo?
   /// Counts up when the index is made anew: an image begun before must not be installed.

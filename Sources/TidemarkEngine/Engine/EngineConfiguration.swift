@@ -47,6 +47,10 @@ package struct EngineConfiguration: Sendable {
   package var growthBytes = Limits.firstGrowthBytes
   /// A dictionary is trained for compacted segments with at least this many bytes of values.
   package var dictionaryFromBytes = Limits.dictionaryFromBytes
+  /// Whether the store compacts by itself what pays.
+  package var compactsByItself = false
+  /// So many bytes of entries a compaction puts in order in memory at a time.
+  package var compactionWindowBytes = Limits.compactionUnitBytes
   /// Space is set aside for a full disk once the log has this many bytes.
   package var ballastFromLogBytes = Limits.ballastFromLogBytes
   /// Whether closing writes an image when that is cheap.

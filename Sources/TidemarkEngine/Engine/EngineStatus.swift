@@ -18,6 +18,16 @@ package struct EngineStatus: Sendable {
     package var ballast = 0
   }
 
+  /// The compactions that the store makes by itself, since it was opened.
+  package struct Compaction: Sendable, Hashable {
+    /// Whether it makes any.
+    package var isAutomatic: Bool
+    /// Whether one is running, whoever has asked for it.
+    package var isRunning: Bool
+    package var runs: Int
+    package var bytesFreed: Int
+  }
+
   package struct Segment: Sendable {
     package var id: UInt64
     package var file: String
@@ -55,6 +65,7 @@ package struct EngineStatus: Sendable {
   package var cacheHits: UInt64
   package var cacheMisses: UInt64
   package var isPoisoned: Bool
+  package var compaction: Compaction
   /// The user's keys in use, that for new files first; empty when nothing is encrypted.
   package var keyIDs: [Encryption.KeyID]
   /// Files of the log and the index that do not have the first of these keys.
@@ -65,6 +76,11 @@ extension Engine {
   /// What there is to say of the store now.
   package func status() throws(TidemarkError) -> EngineStatus {
     let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
+    let compaction = writer.withLock { state in
+      EngineStatus.Compaction(
+        isAutomatic: state.automatic.isOn, isRunning: state.isCompacting,
+        runs: state.automatic.runs, bytesFreed: state.automatic.bytesFreed)
+    }
     try checkReadable()
     try countMissingUsage()
     let read = try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
@@ -103,7 +119,7 @@ extension Engine {
       memoryBytes: read.indexBytes + caches.bytes
         + read.segments.reduce(0) { $0 + $1.memoryBytes },
       cacheBytes: hotCache.bytes, cacheHits: cache.hits, cacheMisses: cache.misses,
-      isPoisoned: poisoned, keyIDs: read.manifest.keyIDs,
+      isPoisoned: poisoned, compaction: compaction, keyIDs: read.manifest.keyIDs,
       filesToRewrite: read.manifest.filesToRewrite)
   }
 
@@ -153,7 +169,7 @@ extension Engine {
 
   /// Counts what is superseded in segments of which nothing is known: compaction made them
   /// after the image was written.
-  private func countMissingUsage() throws(TidemarkError) {
+  func countMissingUsage() throws(TidemarkError) {
     let missing = reading.withLock { read in
       read.segments.filter { read.usage.supersededBytes[$0.id] == nil }
     }

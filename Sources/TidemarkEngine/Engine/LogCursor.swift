@@ -3,7 +3,6 @@
 /// Compacted segments are sorted by key; of those a window of sequences is put in order at a
 /// time, so that every frame is decoded once per window and memory stays bounded.
 package struct LogCursor {
-  private static let window = 65_536
   private let engine: Engine
   private var upcoming: UInt64
   private let through: UInt64
@@ -122,23 +121,33 @@ package struct LogCursor {
   /// Loads the next entries in order of sequence, a window of them: a segment may cover far more
   /// sequences than it holds.
   private mutating func fillWindow(_ segment: Segment, from first: UInt64) throws(TidemarkError) {
-    var last = min(through, segment.lastSequence)
-    for record in try segment.frames() {
-      let front = try segment.front(record, caches: engine.caches)
-      for head in front.entries where head.sequence >= first && head.sequence <= last {
-        add(LogEntry(segment: segment, front: front, head: head))
-      }
-      guard pending.count >= 2 * Self.window else { continue }
-      pending.sort { $0.sequence < $1.sequence }
-      pending.removeSubrange(Self.window...)
-      last = pending[Self.window - 1].sequence
+    let last = min(through, segment.lastSequence)
+    if try SequenceWindow.isBestFoundSingly(first...last, in: segment) {
+      try fillSingly(segment, first...last)
+      return
     }
-    pending.sort { $0.sequence < $1.sequence }
-    upcoming = last + 1
+    var window = try SequenceWindow(segment, first...last, includesRecords: includesRecords)
+    try window.gather()
+    pending = window.entries()
+    upcoming = window.last + 1
   }
 
-  private mutating func add(_ entry: LogEntry) {
-    if includesRecords || entry.head.kind != .record { pending.append(entry) }
+  /// The same for a few entries, each found by itself.
+  private mutating func fillSingly(
+    _ segment: Segment, _ range: ClosedRange<UInt64>
+  ) throws(TidemarkError) {
+    upcoming = range.lowerBound
+    while upcoming <= range.upperBound,
+      let next = try segment.sequence(atOrAfter: upcoming), next <= range.upperBound
+    {
+      if let entry = try segment.head(of: next, caches: engine.caches),
+        includesRecords || entry.head.kind != .record
+      {
+        pending.append(entry)
+      }
+      upcoming = next + 1
+    }
+    upcoming = range.upperBound + 1
   }
 }
 

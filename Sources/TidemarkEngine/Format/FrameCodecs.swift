@@ -4,9 +4,9 @@ package final class FrameCodecs: Sendable {
   /// Fast enough to stand in the way of a commit.
   package static let fastLevel: Int32 = 1
   /// For compaction, which has time.
-  package static let compactionLevel: Int32 = 6
+  package static let compactionLevel: Int32 = 3
   /// For compaction that is asked for least space, and may take several times as long.
-  package static let denseLevel: Int32 = 12
+  package static let denseLevel: Int32 = 14
 
   package let dictionary: ZstdDictionary?
   /// Encrypts and decrypts; nil in a segment that is not encrypted, or whose key is not known.

@@ -23,6 +23,13 @@ package enum StoreLayout {
       + String(repeating: "0", count: max(0, 8 - number.count)) + number + ".seg"
   }
 
+  /// `log/0000002a-3.run`: what a compaction has put in order, until it is merged into the segment
+  /// of that id.
+  package static func runName(id: UInt64, number: Int) -> String {
+    let text = String(id, radix: 16)
+    return String(repeating: "0", count: max(0, 8 - text.count)) + text + "-\(number).run"
+  }
+
   /// `index/0000002a.idx`.
   package static func imageName(id: UInt64) -> String {
     let number = String(id, radix: 16)

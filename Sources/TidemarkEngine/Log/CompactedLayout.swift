@@ -3,12 +3,15 @@
 /// The default keeps a cold get cheap: small blocks with a dictionary. Dense is for space: full
 /// blocks, a slow level, and a greater dictionary where that saves more than it takes.
 struct CompactedLayout {
+  /// Some of the values, spread over all of them.
   let values: [UInt8]
-  /// Where each value stands in `values`, in the order in which they are written.
+  /// Where each of these stands in `values`.
   let places: [Range<Int>]
+  /// About how many bytes all values have.
+  let total: Int
 
   func layout(dense: Bool, dictionaryFrom bytes: Int, contexts: ZstdContexts) -> SegmentLayout {
-    guard values.count >= bytes else { return fullBlocks(dense: dense) }
+    guard total >= bytes else { return fullBlocks(dense: dense) }
     guard dense else {
       // Small blocks only pay with a dictionary, which takes enough values to learn from.
       guard let dictionary = trainedDictionary(Limits.trainedDictionaryBytes) else {
@@ -44,7 +47,7 @@ struct CompactedLayout {
     }
     return ZstdDictionary.trainDictionary(
       samples: samples, sampleSizes: sizes,
-      capacity: min(capacity, values.count / Limits.dictionaryShare))
+      capacity: min(capacity, total / Limits.dictionaryShare))
   }
 
   /// Whether a dictionary saves more than its two copies take, as some of the blocks tell.
@@ -68,7 +71,7 @@ struct CompactedLayout {
     guard looked > 0 else { return false }
     // The second copy begins a page of its own.
     let cost = 2 * dictionary.count + FormatConstants.segmentHeaderPageBytes
-    return Double(saved) * Double(values.count) / Double(looked) > Double(cost)
+    return Double(saved) * Double(total) / Double(looked) > Double(cost)
   }
 
   /// Blocks spread over the values, about as they will be written.

@@ -149,6 +149,11 @@ package struct CompactedSegmentWriter {
   private mutating func closeFrame() throws(LogReadError) {
     guard !builder.isEmpty else { return }
     let offset = written + output.count
+    // What is not compressed takes its own length, and each block a tag and a row of the table.
+    let most = builder.rawBytes + (builder.blockLengths.count + 2) * 64
+    guard offset + most < Int(UInt32.max) else {
+      throw .format(FormatError("a segment would get longer than places in it can say"))
+    }
     let frame: BuiltFrame
     do {
       frame = try builder.finish(
@@ -169,6 +174,12 @@ package struct CompactedSegmentWriter {
     do { try file.writeFully(output.rawSpan, at: written) } catch { throw .system(error) }
     written += output.count
     output.removeAll(keepingCapacity: true)
+  }
+
+  /// Writes and syncs the frames so far: for who is slow, so that no long sync comes at the end.
+  package mutating func syncSoFar() throws(LogReadError) {
+    try writeOut()
+    try sync()
   }
 
   /// Writes the last frame, locator and footer, syncs the file and closes it.

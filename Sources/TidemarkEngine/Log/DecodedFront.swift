@@ -48,6 +48,23 @@ package final class DecodedFront: Sendable {
     labelSets = sets
   }
 
+  /// Heads that were gathered from several frames of a segment, whose sequences are explicit; of
+  /// values it knows nothing.
+  /// - Parameters:
+  ///   - entries: their places are those in `heads`, their label sets those in `labelSets`.
+  ///   - frame: one of the frames.
+  init(
+    gathering entries: [EntryHead], heads: [UInt8], labelSets: [[[UInt8]]], from frame: DecodedFront
+  ) {
+    header = frame.header
+    offset = frame.offset
+    blocks = []
+    self.heads = ImmutableBytes(copying: heads)
+    self.entries = entries
+    isOpaque = false
+    self.labelSets = labelSets
+  }
+
   /// Bytes that it holds in memory, about.
   package var memoryBytes: Int {
     heads.count + entries.count * MemoryLayout<EntryHead>.stride + blocks.count * 24 + 256

@@ -66,32 +66,6 @@ extension Segment {
       })
   }
 
-  /// The frames of an appended segment, in file order, each with the last sequence of its entries
-  /// and how many raw bytes its values have.
-  func measuredFrames() throws(TidemarkError) -> [(
-    record: FrameRecord, lastSequence: UInt64, valueBytes: Int
-  )] {
-    let records = try frames()
-    let blocks = try withLocator(
-      active: { (table) throws(TidemarkError) in table.blocks.map { Int($0.rawLength) } },
-      sealed: { (locator) throws(LogReadError) in
-        var lengths: [Int] = []
-        for i in 0..<locator.footer.blockCount {
-          lengths.append(Int(try locator.block(i).rawLength))
-        }
-        return lengths
-      })
-    var next = 0
-    return records.indices.map { i in
-      let end =
-        i + 1 < records.count ? min(Int(records[i + 1].firstBlock), blocks.count) : blocks.count
-      let bytes = next < end ? blocks[next..<end].reduce(0, +) : 0
-      next = max(next, end)
-      let slots = UInt64(records[i].firstSlot) + UInt64(records[i].entryCount)
-      return (records[i], firstSequence + slots - 1, bytes)
-    }
-  }
-
   /// The last frame for which `isAtOrBefore` holds, by binary search.
   private static func lastFrame<E: Error>(
     count: Int, _ isAtOrBefore: (Int) throws(E) -> Bool

@@ -67,8 +67,22 @@ package enum Limits {
 
   /// Longest torn tail that is copied into quarantine.
   package static let quarantineBytes = 64 << 20
-  /// Raw bytes that a compaction holds in memory at a time, and once more while they are written.
+  /// Bytes of entries that a compaction puts in order in memory at a time, and once more while they
+  /// are written.
   package static let compactionUnitBytes = 64 << 20
+  /// Segments are merged into one of at most about so many bytes, before they are compressed.
+  package static let compactedSegmentBytes = 3 << 30
+  /// A head takes at most so many bytes besides key and attributes, where those count with 16.
+  package static let headBytes = 32
+  /// A compaction that nobody waits for rewrites about so many raw bytes a second, more when it
+  /// lags behind.
+  package static let compactionBytesPerSecond = 32 << 20
+  /// It syncs what it has written so often.
+  package static let compactionSyncBytes = 8 << 20
+  /// After so long it is looked again whether one pays, though no segment was sealed; twice as
+  /// long after each time that none did, up to the second.
+  package static let compactionDelayNanoseconds: UInt64 = 60_000_000_000
+  package static let longestCompactionDelayNanoseconds: UInt64 = 3_600_000_000_000
   /// Raw bytes of a value block in the default layout of compacted segments.
   package static let smallBlockBytes = 4 << 10
   /// A dictionary is trained for segments with at least this many bytes of values.

@@ -31,6 +31,10 @@
     case tombstoneDroppedEarly
     /// Compaction drops tombstones and keeps the images that know the keys from before.
     case outdatedImageKept
+    /// Compaction merges versions of a key in any order.
+    case mergedOutOfOrder
+    /// Compaction leaves out the window that it was gathering last.
+    case windowForgotten
     /// Compaction drops versions that an open view needs.
     case viewsForgotten
     /// An image is written before what it knows is durable, and kept when that was lost.

@@ -66,7 +66,7 @@ struct CompactionPartsTests {
     let segments = engine.reading.withLock { $0.segments }.filter { $0.isSealed }
     #expect(segments.count == 5)
     for segment in segments {
-      let group = CompactionPlan.Group(segments: [segment], rawBytes: 0)
+      let group = CompactionPlan.Group(segments: [segment], rows: [])
       let unit = CompactionUnit(engine, group, floor: floor, options: CompactionOptions())
       if let swap = try unit.run(&fates).swap { try engine.replace(swap) }
     }

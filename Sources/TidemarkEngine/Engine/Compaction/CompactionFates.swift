@@ -1,7 +1,8 @@
 /// Decides which entries of a log stay when it is compacted, asked from the oldest segment on.
 struct CompactionFates {
   enum Fate {
-    case kept(created: UInt64, isSuperseded: Bool)
+    /// - `previous`: the next older version that stays, where those between go; nil as it was.
+    case kept(created: UInt64, isSuperseded: Bool, previous: UInt64? = nil)
     case dropped
     case droppedTombstone
   }
@@ -12,13 +13,20 @@ struct CompactionFates {
   private let isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   private var versions: NeededVersions
   private var creations = CreationTimes()
+  private var gap = VersionGap()
+  /// Entries below stay, whatever they are: they are not rewritten.
+  private let first: UInt64
+  /// The key that was asked about last, and what the index says of it.
+  private var key: [UInt8]?
+  private var slot: Slot?
   /// Whether versions may have been lost in damage: then the log itself is asked for each.
   private let hasDamage: Bool
 
   init(
     _ engine: Engine, _ floor: CompactionFloor, _ pinned: PinnedVersions?,
-    isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
+    from first: UInt64 = 0, isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   ) {
+    self.first = first
     self.engine = engine
     self.floor = floor
     self.pinned = pinned
@@ -27,31 +35,57 @@ struct CompactionFates {
     hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
   }
 
-  /// Forgets what was worked out for keys of which more than one version may be needed.
-  mutating func beginWindow() { versions = NeededVersions(engine, floor) }
-
-  /// Decides whether an entry stays.
+  /// Decides whether an entry stays. Those of a key are best asked about one behind the other.
   /// - Parameters:
   ///   - head: the entry.
   ///   - key: its key.
-  ///   - front: the heads that it stands among.
+  ///   - recordType: of a record of the engine's, its type.
   mutating func fate(
-    of head: EntryHead, key: RawSpan, in front: DecodedFront
+    of head: LooseEntry, key: RawSpan, recordType: () throws(TidemarkError) -> RecordType
   ) throws(TidemarkError) -> Fate {
     guard head.kind != .record else {
-      return try isSuperseded(head, key, in: front)
+      return try isSuperseded(head, key, recordType)
         ? .dropped : .kept(created: 0, isSuperseded: false)
     }
-    let slot = try engine.slot(ofKey: key)
-    let fate = try fate(of: head, key: key, slot)
-    // Behind a newest version that stays nothing comes.
-    if case .kept = fate, slot?.sequence == head.sequence { return fate }
-    creations.note(head)
+    if self.key?.rawSpan.isEqual(to: key) != true { try enter(key) }
+    var fate = try fate(of: head, key: key, slot)
+    if first > 0 { fate = linked(fate, head) }
+    // Behind the newest version nothing comes, nor behind the delete of a forgotten key.
+    if let slot, slot.sequence != head.sequence {
+      creations.note(head)
+    } else {
+      creations.endKey()
+    }
     return fate
   }
 
+  /// Where older versions stay that are not rewritten: nobody can tell whether a delete is needed,
+  /// and what stays is linked to them when those between go.
+  private mutating func linked(_ fate: Fate, _ head: LooseEntry) -> Fate {
+    switch fate {
+    case .droppedTombstone:
+      return linked(.kept(created: head.created, isSuperseded: true), head)
+    case .dropped:
+      gap.widen(over: head)
+      return fate
+    case .kept(let created, let isSuperseded, _):
+      guard let older = gap.olderVersion(than: head), older < first, created == 0 else {
+        return fate
+      }
+      return .kept(created: created, isSuperseded: isSuperseded, previous: older)
+    }
+  }
+
+  private mutating func enter(_ key: RawSpan) throws(TidemarkError) {
+    creations.leaveKey()
+    gap = VersionGap()
+    self.key = nil
+    slot = try engine.slot(ofKey: key)
+    self.key = [UInt8](copying: key)
+  }
+
   private mutating func fate(
-    of head: EntryHead, key: RawSpan, _ slot: Slot?
+    of head: LooseEntry, key: RawSpan, _ slot: Slot?
   ) throws(TidemarkError) -> Fate {
     let newest = slot?.sequence ?? 0
     let isSuperseded = newest != head.sequence || head.kind.removes
@@ -74,21 +108,28 @@ struct CompactionFates {
     if let pinned, pinned.kept[head.sequence] != nil {
       return .kept(created: try created(head), isSuperseded: true)
     }
-    if newest <= floor.sequence, floor.versionsPerKey == nil, slot?.size.isTouched == false,
-      !hasDamage
-    {
-      // The key's newest version stays, unless it is a delete, and nothing else does.
-      if head.kind.removes { return .droppedTombstone }
-      guard newest == head.sequence else { return .dropped }
-      return .kept(created: try created(head), isSuperseded: false)
+    if keepsNewestAlone(newest), slot?.size.isTouched == false, !hasDamage {
+      guard newest == head.sequence else {
+        return head.kind.removes ? .droppedTombstone : .dropped
+      }
+      guard head.kind.removes else {
+        return .kept(created: try created(head), isSuperseded: false)
+      }
+      return head.sequence <= floor.sequence
+        ? .droppedTombstone : .kept(created: head.created, isSuperseded: true)
     }
     let chain = try versions.of(key, newest: newest)
     return try fate(of: head, chain, isSuperseded: isSuperseded)
   }
 
+  /// Whether of a key with this newest version no other one stays.
+  private func keepsNewestAlone(_ newest: UInt64) -> Bool {
+    newest <= floor.sequence || floor.versionsPerKey == 1 && newest <= floor.needed
+  }
+
   /// The same for a key of which more than one version may be needed.
   private func fate(
-    of head: EntryHead, _ chain: NeededVersions.Chain, isSuperseded: Bool
+    of head: LooseEntry, _ chain: NeededVersions.Chain, isSuperseded: Bool
   ) throws(TidemarkError) -> Fate {
     guard chain.keeps(head.sequence) else {
       return head.kind.removes ? .droppedTombstone : .dropped
@@ -106,24 +147,21 @@ struct CompactionFates {
   /// Whether a record says nothing any more. One that takes its name away stays: an older one may
   /// stand in a segment that is not rewritten.
   private func isSuperseded(
-    _ head: EntryHead, _ key: RawSpan, in front: DecodedFront
+    _ head: LooseEntry, _ key: RawSpan, _ recordType: () throws(TidemarkError) -> RecordType
   ) throws(TidemarkError) -> Bool {
     guard let isRecordSuperseded else { return false }
-    let type: UInt32
-    do { type = try front.attributes(of: head).recordType } catch {
-      throw TidemarkError(.damaged, "a record of the engine cannot be read", cause: error)
-    }
-    let known = RecordType(rawValue: type)
-    guard head.valueLength > 0 || !known.isListed else { return false }
-    return isRecordSuperseded(RecordName(known, key: [UInt8](copying: key)), head.sequence)
+    let type = try recordType()
+    guard head.valueLength > 0 || !type.isListed else { return false }
+    return isRecordSuperseded(RecordName(type, key: [UInt8](copying: key)), head.sequence)
   }
 
   /// Commit time of the oldest version since the key was last absent, for a survivor whose
   /// older versions go.
-  private func created(_ head: EntryHead) throws(TidemarkError) -> UInt64 {
+  private func created(_ head: LooseEntry) throws(TidemarkError) -> UInt64 {
     if head.created != 0 || head.kind.removes { return head.created }
     if head.previous == 0 { return 0 }
     if let known = creations.time(through: head.previous) { return known }
+    if first > 0 { return try createdAboveRest(head) }
     var oldest: UInt64 = 0
     var candidate = head.previous
     while candidate > 0, let entry = try engine.entryIfKept(at: candidate),
@@ -135,6 +173,39 @@ struct CompactionFates {
     }
     return oldest
   }
+
+  /// The same where older versions of the key stay that are not rewritten. A put among them tells
+  /// it on, since what stays is linked to it; a delete does not. They are asked for in the order of
+  /// keys, in which most of them stand.
+  private func createdAboveRest(_ head: LooseEntry) throws(TidemarkError) -> UInt64 {
+    guard let older = gap.olderVersion(than: head), older < first else { return 0 }
+    guard let entry = try engine.entryIfKept(at: older), !entry.head.kind.removes else {
+      return gap.oldestTime
+    }
+    return 0
+  }
+}
+
+/// Versions of one key that go, one behind the other.
+struct VersionGap {
+  private var last: UInt64 = 0
+  private var below: UInt64 = 0
+  /// Commit time of the oldest of them.
+  private(set) var oldestTime: UInt64 = 0
+
+  /// Takes a version into it.
+  mutating func widen(over head: LooseEntry) {
+    if last == 0 || head.previous != last {
+      below = head.previous
+      oldestTime = head.commitTime
+    }
+    last = head.sequence
+  }
+
+  /// The version that the gap stands on, for one that stands on the gap; nil for any other.
+  func olderVersion(than head: LooseEntry) -> UInt64? {
+    last > 0 && head.previous == last && below > 0 ? below : nil
+  }
 }
 
 /// When keys were created whose older versions go: else the log would be asked for each, which an
@@ -143,29 +214,40 @@ struct CreationTimes {
   /// Most keys that are kept in mind; of others the log is asked.
   private static let most = 1 << 20
 
-  /// By sequence of the version of a key that was met last: the commit time of its oldest one since
-  /// the key was last absent; 0 for a delete.
+  /// The version that was met last, of the key that is at hand: the commit time of its oldest one
+  /// since the key was last absent; 0 for a delete.
+  private var last: (sequence: UInt64, time: UInt64)?
+  /// The same for other keys, whose newest version was not met.
   private var times: [UInt64: UInt64] = [:]
 
   /// Takes a version into account. Those of a key come in order of sequence; one may come again.
-  mutating func note(_ head: EntryHead) {
-    let before = times.removeValue(forKey: head.previous)
-    let time: UInt64
+  mutating func note(_ head: LooseEntry) {
+    let before = time(through: head.previous)
+    if !times.isEmpty { times[head.previous] = nil }
+    last = nil
     if head.kind.removes {
-      time = 0
+      last = (head.sequence, 0)
     } else if head.created != 0 {
-      time = head.created
+      last = (head.sequence, head.created)
     } else if head.previous == 0 || before == 0 {
-      time = head.commitTime
+      last = (head.sequence, head.commitTime)
     } else if let before {
-      time = before
-    } else {
-      return
+      last = (head.sequence, before)
     }
-    guard times.count < Self.most else { return }
-    times[head.sequence] = time
+  }
+
+  /// Of the key that is at hand no version comes any more.
+  mutating func endKey() { last = nil }
+
+  /// Another key comes, before the newest version of this one was met.
+  mutating func leaveKey() {
+    if let last, times.count < Self.most { times[last.sequence] = last.time }
+    last = nil
   }
 
   /// The time for a version and those before it; nil when it was not met.
-  func time(through sequence: UInt64) -> UInt64? { times[sequence] }
+  func time(through sequence: UInt64) -> UInt64? {
+    if let last, last.sequence == sequence { return last.time }
+    return times.isEmpty ? nil : times[sequence]
+  }
 }

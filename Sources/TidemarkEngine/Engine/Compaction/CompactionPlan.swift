@@ -3,8 +3,30 @@ struct CompactionPlan {
   /// Input segments of one step of MANIFEST.
   struct Group: Sendable {
     var segments: [Segment]
-    /// Raw bytes of keys and values in it, as MANIFEST knows them.
-    var rawBytes: Int
+    /// What MANIFEST says of them.
+    var rows: [Manifest.Segment]
+
+    /// Raw bytes of keys and values in it.
+    var rawBytes: Int { rows.reduce(0) { $0 + $1.rawBytes } }
+
+    /// The group without the segments at its beginning that are done and far longer than all that
+    /// come behind, which are groups by themselves.
+    fileprivate func split(_ isDone: (Segment) -> Bool) -> [Group] {
+      var rest = rawBytes
+      var count = 0
+      while count < segments.count - 1, isDone(segments[count]) {
+        rest -= rows[count].rawBytes
+        guard rows[count].rawBytes > Group.farLonger * rest else { break }
+        count += 1
+      }
+      var groups: [Group] = []
+      for i in 0..<count { groups.append(Group(segments: [segments[i]], rows: [rows[i]])) }
+      groups.append(
+        Group(segments: Array(segments[count...]), rows: Array(rows[count...])))
+      return groups
+    }
+
+    private static let farLonger = 8
 
     /// The sequences that its segments are for.
     var range: ClosedRange<UInt64> {
@@ -20,23 +42,38 @@ struct CompactionPlan {
   ///   - rows: what MANIFEST says of them.
   ///   - includesActive: whether the one that is written to takes part; a compaction seals it
   ///     beforehand, a forecast of one cannot.
-  init(_ segments: [Segment], rows: [Manifest.Segment], includesActive: Bool = false) {
-    var open = Group(segments: [], rawBytes: 0)
+  ///   - isDone: whether a segment is as a compaction leaves it, and nothing of it can go, as far
+  ///     as is known. One that is far longer than those behind it is not merged with them.
+  init(
+    _ segments: [Segment], rows: [Manifest.Segment], includesActive: Bool = false,
+    isDone: (Segment) -> Bool = { _ in false }
+  ) {
+    let mostBytes = Limits.compactedSegmentBytes
+    let known = Dictionary(rows.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    var open = Group(segments: [], rows: [])
+    var bytes = 0
     for segment in segments {
-      guard let row = rows.first(where: { $0.id == segment.id }),
-        includesActive || row.state == .sealed
-      else { continue }
+      guard let row = known[segment.id], includesActive || row.state == .sealed else { continue }
+      let more = Self.boundedBytes(row)
       if let first = open.segments.first,
-        open.rawBytes + row.rawBytes > Limits.compactionUnitBytes
-          || !Self.fits(first.firstSequence, row.lastSequence)
+        bytes + more > mostBytes || !Self.fits(first.firstSequence, row.lastSequence)
       {
         groups.append(open)
-        open = Group(segments: [], rawBytes: 0)
+        open = Group(segments: [], rows: [])
+        bytes = 0
       }
       open.segments.append(segment)
-      open.rawBytes += row.rawBytes
+      open.rows.append(row)
+      bytes += more
     }
     if !open.segments.isEmpty { groups.append(open) }
+    if let last = groups.popLast() { groups += last.split(isDone) }
+  }
+
+  /// How many bytes the entries of a segment take at most in a new one, however little they
+  /// compress: places in a segment have 32 bits.
+  static func boundedBytes(_ row: Manifest.Segment) -> Int {
+    row.rawBytes + row.entryCount * Limits.headBytes
   }
 
   /// Whether sequences from `first` to `last` fit into one segment: its locator has 32 bits for

@@ -8,6 +8,8 @@ package struct CompactionOptions: Sendable {
   package var waits = true
   /// Only says what would be dropped.
   package var dryRun = false
+  /// Set where the store compacts by itself.
+  var automatic: Automatic?
   /// Encrypts everything with the key that this gives when asked with nil; nil keeps the key.
   package var newKey: Encryption?
   /// Asked again and again; the compaction ends with `closed` once it says yes. What it has
@@ -31,6 +33,14 @@ package struct CompactionOptions: Sendable {
     self.shouldStop = shouldStop
   }
 
+  /// How a store compacts by itself.
+  struct Automatic: Sendable {
+    /// The id of the first segment that takes part; all sealed ones behind it do, too.
+    var first: UInt64
+    /// Keeps it slow; nil for no limit.
+    var pace: CompactionPace?
+  }
+
   /// - Throws: `closed` once the compaction is to end.
   func checkStop() throws(TidemarkError) {
     guard let shouldStop, shouldStop() else { return }
@@ -52,6 +62,8 @@ package struct CompactionReport: Sendable, Hashable {
   package var bytesFreed = 0
   package var droppedEntries = 0
   package var droppedTombstones = 0
+  /// Raw bytes of both.
+  var droppedBytes = 0
   package var historyFrom: UInt64 = 1
   /// History that stayed for peers.
   package var held: [HeldHistory] = []

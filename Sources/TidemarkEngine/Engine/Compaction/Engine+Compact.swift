@@ -10,8 +10,15 @@ extension Engine {
   package func compact(
     _ options: CompactionOptions = CompactionOptions()
   ) throws(TidemarkError) -> CompactionReport {
-    while try !beginCompacting(writes: !options.dryRun) {
-      guard options.waits else {
+    let isAutomatic = options.automatic != nil
+    while try !beginCompacting(writes: !options.dryRun, isAutomatic: isAutomatic) {
+      // One that nobody has asked for makes room for this one.
+      let isEnding = writer.withLock { state in
+        if state.automatic.isRunning { state.automatic.mustStop = true }
+        return state.automatic.isRunning
+      }
+      writer.broadcast()
+      guard options.waits || isEnding && !isAutomatic else {
         throw TidemarkError(.busy, "a compaction is running already; wait for it to end")
       }
       writer.wait { !$0.isCompacting }
@@ -20,7 +27,7 @@ extension Engine {
     defer { endCompacting() }
     var report = CompactionReport()
     do throws(TidemarkError) {
-      if options.dryRun {
+      if options.dryRun || isAutomatic {
         try rewriteLog(options, &report)
       } else {
         defer { provideBallast(mayShrink: true) }
@@ -42,11 +49,16 @@ extension Engine {
     if !options.dryRun {
       try markUnclean()
       if let newKey = options.newKey { try adopt(newKey) }
-      try sealSegments()
-      try flush()
+      if options.automatic == nil {
+        try sealSegments()
+        try flush()
+      }
     }
     let pins = try pinsToHonour(options)
     var floor = try compactionFloor(options, pins)
+    let (plan, first) = compactionPlan(options, floor)
+    // What may go of a key is told from all of its versions.
+    if first > 0 { floor = CompactionFloor(sequence: 0) }
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
       measureLog { (segments, bytes) in
@@ -54,30 +66,19 @@ extension Engine {
         report.bytesBefore = bytes
       }
     }
-    let plan = reading.withLock { read in
-      CompactionPlan(
-        read.segments, rows: read.manifest.segments, includesActive: options.dryRun)
-    }
     let pinned = try PinnedVersions(self, floor, pins, groups: plan.groups.map(\.range))
-    if floor.drops, !options.dryRun, !hasForgotten(floor.limit) {
+    if floor.drops, !options.dryRun, first == 0, !hasForgotten(floor.limit) {
       try writeImage(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
-    var fates = CompactionFates(self, floor, pinned, isRecordSuperseded: options.isSuperseded)
+    var fates = CompactionFates(
+      self, floor, pinned, from: first, isRecordSuperseded: options.isSuperseded)
     for group in plan.groups {
       try options.checkStop()
       let unit = CompactionUnit(self, group, floor: floor, pinned: pinned, options: options)
-      let outcome = try unit.run(&fates)
-      if let swap = outcome.swap, !options.dryRun {
-        let before = usedBytes(of: swap.inputs)
-        try replace(swap)
-        report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
-        report.segmentsRewritten += swap.inputs.count
-      }
-      report.droppedEntries += outcome.droppedEntries
-      report.droppedTombstones += outcome.droppedTombstones
+      try replace(by: unit, &fates, options, &report)
     }
-    if !options.dryRun {
+    if !options.dryRun, options.automatic == nil {
       try finishChangeOfKeys()
       try dropOlderImages()
     }
@@ -88,12 +89,49 @@ extension Engine {
     report.historyFrom = reading.withLock { $0.manifest.historyFrom }
   }
 
+  /// Rewrites one group.
+  private func replace(
+    by unit: CompactionUnit, _ fates: inout CompactionFates, _ options: CompactionOptions,
+    _ report: inout CompactionReport
+  ) throws(TidemarkError) {
+    let outcome = try unit.run(&fates)
+    if let swap = outcome.swap, !options.dryRun {
+      let before = usedBytes(of: swap.inputs)
+      try replace(swap)
+      if outcome.records == 0 { noteRecordless(swap.rows) }
+      report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
+      report.segmentsRewritten += swap.inputs.count
+    }
+    report.droppedEntries += outcome.droppedEntries
+    report.droppedTombstones += outcome.droppedTombstones
+    report.droppedBytes += outcome.droppedBytes
+  }
+
+  /// - Returns: what is rewritten together, and the first sequence that takes part where older
+  ///   segments do not; else 0.
+  private func compactionPlan(
+    _ options: CompactionOptions, _ floor: CompactionFloor
+  ) -> (CompactionPlan, UInt64) {
+    reading.withLock { read in
+      guard let automatic = options.automatic else {
+        let plan = CompactionPlan(
+          read.segments, rows: read.manifest.segments, includesActive: options.dryRun
+        ) { read.isDone($0, options, floor) }
+        return (plan, 0)
+      }
+      let segments = read.segments.drop { $0.id != automatic.first }
+      let plan = CompactionPlan(Array(segments), rows: read.manifest.segments)
+      let isWhole = segments.count == read.segments.count
+      return (plan, isWhole ? 0 : segments.first?.firstSequence ?? 0)
+    }
+  }
+
   /// Merges the small segments at the end of the log, which many short sessions leave behind.
   func mergeSmallSegments() throws(TidemarkError) {
     guard try beginCompacting() else { return }
     defer { endCompacting() }
     let group = reading.withLock { read -> CompactionPlan.Group in
-      var group = CompactionPlan.Group(segments: [], rawBytes: 0)
+      var group = CompactionPlan.Group(segments: [], rows: [])
       for segment in read.segments.reversed() {
         guard let row = read.manifest.segments.first(where: { $0.id == segment.id }),
           row.state == .sealed
@@ -102,7 +140,7 @@ extension Engine {
           CompactionPlan.fits(row.firstSequence, group.segments.last?.lastSequence)
         else { break }
         group.segments.insert(segment, at: 0)
-        group.rawBytes += row.rawBytes
+        group.rows.insert(row, at: 0)
       }
       return group
     }
@@ -115,17 +153,24 @@ extension Engine {
 
   /// Claims the one place for who rewrites the log.
   /// - Returns: false when somebody else has it.
-  private func beginCompacting(writes: Bool = true) throws(TidemarkError) -> Bool {
+  private func beginCompacting(
+    writes: Bool = true, isAutomatic: Bool = false
+  ) throws(TidemarkError) -> Bool {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       if writes { try checkWritable(state) }
       guard !state.isCompacting else { return false }
       state.isCompacting = true
+      state.automatic.isRunning = isAutomatic
+      if isAutomatic { state.automatic.mustStop = !state.automatic.isOn }
       return true
     }
   }
 
   private func endCompacting() {
-    writer.withLock { $0.isCompacting = false }
+    writer.withLock { state in
+      state.isCompacting = false
+      state.automatic.isRunning = false
+    }
     writer.broadcast()
   }
 
@@ -282,15 +327,6 @@ extension Engine {
     removeFiles(of: gone)
   }
 
-  /// Removes the files of images that MANIFEST names no more. One that cannot be removed now is a
-  /// leftover, which the next opening clears away.
-  func removeFiles(of images: [Manifest.Image]) {
-    for image in images {
-      try? environment.fileSystem.remove(
-        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
-    }
-  }
-
   /// Writes MANIFEST with a higher `historyFrom`, which readers see already.
   private func publish(
     _ manifest: Manifest, _ state: inout WriterState
@@ -306,68 +342,5 @@ extension Engine {
       }
       throw error
     }
-  }
-
-  /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
-  func replace(_ swap: CompactionSwap) throws(TidemarkError) {
-    do throws(TidemarkError) { try install(swap) } catch {
-      // If MANIFEST stopped midway it may list them by now.
-      if writer.withLock({ $0.poison == nil }) {
-        for row in swap.rows {
-          try? environment.fileSystem.remove(
-            path + "/" + StoreLayout.logDirectory + "/" + row.fileName)
-        }
-      }
-      throw error
-    }
-  }
-
-  private func install(_ swap: CompactionSwap) throws(TidemarkError) {
-    var goneImages: [Manifest.Image] = []
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.inputsRemovedFirst) {
-        for old in swap.inputs { try? environment.fileSystem.remove(path + "/" + old.fileName) }
-      }
-    #endif
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      var manifest = state.manifest
-      let inputs = Set(swap.inputs.map(\.id))
-      guard let position = manifest.segments.firstIndex(where: { inputs.contains($0.id) }),
-        manifest.segments[position...].prefix(inputs.count).allSatisfy({ inputs.contains($0.id) }),
-        manifest.segments.count >= position + inputs.count
-      else {
-        throw TidemarkError(.inputOutput, "the log was rewritten by somebody else; try again")
-      }
-      manifest.segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
-      manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
-      #if TIDEMARK_PLANTED
-        if PlantedBug.isOn(.outdatedImageKept) {
-          manifest.droppedThrough = state.manifest.droppedThrough
-        }
-      #endif
-      let newDropped = manifest.droppedThrough
-      goneImages = manifest.images.filter { $0.sequence < newDropped }
-      manifest.images.removeAll { $0.sequence < newDropped }
-      try updateManifest(manifest, &state)
-      let outputs = swap.rows.map { row in
-        Segment(
-          row, storeID: manifest.storeID, storePath: path,
-          fileSystem: environment.fileSystem, contexts: contexts, keys: keys)
-      }
-      reading.withLock { read in
-        let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
-        read.segments.removeAll { inputs.contains($0.id) }
-        read.segments.insert(contentsOf: outputs, at: place)
-        for id in inputs { read.usage.supersededBytes[id] = nil }
-        read.leftAlone.subtract(inputs)
-        for (row, superseded) in zip(swap.rows, swap.superseded) {
-          read.usage.supersededBytes[row.id] = superseded
-        }
-      }
-    }
-    // A file that cannot be removed now is a leftover, which the next opening clears away.
-    for segment in swap.inputs { try? environment.fileSystem.remove(path + "/" + segment.fileName) }
-    removeFiles(of: goneImages)
   }
 }

@@ -16,6 +16,9 @@ struct NeededVersions {
     func keeps(_ sequence: UInt64) -> Bool { needed.contains(sequence) || sequence < brokenAt }
   }
 
+  /// So many keys are kept in mind.
+  private static let mostKeys = 4_096
+
   private let engine: Engine
   private let floor: CompactionFloor
   private var chains: [[UInt8]: Chain] = [:]
@@ -34,6 +37,7 @@ struct NeededVersions {
     let bytes = [UInt8](copying: key)
     if let known = chains[bytes] { return known }
     let chain = try chain(newest)
+    if chains.count >= Self.mostKeys { chains.removeAll(keepingCapacity: true) }
     chains[bytes] = chain
     return chain
   }

@@ -29,6 +29,10 @@ struct RecordWalk {
     var end = head
     var stretch = Self.firstStretch
     while end > checkpoint?.through ?? 0 {
+      if let first = try readWhole(upTo: end, isNear: stretch < Self.longestStretch) {
+        end = first - 1
+        continue
+      }
       let start = end - min(end, stretch) + 1
       let count = try read(from: start, through: end)
       end = start - 1
@@ -54,21 +58,73 @@ struct RecordWalk {
     var count: UInt64 = 0
     while let entry = try cursor.next() {
       count += 1
-      guard entry.head.kind == .record else { continue }
-      let type = RecordType(rawValue: try entry.attributes().recordType)
-      if type == .checkpoint {
-        checkpoints.append(entry.sequence)
-      } else if type.isListed {
-        let name = RecordName(type, key: entry.key)
-        if let known = found[name], known.sequence > entry.sequence { continue }
-        found[name] = Found(
-          sequence: entry.sequence, isRemoval: entry.head.valueLength == 0)
+      if entry.head.kind == .record { try take(entry, &checkpoints) }
+    }
+    try take(&checkpoints)
+    return count
+  }
+
+  /// Takes what a sealed segment holds, if a sequence lies in one, in one walk over its heads: of
+  /// a compacted one, whose entries are not in order of sequence, and of any that is far from the
+  /// end.
+  ///
+  /// - Returns: the first sequence that the segment covers.
+  private mutating func readWhole(
+    upTo end: UInt64, isNear: Bool
+  ) throws(TidemarkError) -> UInt64? {
+    while true {
+      guard let segment = engine.reading.withLock({ $0.segment(covering: end) }),
+        segment.isSealed, segment.kind == .compacted || !isNear, segment.lastSequence >= end
+      else { return nil }
+      if engine.reading.withLock({ $0.recordless.contains(segment.id) }) {
+        return segment.firstSequence
+      }
+      do throws(TidemarkError) {
+        var checkpoints: [UInt64] = []
+        var isRecordless = true
+        let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
+        for record in try segment.frames() {
+          let front = try frames.front(record)
+          for head in front.entries where head.kind == .record {
+            isRecordless = false
+            guard head.sequence <= end else { continue }
+            try take(LogEntry(segment: segment, front: front, head: head), &checkpoints)
+          }
+        }
+        try take(&checkpoints)
+        if isRecordless {
+          engine.reading.withLock { read in
+            if read.segments.contains(where: { $0 === segment }) {
+              read.recordless.insert(segment.id)
+            }
+          }
+        }
+        return segment.firstSequence
+      } catch {
+        // A compaction may have replaced it meanwhile.
+        guard !engine.isCurrent(segment) else { throw error }
       }
     }
+  }
+
+  private mutating func take(
+    _ entry: LogEntry, _ checkpoints: inout [UInt64]
+  ) throws(TidemarkError) {
+    let type = RecordType(rawValue: try entry.attributes().recordType)
+    if type == .checkpoint {
+      checkpoints.append(entry.sequence)
+    } else if type.isListed {
+      let name = RecordName(type, key: entry.key)
+      if let known = found[name], known.sequence > entry.sequence { return }
+      found[name] = Found(sequence: entry.sequence, isRemoval: entry.head.valueLength == 0)
+    }
+  }
+
+  private mutating func take(_ checkpoints: inout [UInt64]) throws(TidemarkError) {
+    checkpoints.sort()
     for sequence in checkpoints.reversed() where checkpoint == nil {
       try take(checkpointAt: sequence)
     }
-    return count
   }
 
   /// A checkpoint that cannot be read, or that a later version wrote, is passed over: the log

@@ -75,7 +75,8 @@ extension Campaign {
       case .blockChecksumIgnored, .headsChecksumIgnored, .locatorChecksumIgnored,
         .damageTakenForTornTail:
         [.bits]
-      case .tombstoneDroppedEarly, .outdatedImageKept, .viewsForgotten, .sequenceReused,
+      case .tombstoneDroppedEarly, .mergedOutOfOrder, .windowForgotten, .outdatedImageKept,
+        .viewsForgotten, .sequenceReused,
         .lastEntryLostAtSealing, .cacheNotInvalidated, .labelsNotUpdated, .linkEndsAtDelete:
         [.model, .crash]
       }

@@ -333,6 +333,8 @@ extension EngineConfiguration {
     configuration.dictionaryFromBytes = 16 << 10
     configuration.imageEveryBytes = 256 << 10
     configuration.cacheBytes = 64 << 10
+    configuration.compactsByItself = true
+    configuration.compactionWindowBytes = 8 << 10
     return configuration
   }
 

@@ -179,7 +179,9 @@ final class DatabaseTable: Sendable {
     Store.Configuration(
       access: access, retention: retention,
       // Decoded parts of the log may have as many once more.
-      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases) / 2)
+      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases) / 2,
+      // The server compacts all databases in turn, and knows which records nobody needs.
+      compaction: .onRequest)
   }
 
   /// Takes note of a failure, so that not every call tries again.

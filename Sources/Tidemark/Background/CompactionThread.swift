@@ -1,0 +1,62 @@
+internal import TidemarkEngine
+
+/// The thread on which a store compacts by itself; there is none until the first one is due.
+final class CompactionThread: Sendable {
+  private struct State {
+    var isStopping = false
+    var isDue = false
+    var thread: WorkerThread?
+  }
+
+  private let engine: Engine
+  private let state = Monitor(State())
+  private let failure = Lock<TidemarkError?>(nil)
+
+  init(_ engine: Engine) { self.engine = engine }
+
+  /// The error that the last compaction ended with.
+  var lastError: TidemarkError? { failure.withLock { $0 } }
+
+  /// Lets the thread look whether a compaction pays, if it is time for that.
+  func compactIfDue() throws(TidemarkError) {
+    guard engine.compactionIsDue() else { return }
+    let (engine, state, failure) = (engine, state, failure)
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard !state.isStopping else { return }
+      state.isDue = true
+      guard state.thread == nil else { return }
+      let monitor = self.state
+      state.thread = try WorkerThread(name: "tidemark-pack") {
+        Self.run(engine, monitor, failure)
+      }
+    }
+    state.broadcast()
+  }
+
+  /// Breaks off what is running, and lets the thread end.
+  func stop() {
+    state.withLock { $0.isStopping = true }
+    engine.setCompactsByItself(false)
+    state.broadcast()
+  }
+
+  /// Waits for the thread to end; after ``stop()`` only.
+  func join() { state.withLock { $0.thread }?.join() }
+
+  private static func run(
+    _ engine: Engine, _ state: Monitor<State>, _ failure: Lock<TidemarkError?>
+  ) {
+    while true {
+      let isStopping = state.wait { state -> Bool? in
+        guard state.isStopping || state.isDue else { return nil }
+        state.isDue = false
+        return state.isStopping
+      }
+      if isStopping { return }
+      do {
+        try engine.compactIfWorthwhile()
+        failure.withLock { $0 = nil }
+      } catch { failure.withLock { $0 = error } }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/// Which segments a store compacts by itself.
+///
+/// The sealed segments from one on are merged into one, never some in between. Entries go only where
+/// all segments take part. Nothing is begun that has nothing to gain.
+struct CompactionChoice {
+  /// What is known of a sealed segment.
+  struct Row {
+    var rawBytes: Int
+    var isCompacted: Bool
+    /// Raw bytes of entries in it that something newer has replaced.
+    var supersededBytes = 0
+    /// The most that its entries take in a new segment.
+    var boundedBytes: Int
+    var firstSequence: UInt64
+    var lastSequence: UInt64
+    /// Whether it was rewritten in vain: only a drop could gain anything.
+    var isLeftAlone = false
+  }
+
+  /// A segment is merged with the one before as long as that is at most so many times as long.
+  ///
+  /// Then 42 segments of equal size are written 4 times each on the way, and stand as 2 on the
+  /// average; with 1 they are written 3 times and stand as 3, with 4 it is 6 times and 2.
+  static let sizeRatio = 2
+
+  /// By first sequence.
+  let rows: [Row]
+  /// Appended segments are put in order once they have so many raw bytes.
+  let mergeFromBytes: Int
+  /// What can go is dropped once it is at least so much.
+  let dropFromBytes: Int
+  /// Whether every version of everything is kept.
+  let keepsAll: Bool
+
+  /// The first segment, where half of all bytes may be such that can go; else nil.
+  func firstToDrop() -> Int? {
+    guard !keepsAll, !rows.isEmpty, fits(from: 0) else { return nil }
+    var (raw, superseded) = (0, 0)
+    for row in rows {
+      raw += row.rawBytes
+      superseded += min(row.supersededBytes, row.rawBytes)
+    }
+    return superseded >= dropFromBytes && superseded >= raw - superseded ? 0 : nil
+  }
+
+  /// From which segment on to merge for the order of keys alone; nil where that gains too little.
+  func firstToMerge() -> Int? {
+    guard var first = rows.lastIndex(where: \.isCompacted).map({ $0 + 1 }) ?? rows.indices.first
+    else { return nil }
+    while first < rows.count, rows[first].isLeftAlone { first += 1 }
+    guard first < rows.count else { return nil }
+    var bytes = rows[first...].reduce(0) { $0 + $1.rawBytes }
+    // Where everything is kept a merge gains less, so that it waits for more.
+    let all = rows.reduce(0) { $0 + $1.rawBytes }
+    guard bytes >= (keepsAll ? max(2 * mergeFromBytes, all / 8) : mergeFromBytes) else {
+      return nil
+    }
+    while first > 0, rows[first - 1].rawBytes <= Self.sizeRatio * bytes, fits(from: first - 1) {
+      first -= 1
+      bytes += rows[first].rawBytes
+    }
+    return fits(from: first) ? first : nil
+  }
+
+  /// Whether the segments from one on fit into one.
+  private func fits(from first: Int) -> Bool {
+    let bytes = rows[first...].reduce(0) { $0 + $1.boundedBytes }
+    return bytes <= Limits.compactedSegmentBytes
+      && CompactionPlan.fits(rows[first].firstSequence, rows.last?.lastSequence)
+  }
+}

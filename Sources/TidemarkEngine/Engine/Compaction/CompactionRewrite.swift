@@ -1,0 +1,319 @@
+/// What a compaction has counted of the entries of a group.
+struct CompactionTally: Sendable {
+  var droppedEntries = 0
+  var droppedTombstones = 0
+  /// Raw bytes of both.
+  var droppedBytes = 0
+  /// How many of the engine's own records there are.
+  var records = 0
+  /// The highest tombstone that was dropped.
+  var droppedThrough: UInt64 = 0
+  /// Bytes of what stays though something newer has replaced it.
+  var superseded = 0
+  /// Whether an entry that stays says now when its key was created, which those said that go.
+  var tellsCreation = false
+
+  mutating func count(_ fate: CompactionFates.Fate, of entry: LooseEntry) {
+    let bytes = entry.keyLength + entry.valueLength + 16
+    if entry.kind == .record { records += 1 }
+    switch fate {
+    case .dropped:
+      droppedEntries += 1
+      droppedBytes += bytes
+    case .droppedTombstone:
+      droppedTombstones += 1
+      droppedBytes += bytes
+      droppedThrough = max(droppedThrough, entry.sequence)
+    case .kept(let created, let isSuperseded, _):
+      if created != entry.created, entry.kind != .record { tellsCreation = true }
+      if isSuperseded { superseded += bytes }
+    }
+  }
+}
+
+/// Merges the segments of a group into one.
+///
+/// Compacted segments are sorted and are read from end to end. Of appended ones a window at a time
+/// is gathered in memory and put in order; all windows but the last one become files (`MergeRun`).
+/// Then all of that is merged by key and sequence. So all versions of a key come together, and
+/// memory holds two windows at most, whatever the size of the group.
+struct CompactionRewrite {
+  private let engine: Engine
+  private let group: CompactionPlan.Group
+  private let pinned: PinnedVersions?
+  private let options: CompactionOptions
+  private let row: Manifest.Segment
+  private let labels = LabelSets()
+  private var samples: ValueSamples
+  private var runs: [MergeRun] = []
+  private var runCount = 0
+  private var tally = CompactionTally()
+  private var latestCommitTime: UInt64 = 0
+  /// Made for the first batch: where nothing stays there is no file.
+  private let sink = Lock<CompactionSink?>(nil)
+  private var writing: Deferred<Void>?
+  /// When a slow compaction has waited last.
+  private var lastPause: UInt64 = 0
+
+  init(
+    _ engine: Engine, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
+    options: CompactionOptions
+  ) throws(TidemarkError) {
+    self.engine = engine
+    self.group = group
+    self.pinned = pinned
+    self.options = options
+    samples = ValueSamples(rawBytes: group.rawBytes)
+    row = try Self.newRow(engine, group.range)
+  }
+
+  private static func newRow(
+    _ engine: Engine, _ range: ClosedRange<UInt64>
+  ) throws(TidemarkError) -> Manifest.Segment {
+    let id = engine.writer.withLock { state in
+      defer { state.manifest.nextSegmentID += 1 }
+      return state.manifest.nextSegmentID
+    }
+    var row = Manifest.Segment(
+      id: id, state: .active, kind: .compacted,
+      salt: UInt32(truncatingIfNeeded: engine.environment.random.next()),
+      firstSequence: range.lowerBound)
+    row.keyID = try engine.keys.current()
+    return row
+  }
+
+  /// - Parameter fates: has seen the groups before.
+  /// - Returns: what was counted, and the new segment, complete and synced but for its name; nil
+  ///   where nothing stays.
+  mutating func run(
+    _ fates: inout CompactionFates
+  ) throws(TidemarkError) -> (CompactionTally, Manifest.Segment?) {
+    do throws(TidemarkError) {
+      let inputs = try gather()
+      try merge(inputs, &fates)
+      let row = try finish()
+      try options.checkStop()
+      removeRuns()
+      return (tally, row)
+    } catch {
+      discard()
+      throw error
+    }
+  }
+
+  /// Removes what was written.
+  mutating func discard() {
+    _ = try? writing?.value()
+    writing = nil
+    removeRuns()
+    // Outside of the lock: what throws within is not always told from what the lock hands on.
+    var given = sink.withLock { sink in
+      let given = sink
+      sink = nil
+      return given
+    }
+    given?.discard()
+  }
+
+  private mutating func removeRuns() {
+    for run in runs { run.remove(engine.environment.fileSystem) }
+    runs = []
+  }
+
+  /// By itself a store compacts on one thread, so that its program has the other cores.
+  private var usesThread: Bool {
+    !engine.configuration.doesBackgroundWorkInline && options.automatic == nil
+  }
+
+  // MARK: Sorting
+
+  /// Brings everything into sorted inputs.
+  private mutating func gather() throws(TidemarkError) -> [EntryInput] {
+    let options = options
+    let stop = { () throws(TidemarkError) in try options.checkStop() }
+    var inputs: [EntryInput] = []
+    var window = SortWindow()
+    var spilling: Deferred<MergeRun>?
+    do throws(TidemarkError) {
+      for segment in group.segments {
+        if segment.kind == .compacted {
+          let rawBytes = group.rows.first { $0.id == segment.id }?.rawBytes ?? 0
+          try samples.look(into: segment, rawBytes: rawBytes)
+          inputs.append(try SegmentInput(segment, labels: labels, shouldStop: stop))
+        } else {
+          try gather(segment, &window, &spilling)
+        }
+      }
+      if let run = try spilling?.value() { runs.append(run) }
+    } catch {
+      // A failure must not leave a thread behind that still writes, or what that wrote.
+      if let run = try? spilling?.value() { runs.append(run) }
+      throw error
+    }
+    for run in runs {
+      do throws(LogReadError) { inputs.append(LooseInput(try run.reader())) } catch {
+        throw engine.describe(error)
+      }
+    }
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.windowForgotten), !runs.isEmpty { return inputs }
+    #endif
+    if !window.isEmpty { inputs.append(LooseInput(window)) }
+    return inputs
+  }
+
+  /// Takes the entries of an appended segment into windows.
+  private mutating func gather(
+    _ segment: Segment, _ window: inout SortWindow, _ spilling: inout Deferred<MergeRun>?
+  ) throws(TidemarkError) {
+    var frames = try FrameReader(segment)
+    var gathered = window.memoryBytes
+    for record in try segment.frames() {
+      try options.checkStop()
+      if window.memoryBytes < gathered { gathered = 0 }
+      if window.memoryBytes - gathered >= SurvivorBatch.fullBytes {
+        try checkPace(after: window.memoryBytes - gathered)
+        gathered = window.memoryBytes
+      }
+      let front = try frames.front(record)
+      var sets = LabelSets.OfFrame()
+      for head in front.entries {
+        if window.memoryBytes >= engine.configuration.compactionWindowBytes {
+          try spill(&window, &spilling)
+        }
+        let entry = LooseEntry(head, labelSet: sets.number(of: head, in: front, labels))
+        window.add(
+          entry, key: front.key(of: head), attributes: front.attributeBytes(of: head))
+        guard head.hasValue else { continue }
+        try window.appendValue { (bytes) throws(TidemarkError) in
+          let start = bytes.count
+          try frames.appendValue(of: head, in: front, to: &bytes)
+          samples.note(bytes.rawSpan.extracting(droppingFirst: start))
+        }
+      }
+    }
+  }
+
+  /// Writes a window into a run, while the next one is gathered.
+  private mutating func spill(
+    _ window: inout SortWindow, _ spilling: inout Deferred<MergeRun>?
+  ) throws(TidemarkError) {
+    let last = spilling
+    spilling = nil
+    if let run = try last?.value() { runs.append(run) }
+    let full = window
+    window = SortWindow()
+    let engine = engine
+    let path =
+      engine.path + "/" + StoreLayout.logDirectory + "/"
+      + StoreLayout.runName(id: row.id, number: runCount)
+    runCount += 1
+    let sealer = try engine.newFileKey(row.keyID)?.sealer(fileID: row.id)
+    spilling = Deferred(name: "tidemark-sort", usesThread: usesThread) {
+      () throws(TidemarkError) in
+      do throws(LogReadError) {
+        return try MergeRun(
+          creating: path, full, fileSystem: engine.environment.fileSystem,
+          contexts: engine.contexts, sealer: sealer)
+      } catch {
+        try? engine.environment.fileSystem.remove(path)
+        throw engine.describe(error)
+      }
+    }
+  }
+
+  /// Waits, where the compaction is to be slow.
+  private mutating func checkPace(after bytes: Int) throws(TidemarkError) {
+    try options.checkStop()
+    guard let pace = options.automatic?.pace else { return }
+    pace.wait(for: bytes, since: lastPause)
+    lastPause = pace.clock.monotonicNanoseconds()
+    try options.checkStop()
+  }
+
+  // MARK: Merging
+
+  private mutating func merge(
+    _ inputs: [EntryInput], _ fates: inout CompactionFates
+  ) throws(TidemarkError) {
+    let range = group.range
+    var merge = try KeyMerge(inputs)
+    var batch = SurvivorBatch()
+    while let input = merge.first {
+      var entry = input.entry
+      guard range.contains(entry.sequence) else {
+        throw input.damage("an entry outside the range of its segment")
+      }
+      latestCommitTime = max(latestCommitTime, entry.commitTime)
+      let fate = try fates.fate(of: entry, key: input.key.rawSpan) { () throws(TidemarkError) in
+        RecordType(rawValue: try input.attributes().recordType)
+      }
+      tally.count(fate, of: entry)
+      if case .kept(let created, _, let previous) = fate {
+        entry.created = created
+        if let previous { entry.previous = previous }
+        if let link = pinned?.links[entry.sequence] { entry.previous = link }
+        try batch.add(entry, of: input)
+        if batch.isFull { try handOver(&batch) }
+      }
+      try merge.advance()
+    }
+    if !batch.isEmpty { try handOver(&batch) }
+    try writing?.value()
+    writing = nil
+  }
+
+  /// Lets another thread write a batch while the next one is merged.
+  private mutating func handOver(_ batch: inout SurvivorBatch) throws(TidemarkError) {
+    let last = writing
+    writing = nil
+    try last?.value()
+    try checkPace(after: batch.bytes.count)
+    if sink.withLock({ $0 == nil }) { try makeSink() }
+    let bytes = batch.takeBytes()
+    let (engine, sink) = (engine, sink)
+    // One long sync at the end would keep those waiting who write durably.
+    let syncsOften = options.automatic?.pace != nil
+    writing = Deferred(name: "tidemark-compact", usesThread: usesThread) {
+      () throws(TidemarkError) in
+      // Dense blocks take long; who is put to sleep has no time for them.
+      do throws(FileSystemError) { try engine.files.checkGrowth(.write, engine.path) } catch {
+        throw TidemarkError(error, while: "compacting the log")
+      }
+      do throws(LogReadError) {
+        try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
+          try sink?.add(bytes)
+          if syncsOften { try sink?.sync() }
+        }
+      } catch { throw engine.describe(error) }
+    }
+  }
+
+  private func makeSink() throws(TidemarkError) {
+    let fileKey = try engine.newFileKey(row.keyID)
+    let layout = CompactedLayout(
+      values: samples.values, places: samples.places, total: samples.total
+    ).layout(
+      dense: options.dense, dictionaryFrom: engine.configuration.dictionaryFromBytes,
+      contexts: engine.contexts)
+    do throws(LogReadError) {
+      let writer = try CompactedSegmentWriter(
+        creating: row, storeID: engine.storeID, storePath: engine.path,
+        fileSystem: engine.environment.fileSystem, contexts: engine.contexts, layout: layout,
+        fileKey: fileKey)
+      sink.withLock { $0 = CompactionSink(writer, labels: labels) }
+    } catch { throw engine.describe(error) }
+  }
+
+  private func finish() throws(TidemarkError) -> Manifest.Segment? {
+    // Views by own time look at the latest time of a segment: dropped entries count on.
+    let latestTime = group.rows.compactMap(\.latestTime).max()
+    let (last, latestCommitTime) = (group.range.upperBound, latestCommitTime)
+    do throws(LogReadError) {
+      return try sink.withLock { (sink: inout CompactionSink?) throws(LogReadError) in
+        try sink?.finish(
+          lastSequence: last, latestTime: latestTime, latestCommitTime: latestCommitTime)
+      }
+    } catch { throw engine.describe(error) }
+  }
+}

@@ -1,0 +1,199 @@
+/// What the engine knows of the compactions that it makes by itself; under `writer`.
+struct AutomaticCompaction {
+  /// Whether it makes any; may change at any time.
+  var isOn = false
+  /// Whether one is running: it gives way to whoever else wants to compact, or to close.
+  var isRunning = false
+  var mustStop = false
+  /// The last sealed segment when it was last decided whether one pays.
+  var decidedAt: UInt64?
+  /// When that is decided again, though no segment was sealed.
+  var decideAfter: UInt64 = 0
+  var delay = Limits.compactionDelayNanoseconds
+  /// So many raw bytes were superseded when a drop was last looked for in vain.
+  var supersededInVain = 0
+  /// How many there were, and by how much the log has shrunk.
+  var runs = 0
+  var bytesFreed = 0
+}
+
+/// Slows a compaction down that nobody waits for.
+struct CompactionPace: Sendable {
+  /// Raw bytes.
+  let bytesPerSecond: Int
+  let clock: any WallClock
+  let pause: @Sendable (_ nanoseconds: UInt64) -> Void
+
+  /// Waits as long as so many bytes are to take, less the time since a moment.
+  func wait(for bytes: Int, since start: UInt64) {
+    let due = UInt64(bytes) * 1_000_000_000 / UInt64(max(1, bytesPerSecond))
+    let taken = clock.monotonicNanoseconds() &- start
+    if taken < due { pause(due - taken) }
+  }
+}
+
+extension Engine {
+  /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
+  package func compactionIsDue() -> Bool {
+    let now = environment.clock.monotonicNanoseconds()
+    return writer.withLock { state in
+      // A store in which nobody writes stays closed cleanly.
+      guard state.automatic.isOn, state.appender != nil, !state.isClosed, !state.isSuspended,
+        state.poison == nil, !state.isCompacting, state.ballastUsers == 0,
+        let last = state.manifest.segments.last(where: { $0.state == .sealed })
+      else { return false }
+      return last.id != state.automatic.decidedAt || now >= state.automatic.decideAfter
+    }
+  }
+
+  /// Switches compactions by itself on or off. One that is running is broken off.
+  package func setCompactsByItself(_ isOn: Bool) {
+    writer.withLock { state in
+      state.automatic.isOn = isOn
+      state.automatic.decideAfter = 0
+      if !isOn { state.automatic.mustStop = true }
+    }
+    writer.broadcast()
+  }
+
+  /// Breaks off a compaction that nobody has asked for.
+  func stopAutomaticCompaction() {
+    writer.withLock { $0.automatic.mustStop = true }
+    writer.broadcast()
+  }
+
+  /// Makes a compaction if one pays: a step of what is done in the background.
+  /// - Returns: whether something was rewritten.
+  @discardableResult
+  package func compactIfWorthwhile() throws(TidemarkError) -> Bool {
+    guard compactionIsDue() else { return false }
+    let id = writer.withLock { $0.manifest.segments.last { $0.state == .sealed }?.id }
+    var isDone = false
+    defer { decided(at: id, inVain: !isDone) }
+    do throws(TidemarkError) {
+      guard let first = try firstWorthCompacting() else { return false }
+      let report = try compact(automaticOptions(from: first))
+      isDone = report.segmentsRewritten > 0
+      let freed = report.bytesFreed
+      writer.withLock { state in
+        if isDone { state.automatic.runs += 1 }
+        state.automatic.bytesFreed += freed
+      }
+    } catch {
+      // Somebody wants to compact, to close or to pause.
+      guard [.closed, .suspended, .busy].contains(error.code) else { throw error }
+    }
+    return isDone
+  }
+
+  private func decided(at id: UInt64?, inVain: Bool) {
+    let now = environment.clock.monotonicNanoseconds()
+    writer.withLock { state in
+      let delay = inVain ? state.automatic.delay : Limits.compactionDelayNanoseconds
+      state.automatic.decidedAt = id
+      state.automatic.decideAfter = now &+ delay
+      state.automatic.delay = min(2 * delay, Limits.longestCompactionDelayNanoseconds)
+    }
+  }
+
+  private func automaticOptions(
+    from first: UInt64, dryRun: Bool = false
+  ) -> CompactionOptions {
+    var options = CompactionOptions(dryRun: dryRun, waits: false) { [self] in
+      writer.withLock { $0.automatic.mustStop || $0.isClosed || $0.isSuspended }
+    }
+    var pace: CompactionPace?
+    if !configuration.doesBackgroundWorkInline {
+      pace = CompactionPace(
+        bytesPerSecond: compactionRate(), clock: environment.clock
+      ) { [self] nanoseconds in
+        _ = writer.wait(
+          timeoutNanoseconds: nanoseconds, until: { $0.automatic.mustStop || $0.isClosed })
+      }
+    }
+    options.automatic = CompactionOptions.Automatic(first: first, pace: pace)
+    return options
+  }
+
+  /// Raw bytes a second: more the more there is to do.
+  private func compactionRate() -> Int {
+    let waiting = reading.withLock { read in
+      read.manifest.segments.reduce(0) {
+        $1.kind == .appended && $1.state == .sealed ? $0 + $1.rawBytes : $0
+      }
+    }
+    return Limits.compactionBytesPerSecond * (1 + waiting / (4 * mergeFromBytes))
+  }
+
+  /// Appended segments are merged once they have so many raw bytes: one that was filled has more.
+  private var mergeFromBytes: Int { max(1, configuration.segmentBytes / 2) }
+
+  // MARK: Choice
+
+  /// The id of the segment from which on it pays to compact; nil where it does not. Whether entries
+  /// may go is found out before anything is written.
+  private func firstWorthCompacting() throws(TidemarkError) -> UInt64? {
+    try countMissingUsage()
+    let (choice, ids) = reading.withLock { read in
+      let sealed = read.manifest.segments.filter { $0.state == .sealed }
+      let rows = sealed.map { row in
+        CompactionChoice.Row(
+          rawBytes: row.rawBytes, isCompacted: row.kind == .compacted,
+          supersededBytes: read.usage.supersededBytes[row.id] ?? 0,
+          boundedBytes: CompactionPlan.boundedBytes(row), firstSequence: row.firstSequence,
+          lastSequence: row.lastSequence, isLeftAlone: read.leftAlone.contains(row.id))
+      }
+      return (
+        CompactionChoice(
+          rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
+          keepsAll: read.manifest.retention == .everything),
+        sealed.map(\.id)
+      )
+    }
+    if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
+      return ids[first]
+    }
+    return choice.firstToMerge().map { ids[$0] }
+  }
+
+  /// Whether at least a third of the bytes from a segment on would go now. The figures of space
+  /// that is superseded do not tell: views, peers and the retention's time may still need it.
+  private func paysToDrop(
+    from first: Int, _ id: UInt64, _ choice: CompactionChoice
+  ) throws(TidemarkError) -> Bool {
+    let superseded = choice.rows.reduce(0) { $0 + $1.supersededBytes }
+    let known = writer.withLock { $0.automatic.supersededInVain }
+    // What could not go a while ago takes a walk over all heads to ask about again.
+    let isNews = superseded >= known + choice.dropFromBytes || superseded < known
+    let now = environment.clock.monotonicNanoseconds()
+    guard isNews || writer.withLock({ now >= $0.automatic.decideAfter }) else { return false }
+    let forecast = try compact(automaticOptions(from: id, dryRun: true))
+    let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
+    let pays = forecast.droppedBytes >= choice.dropFromBytes && 3 * forecast.droppedBytes >= raw
+    writer.withLock { $0.automatic.supersededInVain = pays ? 0 : superseded }
+    return pays
+  }
+
+  /// Takes note that segments hold none of the engine's own records.
+  func noteRecordless(_ rows: [Manifest.Segment]) {
+    reading.withLock { read in
+      for row in rows where read.segments.contains(where: { $0.id == row.id }) {
+        read.recordless.insert(row.id)
+      }
+    }
+  }
+}
+
+extension ReadState {
+  /// Whether a segment is as a compaction leaves it, and nothing of it has been superseded since.
+  func isDone(
+    _ segment: Segment, _ options: CompactionOptions, _ floor: CompactionFloor
+  ) -> Bool {
+    guard segment.kind == .compacted, !options.dense, options.newKey == nil,
+      options.isSuperseded == nil,
+      let row = manifest.segments.first(where: { $0.id == segment.id }),
+      row.keyID == manifest.keyID
+    else { return false }
+    return !floor.drops || usage.supersededBytes[segment.id] == 0
+  }
+}

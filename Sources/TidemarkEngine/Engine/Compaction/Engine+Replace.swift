@@ -1,0 +1,74 @@
+extension Engine {
+  /// Removes the files of images that MANIFEST names no more. One that cannot be removed now is a
+  /// leftover, which the next opening clears away.
+  func removeFiles(of images: [Manifest.Image]) {
+    for image in images {
+      try? environment.fileSystem.remove(
+        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
+    }
+  }
+
+  /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
+  func replace(_ swap: CompactionSwap) throws(TidemarkError) {
+    do throws(TidemarkError) { try install(swap) } catch {
+      // If MANIFEST stopped midway it may list them by now.
+      if writer.withLock({ $0.poison == nil }) {
+        for row in swap.rows {
+          try? environment.fileSystem.remove(
+            path + "/" + StoreLayout.logDirectory + "/" + row.fileName)
+        }
+      }
+      throw error
+    }
+  }
+
+  private func install(_ swap: CompactionSwap) throws(TidemarkError) {
+    var goneImages: [Manifest.Image] = []
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.inputsRemovedFirst) {
+        for old in swap.inputs { try? environment.fileSystem.remove(path + "/" + old.fileName) }
+      }
+    #endif
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      var manifest = state.manifest
+      let inputs = Set(swap.inputs.map(\.id))
+      guard let position = manifest.segments.firstIndex(where: { inputs.contains($0.id) }),
+        manifest.segments[position...].prefix(inputs.count).allSatisfy({ inputs.contains($0.id) }),
+        manifest.segments.count >= position + inputs.count
+      else {
+        throw TidemarkError(.inputOutput, "the log was rewritten by somebody else; try again")
+      }
+      manifest.segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
+      manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
+      #if TIDEMARK_PLANTED
+        if PlantedBug.isOn(.outdatedImageKept) {
+          manifest.droppedThrough = state.manifest.droppedThrough
+        }
+      #endif
+      let newDropped = manifest.droppedThrough
+      goneImages = manifest.images.filter { $0.sequence < newDropped }
+      manifest.images.removeAll { $0.sequence < newDropped }
+      try updateManifest(manifest, &state)
+      let outputs = swap.rows.map { row in
+        Segment(
+          row, storeID: manifest.storeID, storePath: path,
+          fileSystem: environment.fileSystem, contexts: contexts, keys: keys)
+      }
+      reading.withLock { read in
+        let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
+        read.segments.removeAll { inputs.contains($0.id) }
+        read.segments.insert(contentsOf: outputs, at: place)
+        for id in inputs { read.usage.supersededBytes[id] = nil }
+        read.recordless.subtract(inputs)
+        read.leftAlone.subtract(inputs)
+        for (row, superseded) in zip(swap.rows, swap.superseded) {
+          read.usage.supersededBytes[row.id] = superseded
+        }
+      }
+    }
+    // A file that cannot be removed now is a leftover, which the next opening clears away.
+    for segment in swap.inputs { try? environment.fileSystem.remove(path + "/" + segment.fileName) }
+    removeFiles(of: goneImages)
+  }
+}

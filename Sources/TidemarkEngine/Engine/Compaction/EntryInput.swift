@@ -1,0 +1,228 @@
+/// A sorted source of a merge: the entry that comes next, of which only the head is at hand until
+/// more is asked for.
+class EntryInput {
+  fileprivate(set) var entry: LooseEntry
+  fileprivate(set) var key: [UInt8] = []
+  /// The first bytes of the key, as a number that sorts like them.
+  fileprivate(set) var word: UInt64 = 0
+
+  fileprivate init() {
+    entry = LooseEntry(EntryHead.none, labelSet: 0)
+  }
+
+  /// Goes to the next entry.
+  /// - Returns: false at the end.
+  func advance() throws(TidemarkError) -> Bool { false }
+
+  /// Appends the entry's attributes, as encoded.
+  func appendAttributes(to bytes: inout [UInt8]) {}
+
+  /// Appends the entry's value.
+  func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {}
+
+  /// The error that says that what was merged is not as it should be.
+  func damage(_ reason: String) -> TidemarkError { TidemarkError(.damaged, reason) }
+
+  fileprivate func take(key bytes: RawSpan) {
+    key.removeAll(keepingCapacity: true)
+    key.append(copying: bytes)
+    word = bytes.bigEndianWord(at: 0)
+  }
+
+  /// Whether its entry comes before that of another one: by key, then by sequence.
+  @inline(__always)
+  final func precedes(_ other: EntryInput) -> Bool {
+    if word != other.word { return word < other.word }
+    let order = key.rawSpan.compare(to: other.key.rawSpan)
+    #if TIDEMARK_PLANTED
+      if order == 0, PlantedBug.isOn(.mergedOutOfOrder) { return false }
+    #endif
+    return order != 0 ? order < 0 : entry.sequence < other.entry.sequence
+  }
+
+  /// The attributes, decoded.
+  final func attributes() throws(TidemarkError) -> EntryAttributes {
+    var bytes: [UInt8] = []
+    appendAttributes(to: &bytes)
+    guard !bytes.isEmpty else { return EntryAttributes() }
+    do { return try EntryAttributes(decoding: bytes.rawSpan) } catch {
+      throw TidemarkError(.damaged, "an entry's attributes cannot be read", cause: error)
+    }
+  }
+}
+
+extension EntryHead {
+  fileprivate static let none = EntryHead(
+    kind: .put, endsBatch: false, sequence: 0, keyStart: 0, keyLength: 0, labelSet: -1,
+    hasValue: false, valueOffset: 0, valueLength: 0, previous: 0, valueSequence: 0, commitTime: 0,
+    created: 0, attributesStart: 0, attributesLength: 0)
+}
+
+/// The entries of a compacted segment, which are sorted.
+final class SegmentInput: EntryInput {
+  private let records: [FrameRecord]
+  private let labels: LabelSets
+  private let shouldStop: () throws(TidemarkError) -> Void
+  private var frames: FrameReader
+  private var nextFrame = 0
+  private var front: DecodedFront?
+  private var head = EntryHead.none
+  private var sets = LabelSets.OfFrame()
+  private var position = 0
+
+  init(
+    _ segment: Segment, labels: LabelSets,
+    shouldStop: @escaping () throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    records = try segment.frames()
+    frames = try FrameReader(segment, windowBytes: 512 << 10)
+    self.labels = labels
+    self.shouldStop = shouldStop
+    super.init()
+  }
+
+  override func advance() throws(TidemarkError) -> Bool {
+    while true {
+      if let front, position < front.entries.count {
+        let (word, sequence) = (word, entry.sequence)
+        head = front.entries[position]
+        position += 1
+        entry = LooseEntry(head, labelSet: sets.number(of: head, in: front, labels))
+        let bytes = front.key(of: head)
+        let order = word < bytes.bigEndianWord(at: 0) ? -1 : key.rawSpan.compare(to: bytes)
+        guard order < 0 || order == 0 && sequence < head.sequence else {
+          throw damage("entries out of order")
+        }
+        take(key: bytes)
+        return true
+      }
+      guard nextFrame < records.count else { return false }
+      try shouldStop()
+      front = try frames.front(records[nextFrame])
+      sets = LabelSets.OfFrame()
+      position = 0
+      nextFrame += 1
+    }
+  }
+
+  override func damage(_ reason: String) -> TidemarkError {
+    frames.segment.damage(
+      .format(FormatError(reason)), offset: front?.offset ?? 0,
+      sequences: entry.sequence...entry.sequence)
+  }
+
+  override func appendAttributes(to bytes: inout [UInt8]) {
+    if let front { bytes.append(copying: front.attributeBytes(of: head)) }
+  }
+
+  override func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {
+    if let front { try frames.appendValue(of: head, in: front, to: &bytes) }
+  }
+}
+
+/// Entries whose bytes are in memory, or come from a run, chunk by chunk.
+final class LooseInput: EntryInput {
+  private var bytes: [UInt8]
+  /// Where the entries begin in `bytes`; nil where one comes behind the other.
+  private let order: [UInt32]?
+  private var position = 0
+  private var run: MergeRun.Reader?
+  private var start = 0
+
+  init(_ window: SortWindow) {
+    bytes = window.bytes
+    order = window.sorted()
+    super.init()
+  }
+
+  init(_ run: MergeRun.Reader) {
+    bytes = []
+    order = nil
+    self.run = run
+    super.init()
+  }
+
+  override func advance() throws(TidemarkError) -> Bool {
+    do throws(LogReadError) {
+      if let order {
+        guard position < order.count else { return false }
+        start = Int(order[position])
+        position += 1
+      } else {
+        if position >= bytes.count {
+          guard let next = try run?.next() else { return false }
+          (bytes, position) = (next, 0)
+        }
+        start = position
+      }
+      do throws(FormatError) {
+        entry = try LooseEntry(bytes.rawSpan, at: start)
+      } catch { throw .format(error) }
+      if order == nil { position = start + entry.byteCount }
+      let bytes = bytes
+      take(key: bytes.rawSpan.extracting(place(entry.keyPlace)))
+      return true
+    } catch {
+      switch error {
+      case .system(let error): throw TidemarkError(error, while: "reading what is merged")
+      case .format(let error):
+        throw TidemarkError(
+          .inputOutput, "what a compaction had set aside cannot be read; compact again",
+          cause: error)
+      }
+    }
+  }
+
+  private func place(_ part: Range<Int>) -> Range<Int> {
+    (start + part.lowerBound)..<(start + part.upperBound)
+  }
+
+  override func appendAttributes(to target: inout [UInt8]) {
+    let bytes = bytes
+    target.append(copying: bytes.rawSpan.extracting(place(entry.attributesPlace)))
+  }
+
+  override func appendValue(to target: inout [UInt8]) {
+    let bytes = bytes
+    target.append(copying: bytes.rawSpan.extracting(place(entry.valuePlace)))
+  }
+}
+
+/// Merges sorted inputs by key and sequence.
+struct KeyMerge {
+  /// A heap: none comes before the one at half its place.
+  private var inputs: [EntryInput] = []
+
+  init(_ inputs: [EntryInput]) throws(TidemarkError) {
+    for input in inputs where try input.advance() { self.inputs.append(input) }
+    for place in self.inputs.indices.reversed() { sink(place) }
+  }
+
+  /// The input whose entry comes next; nil at the end.
+  var first: EntryInput? { inputs.first }
+
+  /// Goes to the next entry.
+  mutating func advance() throws(TidemarkError) {
+    guard let first = inputs.first else { return }
+    if try !first.advance() {
+      let last = inputs.removeLast()
+      if inputs.isEmpty { return }
+      inputs[0] = last
+    }
+    sink(0)
+  }
+
+  private mutating func sink(_ from: Int) {
+    var place = from
+    let input = inputs[from]
+    while true {
+      var child = 2 * place + 1
+      guard child < inputs.count else { break }
+      if child + 1 < inputs.count, inputs[child + 1].precedes(inputs[child]) { child += 1 }
+      guard inputs[child].precedes(input) else { break }
+      inputs[place] = inputs[child]
+      place = child
+    }
+    if place != from { inputs[place] = input }
+  }
+}

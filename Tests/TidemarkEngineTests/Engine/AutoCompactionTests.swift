@@ -1,0 +1,221 @@
+import Testing
+import TidemarkTestKit
+
+@testable import TidemarkEngine
+
+@Suite("Compaction by itself")
+struct AutoCompactionTests {
+  private var store: TestStore
+
+  init() {
+    store = TestStore()
+    store.configuration.segmentBytes = 32 << 10
+    store.configuration.growthBytes = 8 << 10
+    store.configuration.dictionaryFromBytes = 16 << 10
+    store.configuration.compactsByItself = true
+  }
+
+  /// Values that hardly compress, so that bytes of the log are those of the entries.
+  private func value(_ chance: inout SeededGenerator) -> String {
+    (0..<12).map { _ in String(chance.next(), radix: 36) }.joined()
+  }
+
+  private func logBytes(_ engine: Engine) throws -> Int { try engine.status().bytes.log }
+
+  @Test(
+    "overwrites without history leave a log of twice what is live and a segment at most",
+    arguments: [Retention(ageSeconds: 0), Retention(versionsPerKey: 1)])
+  func steadyState(retention: Retention) throws {
+    var store = store
+    store.configuration.retention = retention
+    var chance = SeededGenerator(seed: 1)
+    let engine = try store.open()
+    let keys = 400
+    var longest = 0
+    for i in 0..<6_000 {
+      try engine.put("key \(i < keys ? i : chance.int(below: keys))", value(&chance))
+      store.clock.advance(by: .seconds(2))
+      if i > 3 * keys, i % 50 == 0 { longest = max(longest, try logBytes(engine)) }
+    }
+    let live = try engine.status().bytes.live
+    #expect(longest < 2 * live + 2 * store.configuration.segmentBytes)
+    let runs = engine.writer.withLock { $0.automatic.runs }
+    #expect(runs > 3)
+    #expect(engine.liveKeys == keys)
+    try engine.close()
+  }
+
+  @Test("a store that keeps everything is written a few times, not again and again")
+  func everythingKept() throws {
+    let disk = HookedDisk(store.disk)
+    let engine = try store.open(on: disk)
+    var chance = SeededGenerator(seed: 2)
+    var rewritten = 0
+    var last: UInt64 = 0
+    for i in 0..<4_000 {
+      try engine.put("key \(chance.int(below: 900))", value(&chance))
+      if i % 10 > 0 { continue }
+      let rows = engine.reading.withLock { $0.manifest.segments }
+      for row in rows where row.kind == .compacted && row.id > last {
+        rewritten += row.rawBytes
+        last = row.id
+      }
+    }
+    let raw = engine.reading.withLock { $0.manifest.segments.reduce(0) { $0 + $1.rawBytes } }
+    #expect(rewritten > 0 && rewritten < 5 * raw)
+    #expect(try engine.bounds().historyFrom == 1)
+    // When nothing comes, nothing is done, however much time passes.
+    let before = engine.reading.withLock { $0.segments.map(\.id) }
+    for _ in 0..<50 {
+      store.clock.advance(by: .seconds(3_600))
+      try engine.doBackgroundWork()
+    }
+    #expect(engine.reading.withLock { $0.segments.map(\.id) } == before)
+    try engine.close()
+  }
+
+  @Test(
+    "what a store compacts by itself is what was written, deletes and times of creation too",
+    arguments: 0..<6)
+  func contents(seed: UInt64) throws {
+    var store = store
+    store.configuration.segmentBytes = 12 << 10
+    store.configuration.retention =
+      seed % 3 == 0 ? Retention(versionsPerKey: 1) : Retention(ageSeconds: 100 * (seed % 3))
+    store.configuration.compactionWindowBytes = seed % 2 == 0 ? 4_000 : 64 << 20
+    var chance = SeededGenerator(seed: seed)
+    var engine = try store.open(seed: seed)
+    var state: [String: (value: String, created: UInt64)] = [:]
+    for i in 0..<2_500 {
+      let key = "key \(chance.int(below: 120))"
+      store.clock.advance(by: .seconds(1))
+      switch chance.int(below: 10) {
+      case 0:
+        try engine.delete(key)
+        state[key] = nil
+      case 1: try engine.touch(key)
+      default:
+        let value = value(&chance)
+        let sequence = try engine.put(key, value)
+        let time = try engine.entry(at: sequence).head.commitTime
+        state[key] = (value, state[key]?.created ?? time)
+      }
+      if i % 600 == 599 {
+        try engine.close()
+        engine = try store.open(.write, seed: seed + UInt64(i))
+      }
+      guard i % 250 == 249 else { continue }
+      #expect(try engine.keys() == state.keys.sorted(), "seed \(seed)")
+      for (key, known) in state {
+        #expect(try engine.get(key) == known.value, "seed \(seed), \(key)")
+        #expect(try created(key, engine) == known.created, "seed \(seed), \(key) at \(i)")
+      }
+    }
+    #expect(engine.reading.withLock { $0.segments.contains { $0.kind == .compacted } })
+    // An index from the log alone knows the same: no deleted key comes back.
+    try engine.close()
+    for name in try store.disk.list("/store/index") {
+      try store.disk.remove("/store/index/" + name)
+    }
+    engine = try store.open(.write, seed: seed + 9)
+    #expect(try engine.keys() == state.keys.sorted(), "seed \(seed)")
+    try engine.close()
+  }
+
+  /// When a key was created, as readers work it out.
+  private func created(_ key: String, _ engine: Engine) throws -> UInt64 {
+    var oldest: UInt64 = 0
+    var walk = try VersionWalk(engine, ofKey: bytes(key).rawSpan)
+    while let entry = try walk.next(), !entry.head.kind.removes {
+      if entry.head.created != 0 { return entry.head.created }
+      if entry.head.kind != .touch { oldest = entry.head.commitTime }
+    }
+    return oldest
+  }
+
+  @Test("a compaction that is asked for breaks off one that runs by itself, and so does closing")
+  func givingWay() throws {
+    var store = store
+    store.configuration.retention = Retention(versionsPerKey: 1)
+    let disk = HookedDisk(store.disk)
+    let engine = try store.open(on: disk)
+    var chance = SeededGenerator(seed: 4)
+    engine.setCompactsByItself(false)
+    for i in 0..<900 { try engine.put("key \(i % 100)", value(&chance)) }
+    let before = engine.reading.withLock { $0.segments.map(\.id) }
+    disk.once(.before, .write, of: ".seg") { engine.stopAutomaticCompaction() }
+    engine.setCompactsByItself(true)
+    #expect(try engine.compactIfWorthwhile() == false)
+    #expect(engine.reading.withLock { $0.segments.map(\.id) } == before)
+    #expect(try store.disk.list("/store/log").count == before.count)
+    #expect(try engine.compact(CompactionOptions(dropHistory: true)).segmentsRewritten > 0)
+    try engine.close()
+  }
+
+  @Test("views keep what they show, and nothing is rewritten that they keep")
+  func views() throws {
+    var store = store
+    store.configuration.retention = Retention(versionsPerKey: 1)
+    let engine = try store.open()
+    var chance = SeededGenerator(seed: 6)
+    for i in 0..<100 { try engine.put("key \(i)", "first \(i)") }
+    let view = try engine.view()
+    for i in 0..<1_500 { try engine.put("key \(i % 100)", value(&chance)) }
+    for i in 0..<100 { #expect(try engine.get("key \(i)", in: view) == "first \(i)") }
+    try engine.close()
+  }
+
+  private func row(_ raw: Int, _ isCompacted: Bool, superseded: Int = 0) -> CompactionChoice.Row {
+    CompactionChoice.Row(
+      rawBytes: raw, isCompacted: isCompacted, supersededBytes: superseded, boundedBytes: raw,
+      firstSequence: 1, lastSequence: 2)
+  }
+
+  private func choice(_ rows: [CompactionChoice.Row], keepsAll: Bool = false) -> CompactionChoice {
+    CompactionChoice(rows: rows, mergeFromBytes: 64, dropFromBytes: 32, keepsAll: keepsAll)
+  }
+
+  @Test("segments are merged with neighbours that are not much longer")
+  func merging() {
+    #expect(choice([]).firstToMerge() == nil)
+    #expect(choice([row(63, false)]).firstToMerge() == nil)
+    #expect(choice([row(64, false)]).firstToMerge() == 0)
+    #expect(choice([row(100, true)]).firstToMerge() == nil)
+    #expect(choice([row(128, true), row(64, false)]).firstToMerge() == 0)
+    #expect(choice([row(129, true), row(64, false)]).firstToMerge() == 1)
+    #expect(choice([row(500, true), row(100, true), row(64, false)]).firstToMerge() == 1)
+    #expect(choice([row(64, false)], keepsAll: true).firstToMerge() == nil)
+    #expect(choice([row(128, false)], keepsAll: true).firstToMerge() == 0)
+    #expect(choice([row(2_000, true), row(128, false)], keepsAll: true).firstToMerge() == nil)
+    var left = row(64, false)
+    left.isLeftAlone = true
+    #expect(choice([left]).firstToMerge() == nil)
+  }
+
+  @Test("a log of which half can go is rewritten")
+  func dropping() {
+    #expect(choice([row(100, true, superseded: 49)]).firstToDrop() == nil)
+    #expect(choice([row(100, true, superseded: 50)]).firstToDrop() == 0)
+    #expect(choice([row(100, true, superseded: 50)], keepsAll: true).firstToDrop() == nil)
+    #expect(choice([row(40, true, superseded: 31)]).firstToDrop() == nil)
+    let rows = [row(300, true), row(100, true, superseded: 90), row(50, false)]
+    #expect(choice(rows).firstToDrop() == nil)
+    #expect(choice(Array(rows.dropFirst())).firstToDrop() == 0)
+  }
+
+  @Test("as many segments as may come are written a number of times that grows with its logarithm")
+  func amplification() {
+    var rows: [CompactionChoice.Row] = []
+    var written = 0
+    let count = 1_000
+    for _ in 0..<count {
+      rows.append(row(64, false))
+      guard let first = choice(rows).firstToMerge() else { continue }
+      let merged = rows[first...].reduce(0) { $0 + $1.rawBytes }
+      rows.replaceSubrange(first..., with: [row(merged, true)])
+      written += merged
+      #expect(rows.count <= 8)
+    }
+    #expect(written <= 8 * count * 64)
+  }
+}
