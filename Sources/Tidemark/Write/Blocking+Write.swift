@@ -2,15 +2,18 @@ public import TidemarkEngine
 
 extension Store.Blocking {
   /// Writes a value; see `put` of ``Store``.
+  @inlinable
   @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) throws(TidemarkError) -> Receipt {
-    var batch = WriteBatch()
-    try batch.put(key, value, labels: labels, options: options, if: condition)
-    return try store.commitBlocking(batch, durability)
+    try key.withBytes { (key) throws(TidemarkError) in
+      try value.withBytes { (value) throws(TidemarkError) in
+        try store.putBlocking(key, value, labels, options, condition, durability)
+      }
+    }
   }
 
   /// Writes a value with labels of text that is no literal; see `put` of ``Store``.
@@ -27,27 +30,29 @@ extension Store.Blocking {
   }
 
   /// Writes a value that is lent.
+  @inlinable
   @discardableResult
   public func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) throws(TidemarkError) -> Receipt {
-    var batch = WriteBatch()
-    try batch.put(key, value, labels: labels, options: options, if: condition)
-    return try store.commitBlocking(batch, durability)
+    try key.withBytes { (key) throws(TidemarkError) in
+      try store.putBlocking(key, value, labels, options, condition, durability)
+    }
   }
 
   /// Deletes a key.
   /// - Returns: false when there was no such key; then nothing is written.
+  @inlinable
   @discardableResult
   public func delete(
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) throws(TidemarkError) -> Bool {
-    var batch = WriteBatch()
-    try batch.delete(key, time: time, if: condition)
-    return try !store.commitBlocking(batch, durability).sequences.isEmpty
+    try key.withBytes { (key) throws(TidemarkError) in
+      try store.deleteBlocking(key, time, condition, durability)
+    }
   }
 
   /// Says that a value is still valid; see

@@ -48,6 +48,12 @@ public struct PutOptions: Sendable, Hashable {
     self.maxAge = maxAge
   }
 
+  /// Whether nothing is said.
+  var isEmpty: Bool {
+    time == nil && hash == nil && maxAgeSeconds == nil && storageClass == .owned && origin == nil
+      && after.isEmpty && priority == 0
+  }
+
   var attributes: EntryAttributes {
     var attributes = EntryAttributes()
     attributes.time = time

@@ -7,11 +7,30 @@ extension Store {
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
     let operations = try operations(of: batch)
-    let result = try engine.stage(operations, durability: durability)
-    if durability == .durable {
+    return try receipt(of: engine.stage(operations, durability: durability), durability)
+  }
+
+  /// Waits on the calling thread until what was staged is as safe as asked for.
+  func receipt(
+    of result: CommitResult, _ durability: Durability?
+  ) throws(TidemarkError) -> Receipt {
+    if durability ?? engine.configuration.durability == .durable {
       do { try engine.sync(through: result.lastSeen, of: result.lineage) } catch {
         throw TidemarkError.unknownOutcome(of: result.lastSeen, after: error)
       }
+    }
+    return Receipt(result)
+  }
+
+  /// The same for a task.
+  func receipt(
+    of result: CommitResult, _ durability: Durability?
+  ) async throws(TidemarkError) -> Receipt {
+    guard let commits else {
+      return try { () throws(TidemarkError) in try receipt(of: result, durability) }()
+    }
+    if durability ?? engine.configuration.durability == .durable {
+      try await commits.wait(through: result.lastSeen, of: result.lineage)
     }
     return Receipt(result)
   }
@@ -32,12 +51,8 @@ extension Store {
       do { try await commits.wait(through: goal.sequence, of: goal.lineage) } catch { break }
       try TidemarkError.checkCancellation()
     }
-    let result = try engine.stage(
-      operations, durability: durability, waitsForRoom: false)
-    if durability == .durable {
-      try await commits.wait(through: result.lastSeen, of: result.lineage)
-    }
-    return Receipt(result)
+    return try await receipt(
+      of: engine.stage(operations, durability: durability, waitsForRoom: false), durability)
   }
 
   /// What is to be committed.

@@ -22,6 +22,12 @@ extension Store {
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
+    if labels.isEmpty, condition == nil, options.isEmpty {
+      let result = try value.withBytes { (value) throws(TidemarkError) in
+        try stageSingle(.put, key, value, durability)
+      }
+      if let result { return try await receipt(of: result, durability) }
+    }
     var batch = WriteBatch()
     try batch.put(key, value, labels: labels, options: options, if: condition)
     return try await commit(batch, durability)
@@ -47,6 +53,11 @@ extension Store {
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Receipt {
+    if labels.isEmpty, condition == nil, options.isEmpty,
+      let result = try stageSingle(.put, key, value, durability)
+    {
+      return try await receipt(of: result, durability)
+    }
     var batch = WriteBatch()
     try batch.put(key, value, labels: labels, options: options, if: condition)
     return try await commit(batch, durability)
@@ -64,6 +75,9 @@ extension Store {
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Bool {
+    if time == nil, condition == nil, let result = try stageSingle(.delete, key, nil, durability) {
+      return try await !receipt(of: result, durability).sequences.isEmpty
+    }
     var batch = WriteBatch()
     try batch.delete(key, time: time, if: condition)
     return try await !commit(batch, durability).sequences.isEmpty

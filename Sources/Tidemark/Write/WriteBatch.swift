@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+public import TidemarkEngine
 
 /// Changes that are committed together: all or nothing, with sequences in a row.
 ///
@@ -43,12 +43,15 @@ public struct WriteBatch: Sendable {
   ///   - options: the caller's time, validator hash, validity and class.
   ///   - condition: the state in which the key must be before the batch.
   /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
+  @inlinable
   public mutating func put(
     _ key: some BytesConvertible, _ value: some BytesConvertible, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
-    try value.withBytes { (value) throws(TidemarkError) in
-      try put(key, value, labels: labels, options: options, if: condition)
+    try key.withBytes { (key) throws(TidemarkError) in
+      try value.withBytes { (value) throws(TidemarkError) in
+        try add(put: key, value, labels, options, condition)
+      }
     }
   }
 
@@ -63,11 +66,25 @@ public struct WriteBatch: Sendable {
   }
 
   /// Adds a put of bytes that are lent.
+  @inlinable
   public mutating func put(
     _ key: some BytesConvertible, _ value: RawSpan, labels: [EntryLabel] = [],
     options: PutOptions = PutOptions(), if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
-    try add(.put, key, value, labels: labels, attributes: options.attributes, if: condition)
+    try key.withBytes { (key) throws(TidemarkError) in
+      try add(put: key, value, labels, options, condition)
+    }
+  }
+
+  /// Adds a put; without generic parameters, so that the compiler makes one of it.
+  @usableFromInline
+  mutating func add(
+    put key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
+    _ condition: WriteCondition?
+  ) throws(TidemarkError) {
+    try add(
+      .put, key, value, labels: labels, attributes: options.isEmpty ? nil : options.attributes,
+      if: condition)
   }
 
   /// Adds a delete; nothing happens if the key is absent.
@@ -76,11 +93,25 @@ public struct WriteBatch: Sendable {
   ///   - time: the caller's own time of the delete; views by own time go by it.
   ///   - condition: the state in which the key must be before the batch.
   /// - Throws: `invalidArgument` or `limitExceeded`; the batch stays as it was.
+  @inlinable
   public mutating func delete(
     _ key: some BytesConvertible, time: Timestamp? = nil, if condition: WriteCondition? = nil
   ) throws(TidemarkError) {
-    var attributes = EntryAttributes()
-    attributes.time = time
+    try key.withBytes { (key) throws(TidemarkError) in
+      try add(delete: key, time: time, if: condition)
+    }
+  }
+
+  /// Adds a delete; without generic parameters, too.
+  @usableFromInline
+  mutating func add(
+    delete key: RawSpan, time: Timestamp?, if condition: WriteCondition?
+  ) throws(TidemarkError) {
+    var attributes: EntryAttributes?
+    if let time {
+      attributes = EntryAttributes()
+      attributes?.time = time
+    }
     try add(.delete, key, attributes: attributes, if: condition)
   }
 
@@ -99,7 +130,9 @@ public struct WriteBatch: Sendable {
     var attributes = EntryAttributes()
     attributes.maxAge = maxAge.map { UInt32(clamping: $0.wholeSeconds) }
     attributes.hash = hash
-    try add(.touch, key, attributes: attributes, if: condition)
+    try key.withBytes { (key) throws(TidemarkError) in
+      try add(.touch, key, attributes: attributes, if: condition)
+    }
   }
 
   /// Empties the batch and keeps its memory.
@@ -110,37 +143,36 @@ public struct WriteBatch: Sendable {
 
   /// Adds a change with all that belongs to it, or nothing.
   private mutating func add(
-    _ kind: EntryKind, _ key: some BytesConvertible, _ value: RawSpan? = nil,
-    labels: [EntryLabel] = [], attributes: EntryAttributes, if condition: WriteCondition?
+    _ kind: EntryKind, _ key: RawSpan, _ value: RawSpan? = nil, labels: [EntryLabel] = [],
+    attributes: EntryAttributes?, if condition: WriteCondition?
   ) throws(TidemarkError) {
+    guard !labels.isEmpty || attributes != nil || condition != nil || atomicAtPeer else {
+      return try operations.add(kind, key: key, value: value)
+    }
     var attributes = attributes
     if atomicAtPeer {
       // Each commit gets a number of its own.
-      attributes.atomicGroup = OperationBatch.unnumberedGroup
+      attributes = attributes ?? EntryAttributes()
+      attributes?.atomicGroup = OperationBatch.unnumberedGroup
       try checkFitsPeer(key, value)
     }
     let before = operations.mark
     do throws(TidemarkError) {
       let labelSet = labels.isEmpty ? -1 : try operations.addLabelSet(labels.map(\.bytes))
-      try key.withBytes { (key) throws(TidemarkError) in
-        let index = addCondition(condition)
-        try operations.add(
-          kind, key: key, value: value, labelSet: labelSet,
-          attributes: attributes.isEmpty ? nil : attributes, condition: index)
-      }
+      let index = addCondition(condition)
+      try operations.add(
+        kind, key: key, value: value, labelSet: labelSet, attributes: attributes,
+        condition: index)
     } catch {
       operations.rollBack(to: before)
       throw error
     }
-    if let target = attributes.after.max() { lastTarget = max(lastTarget, target) }
+    if let target = attributes?.after.max() { lastTarget = max(lastTarget, target) }
   }
 
-  private func checkFitsPeer(
-    _ key: some BytesConvertible, _ value: RawSpan?
-  ) throws(TidemarkError) {
-    let keyBytes = try key.withBytes { (key) throws(TidemarkError) in key.byteCount }
+  private func checkFitsPeer(_ key: RawSpan, _ value: RawSpan?) throws(TidemarkError) {
     guard operations.count < Self.mostAtPeer,
-      operations.arena.count + keyBytes + (value?.byteCount ?? 0) <= Self.mostBytesAtPeer
+      operations.arena.count + key.byteCount + (value?.byteCount ?? 0) <= Self.mostBytesAtPeer
     else {
       throw TidemarkError(
         .limitExceeded,

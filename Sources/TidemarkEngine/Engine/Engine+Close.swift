@@ -30,6 +30,7 @@ extension Engine {
       read.isClosed = true
       read.segments = []
       read.staged = []
+      read.underWay = nil
     }
     // Whoever rewrites the log on another thread meets the refusal and clears up behind itself:
     // while the lock is held, since the names it takes away may be those of the next opening. A

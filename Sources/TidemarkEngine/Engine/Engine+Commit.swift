@@ -14,6 +14,17 @@ package struct CommitResult: Sendable, Hashable {
   package var lineage: Int
 }
 
+extension CommitResult {
+  /// - Parameter commitTime: nil takes that of the last commit.
+  init(
+    of sequences: Range<UInt64>, in state: borrowing WriterState, at commitTime: HybridTime? = nil
+  ) {
+    self.init(
+      sequences: sequences, commitTime: (commitTime ?? state.commitTime).rawValue,
+      epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
+  }
+}
+
 extension Engine {
   /// The write path: check, make space, stage, hand to the kernel, sync.
   ///
@@ -47,10 +58,7 @@ extension Engine {
     let result = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       guard !batch.isEmpty else {
-        return CommitResult(
-          sequences: (state.sequence + 1)..<(state.sequence + 1),
-          commitTime: state.commitTime.rawValue, epoch: state.manifest.epochs.last?.epoch ?? 0,
-          lineage: state.lineage)
+        return CommitResult(of: (state.sequence + 1)..<(state.sequence + 1), in: state)
       }
       let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
       try makeRoom(for: batch.storedBound, &state)
@@ -142,9 +150,7 @@ extension Engine {
       }
     }
     guard staging.next > first else {
-      return CommitResult(
-        sequences: first..<first, commitTime: commitTime.rawValue,
-        epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
+      return CommitResult(of: first..<first, in: state, at: commitTime)
     }
     if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
     state.stagedBytes += staging.rawBytes + staging.labelBytes
@@ -153,9 +159,7 @@ extension Engine {
     state.appender?.note(
       rawBytes: staging.rawBytes, time: staging.latestTime ?? commitTime.timestamp,
       commitTime: commitTime.rawValue)
-    return CommitResult(
-      sequences: first..<staging.next, commitTime: commitTime.rawValue,
-      epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
+    return CommitResult(of: first..<staging.next, in: state, at: commitTime)
   }
 
   /// Writes what is staged into the active segment.
@@ -178,12 +182,18 @@ extension Engine {
       read.staged.removeAll(keepingCapacity: true)
       read.stagedTouches.removeAll(keepingCapacity: true)
     }
-    let now = environment.clock.monotonicNanoseconds()
-    if state.unsyncedBytes == 0 { state.unsyncedSince = now }
-    state.unsyncedBytes += appender.length - before
-    state.bytesSinceImage += appender.length - before
-    state.bytesSinceBallast += appender.length - before
     state.stagedBytes = 0
+    noteWritten(appender.length - before, &state)
+  }
+
+  /// Books that everything staged is with the kernel, in so many bytes.
+  func noteWritten(_ bytes: Int, _ state: inout WriterState) {
+    if state.unsyncedBytes == 0 {
+      state.unsyncedSince = environment.clock.monotonicNanoseconds()
+    }
+    state.unsyncedBytes += bytes
+    state.bytesSinceImage += bytes
+    state.bytesSinceBallast += bytes
     state.written = state.sequence
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }

@@ -215,6 +215,9 @@ extension Engine {
         let range = frame.valueRange(of: Int(sequence - frame.firstSequence))
         return .staged(Array(frame.values[range]))
       }
+      if let entry = read.underWay, entry.sequence == sequence {
+        return .staged(Array(entry.value))
+      }
       guard let segment = read.segment(covering: sequence) else { return .nowhere }
       return .segment(segment)
     }

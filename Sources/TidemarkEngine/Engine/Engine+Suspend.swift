@@ -157,6 +157,7 @@ extension Engine {
         read.indexGeneration += 1
         read.staged = []
         read.stagedTouches = [:]
+        read.underWay = nil
         read.takeUp(opened, staleBelow: staleBelow)
         next.lineage = read.lineage
       }

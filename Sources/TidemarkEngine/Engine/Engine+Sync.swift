@@ -119,11 +119,7 @@ extension Engine {
   /// Through which sequence the log must be synced before more is written; nil while there is
   /// room.
   package func goalForRoom() -> (sequence: UInt64, lineage: Int)? {
-    writer.withLock { state in
-      state.poison == nil && !state.isClosed && state.durable < state.written
-        && state.unsyncedBytes >= Limits.unsyncedBytesBeforeWait
-        ? (state.written, state.lineage) : nil
-    }
+    writer.withLock { state in state.goalForRoom }
   }
 
   /// What is due after a commit, where no thread does it.
@@ -189,5 +185,13 @@ extension Engine {
 
   func notifyObservers() {
     for (_, call) in observers.withLock({ $0.calls }) { call() }
+  }
+}
+
+extension WriterState {
+  /// Through which sequence the log must be synced before more is written.
+  var goalForRoom: (sequence: UInt64, lineage: Int)? {
+    poison == nil && !isClosed && durable < written
+      && unsyncedBytes >= Limits.unsyncedBytesBeforeWait ? (written, lineage) : nil
   }
 }

@@ -133,6 +133,9 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var staged: [FrameBuilder] = []
   /// What the touches among them say.
   var stagedTouches: [UInt64: Touch] = [:]
+  /// An entry that is visible and on its way to the kernel past `staged`; set while the writer's
+  /// lock is held, and for good when the write failed.
+  var underWay: (sequence: UInt64, value: ArraySlice<UInt8>)?
   var visible: UInt64
   var durable: UInt64
   var manifest: Manifest

@@ -154,7 +154,7 @@ package struct LogCursor {
 extension Engine {
   /// Hands staged entries to the kernel, so that the log can be read to its end.
   func writeStagedForReading() throws(TidemarkError) {
-    guard reading.withLock({ !$0.staged.isEmpty }) else { return }
+    guard reading.withLock({ !$0.staged.isEmpty || $0.underWay != nil }) else { return }
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try writeStaged(&state, mayCompress: true)
     }

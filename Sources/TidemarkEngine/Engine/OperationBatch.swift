@@ -47,12 +47,20 @@ package struct OperationBatch: Sendable {
   /// No frame and no reservation on the disk can need more than this.
   package var storedBound: Int {
     let labels = labelSets.indices.reduce(0) { $0 + labelBytes(ofSet: $1) }
-    let blocks = arena.count / Limits.blockBytes + operations.count
+    return Self.storedBound(
+      bytes: arena.count, operations: operations.count, touches: touches, labelBytes: labels)
+  }
+
+  /// The same for a batch of so many bytes and operations.
+  static func storedBound(
+    bytes: Int, operations: Int, touches: Int = 0, labelBytes: Int = 0
+  ) -> Int {
+    let blocks = bytes / Limits.blockBytes + operations
     // Sets may have to be repeated in every frame.
-    let frames = arena.count / Limits.frameHeadsTarget + operations.count / 1024 + 2
+    let frames = bytes / Limits.frameHeadsTarget + operations / 1024 + 2
     // A touch may repeat what earlier ones have renewed.
-    return arena.count + operations.count * 96 + touches * (Limits.hashBytes + 16) + labels
-      * min(frames, operations.count + 1)
+    return bytes + operations * 96 + touches * (Limits.hashBytes + 16) + labelBytes
+      * min(frames, operations + 1)
       + (blocks + frames * 8) * 24 + 4096
   }
 
@@ -181,7 +189,8 @@ package struct OperationBatch: Sendable {
     }
   }
 
-  private static func check(
+  /// Checks the bounds of key and value.
+  static func check(
     key: Int, value: Int, kind: EntryKind
   ) throws(TidemarkError) {
     guard key > 0 || kind == .record else {

@@ -141,15 +141,20 @@ struct Staging {
     var entry = FrameBuilder.Entry(
       kind: operation.kind, endsBatch: false, sequence: next, commitTime: commitTime.rawValue)
     entry.labelSetID = operation.kind == .put ? slot.labelSet : 0
-    entry.previous = previous?.sequence ?? 0
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { entry.previous = 0 }
-    #endif
+    entry.previous = Self.link(to: previous)
     entry.valueSequence = touch?.valueSequence ?? 0
     try hold(entry, operation, batch, read.index, attributes: touch?.encoded)
   }
 
-  private static func forget(_ key: RawSpan, hash: UInt64, _ hotCache: HotCache) {
+  /// What the entry that replaces a slot says of the one before.
+  static func link(to previous: Slot?) -> UInt64 {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { return 0 }
+    #endif
+    return previous?.sequence ?? 0
+  }
+
+  static func forget(_ key: RawSpan, hash: UInt64, _ hotCache: HotCache) {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.cacheNotInvalidated) { return }
     #endif

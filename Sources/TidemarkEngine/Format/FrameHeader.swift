@@ -150,10 +150,7 @@ package struct FrameHeader: Sendable, Hashable {
   }
 
   private static func checksum(_ header: RawSpan, salt: UInt32, offset: Int) -> UInt32 {
-    var tail = ByteWriter(capacity: 12)
-    tail.u32(salt)
-    tail.u64(UInt64(offset))
     let body = header.extracting(8..<FormatConstants.frameHeaderBytes)
-    return CRC32C.checksum(tail.bytes.rawSpan, seed: CRC32C.checksum(body))
+    return CRC32C.checksum(salt, UInt64(offset), seed: CRC32C.checksum(body))
   }
 }

@@ -42,6 +42,21 @@ package struct LocatorTable: Sendable {
     sequences.append(contentsOf: more)
   }
 
+  /// Adds a frame of one entry.
+  /// - Parameter block: its value's; nil when it has none.
+  mutating func append(single header: FrameHeader, offset: Int, block: BlockEntry?) {
+    let place = ValuePlace(block: UInt32(blocks.count), position: 0)
+    frames.append(
+      FrameRecord(
+        offset: UInt32(offset), firstSlot: UInt32(slots.count), firstBlock: place.block,
+        entryCount: 1))
+    if let block {
+      let position = offset + FormatConstants.frameHeaderBytes + header.frontLength
+      blocks.append(BlockRecord(offset: position, entry: block))
+    }
+    slots.append(place)
+  }
+
   /// Stored bytes of all sections.
   /// - Parameters:
   ///   - segmentID: the segment's id.

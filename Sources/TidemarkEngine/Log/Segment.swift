@@ -157,6 +157,15 @@ package final class Segment: Sendable {
     }
   }
 
+  /// Adds a frame of one entry that was just written.
+  func append(_ frame: borrowing SingleFrame, offset: Int) {
+    let (header, block) = (frame.header, frame.block)
+    state.withLock { state in
+      state.table?.append(single: header, offset: offset, block: block)
+      state.lastSequence = max(state.lastSequence, header.firstSequence)
+    }
+  }
+
   /// Takes over the locator that recovery has worked out.
   package func adopt(_ table: LocatorTable, lastSequence: UInt64) {
     state.withLock { state in

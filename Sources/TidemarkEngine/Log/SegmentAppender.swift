@@ -17,6 +17,8 @@ package final class SegmentAppender {
   private var latestTime: Timestamp?
   private var latestCommitTime: UInt64 = 0
   package private(set) var lastSequence: UInt64
+  /// What a put of its own is put together in; the memory is kept.
+  private var single = SingleFrame()
 
   /// Creates the file of a new segment, with its header, and syncs it; MANIFEST must list the
   /// segment, and the directory be synced, before the first frame.
@@ -139,6 +141,31 @@ package final class SegmentAppender {
     lastSequence = last
     entryCount += frames.reduce(0) { $0 + $1.0.header.entryCount }
     segment.append(frames, lastSequence: last)
+  }
+
+  /// Whether single frames are what it writes: encrypted ones are made in another way.
+  var takesSingleFrames: Bool { codecs.tagBytes == 0 }
+
+  /// Puts together the frame of one entry; ``writeSingle()`` comes next.
+  /// - Returns: the value in the frame, to be let go once it is written.
+  func fillSingle(
+    _ kind: EntryKind, sequence: UInt64, previous: UInt64, commitTime: UInt64,
+    durableThrough: UInt64, key: RawSpan, value: RawSpan?
+  ) -> ArraySlice<UInt8> {
+    single.fill(
+      kind, sequence: sequence, previous: previous, commitTime: commitTime, key: key, value: value)
+    single.finish(offset: length, salt: row.salt, durableThrough: durableThrough)
+    return single.value
+  }
+
+  /// Writes the frame that was put together, at the end of the segment.
+  func writeSingle() throws(LogReadError) {
+    do { try single.write(to: file, at: length) } catch { throw .system(error) }
+    chain = single.chain(from: chain)
+    segment.append(single, offset: length)
+    length += single.length
+    lastSequence = single.header.firstSequence
+    entryCount += 1
   }
 
   /// Writes a frame without entries, which carries `durableThrough` forward.

@@ -71,4 +71,17 @@ extension MutableRawSpan {
   mutating func put(_ value: some FixedWidthInteger & BitwiseCopyable, at offset: Int) {
     storeBytes(of: value.littleEndian, toByteOffset: offset, as: type(of: value))
   }
+  /// Puts an unsigned LEB128 number over bytes that are there.
+  /// - Returns: where it ends.
+  @inline(__always)
+  mutating func put(varint value: UInt64, at offset: Int) -> Int {
+    var (rest, end) = (value, offset)
+    while rest >= 0x80 {
+      put(UInt8(truncatingIfNeeded: rest) | 0x80, at: end)
+      rest >>= 7
+      end += 1
+    }
+    put(UInt8(truncatingIfNeeded: rest), at: end)
+    return end + 1
+  }
 }

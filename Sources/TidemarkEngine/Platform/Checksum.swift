@@ -1,7 +1,7 @@
 internal import CTidemark
 
-// SAFETY: the C function reads exactly the span's bytes. Loads below are unchecked for speed;
-// each stands behind a comparison of its offset with the span's length.
+// SAFETY: the C function reads exactly the span's bytes, or 12 of the 16 of two words. Loads below
+// are unchecked for speed; each stands behind a comparison of its offset with the span's length.
 
 /// CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.
 package enum CRC32C {
@@ -11,6 +11,14 @@ package enum CRC32C {
   ///   - seed: the checksum of the bytes before these; 0 to begin.
   package static func checksum(_ bytes: RawSpan, seed: UInt32 = 0) -> UInt32 {
     unsafe bytes.withUnsafeBytes { unsafe ctidemark_crc32c(seed, $0.baseAddress, $0.count) }
+  }
+
+  /// The checksum of a u32 and a u64 behind it, little-endian.
+  static func checksum(_ first: UInt32, _ second: UInt64, seed: UInt32) -> UInt32 {
+    let words = ((UInt64(first) | second &<< 32).littleEndian, (second &>> 32).littleEndian)
+    return unsafe withUnsafeBytes(of: words) {
+      unsafe ctidemark_crc32c(seed, $0.baseAddress, 12)
+    }
   }
 }
 
