@@ -76,7 +76,8 @@ extension Campaign {
         .damageTakenForTornTail:
         [.bits]
       case .tombstoneDroppedEarly, .outdatedImageKept, .viewsForgotten, .sequenceReused,
-        .lastEntryLostAtSealing, .cacheNotInvalidated, .labelsNotUpdated, .linkEndsAtDelete:
+        .lastEntryLostAtSealing, .cacheNotInvalidated, .labelsNotUpdated, .linkEndsAtDelete,
+        .deleteForgottenOverRuns, .lostLabelForgotten:
         [.model, .crash]
       }
     }
