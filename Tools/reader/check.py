@@ -19,8 +19,8 @@ class Check:
         self.count = 0
         # What later checks need of the entries: sequence -> (kind, key).
         self.entries = {}
-        # Per image the newest entry of each key up to its sequence.
-        self.newest = []
+        # The newest entry of each key up to the newest run's sequence.
+        self.newest = {}
         self.is_whole = True
 
     def run(self):
@@ -43,13 +43,11 @@ class Check:
             if not row.is_accepted:
                 self.found(Damage(
                     f"segment {row.segment:08x}", row.offset, f"on record: {row.reason}"))
-        self.newest = [{} for _ in self.manifest.images]
         for row in self.manifest.segments:
             self._guarded(lambda row=row: self._segment(store.segment(row)))
         if self.is_whole:
             self._references()
-        for row, newest in zip(self.manifest.images, self.newest):
-            self._guarded(lambda row=row, newest=newest: self._image(row, newest))
+        self._guarded(self._index)
         return 2 if self.count else 0
 
     def found(self, problem):
@@ -194,12 +192,10 @@ class Check:
             self.entries[entry.sequence] = entry
             if entry.kind == heads.RECORD:
                 continue
-            for row, newest in zip(self.manifest.images, self.newest):
-                other = newest.get(entry.key)
-                if entry.sequence <= row.sequence and (
-                    other is None or other.sequence < entry.sequence
-                ):
-                    newest[entry.key] = entry
+            covered = self.manifest.images[-1].sequence if self.manifest.images else 0
+            other = self.newest.get(entry.key)
+            if entry.sequence <= covered and (other is None or other.sequence < entry.sequence):
+                self.newest[entry.key] = entry
         frame.entries = []
 
     def _references(self):
@@ -225,13 +221,26 @@ class Check:
             ):
                 self.found(Damage(path, offset, f"touch {sequence} names no put of its key"))
 
-    def _image(self, row, newest):
-        image = Image(self.directory, row, self.manifest.store, self.manifest.hash_seed)
+    def _index(self):
+        """The runs of the index, each by itself and then together."""
+        runs, beneath, before = [], 0, self.count
+        for row in self.manifest.images:
+            try:
+                run = Image(
+                    self.directory, row, self.manifest.store, self.manifest.hash_seed, beneath)
+                for problem in check_image.problems(run):
+                    self.found(problem)
+                runs.append(run)
+            except Fault as fault:
+                self.found(fault)
+            beneath = row.sequence
+        if self.count > before:
+            return
         pairs = None
         if self.is_whole:
             pairs = {
                 key: (entry, self.entries.get(entry.value_sequence, entry))
-                for key, entry in newest.items()
+                for key, entry in self.newest.items()
             }
-        for problem in check_image.problems(image, pairs, self.manifest.history_from):
+        for problem in check_image.problems_together(runs, pairs, self.manifest.history_from):
             self.found(problem)

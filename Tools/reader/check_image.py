@@ -1,23 +1,16 @@
-"""Compares an index image with the log that it was made from."""
+"""Compares the runs of the index with the log that they were made from."""
 
 from . import heads
 from .fields import Fields
 
 
-def problems(image, newest, history_from):
-    """Everything in the image that is not as it must be.
-
-    - Parameters:
-      - image: the image.
-      - newest: for every key its newest entry up to the image's sequence, with the entry that
-        its labels and value are of; None when not all of the log could be read.
-      - history_from: below it the log may lack entries that the image knows.
-    """
+def problems(image):
+    """Everything in a run that is not as it must be, as far as that shows in the run alone."""
     yield from image.faults
     if image.faults:
         # What stands in a broken chunk says nothing.
         return
-    keys = image.read_keys()
+    image.read = keys = image.read_keys()
     live = sum(1 for key in keys if key.size_class)
     if live != image.live:
         yield image.damage(0, f"{live} keys are live, and the header says {image.live}")
@@ -25,12 +18,54 @@ def problems(image, newest, history_from):
     yield from _samples(image, keys)
     yield from _strings(image)
     yield from _lists(image, keys)
-    usage = Fields(image.section(14), image.path, image.damage(14, "").offset)
+    usage = Fields(image.section(12), image.path, image.damage(12, "").offset)
     for _ in range(usage.varint()):
         usage.varint(), usage.varint()
     usage.ended("usage")
-    if newest is not None:
-        yield from _entries(image, keys, newest, history_from)
+
+
+def problems_together(runs, newest, history_from):
+    """Everything in runs, oldest first, that is not as it must be when they lie over each other.
+
+    - Parameters:
+      - newest: for every key its newest entry up to the newest run's sequence, with the entry that
+        its labels and value are of; None when not all of the log could be read.
+      - history_from: below it the log may lack entries that the runs know.
+    """
+    # Per key the run that has the last word, and its place in that.
+    keys = {}
+    # Per label and key whether the newest run that lists the key says that it carries the label.
+    carriers = {}
+    # Per label how many keys carry it, as the newest run that names it says.
+    counts = {}
+    labels = {}
+    for run in runs:
+        for ordinal, key in enumerate(run.read):
+            keys[key.key] = (run, ordinal, key)
+        labels.update(run.labels)
+        counts.update(run.counts)
+        for label in run.places:
+            listed = carriers.setdefault(label, {})
+            for number in (1, 0):
+                for ordinal in run.list(label, number):
+                    listed[run.read[ordinal].key] = not number
+        live = sum(1 for _, _, key in keys.values() if key.size_class)
+        if live != run.total_live:
+            yield run.damage(0, f"{live} keys are live in all, and the header says {run.total_live}")
+        expected = {}
+        for name, (other, _, key) in keys.items():
+            for label in other.sets[key.label_set] if key.size_class else ():
+                expected.setdefault(label, set()).add(name)
+        for label, listed in carriers.items():
+            names = {name for name, carries in listed.items() if carries}
+            if names != expected.get(label, set()):
+                yield run.damage(5, f"the lists do not lead to the carriers of label {label}")
+            if counts[label] != len(expected.get(label, ())):
+                yield run.damage(5, f"the count of label {label} is {counts[label]}")
+        if set(expected) - set(carriers):
+            yield run.damage(5, "labels are missing")
+    if newest is not None and runs:
+        yield from _entries(runs[-1], keys, labels, newest, history_from)
 
 
 def _hash_table(image, keys):
@@ -68,64 +103,64 @@ def _samples(image, keys):
 
 
 def _strings(image):
-    """Tables and lists of free ids, of labels and of sets of labels."""
-    for offsets, content, table, free in ((6, 7, 8, 9), (10, 11, 12, 13)):
-        strings = image.strings(offsets, content)
-        # Set 0 is the empty one; it stands among the free ids and is given to no other.
-        unused = [number for number, text in enumerate(strings) if not text]
-        for number, text in enumerate(strings):
-            if text and not image.leads_to(table, text, number):
+    """Tables of labels and of sets of labels."""
+    for offsets, content, table, limit in (
+        (6, 7, 8, image.next_label), (9, 10, 11, image.next_set)
+    ):
+        for place, (number, text) in enumerate(image.strings(offsets, content).items()):
+            if not image.leads_to(table, text, place):
                 yield image.damage(table, f"the table does not lead to string {number}")
-        data = image.section(free)
-        ids = [int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4)]
-        if ids != unused:
-            yield image.damage(free, "the free ids are not those of the empty strings")
-    for number, members in enumerate(image.sets):
+            if number >= limit:
+                yield image.damage(offsets, f"string {number} was not given out yet")
+    for number, members in image.sets.items():
         if any(a >= b for a, b in zip(members, members[1:])):
-            yield image.damage(11, f"set {number} is not in order")
-        if any(member >= len(image.labels) or not image.labels[member] for member in members):
-            raise image.damage(11, f"set {number} has a label that is not in use")
+            yield image.damage(10, f"set {number} is not in order")
+        if any(member not in image.labels for member in members):
+            raise image.damage(10, f"set {number} has a label that is not there")
 
 
 def _lists(image, keys):
     """The lists of the keys that carry a label."""
     carriers = {}
     for ordinal, key in enumerate(keys):
-        if key.label_set >= len(image.sets):
+        if key.label_set not in image.sets:
             raise image.damage(0, f"key {ordinal} has a set of labels that is not there")
         for label in image.sets[key.label_set] if key.size_class else ():
             carriers.setdefault(label, []).append(ordinal)
-    for label in range(len(image.labels)):
-        if image.list(2 * label) != carriers.get(label, []):
+    if set(carriers) - set(image.places):
+        yield image.damage(5, "labels are missing")
+    for label in image.places:
+        if label not in image.labels:
+            yield image.damage(5, f"label {label} has no string")
+        if image.list(label, 0) != carriers.get(label, []):
             yield image.damage(5, f"the list of label {label} is not that of its carriers")
-        if set(image.list(2 * label + 1)) & set(carriers.get(label, [])):
+        if set(image.list(label, 1)) & set(carriers.get(label, [])):
             yield image.damage(5, f"the list of former carriers of label {label} has others")
 
 
-def _entries(image, keys, newest, history_from):
+def _entries(newest_run, keys, names, newest, history_from):
     """Sequences, sizes and labels against those of the log."""
-    known = set()
-    for ordinal, key in enumerate(keys):
-        known.add(key.key)
-        entry, put = newest.get(key.key, (None, None))
+    is_exact = newest_run.sequence >= history_from
+    for name, (run, ordinal, key) in keys.items():
+        entry, put = newest.get(name, (None, None))
         if entry is None or entry.sequence != key.sequence:
             # Compaction may have dropped what was the newest then.
-            if image.sequence >= history_from and (key.size_class or entry is not None):
-                yield image.damage(0, f"key {ordinal} has sequence {key.sequence}, not the log's")
+            if is_exact and (key.size_class or entry is not None):
+                yield run.damage(0, f"key {ordinal} has sequence {key.sequence}, not the log's")
             continue
         wanted = 0
         if entry.is_there:
-            wanted = size_class(len(key.key) + put.value_length + 16)
+            wanted = size_class(len(name) + put.value_length + 16)
             wanted |= 128 if entry.kind == heads.TOUCH else 0
         if key.size_class != wanted:
-            yield image.damage(0, f"key {ordinal} has size class {key.size_class}, not {wanted}")
-        labels = sorted(image.labels[label] for label in image.sets[key.label_set])
+            yield run.damage(0, f"key {ordinal} has size class {key.size_class}, not {wanted}")
+        labels = sorted(names[label] for label in run.sets[key.label_set])
         if labels != (put.labels if entry.is_there else []):
-            yield image.damage(0, f"key {ordinal} has other labels than the log says")
-    if image.sequence >= history_from:
-        for key, (entry, _) in newest.items():
-            if entry.is_there and key not in known:
-                yield image.damage(0, f"the key of entry {entry.sequence} is missing")
+            yield run.damage(0, f"key {ordinal} has other labels than the log says")
+    if is_exact:
+        for name, (entry, _) in newest.items():
+            if entry.is_there and name not in keys:
+                yield newest_run.damage(0, f"the key of entry {entry.sequence} is missing")
 
 
 def size_class(size):

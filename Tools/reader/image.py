@@ -1,4 +1,4 @@
-"""An index image: its parts, decoded as the document describes them."""
+"""A run of the index: its parts, decoded as the document describes them."""
 
 import os
 import struct
@@ -6,15 +6,15 @@ import struct
 from .checksums import key_hash, xxh64
 from .faults import Damage, InputOutput, TooNew
 from .fields import MASK64, Fields
-from .manifest import versions
 
 PAGE = 4096
 CHUNK = 65536
-SECTIONS = 15
+SECTIONS = 13
 _MAGIC = b"TIDEIDX1"
 _GOLDEN = 0x9E3779B97F4A7C15
 _RECORD = 11
 _BUCKET = 64
+_LABEL = 40
 
 
 class ImageKey:
@@ -29,7 +29,7 @@ class Image:
     `faults` are those of single chunks; what else is wrong is raised.
     """
 
-    def __init__(self, directory, row, store, hash_seed):
+    def __init__(self, directory, row, store, hash_seed, beneath):
         self.path = row.path
         self.faults = []
         try:
@@ -41,16 +41,18 @@ class Image:
             raise InputOutput(f"{self.path}: {error.strerror}") from None
         if len(data) != row.length:
             raise Damage(self.path, 0, f"the file has {len(data)} bytes, not {row.length}")
-        self._header(data[:PAGE], row, store, hash_seed)
+        self._header(data[:PAGE], row, store, hash_seed, beneath)
         self.data = self._chunks(data)
         self._numbers_of_labels()
 
-    def _header(self, page, row, store, hash_seed):
+    def _header(self, page, row, store, hash_seed, beneath):
         if len(page) < PAGE or page[:8] != _MAGIC:
             raise Damage(self.path, 0, "no index image begins here")
         if xxh64(page[:4088]) != int.from_bytes(page[4088:], "little"):
             raise Damage(self.path, 4088, "the checksum of the header is wrong")
-        versions(page, self.path)
+        major = int.from_bytes(page[8:10], "little")
+        if major != 2:
+            raise TooNew(f"{self.path}: its major version is {major}, not 2")
         fields = Fields(page, self.path, 0, at=12)
         sections = fields.u32()
         fields.take(16)
@@ -62,10 +64,13 @@ class Image:
         self.id, self.sequence, self.seed = identity[1:]
         self.keys, self.live, self.deleted = fields.u64(), fields.u64(), fields.u64()
         self.bytes, self.longest_probe = fields.u64(), fields.u64()
-        reserved = fields.u64()
-        if sections < SECTIONS or self.live + self.deleted != self.keys or reserved:
+        self.total_live = fields.u64()
+        if sections != SECTIONS or self.live + self.deleted != self.keys:
             raise Damage(self.path, 80, "the counts do not agree")
         self.sections = [(fields.u64(), fields.u64(), fields.u64()) for _ in range(SECTIONS)]
+        self.base, self.next_label, self.next_set = fields.u64(), fields.u64(), fields.u64()
+        if self.base != beneath:
+            raise Damage(self.path, 440, f"it begins behind {self.base}, not behind {beneath}")
         for number, (offset, count, _) in enumerate(self.sections):
             if offset % (64 if number == 3 else 8) or offset + count > self.bytes:
                 raise Damage(self.path, 128 + 24 * number, f"section {number} is out of bounds")
@@ -89,10 +94,24 @@ class Image:
 
     def _numbers_of_labels(self):
         self.labels = self.strings(6, 7)
-        self.sets = [
-            struct.unpack(f"<{len(text) // 4}I", text[: len(text) // 4 * 4])
-            for text in self.strings(10, 11)
-        ]
+        self.sets = {
+            number: struct.unpack(f"<{len(text) // 4}I", text[: len(text) // 4 * 4])
+            for number, text in self.strings(9, 10).items()
+        }
+        self.sets[0] = ()
+        data = self.section(5)
+        #: Per label id the live keys that carry it, in this run and all beneath.
+        self.counts = {}
+        #: The place of a label in the section.
+        self.places = {}
+        for place in range(self.sections[5][2]):
+            entry = data[_LABEL * place : _LABEL * place + 8]
+            if len(entry) < 8:
+                raise self.damage(5, "labels are missing")
+            number, count = struct.unpack("<II", entry)
+            if self.places and number <= max(self.places):
+                raise self.damage(5, "the labels are not in order")
+            self.counts[number], self.places[number] = count, place
 
     def damage(self, number, reason):
         """Damage in a section."""
@@ -117,11 +136,20 @@ class Image:
         return found
 
     def strings(self, offsets, content):
-        """The strings of a section, by id."""
-        data = self.section(content)
+        """The strings of a section, by id, in their order."""
+        data, table = self.section(content), self.section(offsets)
         count = self.sections[content][2]
-        found = self.offsets(offsets, 5, count, len(data))
-        return [data[a:b] for a, b in zip(found, found[1:])]
+        if len(table) != 9 * (count + 1):
+            raise self.damage(offsets, "offsets are missing")
+        rows = [
+            (int.from_bytes(table[at : at + 4], "little"),
+             int.from_bytes(table[at + 4 : at + 9], "little"))
+            for at in range(0, len(table), 9)
+        ]
+        for (first, start), (second, end) in zip(rows, rows[1:]):
+            if first >= second or not start < end <= len(data):
+                raise self.damage(offsets, "the strings are not in order or out of bounds")
+        return {row[0]: data[row[1] : other[1]] for row, other in zip(rows, rows[1:])}
 
     def read_keys(self):
         """All keys in order, by ordinal."""
@@ -185,31 +213,32 @@ class Image:
             number = (number + 1) % buckets
         return None
 
-    def list(self, number):
-        """The ordinals in a list: number 2 n and 2 n + 1 are those of label n."""
+    def list(self, label, number):
+        """The ordinals in a list of a label: 0 is that of carriers, 1 that of former ones."""
         data, postings = self.section(5), self.section(4)
-        entry = data[16 * number : 16 * number + 16]
+        at = _LABEL * self.places[label] + 8 + 16 * number
+        entry = data[at : at + 16]
         if len(entry) < 16:
-            raise self.damage(5, f"list {number} is missing")
+            raise self.damage(5, f"a list of label {label} is missing")
         offset, count, length = struct.unpack("<QII", entry)
         if offset + length > len(postings):
-            raise self.damage(5, f"list {number} is out of bounds")
+            raise self.damage(5, f"a list of label {label} is out of bounds")
         fields = Fields(postings[offset : offset + length], self.path, self.damage(4, "").offset)
         blocks = [(fields.u32(), fields.u32()) for _ in range(-(-count // 128))]
         ordinals = []
         for index, (first, start) in enumerate(blocks):
             if start != fields.at:
-                raise self.damage(4, f"block {index} of list {number} is elsewhere")
+                raise self.damage(4, f"block {index} of a list of label {label} is elsewhere")
             ordinals.append(first)
             for _ in range(min(128, count - 128 * index) - 1):
                 ordinals.append(ordinals[-1] + fields.varint())
         fields.ended("list")
         if any(a >= b for a, b in zip(ordinals, ordinals[1:])) or ordinals[-1:] > [self.keys - 1]:
-            raise self.damage(4, f"list {number} is not in order or out of bounds")
+            raise self.damage(4, f"a list of label {label} is not in order or out of bounds")
         return ordinals
 
     def leads_to(self, table, text, number):
-        """Whether a table of strings leads to the string with this id."""
+        """Whether a table of strings leads to the string with this number."""
         slots = self.sections[table][2]
         data = self.section(table)
         if not slots or slots & slots - 1 or len(data) != 4 * slots:

@@ -37,6 +37,7 @@ extension Engine {
     // backup goes on: it has its files, and writes elsewhere.
     files.refuseGrowth(beneath: path)
     writer.wait { !$0.isCompacting && !$0.isWritingImage }
+    let discarded = reading.withLock { $0.index.removeAll() }
     let lock: (any FileLock)? = writer.withLock { state in
       defer { state.lock = nil }
       return state.lock
@@ -44,6 +45,7 @@ extension Engine {
     hotCache.removeAll()
     lock?.release()
     writer.broadcast()
+    _ = discarded
     if let failure { throw failure }
   }
 
@@ -66,7 +68,7 @@ extension Engine {
     do throws(TidemarkError) {
       // Who is put to sleep has little time, and keeps the index in memory.
       if ending == .closed {
-        if configuration.writesImageOnClose, imageIsCheapOrDue() { try writeImage() }
+        if configuration.writesImageOnClose, runIsDue() { try writeRun(.brief) }
         try mergeSmallSegments()
       }
     } catch { optional = error }
@@ -99,15 +101,8 @@ extension Engine {
     }
   }
 
-  /// Whether an image on close pays: when what came since the last one would take longer to
-  /// replay than an image of all keys takes to write.
-  private func imageIsCheapOrDue() -> Bool {
-    let since = writer.withLock { $0.bytesSinceImage }
-    let (keys, covered, visible) = reading.withLock { read in
-      (read.index.liveKeys, read.manifest.images.last?.sequence ?? 0, read.visible)
-    }
-    let entries = Int(clamping: visible - min(visible, covered))
-    guard since > 0, entries > 0 else { return false }
-    return entries >= Limits.imageOnCloseEntries && entries * 4 >= keys
+  /// Whether something came after the newest run: an opening should find nothing to replay.
+  private func runIsDue() -> Bool {
+    reading.withLock { $0.visible > $0.index.runs.sequence }
   }
 }

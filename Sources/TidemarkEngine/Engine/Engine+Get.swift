@@ -84,11 +84,11 @@ extension Engine {
 
   /// Makes ``isNewest(_:ofKey:)`` faster for entries of a frame that are asked about soon.
   func prefetchSlots(of entries: ArraySlice<EntryHead>, in front: DecodedFront) {
-    guard let image = reading.withLock({ $0.index.image }) else { return }
+    let runs = reading.withLock { $0.index.runs }
     var hashes: [UInt64] = []
     hashes.reserveCapacity(entries.count)
     for entry in entries { hashes.append(KeyHash.hash(front.key(of: entry), seed: hashSeed)) }
-    image.prefetch(hashes)
+    runs.prefetch(hashes)
   }
 
   /// Seeds hashes of keys; nobody who chooses keys knows it.

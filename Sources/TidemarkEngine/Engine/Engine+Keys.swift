@@ -52,18 +52,12 @@ extension Engine {
     guard reading.withLock({ $0.manifest.images.contains { $0.keyID != current } }) else {
       return
     }
-    try writeImage()
-    var gone: [Manifest.Image] = []
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      var manifest = state.manifest
-      gone = manifest.images.filter { $0.keyID != current }
-      manifest.images.removeAll { $0.keyID != current }
-      if !gone.isEmpty { try updateManifest(manifest, &state) }
+    for _ in 0..<Limits.imageAttempts {
+      writer.wait { !$0.isWritingImage }
+      // It takes the place of all runs, those of the old key among them.
+      if try writeRun(.whole) != nil { return }
     }
-    for image in gone {
-      try? environment.fileSystem.remove(
-        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
-    }
+    throw TidemarkError(
+      .limitExceeded, "runs of the index were written all the while; try again later")
   }
 }

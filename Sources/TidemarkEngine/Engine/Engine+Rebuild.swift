@@ -15,9 +15,8 @@ extension Engine {
       let builder = IndexBuilder(
         path: path, environment: environment, keys: keys,
         manifest: read.manifest, segments: read.segments, lastSequence: read.visible)
-      let voided = voidsImages ? Set(read.manifest.images.map(\.id)) : []
       let built = try builder.build(
-        active: nil, salvage: configuration.recovery == .salvage, ignoring: voided)
+        active: nil, salvage: configuration.recovery == .salvage, ignoresRuns: voidsImages)
       read.index = built.index
       read.frozen = nil
       read.indexGeneration += 1

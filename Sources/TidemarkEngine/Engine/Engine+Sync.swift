@@ -135,7 +135,7 @@ extension Engine {
   package func doBackgroundWork() throws(TidemarkError) {
     let now = environment.clock.monotonicNanoseconds()
     var syncGoal: UInt64?
-    var imageIsDue = false
+    var runIsDue = false
     var ballastIsDue = false
     var mergeIsDue = false
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
@@ -155,16 +155,21 @@ extension Engine {
       }
       // The last space of a full disk is for those who have asked for it.
       guard state.ballastUsers == 0 else { return }
-      imageIsDue = !state.isWritingImage && state.bytesSinceImage >= configuration.imageEveryBytes
+      runIsDue = !state.isWritingImage && state.bytesSinceImage >= configuration.imageEveryBytes
       ballastIsDue = state.bytesSinceBallast >= configuration.ballastFromLogBytes
       // A store in which nobody writes stays closed cleanly.
       mergeIsDue = state.mergeIsDue && state.appender != nil
       if mergeIsDue { state.mergeIsDue = false }
+      if state.mayHaveUnevenRuns, state.appender != nil, !state.isWritingImage {
+        state.mayHaveUnevenRuns = false
+        let least = configuration.smallRunKeys
+        runIsDue = runIsDue || reading.withLock { $0.index.runs.isUneven(least: least) }
+      }
     }
     if let syncGoal { try sync(through: syncGoal) }
     if ballastIsDue { provideBallast() }
     if mergeIsDue { try mergeSmallSegments() }
-    if imageIsDue { try writeImage() }
+    if runIsDue { try writeRun(.asDue) }
     // With threads, one of the store's own does that.
     if configuration.doesBackgroundWorkInline { try compactIfWorthwhile() }
   }

@@ -94,7 +94,9 @@ struct WriterState: @unchecked Sendable {
   var stagedSince: UInt64 = 0
   /// `durable` as the last frame says.
   var durableInLog: UInt64 = 0
-  /// Bytes of log written since the last image.
+  /// Whether runs of the index may have been left to be merged by who has the time.
+  var mayHaveUnevenRuns = true
+  /// Bytes of log written since the last run.
   var bytesSinceImage = 0
   /// Bytes of log written since the ballast was looked at.
   var bytesSinceBallast = 0
@@ -146,13 +148,13 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var recordless: Set<UInt64> = []
   /// What the frozen delta is to become, while there is one.
   var frozen: ImageInfo?
-  /// Counts up when the index is made anew: an image begun before must not be installed.
+  /// Counts up when the index is made anew: a run begun before must not be taken into use.
   var indexGeneration = 0
   /// Sequences that open views read at, with how many views each.
   var pins: [UInt64: Int] = [:]
   /// Deletes above this sequence stay, whatever else of the history goes.
   var deletesKeptAbove = UInt64.max
-  /// Deletes up to here are left out of index images, but for those in `keptDeletes`: compactions
+  /// Deletes up to here are left out of the index, but for those in `keptDeletes`: compactions
   /// have let them go.
   var forgetsDeletesThrough: UInt64 = 0
   /// Deletes that the last compaction has kept for peers.

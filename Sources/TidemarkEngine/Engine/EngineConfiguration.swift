@@ -36,7 +36,7 @@ package struct EngineConfiguration: Sendable {
     max(64 << 10, cacheBytes - cacheBytes / 16 - hotBytes)
   }
 
-  /// A new image is due when this much log has come after the last one.
+  /// A new run of the index is due when this much log has come after the last one.
   package var imageEveryBytes = 64 << 20
   /// Whether the work that nobody waits for (background syncs, images) is done by the caller
   /// of a write, at once: for simulations, which have one thread.
@@ -53,7 +53,9 @@ package struct EngineConfiguration: Sendable {
   package var compactionWindowBytes = Limits.compactionUnitBytes
   /// Space is set aside for a full disk once the log has this many bytes.
   package var ballastFromLogBytes = Limits.ballastFromLogBytes
-  /// Whether closing writes an image when that is cheap.
+  /// See `Limits.smallRunKeys`.
+  package var smallRunKeys = Limits.smallRunKeys
+  /// Whether closing writes a run of the index.
   package var writesImageOnClose = true
   /// The keys of an encrypted store.
   package var encryption: Encryption?

@@ -1,12 +1,10 @@
-/// Makes the index from the newest image that serves and the heads that came after it.
+/// Makes the index from the runs that serve and the heads that came after them.
 struct IndexBuilder {
   struct Built {
     var index: Index
     var usage: SpaceUsage
-    /// Bytes of log that the image does not cover.
+    /// See `ReadState.staleBelow`.
     var staleBelow: UInt64 = 0
-    /// The image's sequence; 0 without one.
-    var imageSequence: UInt64 = 0
   }
 
   let path: String
@@ -20,44 +18,57 @@ struct IndexBuilder {
   ///   - active: the frames of the last segment, if recovery has walked them; nil reads all
   ///     segments.
   ///   - salvage: whether to read around damage.
-  ///   - ignoring: images that were found damaged.
+  ///   - ignoresRuns: whether runs were found damaged, so that the log alone is asked.
   func build(
-    active: [DecodedFront]?, salvage: Bool, ignoring: Set<UInt64> = []
+    active: [DecodedFront]?, salvage: Bool, ignoresRuns: Bool = false
   ) throws(TidemarkError) -> Built {
-    for row in manifest.images.reversed() where !ignoring.contains(row.id) {
-      // An image older than a dropped tombstone would bring the deleted key back; one newer
-      // than the log's end knows entries that were never durable.
-      guard row.sequence >= manifest.droppedThrough, row.sequence <= lastSequence,
-        let image = try open(row)
-      else { continue }
+    var runs = ignoresRuns ? [] : try openRuns()
+    while true {
+      // Runs serve from the oldest up to some newer one. If they end before a delete that was
+      // dropped, they would bring the key back.
+      if runs.last?.header.sequence ?? 0 < manifest.droppedThrough { runs = [] }
       var built = Built(
-        index: Index(image: image, seed: manifest.hashSeed), usage: SpaceUsage(),
-        imageSequence: row.sequence)
-      guard let info = try? image.userInfo(), let usage = try? SpaceUsage(decoding: info.rawSpan)
-      else { continue }
-      built.usage = usage
+        index: Index(runs: RunList(runs.reversed()), seed: manifest.hashSeed), usage: SpaceUsage())
       do throws(IndexOrStoreError) {
+        if let newest = runs.last {
+          do {
+            let info = try newest.userInfo()
+            built.usage = try SpaceUsage(decoding: info.rawSpan)
+          } catch let error as IndexError {
+            throw .index(error)
+          } catch let error as FormatError {
+            throw .index(.imageInvalid(error))
+          } catch { throw .index(newest.damage(.userInfo)) }
+        }
         try replay(into: &built, active: active, salvage: salvage)
         return built
       } catch {
-        if case .store(let error) = error { throw error }
-        continue
+        switch error {
+        case .store(let error): throw error
+        case .index(let error):
+          guard !runs.isEmpty else {
+            throw TidemarkError(.limitExceeded, "the index cannot be made", cause: error)
+          }
+          // A damaged run is passed over: the log can always make the index anew.
+          runs.removeLast()
+        }
       }
     }
-    var built = Built(index: Index(image: nil, seed: manifest.hashSeed), usage: SpaceUsage())
-    do throws(IndexOrStoreError) {
-      try replay(into: &built, active: active, salvage: salvage)
-    } catch {
-      switch error {
-      case .index(let error):
-        throw TidemarkError(.limitExceeded, "the index cannot be made", cause: error)
-      case .store(let error): throw error
-      }
-    }
-    return built
   }
 
-  /// A damaged image is passed over: the log can always make the index anew.
+  /// The runs that MANIFEST lists, oldest first, up to the first that cannot serve.
+  private func openRuns() throws(TidemarkError) -> [Image] {
+    var runs: [Image] = []
+    // One newer than the log's end knows entries that were never durable.
+    for row in manifest.images where row.sequence <= lastSequence {
+      guard let run = try open(row), run.header.base == runs.last?.header.sequence ?? 0 else {
+        break
+      }
+      runs.append(run)
+    }
+    return runs
+  }
+
   private func open(_ row: Manifest.Image) throws(TidemarkError) -> Image? {
     let name = path + "/" + StoreLayout.indexDirectory + "/" + row.fileName
     let file: any File
@@ -65,31 +76,32 @@ struct IndexBuilder {
       if error.number == ErrorNumber.noEntry { return nil }
       throw TidemarkError(error, while: "opening the index")
     }
-    guard let image = try? keys.image(file), image.header.storeID == manifest.storeID,
-      image.header.imageID == row.id, image.header.sequence == row.sequence,
-      image.header.seal?.keyID == row.keyID
+    guard let run = try? keys.image(file), run.header.storeID == manifest.storeID,
+      run.header.imageID == row.id, run.header.sequence == row.sequence,
+      run.header.seed == manifest.hashSeed, run.header.seal?.keyID == row.keyID
     else {
       file.close()
       return nil
     }
-    return image
+    return run
   }
 
   private func replay(
     into built: inout Built, active: [DecodedFront]?, salvage: Bool
   ) throws(IndexOrStoreError) {
+    let covered = built.index.runs.sequence
     var replayer = IndexReplayer(
-      index: built.index, usage: built.usage, segments: segments, after: built.imageSequence)
+      index: built.index, usage: built.usage, segments: segments, after: covered)
     // The segment that recovery has walked is the last one.
     let unwalked = active == nil ? segments[...] : segments.dropLast()
-    for segment in unwalked where segment.lastSequence > built.imageSequence {
+    for segment in unwalked where segment.lastSequence > covered {
       do {
         // Small frames come many at a time, and of large ones little besides their heads.
         let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
         for record in try segment.frames() {
           if segment.kind == .appended,
             segment.firstSequence + UInt64(record.firstSlot) + UInt64(record.entryCount)
-              <= built.imageSequence + 1
+              <= covered + 1
           {
             continue
           }
@@ -126,7 +138,7 @@ struct IndexReplayer {
     }
   }
 
-  /// Applies the entries of one frame that the image does not know yet.
+  /// Applies the entries of one frame that the runs do not know yet.
   mutating func apply(_ front: DecodedFront) throws(IndexError) {
     var sets: [Int: UInt32] = [:]
     for entry in front.entries where entry.sequence > after && entry.kind != .record {

@@ -53,20 +53,30 @@ struct StoreRecovery {
   var needsSealing: Bool { tail != nil }
 
   /// The last sealed segment must have the length that it was sealed with: a cheap look that
-  /// finds a file which was cut.
+  /// finds a file which was cut. One that a later version wrote is refused.
   func checkLastSegment(_ manifest: Manifest) throws(TidemarkError) {
     guard let row = manifest.segments.last(where: { $0.state == .sealed }),
       let segment = segments.first(where: { $0.id == row.id })
     else { return }
     do {
-      guard try segment.file().length() == row.length else {
+      let file = try segment.file()
+      guard try file.length() == row.length else {
         throw segment.damage(
           .format(FormatError("segment has another length than it was sealed with")), offset: 0)
+      }
+      do throws(LogReadError) { _ = try SegmentReader.header(file) } catch {
+        if case .format(let reason) = error, reason.isNewer {
+          throw segment.damage(error, offset: 0)
+        }
       }
     } catch let error as FileSystemError {
       throw TidemarkError(error, while: "reading the log")
     } catch let error as TidemarkError {
-      if configuration.access == .readOnly || configuration.recovery == .salvage { return }
+      if error.code != .formatTooNew,
+        configuration.access == .readOnly || configuration.recovery == .salvage
+      {
+        return
+      }
       throw error
     } catch { return }
   }

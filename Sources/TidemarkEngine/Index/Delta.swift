@@ -1,4 +1,4 @@
-/// The keys written since an image, each with its newest slot.
+/// The keys written since the newest run, each with its newest slot.
 ///
 /// Mutated by one thread at a time. Once frozen, keys and slots no longer change, so that a
 /// merge may read `store` while others read too; order and candidates are sorted lazily, so a
@@ -9,10 +9,6 @@ final class Delta {
   /// All slot numbers by key.
   private(set) var order = SortedSlots()
   var labels = DeltaLabels()
-  /// Ordinals of the image whose keys stand in this delta.
-  var overriddenOrdinals = Bitmap()
-  /// Slots of the frozen delta beneath whose keys stand in this one too.
-  var overriddenSlots = Bitmap()
   /// Live keys here less live keys that they replace beneath.
   var liveChange = 0
 
@@ -21,7 +17,6 @@ final class Delta {
   /// Bytes in use.
   var memoryBytes: Int {
     store.memoryBytes + table.memoryBytes + order.memoryBytes + labels.memoryBytes
-      + overriddenOrdinals.memoryBytes + overriddenSlots.memoryBytes
   }
 
   @inline(__always)

@@ -12,7 +12,7 @@ struct DeltaCursor {
     self.init(delta, [SortedSlots.Cursor(delta.order, delta.store, range)], range)
   }
 
-  /// A cursor over the keys of a range that carried one of some labels since the delta began.
+  /// A cursor over the keys of a range that carry one of some labels, or did before.
   init(_ delta: Delta, labels: [UInt32], _ range: KeyRange) {
     var lists: [SortedSlots.Cursor] = []
     for label in labels {

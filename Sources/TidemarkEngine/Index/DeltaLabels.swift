@@ -1,11 +1,11 @@
-/// What a delta changes about labels: who got one, and how the counts moved.
+/// What a delta changes about labels: who got or lost one, and how the counts moved.
 struct DeltaLabels {
   private var byLabel = IDMap()
   /// The labels that this delta touched, in order of first touch.
   private(set) var ids: [UInt32] = []
   private var changes: [Int] = []
-  /// Per label the slots that carried it at some time since the delta began. Which of them
-  /// still do is read from their slots.
+  /// Per label the slots that carried it at some time since the delta began, or whose keys carried
+  /// it before. Which of them still do is read from their slots.
   private(set) var candidates: [SortedSlots] = []
 
   /// Bytes in use.
@@ -38,7 +38,12 @@ struct DeltaLabels {
       if gained { changes[index] += 1 }
       candidates[index].appendMaybeAgain(number)
     }
-    for label in old where !new.contains(label) { changes[touch(label)] -= 1 }
+    for label in old where !new.contains(label) {
+      let index = touch(label)
+      changes[index] -= 1
+      // Layers beneath name it as a carrier; this one has the last word.
+      if isNew { candidates[index].appendMaybeAgain(number) }
+    }
   }
 
   /// Sorts a label's candidates by key.

@@ -43,23 +43,23 @@ extension Index {
       let filter =
         includeFormer
         ? SlotFilter(.everything, labelTable)
-        : SlotFilter(predicate, trustsPostings: false, labelTable)
+        : SlotFilter(predicate, labelTable)
       return try fill(&page, limit, walkAll(range, filter))
     }
     let filter =
       includeFormer
-      ? SlotFilter(.everything, labelTable)
-      : SlotFilter(predicate, trustsPostings: query.isDriverEnough, labelTable)
-    let image: ImageCursor? =
-      if let image = self.image {
-        try ImageCursor(image, labels: drivers, former: includeFormer, range)
-      } else {
-        nil
-      }
+      ? SlotFilter(.everything, labelTable) : SlotFilter(predicate, labelTable)
+    let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }
+    var images: [ImageCursor] = []
+    for run in runs.runs {
+      // What has lost a label hides the key in the runs beneath.
+      let overrides = run.header.base > 0
+      images.append(
+        try ImageCursor(run, labels: drivers, former: includeFormer || overrides, range))
+    }
     let walk = IndexWalk(
-      self, active: DeltaCursor(active, labels: drivers, range),
-      frozen: frozen.map { DeltaCursor($0, labels: drivers, range) }, image: image,
-      filter: filter, descending: descending, meetsOverridden: includeFormer)
+      self, deltas: deltas, images: images, filter: filter, descending: descending,
+      looksUp: includeFormer)
     return try fill(&page, limit, walk)
   }
 
@@ -73,9 +73,10 @@ extension Index {
     for label in predicate.all {
       var size = active.labels.candidateCount(label)
       size += frozen?.labels.candidateCount(label) ?? 0
-      if let image, Int(label) < image.labelCount {
-        size += try ImagePostings(image, label: label, .current).count
-        if former { size += try ImagePostings(image, label: label, .former).count }
+      for run in runs.runs {
+        guard let found = try run.label(label) else { continue }
+        size += found.current.count
+        if former || run.header.base > 0 { size += found.former.count }
       }
       if size < least { (best, least) = (label, size) }
     }
@@ -85,13 +86,15 @@ extension Index {
   private func walkAll(
     _ range: KeyRange, _ filter: SlotFilter
   ) throws(IndexError) -> IndexWalk {
-    let image: ImageCursor? =
-      if let image = self.image { try ImageCursor(all: image, range) } else { nil }
+    var images: [ImageCursor] = []
+    for run in runs.runs { images.append(try ImageCursor(all: run, range)) }
     return IndexWalk(
-      self, active: DeltaCursor(all: active, range),
-      frozen: frozen.map { DeltaCursor(all: $0, range) }, image: image, filter: filter,
+      self, deltas: deltas.map { DeltaCursor(all: $0, range) }, images: images, filter: filter,
       descending: range.descending)
   }
+
+  /// Newest first.
+  private var deltas: [Delta] { frozen.map { [active, $0] } ?? [active] }
 
   private func fill(
     _ page: inout KeyPage, _ limit: Int, _ walk: consuming IndexWalk

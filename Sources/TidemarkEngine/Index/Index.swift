@@ -1,30 +1,31 @@
 /// From keys to the sequences of their newest entries, in any order and by label.
 ///
-/// Three layers: what was written since the last freeze, the frozen delta that a merge is
-/// turning into the next image, the image. The topmost that knows a key decides. No locks: the
-/// owner lets one caller in at a time (look-ups alone may run beside each other).
+/// Layers: what was written since the last freeze, the frozen delta of which a new run is made,
+/// the runs. The topmost that knows a key decides. For each label a layer lists all its keys that
+/// carry it, and all that replace a carrier; so walks over some labels' lists meet whatever
+/// overrides what they meet beneath. No locks: the owner lets one caller in at a time (look-ups
+/// alone may run beside each other).
 package final class Index {
-  /// The newest image; safe to read beside anything that happens here.
-  package internal(set) var image: Image?
-  /// What stands between the active delta and the image.
+  /// The runs; safe to read beside anything that happens here.
+  package internal(set) var runs: RunList
+  /// What stands between the active delta and the runs.
   var frozen: Delta?
   /// What was written last.
   var active = Delta()
-  var pendingInstall: PendingInstall?
   /// Labels and sets of labels by id.
   package let labelTable: LabelTable
-  /// Seeds the hashes of keys; part of the image, so the same as long as the store lives.
+  /// Seeds the hashes of keys; part of the runs, so the same as long as the store lives.
   package let seed: UInt64
 
   private var oldIDs: [UInt32] = []
   private var newIDs: [UInt32] = []
 
-  /// An index over an image, or over nothing.
-  /// - Parameter seed: that of the image, if there is one.
-  package init(image: Image? = nil, seed: UInt64) {
-    self.image = image
+  /// An index over runs, or over nothing.
+  /// - Parameter seed: that of the runs, if there are some.
+  package init(runs: RunList = RunList(), seed: UInt64) {
+    self.runs = runs
     self.seed = seed
-    labelTable = LabelTable(image: image, seed: seed)
+    labelTable = LabelTable(runs: runs.runs, seed: seed)
   }
 
   /// The hash by which a key is found.
@@ -34,7 +35,7 @@ package final class Index {
   /// The newest slot of a key, which may say that it is deleted.
   package func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
     if let slot = lookupDeltas(key, hash: hash) { return slot }
-    return try image?.lookup(key, hash: hash)?.slot
+    return try runs.lookup(key, hash: hash)
   }
 
   /// Whether a put or delete is the newest entry of its key, and was not touched since.
@@ -44,12 +45,10 @@ package final class Index {
     if let slot = lookupDeltas(key, hash: hash) {
       return slot.sequence == sequence && !slot.size.isTouched
     }
-    return try image?.holds(sequence, hash: hash) ?? false
+    return try runs.isNewest(sequence, of: key, hash: hash)
   }
 
-  /// The newest slot of a key if it was written since the image; else ``image`` has it, and
-  /// can be asked outside the owner's lock.
-  package func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
+  private func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
     if let number = active.find(key, hash) { return active.store.slot(number) }
     if let frozen, let number = frozen.find(key, hash) { return frozen.store.slot(number) }
     return nil
@@ -83,27 +82,22 @@ package final class Index {
     var old: Slot?
     if let frozen, let number = frozen.find(key, hash) {
       old = frozen.store.slot(number)
-      try noteChange(active.count, isNew: true, from: old, to: slot)
-      active.overriddenSlots.insert(number)
     } else {
-      let found = try image?.lookup(key, hash: hash)
-      old = found?.slot
-      try noteChange(active.count, isNew: true, from: old, to: slot)
-      if let found { active.overriddenOrdinals.insert(found.ordinal) }
+      old = try runs.lookup(key, hash: hash)
     }
+    try noteChange(active.count, isNew: true, from: old, to: slot)
     active.insert(key, hash, slot)
     return old
   }
 
   /// How many keys are not deleted.
   package var liveKeys: Int {
-    (image?.header.liveKeys ?? 0) + (frozen?.liveChange ?? 0) + active.liveChange
+    runs.liveKeys + (frozen?.liveChange ?? 0) + active.liveChange
   }
 
   /// Bytes of memory in use.
   package var memoryBytes: Int {
-    active.memoryBytes + (frozen?.memoryBytes ?? 0) + (image?.memoryBytes ?? 0)
-      + labelTable.memoryBytes
+    active.memoryBytes + (frozen?.memoryBytes ?? 0) + runs.memoryBytes + labelTable.memoryBytes
   }
 
   /// Books what a new slot means for counts and candidates; reads everything before it changes
@@ -116,6 +110,9 @@ package final class Index {
     if oldSet != newSet || (isNew && newSet != 0) {
       try labelTable.labelIDs(ofSet: oldSet, into: &oldIDs)
       try labelTable.labelIDs(ofSet: newSet, into: &newIDs)
+      // The run that is made of this delta knows the labels that it names, and nothing else.
+      try labelTable.activate(oldSet, labels: oldIDs)
+      try labelTable.activate(newSet, labels: newIDs)
       active.labels.note(number, isNew: isNew, from: oldIDs, to: newIDs)
     }
     let wasLive = old.map { !$0.isDeleted } ?? false

@@ -2,43 +2,37 @@
 
 /// Merges the walks over the layers of an index; the topmost layer that has a key decides.
 struct IndexWalk {
-  private enum Source {
-    case active(Int)
-    case frozen(Int)
-    case image(Int)
-  }
-
   private let index: Index
-  private var active: DeltaCursor
-  private var frozen: DeltaCursor?
-  private let image: ImageCursor?
+  /// Newest first, all above the images.
+  private var deltas: [DeltaCursor]
+  /// Newest first.
+  private let images: [ImageCursor]
   private var filter: SlotFilter
   private let descending: Bool
-  /// Ordinals of the image whose keys stand in a delta.
-  private let overriddenByActive: Bitmap
-  private let overriddenByFrozen: Bitmap
-  /// Whether a lower layer's key that stands in a higher one too is met here as well, since the
-  /// higher one's list may lack it. Its slot is the newest all the same.
-  private let meetsOverridden: Bool
-  /// The slot at the image's cursor if it is wanted.
-  private var imageSlot: Slot?
-  /// How many keys may still be passed over before the page ends.
-  private var looks = 0
+  /// Whether the layers above may have the key without naming it here, so that its newest slot is
+  /// to be looked up.
+  private let looksUp: Bool
+  /// The layer that has the next key, and the newest if several have it; -1 at the end. Layers
+  /// count from the newest, deltas first.
+  private var winner = -1
+  /// The layer whose key comes next after the winner's; -1 if no other has any left.
+  private var second = -1
+  /// Whether older layers have the winner's key, too.
+  private var isShared = false
 
   init(
-    _ index: Index, active: DeltaCursor, frozen: DeltaCursor?, image: ImageCursor?,
-    filter: SlotFilter, descending: Bool, meetsOverridden: Bool = false
+    _ index: Index, deltas: [DeltaCursor], images: [ImageCursor], filter: SlotFilter,
+    descending: Bool, looksUp: Bool = false
   ) {
     self.index = index
-    self.active = active
-    self.frozen = frozen
-    self.image = image
+    self.deltas = deltas
+    self.images = images
     self.filter = filter
     self.descending = descending
-    overriddenByActive = active.delta.overriddenOrdinals
-    overriddenByFrozen = frozen?.delta.overriddenOrdinals ?? Bitmap()
-    self.meetsOverridden = meetsOverridden
+    self.looksUp = looksUp
   }
+
+  private var layers: Int { deltas.count + images.count }
 
   /// Fills a page.
   /// - Parameters:
@@ -49,137 +43,114 @@ struct IndexWalk {
   mutating func fill(
     _ page: inout KeyPage, limit: Int, looks: Int
   ) throws(IndexError) -> Bool {
-    self.looks = looks
-    try settleImage()
+    var looks = looks
+    try choose()
     while page.count < limit {
-      if active.number == nil, frozen?.number == nil {
-        try fillFromImage(&page, limit)
-        if page.count == limit { break }
-      }
-      guard let source = try next() else { return true }
-      if let slot = try slot(source) {
-        page.append(try key(source), slot)
+      guard winner >= 0 else { return true }
+      if let slot = try wantedSlot() {
+        page.append(try key(winner), slot)
       } else {
         // The page ends at a key that was looked at, so that the next one gets further.
-        self.looks -= 1
-        if self.looks <= 0 {
-          page.markSeen(try key(source))
+        looks -= 1
+        if looks <= 0 {
+          page.markSeen(try key(winner))
           return false
         }
       }
-      try advance(source)
+      try advance()
     }
     return false
   }
 
-  /// Takes keys of the image as long as they are wanted, when no other layer has any left.
-  private mutating func fillFromImage(_ page: inout KeyPage, _ limit: Int) throws(IndexError) {
-    guard let image else { return }
-    while page.count < limit, let slot = imageSlot, let ordinal = image.ordinal {
-      page.append(try image.key(ordinal), slot)
-      try image.advance()
-      try settleImage()
-    }
-  }
-
-  /// The layer that has the next key.
-  private mutating func next() throws(IndexError) -> Source? {
-    while true {
-      var best = active.number.map(Source.active)
-      if let number = frozen?.number {
-        let order = try order(.frozen(number), best)
-        if order == 0 {
-          frozen?.advance()
-          continue
-        }
-        if order < 0 { best = .frozen(number) }
-      }
-      if let ordinal = image?.ordinal {
-        let order = try order(.image(ordinal), best)
-        if order == 0 {
-          try advance(.image(ordinal))
-          continue
-        }
-        if order < 0 { best = .image(ordinal) }
-      }
-      return best
-    }
-  }
-
-  /// Below zero if `a` comes first in the walk; any key comes before none.
+  /// The newest slot of the winner's key, if it is wanted.
   @inline(__always)
-  private func order(_ a: Source, _ b: Source?) throws(IndexError) -> Int {
-    guard let b else { return -1 }
+  private mutating func wantedSlot() throws(IndexError) -> Slot? {
+    if looksUp, winner > 0 {
+      let key = try key(winner)
+      return try index.lookup(key, hash: index.hash(key))
+    }
+    let slot: Slot?
+    if winner < deltas.count {
+      let cursor = deltas[winner]
+      slot = cursor.number.map(cursor.delta.store.slot)
+    } else {
+      slot = try images[winner - deltas.count].slot()
+    }
+    guard let slot, try filter.passes(slot) else { return nil }
+    return slot
+  }
+
+  /// Goes to the next key.
+  private mutating func advance() throws(IndexError) {
+    if isShared {
+      for layer in (winner + 1)..<layers where hasKey(layer) {
+        if try order(layer, winner) == 0 { try advance(layer) }
+      }
+    }
+    try advance(winner)
+    // Most keys of a walk come from one layer, the oldest: it goes on up to the next of another.
+    if !isShared, hasKey(winner) {
+      if second < 0 { return }
+      if try order(winner, second) < 0 { return }
+    }
+    try choose()
+  }
+
+  /// Finds the layers with the next two keys.
+  private mutating func choose() throws(IndexError) {
+    winner = -1
+    second = -1
+    isShared = false
+    for layer in 0..<layers where hasKey(layer) {
+      guard winner >= 0 else {
+        winner = layer
+        continue
+      }
+      let order = try order(layer, winner)
+      if order == 0 {
+        isShared = true
+      } else if order < 0 {
+        second = winner
+        winner = layer
+        isShared = false
+      } else if second < 0 {
+        second = layer
+      } else if try self.order(layer, second) < 0 {
+        second = layer
+      }
+    }
+  }
+
+  @inline(__always)
+  private func hasKey(_ layer: Int) -> Bool {
+    layer < deltas.count
+      ? deltas[layer].number != nil : images[layer - deltas.count].ordinal != nil
+  }
+
+  /// Below zero if the key of layer `a` comes first in the walk.
+  @inline(__always)
+  private func order(_ a: Int, _ b: Int) throws(IndexError) -> Int {
     let order = try key(a).compare(to: try key(b))
     return descending ? -order : order
   }
 
   @_lifetime(borrow self)
-  private func key(_ source: Source) throws(IndexError) -> RawSpan {
-    switch source {
-    case .active(let number):
-      let store = active.delta.store
+  private func key(_ layer: Int) throws(IndexError) -> RawSpan {
+    if layer < deltas.count {
+      guard let number = deltas[layer].number else { return RawSpan() }
+      let store = deltas[layer].delta.store
       return unsafe _overrideLifetime(store.key(number), borrowing: self)
-    case .frozen(let number):
-      let store = (frozen ?? active).delta.store
-      return unsafe _overrideLifetime(store.key(number), borrowing: self)
-    case .image(let ordinal):
-      guard let image else { return RawSpan() }
-      return unsafe _overrideLifetime(try image.key(ordinal), borrowing: self)
     }
+    let image = images[layer - deltas.count]
+    guard let ordinal = image.ordinal else { return RawSpan() }
+    return unsafe _overrideLifetime(try image.key(ordinal), borrowing: self)
   }
 
-  /// The newest slot of a source's key, if it is wanted.
-  private mutating func slot(_ source: Source) throws(IndexError) -> Slot? {
-    switch source {
-    case .active(let number):
-      let slot = active.delta.store.slot(number)
-      return try filter.passes(slot) ? slot : nil
-    case .frozen(let number):
-      guard let delta = frozen?.delta else { return nil }
-      if active.delta.overriddenSlots.contains(number) {
-        guard meetsOverridden else { return nil }
-        return newest(try key(source))
-      }
-      let slot = delta.store.slot(number)
-      return try filter.passes(slot) ? slot : nil
-    case .image:
-      return imageSlot
+  private mutating func advance(_ layer: Int) throws(IndexError) {
+    if layer < deltas.count {
+      deltas[layer].advance()
+    } else {
+      try images[layer - deltas.count].advance()
     }
-  }
-
-  private mutating func advance(_ source: Source) throws(IndexError) {
-    switch source {
-    case .active: active.advance()
-    case .frozen: frozen?.advance()
-    case .image:
-      try image?.advance()
-      try settleImage()
-    }
-  }
-
-  /// Passes over keys of the image that are not wanted, as long as looks remain.
-  private mutating func settleImage() throws(IndexError) {
-    imageSlot = nil
-    guard let image else { return }
-    while let ordinal = image.ordinal {
-      if isOverridden(ordinal) {
-        if meetsOverridden { imageSlot = newest(try image.key(ordinal)) }
-      } else if let slot = try image.slot(), try filter.passesImage(slot) {
-        imageSlot = slot
-      }
-      if imageSlot != nil { return }
-      looks -= 1
-      if looks <= 0 { return }
-      try image.advance()
-    }
-  }
-
-  private func isOverridden(_ ordinal: Int) -> Bool {
-    overriddenByActive.contains(ordinal) || overriddenByFrozen.contains(ordinal)
-  }
-
-  private func newest(_ key: RawSpan) -> Slot? {
-    index.lookupDeltas(key, hash: index.hash(key))
   }
 }

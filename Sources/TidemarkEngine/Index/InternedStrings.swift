@@ -1,4 +1,4 @@
-/// Byte strings with ids, in memory: what was interned since the image was written.
+/// Byte strings with ids, in memory: what a delta names.
 ///
 /// Finds strings by id and ids by string. A value type: a merge keeps the copy it was given.
 struct InternedStrings {

@@ -12,9 +12,6 @@ package struct LabelQuery: Sendable, Hashable {
     self.any = any
     self.not = not
   }
-
-  /// Whether carrying the label that drives the walk is all that is asked for.
-  var isDriverEnough: Bool { not.isEmpty && (any.isEmpty ? all.count == 1 : all.isEmpty) }
 }
 
 /// A label query in the ids of one table: decides by sets, each set once.
@@ -24,6 +21,8 @@ struct LabelPredicate {
   private let not: [UInt32]
   private let wantsAny: Bool
   private var known = IDMap()
+  /// The set asked about last, and the answer.
+  private var last: (set: UInt32, matches: Bool)?
   private var ids: [UInt32] = []
 
   /// Nil if no key can match, since a label that is asked for was never used.
@@ -42,12 +41,17 @@ struct LabelPredicate {
 
   /// Whether keys with this set of labels match.
   mutating func matches(_ set: UInt32, _ table: LabelTable) throws(IndexError) -> Bool {
-    if let answer = known[set] { return answer != 0 }
+    if let last, last.set == set { return last.matches }
+    if let answer = known[set] {
+      last = (set, answer != 0)
+      return answer != 0
+    }
     try table.labelIDs(ofSet: set, into: &ids)
     let answer =
       all.allSatisfy(ids.contains) && (!wantsAny || any.contains(where: ids.contains))
       && !not.contains(where: ids.contains)
     known.insert(set, answer ? 1 : 0)
+    last = (set, answer)
     return answer
   }
 

@@ -1,23 +1,25 @@
 /// Interns labels and sets of labels: small ids stand for them in slots and lists.
 ///
-/// Ids below an image's counts mean what the image says, unless this table gave them out anew;
-/// later ones are known here alone until the next image. An id that no slot names any more is
-/// given to another set or label once a merge has found that out. So an id is good until the
-/// next ``Index/install(_:)``: whoever keeps one longer keeps the labels instead.
+/// An id is good as long as some layer of the index names it: whoever keeps one longer than the
+/// owner's lock keeps the labels instead.
 package final class LabelTable {
   var labels: StringInterner
   var sets: StringInterner
   /// For sets of one label, which most are: the label by set and the set by label, as far as they
-  /// were interned here since the last image.
+  /// were interned for the active delta.
   private var labelOfSet = IDMap()
   private var setOfLabel = IDMap()
   private var idScratch: [UInt32] = []
   private var setScratch: [UInt8] = []
 
-  init(image: Image?, seed: UInt64) {
-    labels = StringInterner(image.map(ImageStrings.labels), seed: seed)
-    sets = StringInterner(image.map(ImageStrings.sets), seed: seed)
-    sets.reserveEmptyString()
+  /// - Parameter runs: newest first.
+  init(runs: [Image], seed: UInt64) {
+    let newest = runs.first?.header
+    labels = StringInterner(
+      runs.map(ImageStrings.labels), nextID: UInt32(newest?.nextLabel ?? 0), seed: seed)
+    // Set 0 is the empty one, which is in no table.
+    sets = StringInterner(
+      runs.map(ImageStrings.sets), nextID: max(1, UInt32(newest?.nextSet ?? 1)), seed: seed)
   }
 
   /// Bytes in use.
@@ -84,7 +86,7 @@ package final class LabelTable {
     try sets.withString(set) { (bytes) throws(IndexError) in
       try LabelSetCoding.decode(bytes, into: &ids)
     }
-    // Bitmaps of labels are as long as the greatest id.
+    // Later labels get ids from here on.
     guard ids.allSatisfy({ $0 < labels.nextID }) else {
       throw IndexError.imageInvalid(FormatError("set of labels with an unknown label"))
     }
@@ -100,29 +102,26 @@ package final class LabelTable {
     try labels.string(id)
   }
 
-  /// Goes over to an image; keeps what the active delta names and the image does not have.
-  func install(_ image: Image, keeping active: Delta) throws(IndexError) {
-    var named = Bitmap()
-    for number in 0..<active.count { named.insert(Int(active.store.slot(number).labelSet)) }
-    let newSets = StringInterner(.sets(image), replacing: sets)
-    var namedLabels = Bitmap()
-    for id in active.labels.ids { namedLabels.insert(Int(id)) }
-    var ids: [UInt32] = []
-    try named.forEach { (set) throws(IndexError) in
-      let set = UInt32(truncatingIfNeeded: set)
-      guard set != 0, try newSets.keep(set, from: sets) else { return }
-      try labelIDs(ofSet: set, into: &ids)
-      for id in ids { namedLabels.insert(Int(id)) }
-    }
-    let newLabels = StringInterner(.labels(image), replacing: labels)
-    try namedLabels.forEach { (label) throws(IndexError) in
-      _ = try newLabels.keep(UInt32(truncatingIfNeeded: label), from: labels)
-    }
-    sets = newSets
-    labels = newLabels
-    // Ids may be given to others from now on.
+  /// Lets the active delta name a set and its labels.
+  func activate(_ set: UInt32, labels ids: [UInt32]) throws(IndexError) {
+    guard set != 0, !sets.isActive(set) else { return }
+    for id in ids { try labels.activate(id) }
+    try sets.activate(set)
+  }
+
+  /// Freezes what the active delta names.
+  func freeze() {
+    labels.freeze()
+    sets.freeze()
     labelOfSet = IDMap()
     setOfLabel = IDMap()
+  }
+
+  /// Goes over to other runs, newest first.
+  /// - Returns: what is to be freed.
+  func publish(_ runs: [Image]) -> [InternedStrings] {
+    [labels.publish(runs.map(ImageStrings.labels)), sets.publish(runs.map(ImageStrings.sets))]
+      .compactMap(\.self)
   }
 }
 

@@ -1,75 +1,87 @@
-/// Gives byte strings ids: over an image's table, those that came since.
+/// Gives byte strings ids: over the tables of the runs, those of the deltas.
 ///
-/// A class, since look-ups should not copy it; `copy` gives a merge one of its own.
+/// Each layer knows the strings of all ids that it names, so that a layer can be written, merged
+/// and dropped without a look at the others. An id is never given to another string.
+///
+/// A class, since look-ups should not copy it.
 final class StringInterner {
-  /// What was interned since the image was written, or is no longer in it but still named.
-  private(set) var added: InternedStrings
-  private(set) var image: ImageStrings?
+  /// What the active delta names.
+  private(set) var active: InternedStrings
+  /// What the frozen delta names, while there is one.
+  private(set) var frozen: InternedStrings?
+  /// Newest first.
+  private(set) var runs: [ImageStrings]
   /// Ids that were never given out begin here.
   private(set) var nextID: UInt32
-  /// How many of the image's unused ids were given out or found taken.
-  private var freeTaken = 0
-  private var lowestID: UInt32 = 0
   private let seed: UInt64
 
-  init(_ image: ImageStrings?, seed: UInt64) {
+  /// - Parameters:
+  ///   - runs: newest first.
+  ///   - nextID: the first that may be given out.
+  init(_ runs: [ImageStrings], nextID: UInt32, seed: UInt64) {
     self.seed = seed
-    self.image = image
-    nextID = UInt32(image?.count ?? 0)
-    added = InternedStrings(seed: seed)
+    self.runs = runs
+    self.nextID = nextID
+    active = InternedStrings(seed: seed)
   }
 
-  /// A table over a newer image that gives out no id below those given out so far.
-  convenience init(_ image: ImageStrings, replacing old: StringInterner) {
-    self.init(image, seed: old.seed)
-    lowestID = old.lowestID
-    nextID = max(nextID, old.nextID)
+  /// The strings that a merge may ask for.
+  /// - Parameter count: so many of the newest runs are merged.
+  func mergeInput(_ count: Int) -> StringInterner {
+    let input = StringInterner(Array(runs.prefix(count)), nextID: nextID, seed: seed)
+    input.frozen = frozen
+    return input
   }
 
-  /// Takes a string over from the table before, unless the image has it.
-  /// - Returns: whether it was taken over.
-  func keep(_ id: UInt32, from old: StringInterner) throws(IndexError) -> Bool {
-    if let image, id < image.count {
-      let isThere = try image.withString(id) { (string) throws(IndexError) in !string.isEmpty }
-      if isThere { return false }
-    }
-    let string = try old.string(id)
-    added.insert(string.rawSpan, id: id)
-    return true
+  /// Freezes what the active delta names, and begins anew.
+  func freeze() {
+    frozen = active
+    active = InternedStrings(seed: seed)
   }
 
-  private init(copying other: StringInterner) {
-    added = other.added
-    image = other.image
-    nextID = other.nextID
-    freeTaken = other.freeTaken
-    lowestID = other.lowestID
-    seed = other.seed
+  /// Goes over to other runs, which know what the frozen delta named.
+  /// - Returns: what is to be freed.
+  func publish(_ runs: [ImageStrings]) -> InternedStrings? {
+    self.runs = runs
+    defer { frozen = nil }
+    return frozen
   }
 
-  /// The table as it is now.
-  func copy() -> StringInterner { StringInterner(copying: self) }
-
-  var memoryBytes: Int { added.memoryBytes }
-
-  /// Keeps id 0 for the empty string, which is never looked up.
-  func reserveEmptyString() {
-    lowestID = 1
-    nextID = max(nextID, 1)
-  }
+  var memoryBytes: Int { active.memoryBytes + (frozen?.memoryBytes ?? 0) }
 
   /// The id of a string that is not empty.
   func find(_ content: RawSpan) throws(IndexError) -> UInt32? {
-    if let id = added.find(content) { return id }
-    return try image?.find(content, seed: seed)
+    if let id = active.find(content) { return id }
+    if let id = frozen?.find(content) { return id }
+    for run in runs {
+      if let id = try run.find(content, seed: seed) { return id }
+    }
+    return nil
   }
 
-  /// The id of a string that is not empty, a new one if it has none.
+  /// The id of a string that is not empty, a new one if it has none; the active delta may name it.
   func intern(_ content: RawSpan) throws(IndexError) -> UInt32 {
-    if let id = try find(content) { return id }
-    let id = try unusedID()
-    added.insert(content, id: id)
+    if let id = active.find(content) { return id }
+    var id = try find(content)
+    if id == nil {
+      guard nextID < UInt32.max - 1 else { throw IndexError.limitExceeded }
+      id = nextID
+      nextID += 1
+    }
+    guard let id else { throw IndexError.limitExceeded }
+    active.insert(content, id: id)
     return id
+  }
+
+  /// Whether the active delta may name an id.
+  @inline(__always)
+  func isActive(_ id: UInt32) -> Bool { active.contains(id) }
+
+  /// Lets the active delta name an id that another layer names.
+  func activate(_ id: UInt32) throws(IndexError) {
+    guard !active.contains(id) else { return }
+    let content = try string(id)
+    active.insert(content.rawSpan, id: id)
   }
 
   /// Calls `body` with the string of an id.
@@ -77,27 +89,16 @@ final class StringInterner {
   func withString<R>(
     _ id: UInt32, _ body: (RawSpan) throws(IndexError) -> R
   ) throws(IndexError) -> R {
-    if let result = try added.withString(id, body) { return result }
-    guard let image, id < image.count else {
-      throw IndexError.imageInvalid(FormatError("id of no label or set"))
+    if let result = try active.withString(id, body) { return result }
+    if let result = try frozen?.withString(id, body) { return result }
+    for run in runs {
+      if let result = try run.withString(id, body) { return result }
     }
-    return try image.withString(id, body)
+    throw IndexError.imageInvalid(FormatError("id of no label or set"))
   }
 
   /// A copy of the string of an id.
   func string(_ id: UInt32) throws(IndexError) -> [UInt8] {
     try withString(id) { (bytes) throws(IndexError) in [UInt8](copying: bytes) }
-  }
-
-  private func unusedID() throws(IndexError) -> UInt32 {
-    while let image, freeTaken < image.freeCount {
-      let id = try image.freeID(freeTaken)
-      freeTaken += 1
-      let isFree = try image.withString(id) { (string) throws(IndexError) in string.isEmpty }
-      if isFree, id >= lowestID, !added.contains(id) { return id }
-    }
-    guard nextID < UInt32.max - 1 else { throw IndexError.limitExceeded }
-    nextID += 1
-    return nextID - 1
   }
 }

@@ -102,16 +102,16 @@ package enum Limits {
   package static let quarantineFiles = 16
   /// Rows of the epoch table before the oldest are folded.
   package static let epochs = 4_096
-  /// Closing writes an image once this many entries have come since the last one.
-  package static let imageOnCloseEntries = 1_024
+  /// A run of fewer keys counts as one of so many, when it is decided what to merge.
+  package static let smallRunKeys = 4_096
+  /// A run is merged with the next older one unless that is more than so many times as large.
+  package static let runGrowth = 4
+  /// Runs of an index, before whoever writes one has to merge.
+  package static let runs = 16
   /// How often in a row a call is made again that a signal has interrupted.
   package static let interruptions = 1_000
   /// How often a reader beside a writer looks again when files were replaced under it.
   package static let openAttempts = 8
-  /// Keys that are looked up in a new image in one hold of the readers' lock, and how often
-  /// before what is left is done in one go.
-  package static let installStepKeys = 2048
-  package static let installSteps = 100_000
   /// How many images a compaction writes, or waits for, until one has forgotten what it lets go.
   package static let imageAttempts = 16
   /// Files of the log that an opening without the lock holds open from the start.
@@ -122,8 +122,8 @@ package enum Limits {
   package static let smallSegments = 16
   /// Segments in a store.
   package static let segments = 65_536
-  /// Index images listed in MANIFEST.
-  package static let images = 8
+  /// Runs of the index listed in MANIFEST.
+  package static let images = 32
   /// Findings that a verification reports of one segment.
   package static let verifyFindings = 1_000
   /// How often a verification begins again with what a running writer has changed.

@@ -29,7 +29,7 @@
     case locatorChecksumIgnored
     /// Compaction drops tombstones whose keys have older versions.
     case tombstoneDroppedEarly
-    /// Compaction drops tombstones and keeps the images that know the keys from before.
+    /// Compaction drops tombstones and keeps the runs that know the keys from before.
     case outdatedImageKept
     /// Compaction merges versions of a key in any order.
     case mergedOutOfOrder
@@ -53,6 +53,10 @@
     case cacheNotInvalidated
     /// A key that is written over keeps its labels.
     case labelsNotUpdated
+    /// A run over others leaves deletes out.
+    case deleteForgottenOverRuns
+    /// A run over others does not say which of its keys have lost a label.
+    case lostLabelForgotten
     /// An entry after a delete does not link to what was before.
     case linkEndsAtDelete
 

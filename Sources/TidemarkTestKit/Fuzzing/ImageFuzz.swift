@@ -14,7 +14,7 @@ enum ImageFuzz {
     do {
       let disk = MemoryFileSystem()
       let image = try Image(file: write(file(input), "/image", disk))
-      let index = Index(image: image, seed: image.header.seed)
+      let index = Index(runs: RunList([image]), seed: image.header.seed)
       _ = try? image.userInfo()
       try read(index)
       try merge(index, disk, drops: input.flag(1))
@@ -130,31 +130,39 @@ enum ImageFuzz {
         size: number % 8 == 1 ? .deleted : SizeClass(bytes: number * 9))
       _ = try? index.upsert(key.rawSpan, hash: index.hash(key.rawSpan), slot)
     }
-    index.freeze()
-    let file = try disk.open("/merged", .create)
-    let info = ImageInfo(
-      storeID: storeID, imageID: 77, sequence: 2000, dropTombstonesThrough: drops ? 1100 : 0,
-      keepFormerMembers: !drops)
-    try ImageWriter.write(index.mergeInput(), to: file, info: info)
-    guard let image = try? Image(file: file) else {
-      throw FuzzFinding("an image that was written cannot be opened")
+    // Sequences of runs ascend.
+    let sequence = max(2000, index.runs.sequence)
+    // A run over the image first, then one in the place of both.
+    for taken in 0..<3 where taken != 1 {
+      index.freeze()
+      let file = try disk.open("/merged \(taken)", .create)
+      let info = ImageInfo(
+        storeID: storeID, imageID: 77, sequence: sequence,
+        dropTombstonesThrough: drops ? 1100 : 0, keepFormerMembers: !drops)
+      try ImageWriter.write(index.mergeInput(taking: taken), to: file, info: info)
+      guard let image = try? Image(file: file) else {
+        throw FuzzFinding("an image that was written cannot be opened")
+      }
+      let key = key(2)
+      _ = try? index.upsert(
+        key.rawSpan, hash: index.hash(key.rawSpan),
+        Slot(sequence: 3000, labelSet: 0, size: SizeClass(bytes: 5)))
+      _ = try index.publish(image, taking: taken)
+      try read(index)
     }
-    let key = key(2)
-    _ = try? index.upsert(
-      key.rawSpan, hash: index.hash(key.rawSpan),
-      Slot(sequence: 3000, labelSet: 0, size: SizeClass(bytes: 5)))
-    try index.install(image)
-    let fresh = Index(image: image, seed: image.header.seed)
+    let fresh = Index(runs: index.runs, seed: index.seed)
     guard try walk(fresh, descending: false, nil, former: true) != nil else {
       throw FuzzFinding("an image that was written cannot be read")
     }
-    try read(index)
   }
 
   // MARK: Seeds
 
   static func seeds() -> [[UInt8]] {
-    [image(keys: 0), image(keys: 7), image(keys: 45)].compactMap { file in
+    [
+      image(keys: 0, isWhole: true), image(keys: 7, isWhole: true),
+      image(keys: 45, isWhole: true), image(keys: 45, isWhole: false),
+    ].compactMap { file in
       guard let file else { return nil }
       let page = ChecksumRepair.imageHeaderBytes
       // All seeds have one chunk.
@@ -162,11 +170,12 @@ enum ImageFuzz {
     }
   }
 
-  private static func image(keys: Int) -> [UInt8]? {
+  /// - Parameter isWhole: whether it stands for itself, else over another one.
+  private static func image(keys: Int, isWhole: Bool) -> [UInt8]? {
     let disk = MemoryFileSystem()
     let index = Index(seed: seed)
     do {
-      // The second round gives keys former labels, deletes and free ids.
+      // The second round gives keys former labels, deletes and missing ids.
       for round in 0..<2 {
         for number in 0..<keys where round == 0 || number % 5 == 0 {
           let key = key(number)
@@ -181,10 +190,11 @@ enum ImageFuzz {
         index.freeze()
         let file = try disk.open("/\(round)", .create)
         try ImageWriter.write(
-          index.mergeInput(), to: file,
+          index.mergeInput(taking: isWhole ? 1 : 0), to: file,
           info: ImageInfo(
-            storeID: storeID, imageID: UInt64(round) + 1, sequence: 200, userInfo: [1, 2, 3]))
-        try index.install(try Image(file: file))
+            storeID: storeID, imageID: UInt64(round) + 1, sequence: 200 + UInt64(round),
+            userInfo: [1, 2, 3]))
+        _ = try index.publish(try Image(file: file), taking: isWhole ? min(round, 1) : 0)
       }
       let file = try disk.open("/1", .read)
       return try file.read(try file.length(), at: 0)

@@ -116,14 +116,14 @@ struct CompactionGainTests {
     try engine.close()
   }
 
-  @Test("the newest image alone stays after a compaction, and the log stands in for a damaged one")
+  @Test("a compaction leaves the runs of the index, and the log stands in for one that is lost")
   func images() throws {
     let engine = try store.open()
     try engine.put("a", "1")
     try engine.writeImage()
     try engine.put("b", "2")
     try engine.writeImage()
-    #expect(try engine.status().images.count == 2)
+    #expect(try engine.status().images.count == 1)
     try engine.compact()
     let left = try engine.status().images
     #expect(left.map(\.sequence) == [2])
@@ -131,7 +131,8 @@ struct CompactionGainTests {
     #expect(files == left.map(\.fileName))
     try engine.put("c", "3")
     try engine.close()
-    try store.disk.remove("/store/index/" + left[0].fileName)
+    let name = try #require(try store.disk.list("/store/index").first)
+    try store.disk.remove("/store/index/" + name)
     let again = try store.open(.write)
     #expect(try again.keys() == ["a", "b", "c"])
     try again.close()

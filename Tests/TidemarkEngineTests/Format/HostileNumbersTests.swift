@@ -22,7 +22,7 @@ struct HostileNumbersTests {
     index.freeze()
     let file = try disk.open("/image", .create)
     try ImageWriter.write(
-      index.mergeInput(), to: file,
+      index.mergeInput(taking: 0), to: file,
       info: ImageInfo(storeID: [UInt8](repeating: 1, count: 16), imageID: 9, sequence: 100))
     return try file.read(try file.length(), at: 0)
   }
@@ -43,7 +43,7 @@ struct HostileNumbersTests {
     file = writer.bytes
     let opened = try disk.open("/changed", .create)
     try opened.writeFully(file.rawSpan, at: 0)
-    return Index(image: try Image(file: opened), seed: Self.seed)
+    return Index(runs: RunList([try Image(file: opened)]), seed: Self.seed)
   }
 
   private func merge(_ index: Index, on disk: MemoryFileSystem) throws {
@@ -53,7 +53,7 @@ struct HostileNumbersTests {
       Slot(sequence: 101, labelSet: 0, size: SizeClass(bytes: 20)))
     index.freeze()
     try ImageWriter.write(
-      index.mergeInput(), to: try disk.open("/merged", .create),
+      index.mergeInput(taking: 1), to: try disk.open("/merged", .create),
       info: ImageInfo(storeID: [UInt8](repeating: 1, count: 16), imageID: 10, sequence: 101))
   }
 
@@ -62,11 +62,9 @@ struct HostileNumbersTests {
     let disk = MemoryFileSystem()
     let index = try reopen(try image(keys: 40, on: disk), on: disk) { data, header in
       // All four lists become that of "a".
-      let lists = header[.labelLists].offset
-      for list in 1..<4 {
-        for i in 0..<ImageLayout.listBytes {
-          data[lists + list * ImageLayout.listBytes + i] = data[lists + i]
-        }
+      let list = header[.labels].offset + 8
+      for other in [16, 40, 56] {
+        for i in 0..<ImageLayout.listBytes { data[list + other + i] = data[list + i] }
       }
     }
     let error = #expect(throws: IndexError.self) { try merge(index, on: disk) }
@@ -80,9 +78,9 @@ struct HostileNumbersTests {
   func shortList() throws {
     let disk = MemoryFileSystem()
     let index = try reopen(try image(keys: 40, on: disk), on: disk) { data, header in
-      let entry = header[.labelLists].offset
+      let entry = header[.labels].offset
       // Forty ordinals take 8 bytes and 39 differences.
-      data[entry + 12] = 30
+      data[entry + 8 + 12] = 30
     }
     var page = KeyPage()
     #expect(throws: IndexError.self) {

@@ -85,8 +85,11 @@ struct IndexRun {
 
   mutating func merge() throws {
     try freeze()
-    let input = index.mergeInput()
-    if random.below(5) == 0 { return index.abandonMerge() }
+    let count = index.runs.runs.count
+    let taken = random.below(3) == 0 ? count : random.below(count + 1)
+    let input = index.mergeInput(taking: taken)
+    // A run that could not be written.
+    if random.below(5) == 0 { return }
     let drop = random.below(2) == 0 ? 0 : UInt64(random.below(Int(sequence) + 1))
     let keepFormer = random.below(4) != 0
     images += 1
@@ -102,15 +105,16 @@ struct IndexRun {
     require(try image.userInfo() == userInfo, "what was kept beside differs")
     require(image.header.sequence == frozenAt, "sequence differs")
     for _ in 0..<random.below(300) { try upsert() }
-    if random.below(2) == 0 { _ = try index.prepareInstall(image, limit: 100) }
-    for _ in 0..<random.below(100) { try upsert() }
-    try index.install(image)
-    model.merge(frozenAt: frozenAt ?? 0, dropThrough: drop, keepFormer: keepFormer)
+    _ = try index.publish(image, taking: taken)
+    require(index.runs.runs.count == count - taken + 1, "another number of runs")
+    if taken == count {
+      model.merge(frozenAt: frozenAt ?? 0, dropThrough: drop, keepFormer: keepFormer)
+    }
     frozenAt = nil
     require(index._checkInvariants(), "invariants broken")
   }
 
-  /// Merges everything and goes on with an index that knows the image only.
+  /// Writes everything and goes on with an index that knows the runs only.
   mutating func reopen() throws {
     if frozenAt != nil { try merge() }
     guard frozenAt == nil else { return }
@@ -119,9 +123,10 @@ struct IndexRun {
     let file = try files.open("/\(images)", .create)
     let info = ImageInfo(
       storeID: [UInt8](repeating: 1, count: 16), imageID: random.next(), sequence: sequence)
-    try ImageWriter.write(index.mergeInput(), to: file, info: info)
+    try ImageWriter.write(index.mergeInput(taking: 0), to: file, info: info)
     frozenAt = nil
-    index = Index(image: try Image(file: file), seed: index.seed)
+    index = Index(
+      runs: RunList([try Image(file: file)] + index.runs.runs), seed: index.seed)
   }
 
   // MARK: Comparing
@@ -148,7 +153,7 @@ struct IndexRun {
 
   /// Asks whether a sequence is a key's newest, with what was asked from memory before or not.
   mutating func checkNewest(_ key: [UInt8], _ hash: UInt64, _ slot: Slot?) throws {
-    if random.below(2) == 0 { index.image?.prefetch([hash]) }
+    if random.below(2) == 0 { index.runs.prefetch([hash]) }
     if let slot {
       let isNewest = try index.isNewest(slot.sequence, of: key.rawSpan, hash: hash)
       require(isNewest, "the newest is not found")

@@ -80,7 +80,6 @@ extension Engine {
     }
     if !options.dryRun, options.automatic == nil {
       try finishChangeOfKeys()
-      try dropOlderImages()
     }
     measureLog { (segments, bytes) in
       report.segmentsAfter = segments
@@ -299,32 +298,12 @@ extension Engine {
     return floor
   }
 
-  /// Whether the newest image knows nothing any more of what was deleted up to a sequence.
+  /// Whether the runs of the index know nothing any more of what was deleted up to a sequence.
   private func hasForgotten(_ limit: UInt64) -> Bool {
     reading.withLock { read in
-      guard let header = read.index.image?.header else { return false }
-      return header.sequence >= limit && header.deletedKeys == 0
+      let runs = read.index.runs
+      return runs.sequence >= limit && runs.runs.allSatisfy { $0.header.deletedKeys == 0 }
     }
-  }
-
-  /// Leaves the image that is in use alone: the log makes the index anew should that one be
-  /// damaged, and so a second one is not worth its space.
-  private func dropOlderImages() throws(TidemarkError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.outdatedImageKept) { return }
-    #endif
-    var gone: [Manifest.Image] = []
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      guard state.manifest.images.count > 1 else { return }
-      try checkWritable(state)
-      let used = reading.withLock { $0.index.image?.header.imageID }
-      var manifest = state.manifest
-      let kept = manifest.images.last { $0.id == used } ?? manifest.images.last
-      gone = manifest.images.filter { $0.id != kept?.id }
-      manifest.images.removeAll { $0.id != kept?.id }
-      try updateManifest(manifest, &state)
-    }
-    removeFiles(of: gone)
   }
 
   /// Writes MANIFEST with a higher `historyFrom`, which readers see already.

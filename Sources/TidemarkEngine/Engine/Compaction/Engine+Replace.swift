@@ -1,13 +1,4 @@
 extension Engine {
-  /// Removes the files of images that MANIFEST names no more. One that cannot be removed now is a
-  /// leftover, which the next opening clears away.
-  func removeFiles(of images: [Manifest.Image]) {
-    for image in images {
-      try? environment.fileSystem.remove(
-        path + "/" + StoreLayout.indexDirectory + "/" + image.fileName)
-    }
-  }
-
   /// Puts rewritten segments in the place of their inputs, in one step of MANIFEST.
   func replace(_ swap: CompactionSwap) throws(TidemarkError) {
     do throws(TidemarkError) { try install(swap) } catch {
@@ -47,8 +38,11 @@ extension Engine {
         }
       #endif
       let newDropped = manifest.droppedThrough
-      goneImages = manifest.images.filter { $0.sequence < newDropped }
-      manifest.images.removeAll { $0.sequence < newDropped }
+      // Runs serve together: the newest says whether they know a delete that is gone.
+      if manifest.images.last?.sequence ?? 0 < newDropped {
+        goneImages = manifest.images
+        manifest.images = []
+      }
       try updateManifest(manifest, &state)
       let outputs = swap.rows.map { row in
         Segment(

@@ -70,14 +70,17 @@ extension Engine {
   private func copyImages(
     _ rows: [Manifest.Image], to target: String, _ fileSystem: any FileSystem
   ) throws(TidemarkError) -> [Manifest.Image] {
-    guard let row = rows.last else { return [] }
-    let name = "/" + StoreLayout.indexDirectory + "/" + row.fileName
-    let source: any File
-    // An image is derived: one that is just being replaced is left out.
-    do { source = try environment.fileSystem.open(path + name, .read) } catch { return [] }
-    defer { source.close() }
-    try copy(source, length: row.length, to: target + name, fileSystem)
-    return [row]
+    var copied: [Manifest.Image] = []
+    for row in rows {
+      let name = "/" + StoreLayout.indexDirectory + "/" + row.fileName
+      let source: any File
+      // Runs are derived: one that is just being replaced is left out, and those above it.
+      do { source = try environment.fileSystem.open(path + name, .read) } catch { break }
+      defer { source.close() }
+      try copy(source, length: row.length, to: target + name, fileSystem)
+      copied.append(row)
+    }
+    return copied
   }
 
   /// - Parameter length: nil copies up to the end of the file.
@@ -109,7 +112,7 @@ extension Engine {
         throw TidemarkError(.limitExceeded, "an index image is being written; try again")
       }
       try writeStaged(&state, mayCompress: true)
-      try rebuildIndex(after: .imageDamaged(chunk: 0))
+      try rebuildIndex(voidsImages: true)
       var manifest = state.manifest
       let gone = manifest.images
       manifest.images = []

@@ -1,11 +1,11 @@
-/// Compares an index image with all entries up to its sequence, in one pass and without
+/// Compares the runs of the index with all entries up to their sequence, in one pass and without
 /// keeping keys.
 ///
 /// Sequences are unique. If every entry's key has a slot at or above the entry, and as many
 /// entries are met at their key's slot as there are live keys, then each slot names the newest
 /// entry of its key. Slots of deleted keys may have outlived their tombstones.
 struct ImageComparison {
-  private let image: Image
+  private let runs: RunList
   private let seed: UInt64
   /// Keys deleted up to here need not have a slot.
   private let forgottenThrough: UInt64
@@ -17,9 +17,9 @@ struct ImageComparison {
   var isPartial = false
   private(set) var problem: String?
 
-  init(_ image: Image, manifest: Manifest) {
-    self.image = image
-    seed = image.header.seed
+  init(_ runs: RunList, manifest: Manifest) {
+    self.runs = runs
+    seed = manifest.hashSeed
     forgottenThrough = max(
       manifest.droppedThrough, manifest.historyFrom > 1 ? manifest.historyFrom : 0)
     holes = manifest.damage.map { $0.firstSequence...max($0.firstSequence, $0.lastSequence) }
@@ -28,22 +28,22 @@ struct ImageComparison {
   /// Looks at the entries of a frame.
   mutating func take(_ front: DecodedFront) throws(IndexError) {
     for entry in front.entries
-    where entry.kind != .record && entry.sequence <= image.header.sequence {
+    where entry.kind != .record && entry.sequence <= runs.sequence {
       let key = front.key(of: entry)
       let hash = KeyHash.hash(key, seed: seed)
-      guard let slot = try image.lookup(key, hash: hash)?.slot else {
+      guard let slot = try runs.lookup(key, hash: hash) else {
         noteAbsent(entry, hash)
         continue
       }
       // A touch of an absent key changes nothing.
       if slot.sequence < entry.sequence, entry.kind == .touch, slot.isDeleted { continue }
       if slot.sequence < entry.sequence {
-        problem = "the index image does not know the newest entry of a key"
+        problem = "the index does not know the newest entry of a key"
       }
       guard slot.sequence == entry.sequence else { continue }
       if !slot.isDeleted { met += 1 }
       if slot.isDeleted != entry.kind.removes {
-        problem = "the index image and the log differ about whether a key is deleted"
+        problem = "the index and the log differ about whether a key is deleted"
       }
     }
   }
@@ -62,9 +62,9 @@ struct ImageComparison {
   mutating func finish() {
     guard problem == nil, !isPartial else { return }
     if absent.values.contains(where: { !$0.removes || $0.sequence > forgottenThrough }) {
-      problem = "the index image lacks a key"
-    } else if met != image.header.liveKeys, holes.isEmpty {
-      problem = "the index image names entries that the log does not have"
+      problem = "the index lacks a key"
+    } else if met != runs.liveKeys, holes.isEmpty {
+      problem = "the index names entries that the log does not have"
     }
   }
 }

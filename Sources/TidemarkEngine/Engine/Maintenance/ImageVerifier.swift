@@ -1,4 +1,4 @@
-/// Checks an index image: its own checksums, and what it says against the log.
+/// Checks a run of the index: its own checksums, and what it says against the log.
 struct ImageVerifier {
   private let row: Manifest.Image
   private let manifest: Manifest
@@ -21,9 +21,12 @@ struct ImageVerifier {
 
   private var fileName: String { StoreLayout.indexDirectory + "/" + row.fileName }
 
-  /// What is wrong with the image.
-  /// - Parameter comparing: whether to compare it with the heads of the log, entry by entry.
-  func findings(comparing: Bool) throws(TidemarkError) -> [VerifyFinding] {
+  /// What is wrong with the run.
+  /// - Parameter beneath: the sequence of the run beneath.
+  /// - Returns: also the run, if nothing is wrong with it.
+  func findings(
+    beneath: UInt64
+  ) throws(TidemarkError) -> (found: [VerifyFinding], image: Image?) {
     let file: any File
     do {
       file = TolerantFile(try fileSystem.open(path + "/" + fileName, .read))
@@ -31,30 +34,36 @@ struct ImageVerifier {
       guard error.number == ErrorNumber.noEntry else {
         throw TidemarkError(error, while: "verifying the index")
       }
-      return [finding(0, "an index image is missing")]
+      return ([finding(0, "an index image is missing")], nil)
     }
     let image: Image
     do throws(IndexError) {
       image = try keys.isEmpty ? Image(file: file) : keys.image(file)
-      guard image.header.storeID == manifest.storeID, image.header.imageID == row.id,
-        image.header.sequence == row.sequence, image.header.seed == manifest.hashSeed,
-        image.header.seal?.keyID == row.keyID
-      else { return [finding(0, "the index image is that of another store or sequence")] }
     } catch {
       file.close()
-      return [try describe(error)]
+      return ([try describe(error)], nil)
+    }
+    guard image.header.storeID == manifest.storeID, image.header.imageID == row.id,
+      image.header.sequence == row.sequence, image.header.seed == manifest.hashSeed,
+      image.header.base == beneath, image.header.seal?.keyID == row.keyID
+    else {
+      return ([finding(0, "the index image is that of another store or other sequences")], nil)
     }
     var found: [VerifyFinding] = []
-    var chunk = 0
-    while chunk < image.chunkCount {
+    for chunk in 0..<image.chunkCount {
       do throws(IndexError) { try image.checkChunk(chunk) } catch {
         found.append(try describe(error))
       }
-      chunk += 1
     }
-    guard found.isEmpty, comparing, !image.isOpaque, !isOpaqueLog else { return found }
+    return (found, found.isEmpty ? image : nil)
+  }
+
+  /// What is wrong with this run and those beneath as the log says.
+  /// - Parameter runs: this one and those beneath.
+  func findings(comparing runs: RunList) throws(TidemarkError) -> [VerifyFinding] {
+    guard let newest = runs.newest, !newest.isOpaque, !isOpaqueLog else { return [] }
     do throws(IndexError) {
-      var comparison = ImageComparison(image, manifest: manifest)
+      var comparison = ImageComparison(runs, manifest: manifest)
       try compare(&comparison)
       return comparison.problem.map { [finding(0, $0)] } ?? []
     } catch {
@@ -62,7 +71,7 @@ struct ImageVerifier {
     }
   }
 
-  /// Shows all heads up to the image's sequence to the comparison.
+  /// Shows all heads up to the runs' sequence to the comparison.
   private func compare(_ comparison: inout ImageComparison) throws(IndexError) {
     let caches = LogCaches(blockBytes: 0, frontBytes: 0)
     for segmentRow in manifest.segments where segmentRow.firstSequence <= row.sequence {

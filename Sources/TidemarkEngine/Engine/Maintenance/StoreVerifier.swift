@@ -142,15 +142,23 @@ package struct StoreVerifier {
 
   private mutating func checkImages(_ manifest: Manifest) throws(TidemarkError) {
     let hasDamage = report.findings.contains { $0.isDamageToAcknowledged }
+    var runs: [Image] = []
+    var beneath: UInt64 = 0
     for row in manifest.images {
       let verifier = ImageVerifier(
         row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts,
         keys: keys)
-      // What a damaged log says of an image is worth nothing.
-      let compares = records && !hasDamage && row.id == manifest.images.last?.id
-      report.findings.append(contentsOf: try verifier.findings(comparing: compares))
+      let (found, run) = try verifier.findings(beneath: beneath)
+      report.findings.append(contentsOf: found)
       report.bytes += row.length
       report.images += 1
+      beneath = row.sequence
+      if let run { runs.insert(run, at: 0) }
+      // What a damaged log says of the index is worth nothing.
+      guard records, !hasDamage, row.id == manifest.images.last?.id,
+        runs.count == manifest.images.count
+      else { continue }
+      report.findings.append(contentsOf: try verifier.findings(comparing: RunList(runs)))
     }
   }
 

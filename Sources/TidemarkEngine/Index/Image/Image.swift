@@ -1,6 +1,7 @@
 // SAFETY: spans point into reserved memory that this object keeps.
 
-/// An immutable index at one sequence, read from a file as far as it is needed.
+/// A run of the index: what a range of sequences made of their keys, immutable, and read from a
+/// file as far as it is needed.
 ///
 /// Opening reads the header page only. The rest is read and checked chunk by chunk at first
 /// touch. Any number of threads may read at the same time.
@@ -63,9 +64,6 @@ package final class Image: Sendable {
 
   /// How many keys there are, deleted ones too.
   package var count: Int { header.keys }
-
-  /// Ids of labels that the image knows lie below this.
-  var labelCount: Int { header[.labelOffsets].count }
 
   /// Bytes of memory that chunks read so far take.
   package var memoryBytes: Int { memory.loadedBytes }

@@ -31,9 +31,9 @@ final class ImageCursor {
     _ image: Image, labels: [UInt32], former: Bool, _ range: KeyRange
   ) throws(IndexError) {
     try self.init(image, range, isAll: false)
-    for label in labels where Int(label) < image.labelCount {
-      for kind in former ? [ImagePostings.Kind.current, .former] : [.current] {
-        let list = try ImagePostings(image, label: label, kind)
+    for label in labels {
+      guard let label = try image.label(label) else { continue }
+      for list in former ? [label.current, label.former] : [label.current] {
         let cursor = try PostingCursor(list, self.range, descending: descending)
         if cursor.ordinal != nil { lists.append(cursor) }
       }

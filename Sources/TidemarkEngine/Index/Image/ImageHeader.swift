@@ -10,8 +10,10 @@ package struct ImageHeader: Sendable {
   package var storeID: [UInt8]
   /// Names the image; part of every checksum in it.
   package var imageID: UInt64
-  /// The image covers all entries up to and including this sequence.
+  /// The image covers all entries behind `base`, up to and including this sequence.
   package var sequence: UInt64
+  /// The sequence of the run beneath; 0 if there is none.
+  package var base: UInt64 = 0
   /// The seed of the hashes of keys.
   package var seed: UInt64
   /// How many keys there are, deleted ones too.
@@ -20,6 +22,11 @@ package struct ImageHeader: Sendable {
   package var liveKeys = 0
   /// How many keys are deleted and kept nevertheless.
   package var deletedKeys = 0
+  /// How many keys are not deleted in this run and all beneath.
+  package var totalLiveKeys = 0
+  /// Ids of labels and of sets from here on were never given out.
+  var nextLabel = 0
+  var nextSet = 0
   var dataBytes = 0
   var longestProbe = 0
   /// The image's key, encrypted; nil when the image is not.
@@ -65,12 +72,15 @@ package struct ImageHeader: Sendable {
     page.u64(isSealed ? ImageLayout.encryptionFeature : 0)
     page.raw(storeID)
     for value in [imageID, sequence, seed] { page.u64(value) }
-    for value in [keys, liveKeys, deletedKeys, dataBytes, longestProbe, 0] {
+    for value in [keys, liveKeys, deletedKeys, dataBytes, longestProbe, totalLiveKeys] {
       page.u64(UInt64(value))
     }
     for section in sections {
       for value in [section.offset, section.bytes, section.count] { page.u64(UInt64(value)) }
     }
+    page.u64(base)
+    for value in [nextLabel, nextSet] { page.u64(UInt64(value)) }
+    page.zeros(ImageLayout.sealOffset - page.count)
     return page
   }
 
@@ -82,11 +92,15 @@ package struct ImageHeader: Sendable {
     guard sum == XXH64.hash(try page.slice(0, ImageLayout.headerChecksumOffset)) else {
       throw FormatError("header checksum differs")
     }
-    guard try page.u16(at: 8) == ImageLayout.majorVersion,
+    let version = try page.u16(at: 8)
+    guard version <= ImageLayout.majorVersion,
       try page.u64(at: 32) & ~ImageLayout.knownFeatures == 0
     else { throw FormatError("image of a later version", isNewer: true) }
-    guard try page.u32(at: 12) >= UInt32(sections.count) else {
-      throw FormatError("too few sections")
+    guard version == ImageLayout.majorVersion else {
+      throw FormatError("image of an earlier version; the log makes it anew")
+    }
+    guard try page.u32(at: 12) == UInt32(sections.count) else {
+      throw FormatError("another number of sections")
     }
     if try page.u64(at: 32) & ImageLayout.encryptionFeature != 0 {
       seal = try FileSeal(page, at: ImageLayout.sealOffset)
@@ -103,12 +117,16 @@ package struct ImageHeader: Sendable {
     deletedKeys = try reader.size(atMost: keys)
     dataBytes = try reader.size(atMost: most)
     longestProbe = try reader.size(atMost: most)
+    totalLiveKeys = try reader.size(atMost: ImageLayout.mostKeys)
     reader.offset = ImageLayout.sectionTableOffset
     for i in sections.indices {
       sections[i].offset = try reader.size(atMost: dataBytes)
       sections[i].bytes = try reader.size(atMost: dataBytes - sections[i].offset)
       sections[i].count = try reader.size(atMost: most)
     }
+    base = try reader.u64()
+    nextLabel = try reader.size(atMost: Int(UInt32.max))
+    nextSet = try reader.size(atMost: Int(UInt32.max))
     try checkCounts()
   }
 
@@ -121,26 +139,24 @@ package struct ImageHeader: Sendable {
     func has(_ section: ImageLayout.Section, count: Int, bytes: Int) -> Bool {
       self[section].count == count && self[section].bytes == bytes
     }
-    func strings(
-      _ offsets: ImageLayout.Section, _ hash: ImageLayout.Section, _ free: ImageLayout.Section
-    ) -> Bool {
+    func strings(_ offsets: ImageLayout.Section, _ hash: ImageLayout.Section) -> Bool {
       let count = self[offsets].count
       let capacity = self[hash].count
-      return count <= most && capacity <= most && self[free].count <= count
-        && self[offsets].bytes == (count + 1) * ImageLayout.offsetBytes
+      return count <= most && capacity <= most
+        && self[offsets].bytes == (count + 1) * ImageLayout.stringBytes
         && self[hash].bytes == capacity * 4 && (capacity & (capacity - 1)) == 0
-        && self[free].bytes == self[free].count * 4
     }
     let buckets = self[.hash].count
-    let labels = self[.labelOffsets].count
-    guard liveKeys + deletedKeys == keys, sequence <= Slot.maxSequence,
+    let labels = self[.labels].count
+    guard liveKeys + deletedKeys == keys, sequence <= Slot.maxSequence, base <= sequence,
+      base > 0 || totalLiveKeys == liveKeys,
       self[.blocks].count == keys,
       has(.blockOffsets, count: blocks, bytes: (blocks + 1) * ImageLayout.offsetBytes),
       self[.samples].count == samples, self[.samples].bytes >= (samples + 1) * 4,
       buckets <= dataBytes, self[.hash].bytes == buckets * ImageLayout.bucketBytes,
       buckets > 0 || keys == 0, longestProbe <= buckets,
-      strings(.labelOffsets, .labelHash, .freeLabels), strings(.setOffsets, .setHash, .freeSets),
-      has(.labelLists, count: labels, bytes: labels * 2 * ImageLayout.listBytes),
+      strings(.labelOffsets, .labelHash), strings(.setOffsets, .setHash), labels <= most,
+      has(.labels, count: labels, bytes: labels * ImageLayout.labelBytes),
       self[.userInfo].bytes <= ImageLayout.longestUserInfo
     else { throw FormatError("sections do not fit their counts") }
   }

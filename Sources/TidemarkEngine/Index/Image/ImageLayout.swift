@@ -1,4 +1,5 @@
-/// The index image: a file with the newest slot of every key at one sequence.
+/// An index image, or run: a file with the newest slot of every key that was written in a range of
+/// sequences. Runs lie over each other; the newest that knows a key decides.
 ///
 /// All numbers are little-endian. A varint is an unsigned LEB128 number. Offsets of sections
 /// count from the start of the data; offsets inside a section from the section's start.
@@ -16,12 +17,12 @@
 ///   10 u16 minor version                96 u64 deleted keys
 ///   12 u32 number of sections          104 u64 bytes of data
 ///   16 u64 compatible features         112 u64 longest probe of the hash table, in buckets
-///   24 u64 features to know to write   120 u64 zero
+///   24 u64 features to know to write   120 u64 live keys of this run and all beneath
 ///   32 u64 features to know to read    128 sections: u64 offset, u64 bytes, u64 count each
-///   40 16  store id                      … zeros
-///   56 u64 image id                    488 key of an encrypted image: `FileSeal`, else zeros
-///   64 u64 sequence that it covers    4088 u64 XXH64 of 0..<4088
-///   72 u64 hash seed
+///   40 16  store id                    440 u64 sequence behind which it begins
+///   56 u64 image id                    448 u64, u64 ids of labels, of sets not given out yet
+///   64 u64 sequence that it covers     488 key of an encrypted image: `FileSeal`, else zeros
+///   72 u64 hash seed                  4088 u64 XXH64 of 0..<4088
 ///
 /// section 0   blocks: 16 keys each, in byte order; the rank of a key is its ordinal
 ///               record per key (11): u48 sequence | u32 label set | u8 size class
@@ -38,18 +39,20 @@
 /// section 4   posting lists: skips, then blocks of 128 ordinals, ascending
 ///               skip per block: u32 first ordinal | u32 offset of the block in the list
 ///               block: varint difference to the ordinal before, for all but the first
-/// section 5   labels: per id two lists of 16 bytes, of keys that carry it and that used to
-///               u64 offset of the list | u32 ordinals | u32 bytes
-/// section 6   label strings: u40 offsets, one more than there are; empty: id not in use
+/// section 5   labels that a key here carries or lost, ascending by id, 40 bytes each:
+///               u32 id | u32 live keys of this run and all beneath that carry it
+///               two lists, of the keys here that carry it, and of those that may have, in this
+///               run or beneath: u64 offset of the list | u32 ordinals | u32 bytes
+/// section 6   label strings: u32 id | u40 offset each, ascending, and one more for the end
 /// section 7   label strings: bytes
-/// section 8   label strings: hash table of u32 id + 1, 0 is empty; linear probing
-/// section 9   label strings: u32 ids not in use, ascending
-/// section 10…13  the same four for sets of labels; a set is its label ids, u32, ascending
-/// section 14  whatever the owner of the index wants to keep beside it
+/// section 8   label strings: hash table of u32 number of the string + 1, 0 is empty; linear
+///               probing
+/// section 9…11  the same three for sets of labels; a set is its label ids, u32, ascending
+/// section 12  whatever the owner of the index wants to keep beside it
 /// ```
 enum ImageLayout {
   static let magic: UInt64 = 0x3158_4449_4544_4954  // "TIDEIDX1"
-  static let majorVersion: UInt16 = 1
+  static let majorVersion: UInt16 = 2
   static let minorVersion: UInt16 = 0
   static let knownFeatures: UInt64 = encryptionFeature
   /// The chunks are encrypted.
@@ -59,6 +62,7 @@ enum ImageLayout {
   static let headerChecksumOffset = 4088
   static let sectionTableOffset = 128
   static let sectionEntryBytes = 24
+  static let baseOffset = 440
   static let sealOffset = 488
 
   static let chunkShift = 16
@@ -82,15 +86,19 @@ enum ImageLayout {
   static let ordinalsPerPosting = 128
   static let skipBytes = 8
   static let listBytes = 16
+  /// Bytes of a label in the section of labels: id and count, and two lists.
+  static let labelBytes = 8 + 2 * listBytes
+  /// Bytes that lead to a string: its id and where it begins.
+  static let stringBytes = 4 + offsetBytes
 
   static let longestUserInfo = 1 << 20
   /// Ordinals are stored in 32 bits.
   static let mostKeys = Int(UInt32.max) - 1
 
   enum Section: Int, CaseIterable {
-    case blocks, blockOffsets, samples, hash, postings, labelLists
-    case labelOffsets, labelBytes, labelHash, freeLabels
-    case setOffsets, setBytes, setHash, freeSets
+    case blocks, blockOffsets, samples, hash, postings, labels
+    case labelOffsets, labelBytes, labelHash
+    case setOffsets, setBytes, setHash
     case userInfo
   }
 

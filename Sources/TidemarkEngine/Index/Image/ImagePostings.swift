@@ -8,21 +8,7 @@ struct ImagePostings {
   /// How many ordinals there are.
   let count: Int
 
-  enum Kind: Int {
-    /// Keys that carry the label.
-    case current
-    /// Keys that used to.
-    case former
-  }
-
-  /// The list of a label whose id is below the image's number of labels.
-  init(_ image: Image, label: UInt32, _ kind: Kind) throws(IndexError) {
-    let place = (2 * Int(label) + kind.rawValue) * ImageLayout.listBytes
-    let entry = try image.bytes(.labelLists, place, ImageLayout.listBytes)
-    try self.init(image, entry: entry, at: place)
-  }
-
-  /// The list that an entry at `place` in the section of lists describes.
+  /// The list that an entry at `place` in the section of labels describes.
   init(_ image: Image, entry: RawSpan, at place: Int) throws(IndexError) {
     self.image = image
     let total = image.header[.postings].bytes
@@ -35,7 +21,7 @@ struct ImagePostings {
       else { throw FormatError("list out of bounds") }
       offset = Int(start)
     } catch {
-      throw image.damage(.labelLists, place)
+      throw image.damage(.labels, place)
     }
   }
 

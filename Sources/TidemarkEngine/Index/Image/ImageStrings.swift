@@ -4,60 +4,39 @@ struct ImageStrings {
   private let offsets: ImageLayout.Section
   private let content: ImageLayout.Section
   private let hash: ImageLayout.Section
-  private let free: ImageLayout.Section
 
   static func labels(_ image: Image) -> ImageStrings {
     ImageStrings(
-      image: image, offsets: .labelOffsets, content: .labelBytes, hash: .labelHash,
-      free: .freeLabels)
+      image: image, offsets: .labelOffsets, content: .labelBytes, hash: .labelHash)
   }
 
   static func sets(_ image: Image) -> ImageStrings {
-    ImageStrings(
-      image: image, offsets: .setOffsets, content: .setBytes, hash: .setHash, free: .freeSets)
+    ImageStrings(image: image, offsets: .setOffsets, content: .setBytes, hash: .setHash)
   }
 
   private init(
     image: Image, offsets: ImageLayout.Section, content: ImageLayout.Section,
-    hash: ImageLayout.Section, free: ImageLayout.Section
+    hash: ImageLayout.Section
   ) {
     self.image = image
     self.offsets = offsets
     self.content = content
     self.hash = hash
-    self.free = free
   }
 
-  /// Ids lie below this.
+  /// How many strings there are.
   var count: Int { image.header[offsets].count }
-
-  /// How many ids are not in use.
-  var freeCount: Int { image.header[free].count }
-
-  /// An id that is not in use.
-  func freeID(_ index: Int) throws(IndexError) -> UInt32 {
-    let bytes = try image.bytes(free, 4 * index, 4)
-    guard let id = try? bytes.u32(at: 0), id < count else { throw image.damage(free, 4 * index) }
-    return id
-  }
-
-  /// Calls `body` with the string of an id below `count`; empty if the id is not in use.
-  @inline(__always)
-  func withString<R>(
-    _ id: UInt32, _ body: (RawSpan) throws(IndexError) -> R
-  ) throws(IndexError) -> R {
-    let place = Int(id) * ImageLayout.offsetBytes
-    let ends = try image.bytes(offsets, place, 2 * ImageLayout.offsetBytes)
-    let start = Image.offset(ends, 0)
-    let end = Image.offset(ends, ImageLayout.offsetBytes)
-    guard start <= end, end - start <= ImageStrings.longest else {
-      throw image.damage(offsets, place)
-    }
-    return try body(try image.bytes(content, start, end - start))
-  }
 
   /// No label and no set of labels is longer.
   static let longest = max(Limits.labelBytes, 4 * Limits.labelsPerEntry)
+
+  /// Calls `body` with the string of an id; nil if it is not in here.
+  func withString<R>(
+    _ id: UInt32, _ body: (RawSpan) throws(IndexError) -> R
+  ) throws(IndexError) -> R? {
+    guard let number = try number(ofID: id) else { return nil }
+    return try withString(at: number, body)
+  }
 
   /// The id of a string.
   func find(_ string: RawSpan, seed: UInt64) throws(IndexError) -> UInt32? {
@@ -70,12 +49,51 @@ struct ImageStrings {
         throw image.damage(hash, 4 * position)
       }
       if entry == 0 { return nil }
-      let isEqual = try withString(entry - 1) { (other) throws(IndexError) in
+      let isEqual = try withString(at: Int(entry) - 1) { (other) throws(IndexError) in
         other.isEqual(to: string)
       }
-      if isEqual { return entry - 1 }
+      if isEqual { return try id(at: Int(entry) - 1) }
       position = (position + 1) & (capacity - 1)
     }
     return nil
+  }
+
+  /// The number of the string with an id.
+  private func number(ofID id: UInt32) throws(IndexError) -> Int? {
+    guard count > 0 else { return nil }
+    // Mostly no id is missing, so that the place can be told from the first one.
+    let first = try self.id(at: 0)
+    guard id >= first else { return nil }
+    var low = 0
+    var high = count
+    var middle = Int(id - first)
+    if middle >= high { middle = high - 1 }
+    while low < high {
+      let found = try self.id(at: middle)
+      if found == id { return middle }
+      if found < id { low = middle + 1 } else { high = middle }
+      middle = (low + high) / 2
+    }
+    return nil
+  }
+
+  private func id(at number: Int) throws(IndexError) -> UInt32 {
+    let place = number * ImageLayout.stringBytes
+    guard let id = try? image.bytes(offsets, place, 4).u32(at: 0) else {
+      throw image.damage(offsets, place)
+    }
+    return id
+  }
+
+  @inline(__always)
+  private func withString<R>(
+    at number: Int, _ body: (RawSpan) throws(IndexError) -> R
+  ) throws(IndexError) -> R {
+    let place = number * ImageLayout.stringBytes
+    let ends = try image.bytes(offsets, place, 2 * ImageLayout.stringBytes)
+    let start = Image.offset(ends, 4)
+    let end = Image.offset(ends, ImageLayout.stringBytes + 4)
+    guard start < end, end - start <= Self.longest else { throw image.damage(offsets, place) }
+    return try body(try image.bytes(content, start, end - start))
   }
 }

@@ -1,43 +1,53 @@
 // SAFETY: a frozen delta's keys and slots never change again; what of it does change lazily,
-// its order and its labels' candidates, is copied here while the owner's lock is held. An
-// image is immutable.
+// its order and its labels' candidates, is copied here while the owner's lock is held, and so are
+// the tables of strings. Runs are immutable. What is discarded is never read again.
 
-/// The frozen delta and the image beneath, as a merge wants them.
+/// The frozen delta and the newest runs beneath, as a merge wants them.
 ///
 /// May be used on any thread, without the lock of the index that it was taken from.
 package struct MergeInput: @unchecked Sendable {
-  let image: Image?
   let frozen: Delta
   let frozenOrder: SortedSlots
   let frozenLabels: DeltaLabels
-  private let overridden: Int
+  /// The runs that the new one takes the place of, newest first.
+  let runs: [Image]
+  /// Those beneath.
+  let beneath: RunList
   let labels: StringInterner
   let sets: StringInterner
   let seed: UInt64
 
-  init(image: Image?, frozen: Delta, table: LabelTable, seed: UInt64) {
-    self.image = image
+  init(
+    frozen: Delta, over runs: RunList, taking count: Int, table: LabelTable, seed: UInt64
+  ) {
     self.frozen = frozen
     frozenOrder = frozen.order
     frozenLabels = frozen.labels
-    overridden = frozen.overriddenOrdinals.count
-    labels = table.labels.copy()
-    sets = table.sets.copy()
+    self.runs = Array(runs.runs.prefix(count))
+    beneath = RunList(Array(runs.runs.dropFirst(count)))
+    labels = table.labels.mergeInput(count)
+    sets = table.sets.mergeInput(count)
     self.seed = seed
   }
 
-  /// Per label id how many keys of the result carry the label.
-  func labelCounts() throws(IndexError) -> [Int] {
-    var old = image.map(OldPostings.init)
-    var counts: [Int] = []
-    counts.reserveCapacity(Int(labels.nextID))
-    for label in 0..<Int(labels.nextID) {
-      let before = try old?.currentCount(label) ?? 0
-      counts.append(before + frozenLabels.change(of: UInt32(truncatingIfNeeded: label)))
-    }
-    return counts
+  /// The sequence behind which the new run begins.
+  package var base: UInt64 { beneath.sequence }
+
+  /// Whether the new run has all keys, so that it need not remember what it overrides.
+  var isWhole: Bool { beneath.runs.isEmpty }
+
+  /// How many keys the index has that are not deleted.
+  var totalLiveKeys: Int {
+    (runs.first?.header.totalLiveKeys ?? beneath.liveKeys) + frozen.liveChange
   }
 
-  /// How many keys the result has at most, and exactly if no tombstone is dropped.
-  var keys: Int { (image?.count ?? 0) + frozen.count - overridden }
+  /// How many keys the result has at most.
+  var mostKeys: Int { runs.reduce(frozen.count) { $0 + $1.count } }
+}
+
+/// Layers that an index needs no more.
+package struct Discarded: @unchecked Sendable {
+  let deltas: [Delta?]
+  let runs: [Image]
+  let strings: [InternedStrings]
 }

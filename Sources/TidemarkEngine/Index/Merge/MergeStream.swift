@@ -1,16 +1,17 @@
-/// The keys of a merge's result in order: those of the frozen delta and those of the image that
-/// do not stand in it.
+// SAFETY: keys lie in the delta's store or in the buffers of the runs' readers, which the stream
+// keeps; a span ends before the next step.
+
+/// The keys of a merge's result in order, each from the newest layer that has it.
 struct MergeStream {
-  /// Where a key comes from.
-  enum Origin {
-    /// A slot of the frozen delta and the ordinal that it replaces.
-    case frozen(Int, replacing: Int?)
-    /// An ordinal of the image.
-    case image(Int)
+  /// A key in a layer: the number of its slot in the delta, which is layer 0, or its ordinal in a
+  /// run.
+  struct Place {
+    var layer: Int
+    var number: Int
   }
 
-  /// The present key's origin.
-  private(set) var origin = Origin.image(0)
+  /// Where the present key stands, newest layer first.
+  private(set) var places: [Place] = []
   /// The present key's slot.
   private(set) var slot = Slot(sequence: 0, labelSet: 0, size: .deleted)
 
@@ -19,63 +20,55 @@ struct MergeStream {
   private let store: SlotStore
   private let order: [UInt32]
   private var position = 0
-  private let image: Image?
-  private var window: ImageWindow?
-  private var ordinal = 0
-  private var block = -1
-  private var blockOffset = 0
-  private let buffer = KeyBuffer()
-  private var slots: [Slot] = []
+  private let runs: [RunReader]
 
   init(_ input: MergeInput) {
     store = input.frozen.store
     order = input.frozenOrder.sorted(input.frozen.store)
-    image = input.image
-    window = input.image.map(ImageWindow.init)
+    runs = input.runs.map(RunReader.init)
   }
 
   /// The present key.
   var key: RawSpan {
     @_lifetime(borrow self)
     get {
-      switch origin {
-      case .frozen(let number, _): store.key(number)
-      case .image(let ordinal): buffer.key(ordinal % ImageLayout.keysPerBlock)
+      let place = places[0]
+      if place.layer == 0 {
+        return unsafe _overrideLifetime(store.key(place.number), borrowing: self)
       }
+      let run = runs[place.layer - 1]
+      return unsafe _overrideLifetime(run.key, borrowing: self)
     }
   }
 
   /// Goes to the next key.
   /// - Returns: false if there is none.
   mutating func next() throws(IndexError) -> Bool {
-    let count = image?.count ?? 0
-    var takesFrozen = position < order.count
+    for place in places {
+      if place.layer == 0 { position += 1 } else { runs[place.layer - 1].advance() }
+    }
+    places.removeAll(keepingCapacity: true)
     prefetch()
-    var replaced: Int?
-    if ordinal < count {
-      let number = ordinal / ImageLayout.keysPerBlock
-      while block < number { try decodeNextBlock() }
-      if takesFrozen {
-        let frozen = store.key(Int(order[position]))
-        let order = frozen.compare(to: buffer.key(ordinal % ImageLayout.keysPerBlock))
-        takesFrozen = order <= 0
-        if order == 0 { replaced = ordinal }
-      }
-    } else if !takesFrozen {
-      return false
+    if position < order.count {
+      places.append(Place(layer: 0, number: Int(order[position])))
     }
-    if takesFrozen {
-      let number = Int(order[position])
-      position += 1
-      if replaced != nil { ordinal += 1 }
-      origin = .frozen(number, replacing: replaced)
-      slot = store.slot(number)
-    } else {
-      origin = .image(ordinal)
-      slot = slots[ordinal % ImageLayout.keysPerBlock]
-      ordinal += 1
+    for layer in runs.indices {
+      guard let ordinal = try runs[layer].settle() else { continue }
+      let place = Place(layer: layer + 1, number: ordinal)
+      let comparison = places.isEmpty ? -1 : compare(layer)
+      if comparison < 0 { places.removeAll(keepingCapacity: true) }
+      if comparison <= 0 { places.append(place) }
     }
+    guard let newest = places.first else { return false }
+    slot = newest.layer == 0 ? store.slot(newest.number) : runs[newest.layer - 1].slot
     return true
+  }
+
+  /// How the key of a run compares with the least so far.
+  @inline(__always)
+  private func compare(_ run: Int) -> Int {
+    let reader = runs[run]
+    return reader.key.compare(to: key)
   }
 
   /// Asks for keys of the delta ahead of their turn: in key order they lie anywhere in memory.
@@ -84,25 +77,62 @@ struct MergeStream {
     store.prefetchRecord(Int(order[position + Self.lookahead * 2]))
     store.prefetchKey(Int(order[position + Self.lookahead]))
   }
+}
 
-  private mutating func decodeNextBlock() throws(IndexError) {
-    guard let image, var window else { return }
-    self.window = nil
+/// Reads the keys and slots of a run from front to back, without keeping them.
+private final class RunReader {
+  private let image: Image
+  private var window: ImageWindow
+  private var ordinal = 0
+  private var block = -1
+  private var blockOffset = 0
+  private let buffer = KeyBuffer()
+
+  init(_ image: Image) {
+    self.image = image
+    window = ImageWindow(image)
+  }
+
+  /// The present key.
+  var key: RawSpan {
+    @_lifetime(borrow self)
+    get {
+      let buffer = self.buffer
+      return unsafe _overrideLifetime(
+        buffer.key(ordinal % ImageLayout.keysPerBlock), borrowing: self)
+    }
+  }
+
+  /// The present key's slot.
+  var slot: Slot { buffer[ordinal % ImageLayout.keysPerBlock] }
+
+  /// Makes sure that the present key was read.
+  /// - Returns: its ordinal; nil at the end.
+  func settle() throws(IndexError) -> Int? {
+    guard ordinal < image.count else { return nil }
+    if ordinal / ImageLayout.keysPerBlock > block { try decodeNextBlock() }
+    return ordinal
+  }
+
+  func advance() { ordinal += 1 }
+
+  private func decodeNextBlock() throws(IndexError) {
     block += 1
     let (start, end) = try image.blockRange(block)
     guard start == blockOffset else { throw image.blockDamage(block) }
     blockOffset = end
+    var window = self.window
+    self.window = ImageWindow(image)
     try window.load(.blocks, start, end - start)
     let keys = min(ImageLayout.keysPerBlock, image.count - block * ImageLayout.keysPerBlock)
     buffer.removeAll()
-    slots.removeAll(keepingCapacity: true)
     do throws(FormatError) {
       let coded = ImageBlock(window.bytes(.blocks, start, end - start), count: keys)
+      try buffer.loadSlots(coded)
       var walk = coded.walk
-      for position in 0..<keys {
+      for _ in 0..<keys {
         try walk.next()
         buffer.append(shared: walk.shared, rest: walk.rest)
-        slots.append(try coded.slot(position))
       }
     } catch {
       throw image.blockDamage(block)

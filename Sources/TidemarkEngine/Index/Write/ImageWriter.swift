@@ -1,4 +1,4 @@
-/// What an image says of itself, and what goes into it.
+/// What a run says of itself, and what goes into it.
 package struct ImageInfo: Sendable {
   /// The store, 16 bytes.
   package var storeID: [UInt8]
@@ -13,6 +13,7 @@ package struct ImageInfo: Sendable {
   /// Sequences of deletes that stay known, since the log keeps them.
   package var keptDeletes: Set<UInt64> = []
   /// Whether keys that used to carry a label are kept for views of the past.
+  /// Runs over others keep them anyway, since they override what those say.
   package var keepFormerMembers: Bool
   /// Drawn for this image; nil when it is not to be encrypted.
   package var fileKey: NewFileKey?
@@ -30,25 +31,34 @@ package struct ImageInfo: Sendable {
   }
 }
 
-/// Merges a frozen delta and an image into the next image.
+/// Makes a run of a frozen delta and those runs that it shall take the place of.
 package enum ImageWriter {
-  /// Writes an image into an empty file, the header last; does not sync.
+  /// Writes a run into an empty file, the header last; does not sync.
   ///
   /// Streams keys and slots. In memory are the hash table (6.7 bytes a key), the ordinals per
-  /// label (4 bytes each) and, where former members are kept, the new ordinals of the old
-  /// image's keys (4 bytes each).
+  /// label (4 bytes each) and, where former members are kept, the new ordinals of the keys
+  /// (4 bytes each).
   package static func write(
     _ input: MergeInput, to file: any File, info: ImageInfo
   ) throws(IndexError) {
     guard info.storeID.count == 16, info.userInfo.count <= ImageLayout.longestUserInfo,
-      info.sequence <= Slot.maxSequence, input.keys <= ImageLayout.mostKeys
+      info.sequence <= Slot.maxSequence, info.sequence >= input.base,
+      input.mostKeys <= ImageLayout.mostKeys
     else { throw IndexError.limitExceeded }
-    let header = ImageHeader(
+    guard input.totalLiveKeys >= 0, input.totalLiveKeys <= ImageLayout.mostKeys else {
+      throw Self.wrongCount
+    }
+    var header = ImageHeader(
       storeID: info.storeID, imageID: info.imageID, sequence: info.sequence, seed: input.seed)
+    header.base = input.base
+    header.nextLabel = Int(input.labels.nextID)
+    header.nextSet = Int(input.sets.nextID)
+    header.totalLiveKeys = input.totalLiveKeys
     var writer = SectionWriter(file, header, info.fileKey)
     var keys = try MergedKeys(input, info)
     try keys.write(to: &writer)
-    var labels = MergedLabels(input, info, keys)
+    guard !input.isWhole || keys.liveCount == input.totalLiveKeys else { throw Self.wrongCount }
+    var labels = MergedLabels(input, keys)
     try labels.write(to: &writer)
     try writer.write(.userInfo, info.userInfo.rawSpan, count: info.userInfo.count)
     try writer.finish { header in
@@ -57,5 +67,9 @@ package enum ImageWriter {
       header.deletedKeys = keys.count - keys.liveCount
       header.longestProbe = keys.longestProbe
     }
+  }
+
+  private static var wrongCount: IndexError {
+    .imageInvalid(FormatError("the number of live keys differs"))
   }
 }

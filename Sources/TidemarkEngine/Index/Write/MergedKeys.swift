@@ -1,7 +1,7 @@
-/// The part of an image that is about keys: blocks and hash table. Collects for the labels what
-/// only this pass sees.
+/// The part of a run that is about keys: blocks and hash table. Collects for the labels what only
+/// this pass sees.
 struct MergedKeys {
-  /// Stands for a key that is not in the new image.
+  /// Stands for a key that is not in the new run.
   static let dropped = UInt32.max
 
   private let input: MergeInput
@@ -9,10 +9,10 @@ struct MergedKeys {
   private var hash: HashBuilder
   private(set) var memberships: MembershipBuilder
   /// Sets that some key has.
-  private(set) var usedSets = Bitmap()
-  /// New ordinals by old ordinal and by slot of the frozen delta; empty if nobody needs them.
-  private(set) var newOrdinals: [UInt32] = []
-  private(set) var newOrdinalsOfFrozen: [UInt32] = []
+  private(set) var usedSets: [UInt32] = []
+  private var knownSets = IDMap()
+  /// New ordinals by layer and number in it; empty if nobody needs them.
+  private(set) var newOrdinals: [[UInt32]] = []
   private(set) var count = 0
   private(set) var liveCount = 0
   private var ids: [UInt32] = []
@@ -23,11 +23,20 @@ struct MergedKeys {
   init(_ input: MergeInput, _ info: ImageInfo) throws(IndexError) {
     self.input = input
     self.info = info
-    hash = HashBuilder(keys: input.keys)
-    memberships = MembershipBuilder(counts: try input.labelCounts())
-    if info.keepFormerMembers, memberships.labelCount > 0 {
-      newOrdinals = [UInt32](repeating: Self.dropped, count: input.image?.count ?? 0)
-      newOrdinalsOfFrozen = [UInt32](repeating: Self.dropped, count: input.frozen.count)
+    hash = HashBuilder(keys: input.mostKeys)
+    var labels = try MergedLabelReader(input)
+    var bounds: [(id: UInt32, most: Int)] = []
+    while try labels.next(bounds.isEmpty) { bounds.append((labels.id, labels.mostCarriers)) }
+    memberships = MembershipBuilder(bounds)
+    #if TIDEMARK_PLANTED
+      let overrides = !input.isWhole && !PlantedBug.isOn(.lostLabelForgotten)
+    #else
+      let overrides = !input.isWhole
+    #endif
+    if !memberships.isEmpty, info.keepFormerMembers || overrides {
+      for keys in [input.frozen.count] + input.runs.map(\.count) {
+        newOrdinals.append([UInt32](repeating: Self.dropped, count: keys))
+      }
     }
   }
 
@@ -38,16 +47,16 @@ struct MergedKeys {
     while try stream.next() {
       var slot = stream.slot
       slot.labelSet = slot.effectiveLabelSet
-      if slot.isDeleted, slot.sequence <= info.dropTombstonesThrough,
-        !info.keptDeletes.contains(slot.sequence)
-      {
-        continue
-      }
+      if isForgotten(slot) { continue }
       let key = stream.key
       try blocks.add(key, slot, to: &writer)
       try hash.insert(KeyHash.hash(key, seed: input.seed), UInt32(truncatingIfNeeded: count))
       if slot.labelSet != 0 { try noteLabels(slot.labelSet) }
-      noteOrdinal(stream.origin)
+      if !newOrdinals.isEmpty {
+        for place in stream.places {
+          newOrdinals[place.layer][place.number] = UInt32(truncatingIfNeeded: count)
+        }
+      }
       if !slot.isDeleted { liveCount += 1 }
       count += 1
     }
@@ -55,6 +64,15 @@ struct MergedKeys {
     try hash.write(to: &writer)
     longestProbe = hash.longestProbe
     hash = HashBuilder(keys: 0)
+  }
+
+  /// A delete is forgotten when the log has forgotten it, and no run beneath knows the key.
+  private func isForgotten(_ slot: Slot) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.deleteForgottenOverRuns), slot.isDeleted, !input.isWhole { return true }
+    #endif
+    return slot.isDeleted && input.isWhole && slot.sequence <= info.dropTombstonesThrough
+      && !info.keptDeletes.contains(slot.sequence)
   }
 
   private mutating func noteLabels(_ set: UInt32) throws(IndexError) {
@@ -67,19 +85,11 @@ struct MergedKeys {
       }
       self.ids = ids
       idsSet = set
-      usedSets.insert(Int(set))
+      if knownSets[set] == nil {
+        knownSets.insert(set, 0)
+        usedSets.append(set)
+      }
     }
     for id in ids { try memberships.add(UInt32(truncatingIfNeeded: count), to: id) }
-  }
-
-  private mutating func noteOrdinal(_ origin: MergeStream.Origin) {
-    guard memberships.labelCount > 0, info.keepFormerMembers else { return }
-    let ordinal = UInt32(truncatingIfNeeded: count)
-    switch origin {
-    case .frozen(let number, let replaced):
-      newOrdinalsOfFrozen[number] = ordinal
-      if let replaced { newOrdinals[replaced] = ordinal }
-    case .image(let old): newOrdinals[old] = ordinal
-    }
   }
 }

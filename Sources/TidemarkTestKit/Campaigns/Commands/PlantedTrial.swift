@@ -76,8 +76,8 @@ extension Campaign {
         .damageTakenForTornTail:
         [.bits]
       case .tombstoneDroppedEarly, .mergedOutOfOrder, .windowForgotten, .outdatedImageKept,
-        .viewsForgotten, .sequenceReused,
-        .lastEntryLostAtSealing, .cacheNotInvalidated, .labelsNotUpdated, .linkEndsAtDelete:
+        .viewsForgotten, .sequenceReused, .lastEntryLostAtSealing, .cacheNotInvalidated,
+        .labelsNotUpdated, .linkEndsAtDelete, .deleteForgottenOverRuns, .lostLabelForgotten:
         [.model, .crash]
       }
     }

@@ -1,0 +1,56 @@
+/// A label in an image: how many keys carry it, and which of the image's keys. See ``ImageLayout``.
+struct ImageLabel {
+  let id: UInt32
+  /// How many live keys of this run and all beneath carry the label.
+  let count: Int
+  /// Keys of this run that carry it.
+  let current: ImagePostings
+  /// Keys of this run that do not carry it, though what they replaced may have: a run beneath may
+  /// name them as carriers, and a view of the past may find that they were.
+  let former: ImagePostings
+
+  /// - Parameter place: where `entry` stands in the section of labels.
+  init(_ image: Image, entry: RawSpan, at place: Int) throws(IndexError) {
+    do throws(FormatError) {
+      id = try entry.u32(at: 0)
+      count = Int(try entry.u32(at: 4))
+      guard count <= image.header.totalLiveKeys, Int(id) < image.header.nextLabel else {
+        throw FormatError("label out of bounds")
+      }
+    } catch {
+      throw image.damage(.labels, place)
+    }
+    let lists = 8..<(8 + ImageLayout.listBytes)
+    current = try ImagePostings(image, entry: entry.extracting(lists), at: place)
+    former = try ImagePostings(
+      image, entry: entry.extracting(droppingFirst: lists.upperBound), at: place)
+  }
+}
+
+extension Image {
+  /// How many labels keys of this image carry or have lost.
+  var labelCount: Int { header[.labels].count }
+
+  /// A label by its place among those of the image.
+  func label(at number: Int) throws(IndexError) -> ImageLabel {
+    let place = number * ImageLayout.labelBytes
+    return try ImageLabel(
+      self, entry: try bytes(.labels, place, ImageLayout.labelBytes), at: place)
+  }
+
+  /// What the image says of a label; nil if no key of it carries or has lost that.
+  func label(_ id: UInt32) throws(IndexError) -> ImageLabel? {
+    var low = 0
+    var high = labelCount
+    while low < high {
+      let middle = (low + high) / 2
+      let place = middle * ImageLayout.labelBytes
+      guard let found = try? bytes(.labels, place, ImageLayout.labelBytes).u32(at: 0) else {
+        throw damage(.labels, place)
+      }
+      if found == id { return try label(at: middle) }
+      if found < id { low = middle + 1 } else { high = middle }
+    }
+    return nil
+  }
+}

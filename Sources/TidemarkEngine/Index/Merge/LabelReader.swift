@@ -1,0 +1,111 @@
+/// Reads the labels of a run and their lists, by ascending id, without keeping them.
+struct LabelReader {
+  private let image: Image
+  private var window: ImageWindow
+  private var postings: ImageWindow
+  private var number = 0
+  /// Bytes of the lists so far. Lists do not overlap, so they are no longer than their section;
+  /// otherwise a small image could ask for any amount of memory and time.
+  private var total = 0
+  /// The present label; nil at the end.
+  private(set) var label: ImageLabel?
+
+  init(_ image: Image) throws(IndexError) {
+    self.image = image
+    window = ImageWindow(image)
+    postings = ImageWindow(image)
+    try load()
+  }
+
+  /// Goes to the next label.
+  mutating func advance() throws(IndexError) {
+    number += 1
+    try load()
+  }
+
+  /// Calls `body` with all ordinals that the present label lists.
+  mutating func forEach(_ body: (UInt32) -> Void) throws(IndexError) {
+    guard let label else { return }
+    for list in [label.current, label.former] {
+      try postings.load(.postings, list.offset, list.bytes)
+      try list.forEach(in: postings.bytes(.postings, list.offset, list.bytes), body)
+    }
+  }
+
+  private mutating func load() throws(IndexError) {
+    let before = label?.id
+    label = nil
+    guard number < image.labelCount else { return }
+    let place = number * ImageLayout.labelBytes
+    try window.load(.labels, place, ImageLayout.labelBytes)
+    let entry = try ImageLabel(
+      image, entry: window.bytes(.labels, place, ImageLayout.labelBytes), at: place)
+    total += entry.current.bytes + entry.former.bytes
+    guard before.map({ $0 < entry.id }) ?? true, total <= image.header[.postings].bytes else {
+      throw image.damage(.labels, place)
+    }
+    label = entry
+  }
+}
+
+/// The labels of several layers by ascending id.
+struct MergedLabelReader {
+  private let frozen: DeltaLabels
+  private let frozenIDs: [UInt32]
+  private var position = 0
+  private var runs: [LabelReader] = []
+  private let beneath: RunList
+  /// The present label.
+  private(set) var id: UInt32 = 0
+
+  init(_ input: MergeInput) throws(IndexError) {
+    frozen = input.frozenLabels
+    frozenIDs = frozen.ids.sorted()
+    beneath = input.beneath
+    for run in input.runs { runs.append(try LabelReader(run)) }
+  }
+
+  /// Goes to a label; from the first on, all are to be met.
+  /// - Returns: false at the end.
+  mutating func next(_ isFirst: Bool) throws(IndexError) -> Bool {
+    if !isFirst {
+      if position < frozenIDs.count, frozenIDs[position] == id { position += 1 }
+      for run in runs.indices where runs[run].label?.id == id { try runs[run].advance() }
+    }
+    var least: UInt32?
+    if position < frozenIDs.count { least = frozenIDs[position] }
+    for run in runs {
+      guard let found = run.label?.id else { continue }
+      least = min(least ?? found, found)
+    }
+    guard let least else { return false }
+    id = least
+    return true
+  }
+
+  /// How many live keys carry the present label, in the new run and all beneath.
+  func count() throws(IndexError) -> Int {
+    let change = frozen.change(of: id)
+    for run in runs {
+      if let label = run.label, label.id == id { return label.count + change }
+    }
+    return try beneath.count(ofLabel: id) + change
+  }
+
+  /// How many keys of the new run carry the present label, at most.
+  var mostCarriers: Int {
+    runs.reduce(frozen.candidateCount(id)) { sum, run in
+      run.label.map { $0.id == id ? sum + $0.current.count : sum } ?? sum
+    }
+  }
+
+  /// Calls `body` with every place that some layer lists for the present label.
+  mutating func forEachPlace(_ body: (MergeStream.Place) -> Void) throws(IndexError) {
+    if let index = frozen.index(of: id) {
+      frozen.candidates[index].forEach { body(MergeStream.Place(layer: 0, number: $0)) }
+    }
+    for run in runs.indices where runs[run].label?.id == id {
+      try runs[run].forEach { body(MergeStream.Place(layer: run + 1, number: Int($0))) }
+    }
+  }
+}
