@@ -1,7 +1,7 @@
 /// Which segments a store compacts by itself.
 ///
-/// The sealed segments from one on are merged into one, never some in between. Entries go only where
-/// all segments take part. Nothing is begun that has nothing to gain.
+/// The sealed segments from one on are merged into one, never some in between. Entries go only
+/// where all segments take part. Nothing is begun that has nothing to gain.
 struct CompactionChoice {
   /// What is known of a sealed segment.
   struct Row {

@@ -1,8 +1,7 @@
 /// Decides which entries of a log stay when it is compacted, asked from the oldest segment on.
 struct CompactionFates {
   enum Fate {
-    /// - `previous`: the next older version that stays, where those between go; nil as it was.
-    case kept(created: UInt64, isSuperseded: Bool, previous: UInt64? = nil)
+    case kept(created: UInt64, isSuperseded: Bool)
     case dropped
     case droppedTombstone
   }
@@ -13,9 +12,6 @@ struct CompactionFates {
   private let isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   private var versions: NeededVersions
   private var creations = CreationTimes()
-  private var gap = VersionGap()
-  /// Entries below stay, whatever they are: they are not rewritten.
-  private let first: UInt64
   /// The key that was asked about last, and what the index says of it.
   private var key: [UInt8]?
   private var slot: Slot?
@@ -24,9 +20,8 @@ struct CompactionFates {
 
   init(
     _ engine: Engine, _ floor: CompactionFloor, _ pinned: PinnedVersions?,
-    from first: UInt64 = 0, isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
+    isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   ) {
-    self.first = first
     self.engine = engine
     self.floor = floor
     self.pinned = pinned
@@ -48,8 +43,7 @@ struct CompactionFates {
         ? .dropped : .kept(created: 0, isSuperseded: false)
     }
     if self.key?.rawSpan.isEqual(to: key) != true { try enter(key) }
-    var fate = try fate(of: head, key: key, slot)
-    if first > 0 { fate = linked(fate, head) }
+    let fate = try fate(of: head, key: key, slot)
     // Behind the newest version nothing comes, nor behind the delete of a forgotten key.
     if let slot, slot.sequence != head.sequence {
       creations.note(head)
@@ -59,26 +53,8 @@ struct CompactionFates {
     return fate
   }
 
-  /// Where older versions stay that are not rewritten: nobody can tell whether a delete is needed,
-  /// and what stays is linked to them when those between go.
-  private mutating func linked(_ fate: Fate, _ head: LooseEntry) -> Fate {
-    switch fate {
-    case .droppedTombstone:
-      return linked(.kept(created: head.created, isSuperseded: true), head)
-    case .dropped:
-      gap.widen(over: head)
-      return fate
-    case .kept(let created, let isSuperseded, _):
-      guard let older = gap.olderVersion(than: head), older < first, created == 0 else {
-        return fate
-      }
-      return .kept(created: created, isSuperseded: isSuperseded, previous: older)
-    }
-  }
-
   private mutating func enter(_ key: RawSpan) throws(TidemarkError) {
     creations.leaveKey()
-    gap = VersionGap()
     self.key = nil
     slot = try engine.slot(ofKey: key)
     self.key = [UInt8](copying: key)
@@ -161,7 +137,6 @@ struct CompactionFates {
     if head.created != 0 || head.kind.removes { return head.created }
     if head.previous == 0 { return 0 }
     if let known = creations.time(through: head.previous) { return known }
-    if first > 0 { return try createdAboveRest(head) }
     var oldest: UInt64 = 0
     var candidate = head.previous
     while candidate > 0, let entry = try engine.entryIfKept(at: candidate),
@@ -172,39 +147,6 @@ struct CompactionFates {
       candidate = entry.head.previous
     }
     return oldest
-  }
-
-  /// The same where older versions of the key stay that are not rewritten. A put among them tells
-  /// it on, since what stays is linked to it; a delete does not. They are asked for in the order of
-  /// keys, in which most of them stand.
-  private func createdAboveRest(_ head: LooseEntry) throws(TidemarkError) -> UInt64 {
-    guard let older = gap.olderVersion(than: head), older < first else { return 0 }
-    guard let entry = try engine.entryIfKept(at: older), !entry.head.kind.removes else {
-      return gap.oldestTime
-    }
-    return 0
-  }
-}
-
-/// Versions of one key that go, one behind the other.
-struct VersionGap {
-  private var last: UInt64 = 0
-  private var below: UInt64 = 0
-  /// Commit time of the oldest of them.
-  private(set) var oldestTime: UInt64 = 0
-
-  /// Takes a version into it.
-  mutating func widen(over head: LooseEntry) {
-    if last == 0 || head.previous != last {
-      below = head.previous
-      oldestTime = head.commitTime
-    }
-    last = head.sequence
-  }
-
-  /// The version that the gap stands on, for one that stands on the gap; nil for any other.
-  func olderVersion(than head: LooseEntry) -> UInt64? {
-    last > 0 && head.previous == last && below > 0 ? below : nil
   }
 }
 

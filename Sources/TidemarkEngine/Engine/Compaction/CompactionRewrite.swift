@@ -24,7 +24,7 @@ struct CompactionTally: Sendable {
       droppedTombstones += 1
       droppedBytes += bytes
       droppedThrough = max(droppedThrough, entry.sequence)
-    case .kept(let created, let isSuperseded, _):
+    case .kept(let created, let isSuperseded):
       if created != entry.created, entry.kind != .record { tellsCreation = true }
       if isSuperseded { superseded += bytes }
     }
@@ -249,9 +249,8 @@ struct CompactionRewrite {
         RecordType(rawValue: try input.attributes().recordType)
       }
       tally.count(fate, of: entry)
-      if case .kept(let created, _, let previous) = fate {
+      if case .kept(let created, _) = fate {
         entry.created = created
-        if let previous { entry.previous = previous }
         if let link = pinned?.links[entry.sequence] { entry.previous = link }
         try batch.add(entry, of: input)
         if batch.isFull { try handOver(&batch) }

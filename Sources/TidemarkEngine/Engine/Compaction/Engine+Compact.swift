@@ -56,9 +56,9 @@ extension Engine {
     }
     let pins = try pinsToHonour(options)
     var floor = try compactionFloor(options, pins)
-    let (plan, first) = compactionPlan(options, floor)
+    let (plan, isWhole) = compactionPlan(options, floor)
     // What may go of a key is told from all of its versions.
-    if first > 0 { floor = CompactionFloor(sequence: 0) }
+    if !isWhole { floor = CompactionFloor(sequence: 0) }
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
       measureLog { (segments, bytes) in
@@ -67,12 +67,11 @@ extension Engine {
       }
     }
     let pinned = try PinnedVersions(self, floor, pins, groups: plan.groups.map(\.range))
-    if floor.drops, !options.dryRun, first == 0, !hasForgotten(floor.limit) {
+    if floor.drops, !options.dryRun, !hasForgotten(floor.limit) {
       try writeImage(forgetting: floor.limit, but: pinned.deletes)
     }
     report.held = pinned.held
-    var fates = CompactionFates(
-      self, floor, pinned, from: first, isRecordSuperseded: options.isSuperseded)
+    var fates = CompactionFates(self, floor, pinned, isRecordSuperseded: options.isSuperseded)
     for group in plan.groups {
       try options.checkStop()
       let unit = CompactionUnit(self, group, floor: floor, pinned: pinned, options: options)
@@ -110,18 +109,17 @@ extension Engine {
   ///   segments do not; else 0.
   private func compactionPlan(
     _ options: CompactionOptions, _ floor: CompactionFloor
-  ) -> (CompactionPlan, UInt64) {
+  ) -> (CompactionPlan, isWhole: Bool) {
     reading.withLock { read in
       guard let automatic = options.automatic else {
         let plan = CompactionPlan(
           read.segments, rows: read.manifest.segments, includesActive: options.dryRun
         ) { read.isDone($0, options, floor) }
-        return (plan, 0)
+        return (plan, true)
       }
       let segments = read.segments.drop { $0.id != automatic.first }
       let plan = CompactionPlan(Array(segments), rows: read.manifest.segments)
-      let isWhole = segments.count == read.segments.count
-      return (plan, isWhole ? 0 : segments.first?.firstSequence ?? 0)
+      return (plan, segments.count == read.segments.count)
     }
   }
 
