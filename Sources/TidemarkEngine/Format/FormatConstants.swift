@@ -21,13 +21,17 @@ package enum FormatConstants {
   package static let frameHeaderBytes = 64
   package static let frameAlignment = 8
   package static let frameSync: UInt32 = 0x4d41_5246  // "FRAM"
+  /// In the block table of an appended segment; an entry of a compacted one has two at least.
   package static let blockEntryBytes = 8
+  package static let leastBlockEntryBytes = 2
+  /// Behind a value block of a compacted segment.
+  package static let blockChecksumBytes = 4
   package static let segmentFooterBytes = 128
 
   /// Payload of a locator chunk: a multiple of every record size in it.
-  package static let locatorChunkPayloadBytes = 16_368
+  package static let locatorChunkPayloadBytes = 16_320
   /// A locator chunk with its checksum behind it.
-  package static let locatorChunkBytes = 16_376
+  package static let locatorChunkBytes = 16_328
 }
 
 /// How bytes are stored.

@@ -15,11 +15,7 @@ extension Segment {
       },
       sealed: { (locator) throws(LogReadError) -> ValueLocation?? in
         guard let slot = try slot(of: sequence, in: locator) else { return .some(nil) }
-        let found: ValueLocation? = try ValueLocation(
-          segmentID: id, place: try locator.place(ofSlot: slot),
-          next: try locator.place(ofSlot: slot + 1),
-          block: { (index) throws(LogReadError) in try locator.block(index) })
-        return found.map { .some($0) }
+        return .some(try locator.location(ofSlot: slot, segmentID: id))
       })
     guard let location else {
       throw damage(
@@ -27,6 +23,27 @@ extension Segment {
         sequences: sequence...sequence)
     }
     return location
+  }
+
+  /// Where in the raw values of the segment the value of a sequence lies.
+  /// - Returns: nil when the segment does not hold the sequence, or is not sealed yet.
+  package func valueRange(of sequence: UInt64) throws(TidemarkError) -> Range<UInt64>? {
+    try withLocator(
+      active: { (_) throws(TidemarkError) in nil },
+      sealed: { (locator) throws(LogReadError) in
+        guard let slot = try slot(of: sequence, in: locator) else { return nil }
+        return try locator.valueRange(ofSlot: slot)
+      })
+  }
+
+  /// Where a value of a sealed segment stands that lies so in the raw values.
+  package func location(of value: Range<UInt64>) throws(TidemarkError) -> ValueLocation? {
+    let id = id
+    return try withLocator(
+      active: { (_) throws(TidemarkError) in nil },
+      sealed: { (locator) throws(LogReadError) in
+        try locator.location(of: value, segmentID: id)
+      })
   }
 
   /// The frame that holds a sequence, and which of its entries it is.
@@ -55,8 +72,21 @@ extension Segment {
       })
   }
 
-  /// The frames of the segment, in file order.
+  /// The frames of the segment: those of history first, so that the entries of a key come in order
+  /// of their sequences, else in file order.
   package func frames() throws(TidemarkError) -> [FrameRecord] {
+    let frames = try allFrames()
+    guard frames.contains(where: \.isHistory) else { return frames }
+    return frames.filter(\.isHistory) + frames.filter { !$0.isHistory }
+  }
+
+  /// The frames of history, or the others, in file order: of a compacted segment their entries are
+  /// sorted by key and sequence.
+  package func frames(ofHistory isHistory: Bool) throws(TidemarkError) -> [FrameRecord] {
+    try allFrames().filter { $0.isHistory == isHistory }
+  }
+
+  private func allFrames() throws(TidemarkError) -> [FrameRecord] {
     try withLocator(
       active: { (table) throws(TidemarkError) in table.frames },
       sealed: { (locator) throws(LogReadError) in
@@ -72,24 +102,37 @@ extension Segment {
     record: FrameRecord, lastSequence: UInt64, valueBytes: Int
   )] {
     let records = try frames()
-    let blocks = try withLocator(
-      active: { (table) throws(TidemarkError) in table.blocks.map { Int($0.rawLength) } },
+    let starts = try withLocator(
+      active: { (table) throws(TidemarkError) in Self.valueStarts(of: table) },
       sealed: { (locator) throws(LogReadError) in
-        var lengths: [Int] = []
-        for i in 0..<locator.footer.blockCount {
-          lengths.append(Int(try locator.block(i).rawLength))
+        var starts: [Int] = []
+        for record in records {
+          starts.append(Int(try locator.valueStart(ofSlot: Int(record.firstSlot))))
         }
-        return lengths
+        return starts + [Int(try locator.valueStart(ofSlot: locator.footer.slotCount))]
       })
-    var next = 0
     return records.indices.map { i in
-      let end =
-        i + 1 < records.count ? min(Int(records[i + 1].firstBlock), blocks.count) : blocks.count
-      let bytes = next < end ? blocks[next..<end].reduce(0, +) : 0
-      next = max(next, end)
+      let bytes = i + 1 < starts.count ? max(0, starts[i + 1] - starts[i]) : 0
       let slots = UInt64(records[i].firstSlot) + UInt64(records[i].entryCount)
       return (records[i], firstSequence + slots - 1, bytes)
     }
+  }
+
+  /// Where the values of each frame begin in the raw values of the segment, and where they end.
+  private static func valueStarts(of table: LocatorTable) -> [Int] {
+    var starts: [Int] = []
+    var block = 0
+    var bytes = 0
+    for frame in table.frames {
+      let slot = Int(frame.firstSlot)
+      let first = slot < table.slots.count ? Int(table.slots[slot].block) : table.blocks.count
+      while block < min(first, table.blocks.count) {
+        bytes += Int(table.blocks[block].rawLength)
+        block += 1
+      }
+      starts.append(bytes)
+    }
+    return starts + [table.blocks[block...].reduce(bytes) { $0 + Int($1.rawLength) }]
   }
 
   /// The last frame for which `isAtOrBefore` holds, by binary search.
@@ -116,46 +159,10 @@ extension Segment {
     guard kind == .compacted else {
       return slot(of: sequence, count: locator.footer.slotCount)
     }
-    let low = try place(of: sequence, in: locator)
+    let low = try locator.sequences(below: sequence)
     guard low < locator.footer.sequenceCount else { return nil }
     let record = try locator.sequence(low)
-    guard record.sequence == sequence, record.slot < locator.footer.slotCount else { return nil }
-    return record.slot
-  }
-
-  /// Most guesses before a search only halves.
-  private static let guesses = 8
-
-  /// How many of a compacted segment's sequences are below one. They lie about evenly, so that
-  /// guesses from the bounds find most with few looks: W. W. Peterson, "Addressing for
-  /// random-access storage", 1957.
-  private func place(
-    of sequence: UInt64, in locator: SealedLocator
-  ) throws(LogReadError) -> Int {
-    var low = 0
-    var high = locator.footer.sequenceCount
-    // Bounds of the sequences from `low` on and below `high`.
-    var least = locator.footer.firstSequence
-    var past = max(locator.footer.lastSequence, least) + 1
-    var guesses = 0
-    while low < high {
-      var middle = (low + high) / 2
-      if guesses < Self.guesses, sequence >= least, sequence < past {
-        let share = (sequence - least).multipliedFullWidth(by: UInt64(high - low))
-        let (quotient, _) = (past - least).dividingFullWidth(share)
-        middle = min(low + Int(clamping: quotient), high - 1)
-        guesses += 1
-      }
-      let found = try locator.sequence(middle).sequence
-      if found < sequence {
-        low = middle + 1
-        least = found + 1
-      } else {
-        high = middle
-        past = max(found, least)
-      }
-    }
-    return low
+    return record.sequence == sequence ? record.slot : nil
   }
 
   /// The first sequence that the segment holds at or after one.
@@ -164,7 +171,7 @@ extension Segment {
       let slot = sequence > firstSequence ? sequence - firstSequence : 0
       return slot < UInt64(count) ? firstSequence + slot : nil
     } compacted: { (locator) throws(LogReadError) in
-      let place = try place(of: sequence, in: locator)
+      let place = try locator.sequences(below: sequence)
       return place < locator.footer.sequenceCount ? try locator.sequence(place).sequence : nil
     }
   }
@@ -176,7 +183,7 @@ extension Segment {
       return firstSequence + min(sequence - firstSequence, UInt64(count) - 1)
     } compacted: { (locator) throws(LogReadError) in
       let all = locator.footer.sequenceCount
-      let place = sequence == .max ? all : try place(of: sequence + 1, in: locator)
+      let place = sequence == .max ? all : try locator.sequences(below: sequence + 1)
       return place > 0 ? try locator.sequence(place - 1).sequence : nil
     }
   }

@@ -12,6 +12,9 @@ struct CompactionFates {
   private let isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   private var versions: NeededVersions
   private var creations = CreationTimes()
+  /// Whether the newest entry of the key that was asked about last is a touch, so that an older
+  /// one has the value.
+  private(set) var isTouched = false
   /// Whether versions may have been lost in damage: then the log itself is asked for each.
   private let hasDamage: Bool
 
@@ -43,6 +46,7 @@ struct CompactionFates {
         ? .dropped : .kept(created: 0, isSuperseded: false)
     }
     let slot = try engine.slot(ofKey: key)
+    isTouched = slot?.size.isTouched ?? false
     let fate = try fate(of: head, key: key, slot)
     // Behind a newest version that stays nothing comes.
     if case .kept = fate, slot?.sequence == head.sequence { return fate }

@@ -224,7 +224,9 @@ struct CompactionUnit: Sendable {
           if head.kind == .record {
             try records.note(head, of: front, at: kept.items.count)
           }
-          kept.add(head, of: front, created: created, isSuperseded: isSuperseded)
+          kept.add(
+            head, of: front, created: created, isSuperseded: isSuperseded,
+            isTouched: fates.isTouched)
           if head.hasValue, values {
             try frames.appendValue(of: head, in: front, to: &kept.values)
           }
@@ -283,7 +285,8 @@ struct CompactionUnit: Sendable {
     try writer.add(
       entry, key: item.front.key(of: head),
       value: head.hasValue ? kept.values.rawSpan.extracting(item.valueStart..<end) : nil,
-      attributes: item.front.attributeBytes(of: head), labels: item.front.labels(of: head))
+      attributes: item.front.attributeBytes(of: head), labels: item.front.labels(of: head),
+      isSuperseded: item.isHistory)
   }
 
   private func newRow(_ range: ClosedRange<UInt64>) throws(TidemarkError) -> Manifest.Segment {

@@ -6,6 +6,8 @@ struct Survivors {
     /// Where its value begins in `values`.
     var valueStart: Int
     var created: UInt64
+    /// Whether no read of the newest state needs it.
+    var isHistory: Bool
   }
 
   /// The outcome of a window.
@@ -31,9 +33,13 @@ struct Survivors {
 
   /// Takes an entry, whose value is appended to `values` next.
   mutating func add(
-    _ head: EntryHead, of front: DecodedFront, created: UInt64, isSuperseded: Bool
+    _ head: EntryHead, of front: DecodedFront, created: UInt64, isSuperseded: Bool,
+    isTouched: Bool
   ) {
-    items.append(Item(front: front, head: head, valueStart: values.count, created: created))
+    items.append(
+      Item(
+        front: front, head: head, valueStart: values.count, created: created,
+        isHistory: isSuperseded && !isTouched))
     if created != head.created { part.tellsCreation = true }
     if isSuperseded { part.superseded += head.keyLength + head.valueLength + 16 }
   }
