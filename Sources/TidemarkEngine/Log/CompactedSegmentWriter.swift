@@ -247,8 +247,8 @@ package struct CompactedSegmentWriter {
   package mutating func finish(
     lastSequence: UInt64, latestTime: Timestamp?, latestCommitTime: UInt64
   ) throws(LogReadError) -> Manifest.Segment {
-    try closeFrame(ofHistory: true)
     try closeFrame(ofHistory: false)
+    try closeFrame(ofHistory: true)
     var footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: written + output.count, chain: chain, latestTime: latestTime,
