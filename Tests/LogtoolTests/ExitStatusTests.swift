@@ -137,18 +137,28 @@ struct ExitStatusTests {
 
   @Test("a newer format is 76")
   func newerFormat() throws {
+    try setFormat(99)
+    try expectRefused(saying: "later version")
+  }
+
+  @Test("the format of an earlier version is 76, with the way out")
+  func olderFormat() throws {
+    try setFormat(1)
+    try expectRefused(saying: "version 1 of the format")
+  }
+
+  private func setFormat(_ major: UInt8) throws {
     // Bytes 8 and 9 of MANIFEST are the format's major version; its checksum comes at 32.
     for name in StoreLayout.manifests {
       let file = try bench.disk.open("S/" + name, .readWrite)
       var bytes = try file.read(try file.length(), at: 0)
-      bytes[8] = 99
+      bytes[8] = major
       bytes.replaceSubrange(32..<40, with: [UInt8](repeating: 0, count: 8))
       let sum = XXH64.hash(bytes.rawSpan)
       for i in 0..<8 { bytes[32 + i] = UInt8(truncatingIfNeeded: sum >> (8 * UInt64(i))) }
       try file.writeFully(bytes.rawSpan, at: 0)
       file.close()
     }
-    try expectTooNew()
   }
 
   @Test("a segment of a newer format is 76, and no damage")
@@ -166,11 +176,11 @@ struct ExitStatusTests {
       try file.writeFully(page.rawSpan, at: start)
     }
     file.close()
-    try expectTooNew()
+    try expectRefused(saying: "later version")
   }
 
   /// Every command refuses the store, says what to do, and changes nothing.
-  private func expectTooNew() throws {
+  private func expectRefused(saying words: String) throws {
     let before = try bench.files(in: "S")
     for arguments in [
       ["stat", "S"], ["get", "S", "note/1"], ["scan", "S", "--values"], ["export", "S"],
@@ -180,7 +190,7 @@ struct ExitStatusTests {
     ] {
       let run = bench.run(arguments)
       #expect(run.status == 76, "\(arguments): \(run.status) \(run.output) \(run.talk)")
-      #expect(run.talk.contains("later version"), "\(arguments): \(run.talk)")
+      #expect(run.talk.contains(words), "\(arguments): \(run.talk)")
       #expect(run.talk.filter(\.isNewline).count == 1, "\(arguments): \(run.talk)")
       #expect(try bench.files(in: "S") == before, "\(arguments)")
       #expect(try bench.disk.kind("T") == nil, "\(arguments)")

@@ -118,7 +118,9 @@ class Check:
         - Returns: whether all of it could be read.
         """
         offset, sequence, chain, entries = segment.header.frames, segment.row.first, 0, 0
-        latest, commit_time, in_batch, last = None, 0, False, (b"", 0)
+        latest, commit_time, in_batch = None, 0, False
+        # Of the newest versions, and of history.
+        last = [(b"", 0), (b"", 0)]
         before = self.count
         while offset < segment.footer.locator:
             header = segment.frame_header(offset)
@@ -143,10 +145,10 @@ class Check:
                 commit_time = max(commit_time, entry.commit_time)
                 in_batch = not entry.ends_batch
                 order = (entry.key, entry.sequence)
-                if segment.row.is_compacted and order <= last:
+                if segment.row.is_compacted and order <= last[header.is_history]:
                     self.found(Damage(
                         segment.path, header.offset, f"entry {entry.sequence} is not in order"))
-                last = order
+                last[header.is_history] = order
             self._take(frame)
         footer = segment.footer
         if (offset, chain, entries) != (footer.locator, footer.chain, footer.slots):

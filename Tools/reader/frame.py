@@ -8,6 +8,7 @@ from .fields import Fields
 HEADER = 64
 SYNC = 0x4D415246
 MOST_BLOCK = 16384
+MOST_HISTORY_BLOCK = 1 << 20
 RAW, ZSTD, ZSTD_DICTIONARY = 0, 1, 2
 _MOST_PAYLOAD = 72 << 20
 _MOST_HEADS = 1 << 20
@@ -20,7 +21,8 @@ class FrameHeader:
 
     __slots__ = (
         "path", "offset", "bytes", "stored", "heads_raw", "first", "durable_through", "entries",
-        "blocks", "front_hash", "codec", "has_sequences", "needs_dictionary", "front",
+        "blocks", "front_hash", "codec", "has_sequences", "is_history", "needs_dictionary", "front",
+        "salt",
     )
 
     def __init__(self, data, path, offset, salt):
@@ -29,6 +31,7 @@ class FrameHeader:
         fields = Fields(data, path, offset)
         self.path = path
         self.offset = offset
+        self.salt = salt
         self.bytes = data
         if fields.u32() != SYNC ^ salt:
             raise Damage(path, offset, "no frame begins here")
@@ -46,23 +49,30 @@ class FrameHeader:
         flags = fields.u8()
         dictionary = fields.number(2)
         self.front = fields.u32()
-        if self.codec > 2 or flags > 1 or dictionary > 1:
+        if self.codec > 2 or flags > 3 or dictionary > 1:
             raise TooNew(f"{path}, offset {offset}: a frame's codes are not known to this reader")
-        self.has_sequences = flags == 1
+        self.has_sequences = bool(flags & 1)
+        self.is_history = bool(flags & 2)
         self.needs_dictionary = dictionary == 1
         self._check(fields)
 
     def _check(self, fields):
+        least = 2 if self.has_sequences else 8
         if (
             self.stored > _MOST_PAYLOAD
             or self.heads_raw > _MOST_HEADS
             or self.entries > _MOST_ENTRIES
             or self.blocks > _MOST_BLOCKS
-            or not 8 * self.blocks <= self.front <= self.stored
+            or not least * self.blocks <= self.front <= self.stored
+            or self.is_history and not self.has_sequences
             or (self.entries == 0 and self.blocks > 0)
             or fields.u64() != 0
         ):
             raise Damage(self.path, self.offset, "a frame's header is not within its bounds")
+
+    @property
+    def most_block(self):
+        return MOST_HISTORY_BLOCK if self.is_history else MOST_BLOCK
 
     @property
     def payload(self):
@@ -80,24 +90,32 @@ class FrameHeader:
 
 
 class Block:
-    """A row of a block table."""
+    """A row of a block table. `crc` is None where the checksum stands behind the block."""
 
     __slots__ = ("offset", "stored", "raw", "codec", "crc")
 
-    def __init__(self, offset, word, crc):
+    def __init__(self, offset, stored, raw, codec, crc=None):
         self.offset = offset
-        self.stored = word & 0x7FFF
-        self.raw = word >> 15 & 0x7FFF
-        self.codec = word >> 30
+        self.stored = stored
+        self.raw = raw
+        self.codec = codec
         self.crc = crc
 
-    def fault(self):
+    def fault(self, most):
         """Why the row cannot be; None when it can."""
-        if not 1 <= self.raw <= MOST_BLOCK or not 1 <= self.stored <= self.raw:
+        length = self.stored if self.crc is not None else self.stored - 4
+        if not 1 <= self.raw <= most or not 1 <= length <= self.raw:
             return "lengths"
-        if self.codec == RAW and self.stored != self.raw:
+        if self.codec == RAW and length != self.raw:
             return "raw length"
         return None
+
+    def contents(self, data, salt):
+        """The stored bytes without their checksum; None when that is wrong."""
+        if self.crc is not None:
+            return data if crc32c(data) == self.crc else None
+        seeded = data[:-4] + salt.to_bytes(4, "little") + self.offset.to_bytes(8, "little")
+        return data[:-4] if crc32c(seeded) == int.from_bytes(data[-4:], "little") else None
 
 
 class Frame:
@@ -114,21 +132,28 @@ class Frame:
         front = segment.read(header.payload, header.front)
         if xxh64(front) != header.front_hash:
             raise Damage(segment.path, header.offset, "the checksum of a frame's front is wrong")
-        self.blocks = self._table(front)
-        self.entries = self._decode(front[8 * header.blocks :])
+        fields = Fields(front, segment.path, header.payload)
+        self.blocks = self._table(fields)
+        self.entries = self._decode(front[fields.at :], header.payload + fields.at)
 
-    def _table(self, front):
+    def _table(self, fields):
         header, path = self.header, self.segment.path
         blocks = []
         offset = header.payload + header.front
-        for at in range(0, 8 * header.blocks, 8):
-            word = int.from_bytes(front[at : at + 4], "little")
-            block = Block(offset, word, int.from_bytes(front[at + 4 : at + 8], "little"))
+        for _ in range(header.blocks):
+            at = header.payload + fields.at
+            if header.has_sequences:
+                word = fields.varint()
+                block = Block(offset, word >> 2, fields.varint(), word & 3)
+            else:
+                word = fields.u32()
+                block = Block(
+                    offset, word & 0x7FFF, word >> 15 & 0x7FFF, word >> 30, fields.u32())
             if block.codec > 2:
-                raise TooNew(f"{path}, offset {header.payload + at}: the codec is not known")
-            if block.fault():
-                raise Damage(
-                    path, header.payload + at, f"the {block.fault()} of a block cannot be")
+                raise TooNew(f"{path}, offset {at}: the codec is not known")
+            fault = block.fault(header.most_block)
+            if fault:
+                raise Damage(path, at, f"the {fault} of a block cannot be")
             blocks.append(block)
             offset += block.stored
         if offset != header.padding:
@@ -138,9 +163,8 @@ class Frame:
             raise Damage(path, header.offset, "the mark for the dictionary is wrong")
         return blocks
 
-    def _decode(self, stored):
+    def _decode(self, stored, place):
         header, path = self.header, self.segment.path
-        place = header.payload + 8 * header.blocks
         data = self.segment.decoded(stored, header.heads_raw, header.codec, place)
         entries = heads.decode(Fields(data, path, place), header)
         self._place(entries)
@@ -149,11 +173,12 @@ class Frame:
     def _place(self, entries):
         """Finds where each value begins: they follow each other through the raw blocks."""
         blocks = self.blocks
+        most = self.header.most_block
         block = position = 0
         for entry in entries:
             entry.frame = self
             length = entry.value_length
-            if length > MOST_BLOCK and position:
+            if length > most and position:
                 raise self._misplaced(entry)
             entry.slot = (block, position)
             while length:
@@ -163,9 +188,9 @@ class Frame:
                 length -= taken
                 position += taken
                 # A value ends its block or is followed in it; only long ones go beyond it.
-                if length and (entry.value_length <= MOST_BLOCK or blocks[block].raw != MOST_BLOCK):
+                if length and (entry.value_length <= most or blocks[block].raw != most):
                     raise self._misplaced(entry)
-                if entry.value_length > MOST_BLOCK and not length and position < blocks[block].raw:
+                if entry.value_length > most and not length and position < blocks[block].raw:
                     raise self._misplaced(entry)
                 if position == blocks[block].raw:
                     block, position = block + 1, 0
@@ -185,7 +210,7 @@ class Frame:
         data = self.segment.read(start, self.header.padding - start)
         for block in self.blocks:
             at = block.offset - start
-            if crc32c(data[at : at + block.stored]) != block.crc:
+            if block.contents(data[at : at + block.stored], self.header.salt) is None:
                 raise Damage(self.segment.path, block.offset, "the checksum of a block is wrong")
 
     def check_padding(self):

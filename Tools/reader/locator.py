@@ -1,14 +1,13 @@
 """The locator of a sealed segment, compared with what its frames say."""
 
-import struct
-
 from .checksums import xxh64
 from .faults import Damage
 from .fields import MASK64
 from .segment import FOOTER
 
-CHUNK = 16368
-_RECORDS = {"blocks": "<III", "slots": "<IH", "frames": "<IIII", "sequences": "<II"}
+CHUNK = 16320
+_GROUP = 128
+_GAP = 3
 
 
 class Expected:
@@ -16,23 +15,41 @@ class Expected:
 
     def __init__(self, row):
         self._row = row
-        self.records = {name: [] for name in _RECORDS}
+        self._blocks, self._values, self._frames, self._sequences = [], [], [], []
+        self._checksums = []
+        self._raw = 0
 
     def add(self, frame):
         """Takes a frame; those without entries are left out."""
         if not frame.entries:
             return
-        blocks, slots = self.records["blocks"], self.records["slots"]
-        first_block, first_slot = len(blocks), len(slots)
-        for block in frame.blocks:
-            word = block.stored | block.raw << 15 | block.codec << 30
-            blocks.append((block.offset, word, block.crc))
+        first = len(self._values)
+        start = self._raw
         for entry in frame.entries:
             if self._row.is_compacted:
-                self.records["sequences"].append((entry.sequence - self._row.first, len(slots)))
-            slots.append((first_block + entry.slot[0], entry.slot[1]))
-        self.records["frames"].append(
-            (frame.header.offset, first_slot, first_block, len(frame.entries)))
+                self._sequences.append((entry.sequence, len(self._values)))
+            self._values.append((start,))
+            start += entry.value_length
+        for block in frame.blocks:
+            self._blocks.append((self._raw, block.offset << 2 | block.codec))
+            self._checksums.append((block.crc,))
+            self._raw += block.raw
+        if frame.blocks:
+            last = frame.blocks[-1]
+            self._blocks.append((self._raw, last.offset + last.stored << 2 | _GAP))
+            self._checksums.append((0,))
+        history = 1 << 31 if frame.header.is_history else 0
+        self._frames.append((frame.header.offset, first, len(frame.entries) | history))
+
+    @property
+    def tables(self):
+        return {
+            "blocks": self._blocks,
+            "checksums": [] if self._row.is_compacted else self._checksums,
+            "values": self._values,
+            "frames": self._frames,
+            "sequences": sorted(self._sequences),
+        }
 
 
 def problems(segment, expected):
@@ -42,54 +59,87 @@ def problems(segment, expected):
       compared.
     """
     footer = segment.footer
-    counts = {
-        "blocks": footer.blocks, "slots": footer.slots, "frames": footer.frames,
-        "sequences": footer.sequences,
+    groups = {
+        "blocks": -(-footer.blocks // _GROUP), "values": -(-footer.slots // _GROUP),
+        "sequences": -(-footer.sequences // _GROUP),
     }
-    sizes = {name: counts[name] * struct.calcsize(form) for name, form in _RECORDS.items()}
-    total = sum(size + 8 * -(-size // CHUNK) for size in sizes.values())
+    sizes = [
+        32 * groups["blocks"], footer.block_bytes,
+        0 if segment.row.is_compacted else 4 * footer.blocks,
+        16 * groups["values"], footer.slot_bytes, 12 * footer.frames,
+        32 * groups["sequences"], footer.sequence_bytes,
+    ]
+    total = sum(size + 8 * -(-size // CHUNK) for size in sizes)
     if footer.locator + total != segment.length - FOOTER:
         yield Damage(segment.path, footer.offset, "the counts do not fit the locator's length")
         return
+    sections = []
     offset, number = footer.locator, 0
-    for name, form in _RECORDS.items():
-        found = []
-        start = offset
-        for at in range(0, sizes[name], CHUNK):
-            count = min(CHUNK, sizes[name] - at)
+    for size in sizes:
+        section = bytearray()
+        for at in range(0, size, CHUNK):
+            count = min(CHUNK, size - at)
             data = segment.read(offset, count + 8)
             seed = segment.row.id * 0x9E3779B97F4A7C15 & MASK64 ^ number
             if xxh64(data[:count], seed) != int.from_bytes(data[count:], "little"):
                 yield Damage(segment.path, offset, "the checksum of a locator's chunk is wrong")
-            found.extend(struct.iter_unpack(form, data[:count]))
+            section += data[:count]
             offset += count + 8
             number += 1
-        if name == "blocks":
-            raws = [word >> 15 & 0x7FFF for _, word, _ in found]
-        elif name == "slots":
-            found = [_normal(block, position, raws) for block, position in found]
-        if expected is not None:
-            yield from _differences(segment, name, start, found, expected.records[name])
+        sections.append(bytes(section))
+    if expected is None:
+        return
+    found = {
+        "blocks": _packed(sections[0], sections[1], footer.blocks, 2),
+        "checksums": _plain(sections[2], 1),
+        "values": _packed(sections[3], sections[4], footer.slots, 1),
+        "frames": _plain(sections[5], 3),
+        "sequences": _packed(sections[6], sections[7], footer.sequences, 2),
+    }
+    for name, rows in expected.tables.items():
+        yield from _differences(segment, name, found[name], rows)
 
 
-def _normal(block, position, raws):
-    """A slot; what stands behind the last byte of a block (an empty value) begins the next."""
-    if block < len(raws) and position == raws[block]:
-        return block + 1, 0
-    return block, position
+def _plain(data, fields):
+    """Rows of so many u32."""
+    size = 4 * fields
+    return [
+        tuple(
+            int.from_bytes(data[at + 4 * field : at + 4 * field + 4], "little")
+            for field in range(fields))
+        for at in range(0, len(data), size)
+    ]
 
 
-def _differences(segment, name, start, found, expected):
-    """The first record of a section that the frames do not bear out."""
-    if name == "sequences":
-        expected = sorted(expected)
-    size = struct.calcsize(_RECORDS[name])
+def _packed(records, remainders, rows, columns):
+    """Rows of packed columns."""
+    decoded = [[] for _ in range(columns)]
+    for start in range(0, rows, _GROUP):
+        count = min(_GROUP, rows - start)
+        for column in range(columns):
+            at = (start // _GROUP * columns + column) * 16
+            record = int.from_bytes(records[at : at + 16], "little")
+            first, bits = record & (1 << 48) - 1, record >> 48 & 0xFFFF
+            slope, place = record >> 64 & 0xFFFFFFFF, record >> 96
+            length = count * bits + 7 >> 3
+            run = int.from_bytes(remainders[place : place + length], "little")
+            for index in range(count):
+                rest = run >> index * bits & (1 << bits) - 1
+                if bits and rest >> bits - 1:
+                    rest -= 1 << bits
+                decoded[column].append(first + (index * slope >> 8) + rest)
+    return list(zip(*decoded))
+
+
+def _differences(segment, name, found, expected):
+    """The first row of a table that the frames do not bear out."""
     for index, (a, b) in enumerate(zip(found, expected)):
         if a != b:
-            at = index * size
-            offset = start + at + 8 * (at // CHUNK)
-            yield Damage(segment.path, offset, f"the locator's {name} say {a}, the frames {b}")
+            yield Damage(
+                segment.path, segment.footer.locator,
+                f"the locator's {name} say {a} in row {index}, the frames {b}")
             return
     if len(found) != len(expected):
         yield Damage(
-            segment.path, start, f"the locator has {len(found)} {name}, the frames {len(expected)}")
+            segment.path, segment.footer.locator,
+            f"the locator has {len(found)} {name}, the frames {len(expected)}")

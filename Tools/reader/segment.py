@@ -89,7 +89,9 @@ class Footer:
         self.raw_bytes = fields.u64()
         self.commit_time = fields.u64()
         self.offset = offset
-        self.is_odd = has_latest > 1 or any(data[96:120])
+        self.block_bytes, self.slot_bytes = fields.u32(), fields.u32()
+        self.sequence_bytes = fields.u32()
+        self.is_odd = has_latest > 1 or any(data[108:120])
         self.is_odd |= not has_latest and bool(seconds or nanoseconds)
 
     def fault(self, row, frames):
@@ -283,8 +285,8 @@ class Segment:
             self._read_ahead(frame)
             content = self.cache.get((self.row.id, block.offset))
         if content is None:
-            stored = self.read(block.offset, block.stored)
-            if crc32c(stored) != block.crc:
+            stored = block.contents(self.read(block.offset, block.stored), self.row.salt)
+            if stored is None:
                 raise Damage(self.path, block.offset, "the checksum of a block is wrong")
             content = self.decoded(stored, block.raw, block.codec, block.offset)
             self.cache.put((self.row.id, block.offset), content)
@@ -296,8 +298,10 @@ class Segment:
             dictionary = self.dictionary if codec == ZSTD_DICTIONARY else None
             found = []
             for block in frame.blocks:
-                stored = self.read(block.offset, block.stored) if block.codec == codec else b""
-                if stored and crc32c(stored) == block.crc and not frame_fault(stored):
+                if block.codec != codec:
+                    continue
+                stored = block.contents(self.read(block.offset, block.stored), self.row.salt)
+                if stored and not frame_fault(stored):
                     found.append((block, stored))
             if not found or codec == ZSTD_DICTIONARY and dictionary is None:
                 continue

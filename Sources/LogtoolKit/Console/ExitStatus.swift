@@ -18,7 +18,8 @@ package enum ExitStatus: Int32, Sendable {
   case inputOutput = 74
   /// Another process writes to the store.
   case locked = 75
-  case formatTooNew = 76
+  /// The store has another version of the format.
+  case otherFormat = 76
   case noPermission = 77
   case interrupted = 130
 
@@ -28,7 +29,7 @@ package enum ExitStatus: Int32, Sendable {
       switch error.code {
       case .storeMissing, .notAStore: .noStore
       // A build without encryption stands before an encrypted store as before a newer format.
-      case .formatTooNew, .encryptionUnavailable: .formatTooNew
+      case .formatTooNew, .formatTooOld, .encryptionUnavailable: .otherFormat
       case .locked, .busy: .locked
       case .damaged, .possiblyStale: .damaged
       case .noSpace, .unknownOutcome, .poisoned, .inputOutput: .inputOutput

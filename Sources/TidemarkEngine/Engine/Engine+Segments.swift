@@ -104,11 +104,12 @@ extension Engine {
       return nil
     }
     // While nothing is written yet a full disk is only that.
-    do { try appender.reserveTrailer(expecting: 0) } catch {
-      throw TidemarkError(error, while: "making space to seal a segment")
+    let trailer: [UInt8]
+    do { trailer = try appender.reserveTrailer() } catch {
+      throw describe(error, while: "making space to seal a segment")
     }
     do {
-      let sealed = try appender.seal()
+      let sealed = try appender.seal(trailer)
       manifest.segments.removeAll { $0.id == sealed.id }
       manifest.segments.append(sealed)
       return sealed.length

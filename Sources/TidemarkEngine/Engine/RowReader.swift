@@ -9,9 +9,27 @@ package struct RowReader {
   private struct Held {
     var segment: Segment
     var range: ClosedRange<UInt64>
+    /// Whether it was when it was met: then its locator is asked without a lock.
+    let isSealed: Bool
     /// The block that was read last; empty when there is none.
     var bytes: [UInt8] = []
     var offset: UInt32 = 0
+    /// Where it lies in the raw values of a sealed segment.
+    var values: Range<UInt64> = 0..<0
+
+    init(_ segment: Segment, _ range: ClosedRange<UInt64>) {
+      self.segment = segment
+      self.range = range
+      isSealed = segment.isSealed
+    }
+
+    /// Where in the block a value lies; nil when it lies elsewhere.
+    func range(of value: Range<UInt64>) -> Range<Int>? {
+      guard !value.isEmpty, values.contains(value.lowerBound), value.upperBound <= values.upperBound
+      else { return nil }
+      let start = Int(value.lowerBound - values.lowerBound)
+      return start..<(start + value.count)
+    }
   }
 
   private let engine: Engine
@@ -56,10 +74,10 @@ package struct RowReader {
       last = number
     } else if held.count < Self.heldMost {
       last = held.count
-      held.append(Held(segment: segment, range: range))
+      held.append(Held(segment, range))
     } else {
       last = (last + 1) % held.count
-      held[last] = Held(segment: segment, range: range)
+      held[last] = Held(segment, range)
     }
     return last
   }
@@ -70,7 +88,10 @@ package struct RowReader {
     _ sequence: UInt64, in number: Int
   ) -> (bytes: [UInt8], range: Range<Int>)? {
     let segment = held[number].segment
-    guard let location = try? segment.locate(sequence), location.more.isEmpty else { return nil }
+    let value = held[number].isSealed ? (try? segment.valueRange(of: sequence)) ?? nil : nil
+    if let value, let range = held[number].range(of: value) { return (held[number].bytes, range) }
+    guard let location = Self.location(of: sequence, value, in: segment), location.more.isEmpty
+    else { return nil }
     let range = location.position..<(location.position + location.length)
     if location.length == 0 { return ([], 0..<0) }
     if held[number].offset != location.first.offset || range.upperBound > held[number].bytes.count {
@@ -81,7 +102,16 @@ package struct RowReader {
       else { return nil }
       held[number].bytes = bytes
       held[number].offset = location.first.offset
+      let start = value.map { $0.lowerBound - UInt64(location.position) } ?? 0
+      held[number].values = start..<(value == nil ? start : start + UInt64(bytes.count))
     }
     return (held[number].bytes, range)
+  }
+
+  private static func location(
+    of sequence: UInt64, _ value: Range<UInt64>?, in segment: Segment
+  ) -> ValueLocation? {
+    guard let value else { return try? segment.locate(sequence) }
+    return try? segment.location(of: value)
   }
 }

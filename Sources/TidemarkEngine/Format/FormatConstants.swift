@@ -1,8 +1,8 @@
-/// The numbers of the on-disk format, version 1.0. `FileFormat.md` in the documentation
+/// The numbers of the on-disk format, version 2.0. `FileFormat.md` in the documentation
 /// describes the same bytes in words and tables; a change here is a change there.
 package enum FormatConstants {
   /// A file of another major version is refused; a higher minor one is read.
-  package static let major: UInt16 = 1
+  package static let major: UInt16 = 2
   package static let minor: UInt16 = 0
   /// Features that this version knows; a file with others in its mask is refused.
   package static let knownIncompatibleFeatures: UInt32 = encryptionFeature
@@ -21,13 +21,17 @@ package enum FormatConstants {
   package static let frameHeaderBytes = 64
   package static let frameAlignment = 8
   package static let frameSync: UInt32 = 0x4d41_5246  // "FRAM"
+  /// In the block table of an appended segment; an entry of a compacted one has two at least.
   package static let blockEntryBytes = 8
+  package static let leastBlockEntryBytes = 2
+  /// Behind a value block of a compacted segment.
+  package static let blockChecksumBytes = 4
   package static let segmentFooterBytes = 128
 
   /// Payload of a locator chunk: a multiple of every record size in it.
-  package static let locatorChunkPayloadBytes = 16_368
+  package static let locatorChunkPayloadBytes = 16_320
   /// A locator chunk with its checksum behind it.
-  package static let locatorChunkBytes = 16_376
+  package static let locatorChunkBytes = 16_328
 }
 
 /// How bytes are stored.

@@ -3,34 +3,20 @@ package struct ValuePlace: Sendable, Hashable {
   /// Block within the frame.
   package var block: UInt32
   /// Position within the raw block.
-  package var position: UInt16
+  package var position: UInt32
 }
 
 /// Collects entries and turns them into the bytes of one frame.
 package struct FrameBuilder: Sendable {
-  /// How values are cut into blocks and how everything is compressed.
-  package struct Policy: Sendable {
-    /// A block is closed once it holds this many raw bytes; at most `Limits.blockBytes`.
-    package var blockTarget = Limits.blockBytes
-    /// zstd's level; nil stores everything raw.
-    package var level: Int32?
-    /// Whether heads carry their sequences (compacted segments).
-    package var hasExplicitSequences = false
-
-    package init(
-      blockTarget: Int = Limits.blockBytes, level: Int32? = nil, hasExplicitSequences: Bool = false
-    ) {
-      self.blockTarget = blockTarget
-      self.level = level
-      self.hasExplicitSequences = hasExplicitSequences
-    }
-  }
-
   package private(set) var entryCount = 0
   package private(set) var firstSequence: UInt64 = 0
   package private(set) var lastSequence: UInt64 = 0
   private let hasExplicitSequences: Bool
+  private let isHistory: Bool
+  /// A block is closed once it holds this many raw bytes.
   private let blockTarget: Int
+  /// A longer value has blocks of its own.
+  private let mostInBlock: Int
   private var heads = ByteWriter()
   private var labelSets = ByteWriter()
   private var labelSetCount = 0
@@ -47,9 +33,18 @@ package struct FrameBuilder: Sendable {
   private var openBlock = 0
   package private(set) var places: [ValuePlace] = []
 
-  package init(hasExplicitSequences: Bool = false, blockTarget: Int = Limits.blockBytes) {
+  /// - Parameters:
+  ///   - hasExplicitSequences: whether it is for a compacted segment.
+  ///   - isHistory: whether what it holds is packed as densely as can be.
+  ///   - blockTarget: a block is closed once it holds this many raw bytes.
+  package init(
+    hasExplicitSequences: Bool = false, isHistory: Bool = false,
+    blockTarget: Int = Limits.blockBytes
+  ) {
     self.hasExplicitSequences = hasExplicitSequences
-    self.blockTarget = min(blockTarget, Limits.blockBytes)
+    self.isHistory = isHistory
+    mostInBlock = isHistory ? Limits.historyBlockBytes : Limits.blockBytes
+    self.blockTarget = min(blockTarget, mostInBlock)
   }
 
   package var isEmpty: Bool { entryCount == 0 }
@@ -57,8 +52,14 @@ package struct FrameBuilder: Sendable {
   package var rawBytes: Int { heads.count + labelSets.count + values.count }
   /// Whether the next entry should go into another frame.
   package var isFull: Bool {
-    heads.count + labelSets.count >= Limits.frameHeadsTarget
+    let headsTarget = isHistory ? Limits.historyHeadsTarget : Limits.frameHeadsTarget
+    return heads.count + labelSets.count >= headsTarget
       || values.count >= Limits.frameValuesTarget || entryCount >= Limits.frameEntries - 1
+  }
+
+  /// Whether a value of so many bytes should go into another frame: history fills whole blocks.
+  package func isFull(expecting length: Int) -> Bool {
+    isFull || (isHistory && !isEmpty && values.count + length > blockTarget)
   }
 
   /// An entry's fields, as the builder takes them.
@@ -160,15 +161,15 @@ package struct FrameBuilder: Sendable {
     // An empty value stays behind the last one, as `LocatorTable.places` works it out.
     if length > 0, openBlock > 0, openBlock + length > blockTarget { closeBlock() }
     places.append(
-      ValuePlace(block: UInt32(blockLengths.count), position: UInt16(truncatingIfNeeded: openBlock))
+      ValuePlace(block: UInt32(blockLengths.count), position: UInt32(truncatingIfNeeded: openBlock))
     )
     valueEnds.append(UInt32(values.count + length))
     guard let value, length > 0 else { return }
     values.append(copying: value)
     openBlock += length
-    guard openBlock > Limits.blockBytes else { return }
+    guard openBlock > mostInBlock else { return }
     while openBlock > 0 {
-      let part = min(openBlock, Limits.blockBytes)
+      let part = min(openBlock, mostInBlock)
       blockLengths.append(part)
       openBlock -= part
     }
@@ -202,7 +203,7 @@ extension FrameBuilder {
     level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
     closeBlock()
-    if level == nil, codecs.tagBytes == 0 {
+    if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
       return try finishRaw(
         appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
     }
@@ -219,12 +220,13 @@ extension FrameBuilder {
     } else {
       storedHeads = raw.bytes
     }
-    let tableLength = blockLengths.count * FormatConstants.blockEntryBytes
+    var body: [UInt8] = []
+    var blocks = try compressBlocks(into: &body, level: level, codecs: codecs)
+    let tableLength = try tableLength(blocks)
     let frontLength = tableLength + storedHeads.count + codecs.tagBytes
     let frontStart = offset + FormatConstants.frameHeaderBytes
-    var body: [UInt8] = []
-    let blocks = try encodeBlocks(
-      into: &body, at: frontStart + frontLength, level: level, codecs: codecs)
+    try finish(
+      &blocks, in: &body, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
     var front = ByteWriter(capacity: frontLength)
     for block in blocks { block.encode(into: &front) }
     let usesDictionary =
@@ -233,7 +235,7 @@ extension FrameBuilder {
       storedLength: frontLength + body.count, headsRawLength: raw.count,
       firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
       blockCount: blocks.count, headsChecksum: 0,
-      headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences,
+      headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences, isHistory: isHistory,
       usesDictionary: usesDictionary, frontLength: frontLength)
     if let sealer = codecs.sealer {
       try sealer.seal(
@@ -293,11 +295,14 @@ extension FrameBuilder {
     return BuiltFrame(header: header, blocks: blocks, places: places)
   }
 
-  private func encodeBlocks(
-    into body: inout [UInt8], at offset: Int, level: Int32?, codecs: FrameCodecs
+  /// Appends the blocks, compressed, one behind the other.
+  private func compressBlocks(
+    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs
   ) throws(FormatError) -> [BlockEntry] {
     var blocks: [BlockEntry] = []
     blocks.reserveCapacity(blockLengths.count)
+    let added =
+      codecs.tagBytes + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
     var start = 0
     for length in blockLengths {
       let raw = try values.rawSpan.slice(start, length)
@@ -309,18 +314,58 @@ extension FrameBuilder {
       } else {
         body.append(copying: raw)
       }
-      var block = BlockEntry(
-        storedLength: body.count - storedStart + codecs.tagBytes, rawLength: length, checksum: 0,
-        codec: codec)
-      if let sealer = codecs.sealer {
-        try sealer.seal(
-          &body, from: storedStart, .block(at: offset + storedStart),
-          authenticating: block.associatedData)
-      }
-      block.checksum = CRC32C.checksum(try body.rawSpan.slice(storedStart, block.storedLength))
-      blocks.append(block)
+      blocks.append(
+        BlockEntry(
+          storedLength: body.count - storedStart + added, rawLength: length,
+          checksum: hasExplicitSequences ? nil : 0, codec: codec))
     }
     return blocks
+  }
+
+  private func tableLength(_ blocks: [BlockEntry]) throws(FormatError) -> Int {
+    guard hasExplicitSequences else { return blocks.count * FormatConstants.blockEntryBytes }
+    var table = ByteWriter(capacity: blocks.count * 4)
+    for block in blocks { block.encode(into: &table) }
+    return table.count
+  }
+
+  /// Encrypts compressed blocks, where that is asked for, and adds their checksums.
+  /// - Parameter offset: where in the file the first one will stand.
+  private func finish(
+    _ blocks: inout [BlockEntry], in body: inout [UInt8], at offset: Int, salt: UInt32,
+    sealer: BlockSealer?
+  ) throws(FormatError) {
+    let growth =
+      (sealer == nil ? 0 : BlockSealer.tagBytes)
+      + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
+    var packed: [UInt8] = []
+    if growth > 0 {
+      swap(&packed, &body)
+      body.reserveCapacity(packed.count + growth * blocks.count)
+    }
+    var start = 0
+    for number in blocks.indices {
+      let count = blocks[number].storedLength - growth
+      let stored = growth > 0 ? body.count : start
+      if growth > 0 { body.append(copying: try packed.rawSpan.slice(start, count)) }
+      start += count
+      let place = offset + stored
+      if let sealer {
+        try sealer.seal(
+          &body, from: stored, .block(at: place),
+          authenticating: blocks[number].associatedData)
+      }
+      if hasExplicitSequences {
+        let checksum = BlockEntry.checksum(
+          body.rawSpan.extracting(stored..<body.count), salt: salt, at: place)
+        for shift: UInt32 in [0, 8, 16, 24] {
+          body.append(UInt8(truncatingIfNeeded: checksum >> shift))
+        }
+      } else {
+        blocks[number].checksum = CRC32C.checksum(
+          try body.rawSpan.slice(stored, blocks[number].storedLength))
+      }
+    }
   }
 
   /// A frame without entries, which only carries `durableThrough` forward.

@@ -4,7 +4,11 @@ package final class FrameCodecs: Sendable {
   /// Fast enough to stand in the way of a commit.
   package static let fastLevel: Int32 = 1
   /// For compaction, which has time.
-  package static let compactionLevel: Int32 = 3
+  package static let compactionLevel: Int32 = 6
+  /// For history in a compaction, which hundreds of kilobytes of like contents make worth it.
+  package static let historyLevel: Int32 = 6
+  /// The same where least space is asked for.
+  package static let denseHistoryLevel: Int32 = 19
   /// For compaction that is asked for least space, and may take several times as long.
   package static let denseLevel: Int32 = 14
 
@@ -30,23 +34,22 @@ package final class FrameCodecs: Sendable {
   }
 
   /// The raw bytes of a value block, whose checksum is compared first.
+  /// - Parameter salt: the segment's.
   func decodeChecked(
-    _ stored: RawSpan, block: BlockEntry, at offset: Int
+    _ stored: RawSpan, block: BlockEntry, salt: UInt32, at offset: Int
   ) throws(FormatError) -> [UInt8] {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.blockChecksumIgnored) {
-        return try decode(stored, block: block, at: offset)
+        return try decode(try block.contents(stored), block: block, at: offset)
       }
     #endif
-    guard stored.byteCount == block.storedLength, CRC32C.checksum(stored) == block.checksum else {
-      throw FormatError("value block does not match its checksum")
-    }
-    return try decode(stored, block: block, at: offset)
+    return try decode(
+      try block.checked(stored, salt: salt, at: offset), block: block, at: offset)
   }
 
   /// The raw bytes of a value block.
   /// - Parameters:
-  ///   - bytes: as stored.
+  ///   - bytes: as stored, without a checksum behind them.
   ///   - block: what the block table or the locator says of it.
   ///   - offset: where it stands in the segment.
   package func decode(

@@ -5,7 +5,8 @@
 ///  4 u32 CRC-32C of 8..<64, salt, offset  36 u32 block count
 ///  8 u32 stored length of the payload     40 u64 XXH64 of block table and heads, as stored
 /// 12 u32 raw length of heads              48 u8  codec of the heads
-/// 16 u64 first sequence                   49 u8  flags: 1 = heads carry their sequences
+/// 16 u64 first sequence                   49 u8  flags: 1 = of a compacted segment, heads carry
+///                                                their sequences, 2 = history
 /// 24 u64 durableThrough                   50 u16 dictionary: 0 none, 1 the segment's
 ///                                         52 u32 stored length of block table and heads
 ///                                         56 u64 zero
@@ -22,7 +23,10 @@ package struct FrameHeader: Sendable, Hashable {
   package var blockCount: Int
   package var headsChecksum: UInt64
   package var headsCodec: Codec
+  /// Whether it stands in a compacted segment.
   package var hasExplicitSequences: Bool
+  /// Whether it holds what compaction keeps apart from the newest versions of the keys.
+  package var isHistory: Bool
   package var usesDictionary: Bool
   /// Stored length of the block table and the heads together.
   package var frontLength: Int
@@ -39,7 +43,7 @@ package struct FrameHeader: Sendable, Hashable {
   package init(
     storedLength: Int, headsRawLength: Int, firstSequence: UInt64, durableThrough: UInt64,
     entryCount: Int, blockCount: Int, headsChecksum: UInt64, headsCodec: Codec,
-    hasExplicitSequences: Bool, usesDictionary: Bool, frontLength: Int
+    hasExplicitSequences: Bool, isHistory: Bool = false, usesDictionary: Bool, frontLength: Int
   ) {
     self.storedLength = storedLength
     self.headsRawLength = headsRawLength
@@ -50,6 +54,7 @@ package struct FrameHeader: Sendable, Hashable {
     self.headsChecksum = headsChecksum
     self.headsCodec = headsCodec
     self.hasExplicitSequences = hasExplicitSequences
+    self.isHistory = isHistory
     self.usesDictionary = usesDictionary
     self.frontLength = frontLength
   }
@@ -80,7 +85,7 @@ package struct FrameHeader: Sendable, Hashable {
       header.put(UInt32(blockCount), at: 36)
       header.put(headsChecksum, at: 40)
       header.put(headsCodec.rawValue, at: 48)
-      header.put(UInt8(hasExplicitSequences ? 1 : 0), at: 49)
+      header.put(UInt8((hasExplicitSequences ? 1 : 0) | (isHistory ? 2 : 0)), at: 49)
       header.put(UInt16(usesDictionary ? 1 : 0), at: 50)
       header.put(UInt32(frontLength), at: 52)
       header.put(UInt64(0), at: 56)
@@ -129,10 +134,11 @@ package struct FrameHeader: Sendable, Hashable {
     headsCodec = codec
     let flags = try header.u8(at: 49)
     let dictionary = try header.u16(at: 50)
-    guard flags <= 1, dictionary <= 1, try header.u64(at: 56) == 0 else {
+    guard flags <= 3, dictionary <= 1, try header.u64(at: 56) == 0 else {
       throw FormatError("unknown flags in a frame", isNewer: true)
     }
-    hasExplicitSequences = flags == 1
+    hasExplicitSequences = flags & 1 != 0
+    isHistory = flags & 2 != 0
     usesDictionary = dictionary == 1
     frontLength = Int(try header.u32(at: 52))
     try checkBounds()
@@ -143,8 +149,11 @@ package struct FrameHeader: Sendable, Hashable {
       entryCount <= Limits.frameEntries, blockCount <= Limits.frameBlocks,
       firstSequence > 0, firstSequence < 1 << 48, durableThrough < 1 << 48
     else { throw FormatError("frame out of bounds") }
-    guard frontLength <= storedLength,
-      frontLength >= blockCount * FormatConstants.blockEntryBytes,
+    let entryBytes =
+      hasExplicitSequences
+      ? FormatConstants.leastBlockEntryBytes : FormatConstants.blockEntryBytes
+    guard frontLength <= storedLength, frontLength >= blockCount * entryBytes,
+      hasExplicitSequences || !isHistory,
       (headsCodec == .zstdDictionary) == false || usesDictionary
     else { throw FormatError("frame lengths contradict each other") }
   }

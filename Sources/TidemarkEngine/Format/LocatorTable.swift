@@ -3,6 +3,8 @@ package struct LocatorTable: Sendable {
   package private(set) var blocks: [BlockRecord] = []
   package private(set) var slots: [ValuePlace] = []
   package private(set) var frames: [FrameRecord] = []
+  /// The first block of each frame.
+  private var firstBlocks: [UInt32] = []
   /// Sequence of every slot, in slot order; compacted segments only.
   package private(set) var sequences: [UInt64] = []
 
@@ -11,7 +13,7 @@ package struct LocatorTable: Sendable {
   package var memoryBytes: Int {
     blocks.capacity * MemoryLayout<BlockRecord>.stride
       + slots.capacity * MemoryLayout<ValuePlace>.stride
-      + frames.capacity * MemoryLayout<FrameRecord>.stride + sequences.capacity * 8
+      + frames.capacity * (MemoryLayout<FrameRecord>.stride + 4) + sequences.capacity * 8
   }
 
   /// Adds a frame that was just built or read.
@@ -27,10 +29,11 @@ package struct LocatorTable: Sendable {
   ) {
     guard !places.isEmpty else { return }
     let firstBlock = UInt32(blocks.count)
+    firstBlocks.append(firstBlock)
     frames.append(
       FrameRecord(
-        offset: UInt32(offset), firstSlot: UInt32(slots.count), firstBlock: firstBlock,
-        entryCount: UInt32(places.count)))
+        offset: UInt32(offset), firstSlot: UInt32(slots.count),
+        entryCount: UInt32(places.count), isHistory: header.isHistory))
     var position = offset + FormatConstants.frameHeaderBytes + header.frontLength
     for entry in table {
       blocks.append(BlockRecord(offset: position, entry: entry))
@@ -47,9 +50,8 @@ package struct LocatorTable: Sendable {
   mutating func append(single header: FrameHeader, offset: Int, block: BlockEntry?) {
     let place = ValuePlace(block: UInt32(blocks.count), position: 0)
     frames.append(
-      FrameRecord(
-        offset: UInt32(offset), firstSlot: UInt32(slots.count), firstBlock: place.block,
-        entryCount: 1))
+      FrameRecord(offset: UInt32(offset), firstSlot: UInt32(slots.count), entryCount: 1))
+    firstBlocks.append(place.block)
     if let block {
       let position = offset + FormatConstants.frameHeaderBytes + header.frontLength
       blocks.append(BlockRecord(offset: position, entry: block))
@@ -57,51 +59,88 @@ package struct LocatorTable: Sendable {
     slots.append(place)
   }
 
-  /// Stored bytes of all sections.
+  /// Stored bytes of all sections, and a footer that tells how long they are.
   /// - Parameters:
-  ///   - segmentID: the segment's id.
-  ///   - firstSequence: the first that the segment covers.
-  ///   - offset: where in the segment the locator will stand.
-  ///   - sealer: encrypts it.
+  ///   - footer: everything else that the footer tells.
+  ///   - sealer: encrypts the locator.
   package func encoded(
-    segmentID: UInt64, firstSequence: UInt64, at offset: Int, sealer: BlockSealer?
-  ) throws(FormatError) -> [UInt8] {
-    var output = ByteWriter()
-    var chunk = 0
-    var section = ByteWriter()
-    func flush() throws(FormatError) {
-      let payload = FormatConstants.locatorChunkPayloadBytes
-      var start = 0
-      while start < section.count {
-        let count = min(payload, section.count - start)
-        let stored = output.count
-        output.raw(section.bytes.rawSpan.extracting(start..<(start + count)))
-        try sealer?.seal(&output.bytes, from: stored, .locator(at: offset, chunk: chunk))
-        let sum = XXH64.hash(
-          output.bytes.rawSpan.extracting(stored..<output.count),
-          seed: LocatorLayout.seed(segmentID: segmentID, chunk: chunk))
-        output.u64(sum)
-        chunk += 1
-        start += count
+    _ footer: SegmentFooter, sealer: BlockSealer?
+  ) throws(FormatError) -> (bytes: [UInt8], footer: SegmentFooter) {
+    var footer = footer
+    let isCompacted = !sequences.isEmpty
+    let rows = blockRows()
+    let blocks = PackedColumns.encode([rows.raw, rows.stored])
+    let values = PackedColumns.encode([valueStarts(rows)])
+    let places = PackedColumns.encode(sortedSequences())
+    footer.blockCount = rows.raw.count
+    footer.slotCount = slots.count
+    footer.frameCount = frames.count
+    footer.sequenceCount = sequences.count
+    footer.blockBytes = blocks.remainders.count
+    footer.slotBytes = values.remainders.count
+    footer.sequenceBytes = places.remainders.count
+    var checksums = ByteWriter()
+    if !isCompacted { for checksum in rows.checksums { checksums.u32(checksum) } }
+    var records = ByteWriter(capacity: frames.count * LocatorLayout.frameBytes)
+    for frame in frames { frame.encode(into: &records) }
+    var writer = ChunkWriter(footer, sealer: sealer)
+    for section in [
+      blocks.records, blocks.remainders, checksums.bytes, values.records, values.remainders,
+      records.bytes, places.records, places.remainders,
+    ] { try writer.add(section) }
+    return (writer.output.bytes, footer)
+  }
+
+  /// All sequences in their order, and the slot of each.
+  private func sortedSequences() -> [[UInt64]] {
+    guard let first = sequences.min(), let last = sequences.max(),
+      last - first <= UInt64(UInt32.max)
+    else {
+      let order = sequences.indices.sorted { sequences[$0] < sequences[$1] }
+      return [order.map { sequences[$0] }, order.map { UInt64($0) }]
+    }
+    // Plain numbers are sorted several times as fast.
+    let pairs = sequences.enumerated().map { ($0.element - first) << 32 | UInt64($0.offset) }
+      .sorted()
+    return [pairs.map { first + ($0 >> 32) }, pairs.map { $0 & 0xffff_ffff }]
+  }
+
+  private struct BlockRows {
+    var raw: [UInt64] = []
+    var stored: [UInt64] = []
+    var checksums: [UInt32] = []
+    /// Where each block begins in the raw values.
+    var starts: [UInt64] = []
+    var end: UInt64 = 0
+  }
+
+  /// A row for each block, and one for where the last block of each frame ends.
+  private func blockRows() -> BlockRows {
+    var rows = BlockRows()
+    for number in frames.indices {
+      let end = number + 1 < frames.count ? Int(firstBlocks[number + 1]) : blocks.count
+      let first = Int(firstBlocks[number])
+      guard first < end else { continue }
+      for block in blocks[first..<end] {
+        rows.starts.append(rows.end)
+        rows.raw.append(rows.end)
+        rows.stored.append(UInt64(block.offset) << 2 | UInt64(block.codec.rawValue))
+        rows.checksums.append(block.checksum ?? 0)
+        rows.end += UInt64(block.rawLength)
       }
-      section = ByteWriter()
+      let last = blocks[end - 1]
+      rows.raw.append(rows.end)
+      rows.stored.append((UInt64(last.offset) + UInt64(last.storedLength)) << 2 | LocatorLayout.gap)
+      rows.checksums.append(0)
     }
-    for block in blocks { block.encode(into: &section) }
-    try flush()
-    for slot in slots {
-      section.u32(slot.block)
-      section.u16(slot.position)
+    return rows
+  }
+
+  private func valueStarts(_ rows: BlockRows) -> [UInt64] {
+    slots.map { place in
+      let block = Int(place.block)
+      return (block < rows.starts.count ? rows.starts[block] : rows.end) + UInt64(place.position)
     }
-    try flush()
-    for frame in frames { frame.encode(into: &section) }
-    try flush()
-    let order = sequences.indices.sorted { sequences[$0] < sequences[$1] }
-    for slot in order {
-      section.u32(UInt32(sequences[slot] - firstSequence))
-      section.u32(UInt32(slot))
-    }
-    try flush()
-    return output.bytes
   }
 
   /// Where values stand, worked out from the heads the way the builder placed them.
@@ -120,7 +159,7 @@ package struct LocatorTable: Sendable {
         block += 1
         position = 0
       }
-      places.append(ValuePlace(block: UInt32(block), position: UInt16(position)))
+      places.append(ValuePlace(block: UInt32(block), position: UInt32(position)))
       guard length > 0 else { continue }
       guard block < blocks.count else { throw FormatError("more values than blocks") }
       position += length
@@ -146,5 +185,33 @@ package struct LocatorTable: Sendable {
       throw FormatError("values do not fill their blocks")
     }
     return places
+  }
+}
+
+/// Cuts the sections of a locator into chunks, with their checksums.
+private struct ChunkWriter {
+  private(set) var output = ByteWriter()
+  private let footer: SegmentFooter
+  private let sealer: BlockSealer?
+  private var chunk = 0
+
+  init(_ footer: SegmentFooter, sealer: BlockSealer?) {
+    self.footer = footer
+    self.sealer = sealer
+  }
+
+  mutating func add(_ section: [UInt8]) throws(FormatError) {
+    let payload = FormatConstants.locatorChunkPayloadBytes
+    for start in stride(from: 0, to: section.count, by: payload) {
+      let stored = output.count
+      output.raw(section.rawSpan.extracting(start..<min(start + payload, section.count)))
+      try sealer?.seal(
+        &output.bytes, from: stored, .locator(at: footer.locatorOffset, chunk: chunk))
+      let sum = XXH64.hash(
+        output.bytes.rawSpan.extracting(stored..<output.count),
+        seed: LocatorLayout.seed(segmentID: footer.segmentID, chunk: chunk))
+      output.u64(sum)
+      chunk += 1
+    }
   }
 }

@@ -71,7 +71,11 @@ extension Manifest {
     copy.patch(u64: 0, at: 32)
     let isIntact = XXH64.hash(copy.bytes.rawSpan) == (try bytes.u64(at: 32))
     guard isIntact else { throw FormatError("manifest does not match its checksum") }
-    guard try bytes.u16(at: 8) == FormatConstants.major,
+    let major = try bytes.u16(at: 8)
+    guard major >= FormatConstants.major else {
+      throw FormatError("written in version \(major) of the format", isOlder: true)
+    }
+    guard major == FormatConstants.major,
       try bytes.u32(at: 20) & ~FormatConstants.knownIncompatibleFeatures == 0
     else { throw FormatError("written by a later version of the format", isNewer: true) }
     var reader = ByteReader(try bytes.slice(0, Int(length)), at: Self.headerBytes)

@@ -6,38 +6,40 @@
 /// 16 u64 first sequence covered         76 u32 whether there is an own time: 0 or 1
 /// 24 u64 last sequence covered          80 u64 raw bytes of keys and values
 /// 32 u64 where the locator begins       88 u64 latest commit time
-/// 40 u32 blocks   44 u32 slots          96 ... zero
-/// 48 u32 frames   52 u32 sequences     120 u64 XXH64 of 0..<120, seeded with the salt
-/// 56 u64 chained XXH64 of all frame headers
+/// 40 u32 block rows   44 u32 slots      96 u32 remainders of blocks, in bytes
+/// 48 u32 frames   52 u32 sequences     100 u32 of slots   104 u32 of sequences
+/// 56 u64 chained XXH64 of all          108 ... zero
+///        frame headers                 120 u64 XXH64 of 0..<120, seeded with the salt
 /// ```
 package struct SegmentFooter: Sendable, Hashable {
   package var segmentID: UInt64
   package var firstSequence: UInt64
   package var lastSequence: UInt64
   package var locatorOffset: Int
-  package var blockCount: Int
-  package var slotCount: Int
-  package var frameCount: Int
-  /// Records of sequence and slot; as many as slots in a compacted segment, else none.
-  package var sequenceCount: Int
+  /// Rows about blocks: one for each, and one more for each frame that has any.
+  package var blockCount = 0
+  package var slotCount = 0
+  package var frameCount = 0
+  /// Rows of sequence and slot; as many as slots in a compacted segment, else none.
+  package var sequenceCount = 0
+  /// Bytes of the remainders of packed columns: of blocks, of slots, of sequences.
+  package var blockBytes = 0
+  package var slotBytes = 0
+  package var sequenceBytes = 0
   package var chain: UInt64
   package var latestTime: Timestamp?
   package var rawBytes: Int
   package var latestCommitTime: UInt64
 
+  /// The counts are for ``LocatorTable/encoded(_:sealer:)`` to fill in.
   package init(
     segmentID: UInt64, firstSequence: UInt64, lastSequence: UInt64, locatorOffset: Int,
-    blockCount: Int, slotCount: Int, frameCount: Int, sequenceCount: Int, chain: UInt64,
-    latestTime: Timestamp?, rawBytes: Int, latestCommitTime: UInt64
+    chain: UInt64, latestTime: Timestamp?, rawBytes: Int, latestCommitTime: UInt64
   ) {
     self.segmentID = segmentID
     self.firstSequence = firstSequence
     self.lastSequence = lastSequence
     self.locatorOffset = locatorOffset
-    self.blockCount = blockCount
-    self.slotCount = slotCount
-    self.frameCount = frameCount
-    self.sequenceCount = sequenceCount
     self.chain = chain
     self.latestTime = latestTime
     self.rawBytes = rawBytes
@@ -61,6 +63,9 @@ package struct SegmentFooter: Sendable, Hashable {
     writer.u32(latestTime == nil ? 0 : 1)
     writer.u64(UInt64(rawBytes))
     writer.u64(latestCommitTime)
+    writer.u32(UInt32(blockBytes))
+    writer.u32(UInt32(slotBytes))
+    writer.u32(UInt32(sequenceBytes))
     writer.zeros(FormatConstants.segmentFooterBytes - 8 - writer.count)
     writer.u64(XXH64.hash(writer.bytes.rawSpan, seed: UInt64(salt)))
     return writer.bytes
@@ -90,6 +95,9 @@ package struct SegmentFooter: Sendable, Hashable {
         seconds: Int64(bitPattern: try bytes.u64(at: 64)), nanoseconds: nanoseconds)
     let raw = try bytes.u64(at: 80)
     latestCommitTime = try bytes.u64(at: 88)
+    blockBytes = Int(try bytes.u32(at: 96))
+    slotBytes = Int(try bytes.u32(at: 100))
+    sequenceBytes = Int(try bytes.u32(at: 104))
     guard locator < 1 << 32, raw < 1 << 48, hasTime <= 1, nanoseconds < 1_000_000_000,
       firstSequence > 0, lastSequence < 1 << 48, firstSequence <= lastSequence + 1,
       sequenceCount == 0 || sequenceCount == slotCount

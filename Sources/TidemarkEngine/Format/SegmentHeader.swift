@@ -104,7 +104,11 @@ package struct SegmentHeader: Sendable, Hashable {
     guard CRC32C.checksum(page.extracting(0..<end)) == (try page.u32(at: end)) else {
       throw FormatError("segment header does not match its checksum")
     }
-    guard try page.u16(at: 8) == FormatConstants.major,
+    let major = try page.u16(at: 8)
+    guard major >= FormatConstants.major else {
+      throw FormatError("segment of an earlier version of the format")
+    }
+    guard major == FormatConstants.major,
       try page.u32(at: 20) & ~FormatConstants.knownIncompatibleFeatures == 0
     else { throw FormatError("written by a later version of the format", isNewer: true) }
     storeID = [UInt8](copying: try page.slice(24, 16))

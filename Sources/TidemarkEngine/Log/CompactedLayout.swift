@@ -31,7 +31,9 @@ struct CompactedLayout {
   private func fullBlocks(dense: Bool) -> SegmentLayout {
     SegmentLayout(
       blockTarget: Limits.blockBytes,
-      level: dense ? FrameCodecs.denseLevel : FrameCodecs.compactionLevel, dictionary: nil)
+      level: dense ? FrameCodecs.denseLevel : FrameCodecs.compactionLevel, dictionary: nil,
+      historyTarget: dense ? Limits.historyBlockBytes : Limits.historyTargetBytes,
+      historyLevel: dense ? FrameCodecs.denseHistoryLevel : FrameCodecs.historyLevel)
   }
 
   /// A dictionary from values spread over the unit; none when there is too little to learn from.
@@ -40,7 +42,7 @@ struct CompactedLayout {
     var sizes: [Int] = []
     let step = max(1, values.count / Limits.dictionarySampleBytes)
     for (i, place) in places.enumerated() where i % step == 0 {
-      let length = min(place.count, Limits.smallBlockBytes * 2)
+      let length = min(place.count, Limits.dictionarySampleToBytes)
       guard length >= Limits.dictionarySampleFromBytes else { continue }
       samples.append(contentsOf: values[place.lowerBound..<(place.lowerBound + length)])
       sizes.append(length)

@@ -4,20 +4,32 @@ package struct SegmentLayout: Sendable, Hashable {
   package var blockTarget: Int
   /// zstd's level; nil stores everything raw.
   package var level: Int32?
-  /// A trained dictionary that everything in the segment is compressed with.
+  /// A trained dictionary that everything but history is compressed with.
   package var dictionary: [UInt8]?
+  /// The same as `blockTarget` for history; at most `Limits.historyBlockBytes`.
+  package var historyTarget: Int
+  /// The same as `level` for history.
+  package var historyLevel: Int32?
 
   package init(
     blockTarget: Int = Limits.blockBytes, level: Int32? = FrameCodecs.compactionLevel,
-    dictionary: [UInt8]? = nil
+    dictionary: [UInt8]? = nil, historyTarget: Int = Limits.historyTargetBytes,
+    historyLevel: Int32? = FrameCodecs.historyLevel
   ) {
     self.blockTarget = blockTarget
     self.level = level
     self.dictionary = dictionary
+    self.historyTarget = historyTarget
+    self.historyLevel = level == nil ? nil : historyLevel
   }
 }
 
 /// Writes a compacted segment: entries sorted by (key, sequence), each with its sequence.
+///
+/// What is superseded stands apart, in frames of its own between the others: there the versions of
+/// a key stand beside each other and are compressed together, and reads of the newest ones pass
+/// them over. The frames of each kind are sorted. A key's entries in frames of history are older
+/// than those that it has elsewhere.
 ///
 /// Nothing refers to the file before MANIFEST lists the row that `finish` gives; the caller
 /// syncs the directory in between.
@@ -29,11 +41,11 @@ package struct CompactedSegmentWriter {
   private let path: String
   private let fileSystem: any FileSystem
   private let file: any File
-  private let codecs: FrameCodecs
   private let layout: SegmentLayout
-  private var builder: FrameBuilder
-  /// Sequences of the entries in `builder`.
-  private var sequences: [UInt64] = []
+  private var newest: Stream
+  private var history: Stream
+  /// The last key of which `newest` has got an entry.
+  private var newestKey: [UInt8] = []
   private var output: [UInt8] = []
   /// Bytes of the file before `output`.
   private var written: Int
@@ -45,6 +57,39 @@ package struct CompactedSegmentWriter {
   package private(set) var entryCount = 0
   /// Raw bytes of the entries so far, counted the way that commits count them.
   package private(set) var rawBytes = 0
+
+  /// Frames of one kind.
+  private struct Stream {
+    let codecs: FrameCodecs
+    let level: Int32?
+    let isHistory: Bool
+    let blockTarget: Int
+    var builder: FrameBuilder
+    /// Sequences of the entries in `builder`.
+    var sequences: [UInt64] = []
+
+    init(_ codecs: FrameCodecs, level: Int32?, isHistory: Bool, blockTarget: Int) {
+      self.codecs = codecs
+      self.level = level
+      self.isHistory = isHistory
+      self.blockTarget = blockTarget
+      builder = FrameBuilder(
+        hasExplicitSequences: true, isHistory: isHistory, blockTarget: blockTarget)
+    }
+
+    /// Begins the next frame.
+    mutating func clear() {
+      builder = FrameBuilder(
+        hasExplicitSequences: true, isHistory: isHistory, blockTarget: blockTarget)
+      sequences.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether a value should go into the next frame.
+    func isFull(expecting length: Int) -> Bool {
+      builder.isFull(expecting: length)
+        || builder.blockLengths.count + length / Limits.blockBytes + 2 >= Limits.frameBlocks
+    }
+  }
 
   /// Creates the file and collects its header.
   /// - Parameters:
@@ -84,8 +129,12 @@ package struct CompactedSegmentWriter {
     self.row = row
     self.fileSystem = fileSystem
     self.layout = layout
-    codecs = FrameCodecs(contexts: contexts, dictionary: dictionary, sealer: sealer)
-    builder = FrameBuilder(hasExplicitSequences: true, blockTarget: layout.blockTarget)
+    newest = Stream(
+      FrameCodecs(contexts: contexts, dictionary: dictionary, sealer: sealer),
+      level: layout.level, isHistory: false, blockTarget: layout.blockTarget)
+    history = Stream(
+      FrameCodecs(contexts: contexts, sealer: sealer), level: layout.historyLevel,
+      isHistory: true, blockTarget: layout.historyTarget)
     written = 0
   }
 
@@ -98,7 +147,9 @@ package struct CompactedSegmentWriter {
   }
 
   /// About how long the file will be, without locator and footer.
-  package var length: Int { written + output.count + builder.rawBytes }
+  package var length: Int {
+    written + output.count + newest.builder.rawBytes + history.builder.rawBytes
+  }
 
   /// The id by which `add` takes a set of labels; good for this writer only.
   /// - Parameter labels: in byte order, without repetition.
@@ -117,21 +168,34 @@ package struct CompactedSegmentWriter {
   ///   - key: its key.
   ///   - value: its value; nil for none.
   ///   - attributes: its encoded attributes; empty for none.
+  ///   - isSuperseded: whether no read of the newest state needs it.
   package mutating func add(
-    _ entry: FrameBuilder.Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan
+    _ entry: FrameBuilder.Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
+    isSuperseded: Bool = false
   ) throws(LogReadError) {
-    guard entry.sequence >= row.firstSequence,
-      entry.sequence - row.firstSequence <= UInt64(UInt32.max)
-    else { throw .format(FormatError("a sequence is too far from the segment's first")) }
-    let blocks = (value?.byteCount ?? 0) / Limits.blockBytes + 2
-    if builder.isFull || builder.blockLengths.count + blocks >= Limits.frameBlocks {
-      try closeFrame()
+    guard entry.sequence >= row.firstSequence else {
+      throw .format(FormatError("a sequence before the segment's first"))
     }
+    // Frames of history are read before the others where the order of a key's entries counts.
+    let isHistory = isSuperseded && !newestKey.rawSpan.isEqual(to: key)
+    let isFull =
+      isHistory
+      ? history.isFull(expecting: value?.byteCount ?? 0)
+      : newest.isFull(expecting: value?.byteCount ?? 0)
+    if isFull { try closeFrame(ofHistory: isHistory) }
     let sets = labelSets
-    builder.add(entry, key: key, value: value, attributes: attributes) { id in
+    func labels(_ id: UInt32) -> [[UInt8]] {
       id > 0 && Int(id) <= sets.count ? sets[Int(id) - 1] : []
     }
-    sequences.append(entry.sequence)
+    if isHistory {
+      history.builder.add(entry, key: key, value: value, attributes: attributes, labels: labels)
+      history.sequences.append(entry.sequence)
+    } else {
+      newestKey.removeAll(keepingCapacity: true)
+      newestKey.append(copying: key)
+      newest.builder.add(entry, key: key, value: value, attributes: attributes, labels: labels)
+      newest.sequences.append(entry.sequence)
+    }
     entryCount += 1
     rawBytes += key.byteCount + (value?.byteCount ?? 0) + attributes.byteCount + 16
   }
@@ -139,34 +203,36 @@ package struct CompactedSegmentWriter {
   /// Adds an entry with its labels, in byte order and without repetition.
   package mutating func add(
     _ entry: FrameBuilder.Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
-    labels: [[UInt8]]
+    labels: [[UInt8]], isSuperseded: Bool = false
   ) throws(LogReadError) {
     var entry = entry
     entry.labelSetID = labelSetID(for: labels)
-    try add(entry, key: key, value: value, attributes: attributes)
+    try add(
+      entry, key: key, value: value, attributes: attributes, isSuperseded: isSuperseded)
   }
 
-  private mutating func closeFrame() throws(LogReadError) {
-    guard !builder.isEmpty else { return }
+  private mutating func closeFrame(ofHistory isHistory: Bool) throws(LogReadError) {
+    var stream = isHistory ? history : newest
+    guard !stream.builder.isEmpty else { return }
     let offset = written + output.count
     // What is not compressed takes its own length, and each block a tag and a row of the table.
-    let most = builder.rawBytes + (builder.blockLengths.count + 2) * 64
+    let most = stream.builder.rawBytes + (stream.builder.blockLengths.count + 2) * 64
     guard offset + most < Int(UInt32.max) else {
       throw .format(FormatError("a segment would get longer than places in it can say"))
     }
     let frame: BuiltFrame
     do {
-      frame = try builder.finish(
+      frame = try stream.builder.finish(
         appendingTo: &output, offset: offset, salt: row.salt, durableThrough: 0,
-        level: layout.level, codecs: codecs)
+        level: stream.level, codecs: stream.codecs)
     } catch { throw .format(error) }
     table.append(
       header: frame.header, offset: offset, blocks: frame.blocks, places: frame.places,
-      sequences: sequences)
+      sequences: stream.sequences)
     let header = frame.header.encoded(salt: row.salt, offset: offset)
     chain = XXH64.hash(header.rawSpan, seed: chain)
-    builder = FrameBuilder(hasExplicitSequences: true, blockTarget: layout.blockTarget)
-    sequences.removeAll(keepingCapacity: true)
+    stream.clear()
+    if isHistory { history = stream } else { newest = stream }
     if output.count >= Self.writeBytes { try writeOut() }
   }
 
@@ -192,20 +258,17 @@ package struct CompactedSegmentWriter {
   package mutating func finish(
     lastSequence: UInt64, latestTime: Timestamp?, latestCommitTime: UInt64
   ) throws(LogReadError) -> Manifest.Segment {
-    try closeFrame()
-    let locatorOffset = written + output.count
-    do {
-      output.append(
-        contentsOf: try table.encoded(
-          segmentID: row.id, firstSequence: row.firstSequence, at: locatorOffset,
-          sealer: codecs.sealer))
-    } catch { throw .format(error) }
-    let footer = SegmentFooter(
+    try closeFrame(ofHistory: false)
+    try closeFrame(ofHistory: true)
+    var footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
-      locatorOffset: locatorOffset, blockCount: table.blocks.count,
-      slotCount: table.slots.count, frameCount: table.frames.count,
-      sequenceCount: table.sequences.count, chain: chain, latestTime: latestTime,
+      locatorOffset: written + output.count, chain: chain, latestTime: latestTime,
       rawBytes: rawBytes, latestCommitTime: latestCommitTime)
+    let locator: [UInt8]
+    do { (locator, footer) = try table.encoded(footer, sealer: newest.codecs.sealer) } catch {
+      throw .format(error)
+    }
+    output.append(contentsOf: locator)
     output.append(contentsOf: footer.encoded(salt: row.salt))
     try writeOut()
     try sync()

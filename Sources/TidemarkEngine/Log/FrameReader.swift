@@ -80,10 +80,10 @@ struct FrameReader {
     }
     guard bytes.isEmpty else { return }
     let block = front.blocks[number]
-    let (offset, codecs) = (offset, codecs)
+    let (offset, codecs, salt) = (offset, codecs, segment.salt)
     bytes = try window.withBytes(at: offset, count: block.storedLength) {
       (stored) throws(FormatError) in
-      try codecs.decodeChecked(stored, block: block, at: offset)
+      try codecs.decodeChecked(stored, block: block, salt: salt, at: offset)
     }
   }
 

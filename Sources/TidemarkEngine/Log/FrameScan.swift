@@ -84,9 +84,7 @@ package struct FrameScan {
       do throws(LogReadError) {
         try reader.withBytes(at: position, count: block.storedLength) {
           (bytes) throws(FormatError) in
-          guard bytes.byteCount == block.storedLength,
-            CRC32C.checksum(bytes) == block.checksum
-          else { throw FormatError("value block does not match its checksum") }
+          let bytes = try block.checked(bytes, salt: salt, at: position)
           if decodes, !codecs.isOpaque, block.codec != .raw || codecs.tagBytes > 0 {
             _ = try codecs.decode(bytes, block: block, at: position)
           }

@@ -68,12 +68,9 @@ package struct FrameWalker {
     var position = front.offset + FormatConstants.frameHeaderBytes + front.header.frontLength
     do throws(LogReadError) {
       for block in front.blocks {
-        let isIntact = try reader.withBytes(at: position, count: block.storedLength) {
+        try reader.withBytes(at: position, count: block.storedLength) {
           (bytes) throws(FormatError) in
-          bytes.byteCount == block.storedLength && CRC32C.checksum(bytes) == block.checksum
-        }
-        guard isIntact else {
-          return (position, FormatError("value block does not match its checksum"))
+          _ = try block.checked(bytes, salt: salt, at: position)
         }
         position += block.storedLength
       }

@@ -34,7 +34,8 @@ package final class ManifestStore: Sendable {
 
   /// Reads both copies.
   /// - Returns: nil when neither exists.
-  /// - Throws: `damaged` when no copy is whole, `formatTooNew` when a later version wrote it.
+  /// - Throws: `damaged` when no copy is whole, `formatTooNew` or
+  ///   `formatTooOld` when another version wrote it.
   package func load() throws(TidemarkError) -> Loaded? {
     var copies: [Copy] = []
     for copy in StoreLayout.manifests.indices { copies.append(try read(copy)) }
@@ -48,11 +49,7 @@ package final class ManifestStore: Sendable {
         if best == nil || manifest.generation > best?.1.generation ?? 0 { best = (i, manifest) }
       }
     }
-    if let problem, problem.isNewer {
-      throw TidemarkError(
-        .formatTooNew, "the store was written by a later version; use that or a newer one",
-        file: StoreLayout.manifests[0], cause: problem)
-    }
+    if let problem, let refusal = Self.refusal(problem, StoreLayout.manifests[0]) { throw refusal }
     guard let (winner, manifest) = best else {
       if case .missing = copies[0], case .missing = copies[1] { return nil }
       throw TidemarkError(
@@ -63,6 +60,21 @@ package final class ManifestStore: Sendable {
     if case .valid(let other) = copies[1 - winner] { areEqual = other == manifest }
     return Loaded(
       manifest: manifest, winner: winner, areEqual: areEqual, otherProblem: problem)
+  }
+
+  /// The error that a copy of another version of the format is refused with; nil for all others.
+  static func refusal(_ problem: FormatError, _ file: String) -> TidemarkError? {
+    if problem.isNewer {
+      return TidemarkError(
+        .formatTooNew, "the store was written by a later version; use that or a newer one",
+        file: file, cause: problem)
+    }
+    guard problem.isOlder else { return nil }
+    return TidemarkError(
+      .formatTooOld,
+      "the store was \(problem.reason), which is read no more; export it with the version that "
+        + "wrote it, and import that into a new store",
+      file: file, cause: problem)
   }
 
   private func read(_ copy: Int) throws(TidemarkError) -> Copy {

@@ -4,31 +4,42 @@ package final class SealedLocator: Sendable {
   package let footer: SegmentFooter
   private let file: any File
   private let codecs: FrameCodecs
-  /// Every chunk's records, chunk n at n << `chunkShift`.
+  /// Every chunk's bytes, chunk n at n << `chunkShift`.
   private let memory: ReservedMemory
   private let loading = Lock(())
-  private let blocks: Section
-  private let slots: Section
+  private let sections: [Section]
+  private let blocks: Packed
+  private let checksums: Section
+  private let values: Packed
   private let frames: Section
-  private let sequences: Section
+  private let sequences: Packed
 
   private static let chunkShift = 14
 
-  /// One of the four runs of records.
+  /// A run of chunks.
   private struct Section {
     var firstChunk: Int
     var offset: Int
-    var records: Int
-    var recordBytes: Int
-    var tagBytes: Int
+    var bytes: Int
 
     var chunkCount: Int {
-      (records * recordBytes + FormatConstants.locatorChunkPayloadBytes - 1)
+      (bytes + FormatConstants.locatorChunkPayloadBytes - 1)
         / FormatConstants.locatorChunkPayloadBytes
     }
-    var storedBytes: Int {
-      LocatorLayout.sectionBytes(
-        records: records, recordBytes: recordBytes, tagBytes: tagBytes)
+  }
+
+  /// Packed columns, see ``PackedColumns``.
+  private struct Packed {
+    var records: Section
+    var remainders: Section
+    var rows: Int
+    var recordBytes: Int
+
+    init(_ records: Section, _ remainders: Section, rows: Int, columns: Int) {
+      self.records = records
+      self.remainders = remainders
+      self.rows = rows
+      recordBytes = columns * PackedColumns.recordBytes
     }
   }
 
@@ -45,18 +56,22 @@ package final class SealedLocator: Sendable {
     self.footer = footer
     var offset = footer.locatorOffset
     var chunk = 0
-    func section(_ records: Int, _ bytes: Int) -> Section {
-      let section = Section(
-        firstChunk: chunk, offset: offset, records: records, recordBytes: bytes,
-        tagBytes: codecs.tagBytes)
-      offset += section.storedBytes
-      chunk += section.chunkCount
-      return section
+    var sections: [Section] = []
+    for bytes in LocatorLayout.sections(footer) {
+      sections.append(Section(firstChunk: chunk, offset: offset, bytes: bytes))
+      offset += LocatorLayout.sectionBytes(bytes, tagBytes: codecs.tagBytes)
+      chunk += sections[sections.count - 1].chunkCount
     }
-    blocks = section(footer.blockCount, LocatorLayout.blockBytes)
-    slots = section(footer.slotCount, LocatorLayout.slotBytes)
-    frames = section(footer.frameCount, LocatorLayout.frameBytes)
-    sequences = section(footer.sequenceCount, LocatorLayout.sequenceBytes)
+    self.sections = sections
+    blocks = Packed(
+      sections[0], sections[1], rows: footer.blockCount, columns: LocatorLayout.blockColumns)
+    checksums = sections[2]
+    values = Packed(
+      sections[3], sections[4], rows: footer.slotCount, columns: LocatorLayout.valueColumns)
+    frames = sections[5]
+    sequences = Packed(
+      sections[6], sections[7], rows: footer.sequenceCount,
+      columns: LocatorLayout.sequenceColumns)
     // The file is as long, which bounds the address space that is reserved.
     guard offset + FormatConstants.segmentFooterBytes == length else {
       throw .format(FormatError("locator does not fill the space before the footer"))
@@ -70,29 +85,9 @@ package final class SealedLocator: Sendable {
   /// Bytes of chunks held in memory.
   package var memoryBytes: Int { memory.loadedBytes }
 
-  package func block(_ index: Int) throws(LogReadError) -> BlockRecord {
-    let offset = try load(blocks, index, LocatorLayout.blockBytes)
-    let memory = self.memory
-    do {
-      return try BlockRecord(
-        memory.bytes(offset, LocatorLayout.blockBytes), at: 0, tagBytes: codecs.tagBytes)
-    } catch { throw .format(error) }
-  }
-
-  package func place(ofSlot slot: Int) throws(LogReadError) -> ValuePlace {
-    if slot == footer.slotCount {
-      return ValuePlace(block: UInt32(footer.blockCount), position: 0)
-    }
-    let offset = try load(slots, slot, LocatorLayout.slotBytes)
-    let memory = self.memory
-    do {
-      let bytes = memory.bytes(offset, LocatorLayout.slotBytes)
-      return ValuePlace(block: try bytes.u32(at: 0), position: try bytes.u16(at: 4))
-    } catch { throw .format(error) }
-  }
-
   package func frame(_ index: Int) throws(LogReadError) -> FrameRecord {
-    let offset = try load(frames, index, LocatorLayout.frameBytes)
+    guard index >= 0, index < footer.frameCount else { throw Self.outOfBounds }
+    let offset = try load(frames, index &* LocatorLayout.frameBytes)
     let memory = self.memory
     do {
       return try FrameRecord(memory.bytes(offset, LocatorLayout.frameBytes), at: 0)
@@ -101,33 +96,225 @@ package final class SealedLocator: Sendable {
 
   /// The n-th sequence of a compacted segment in sequence order, with its slot.
   package func sequence(_ index: Int) throws(LogReadError) -> (sequence: UInt64, slot: Int) {
-    let offset = try load(sequences, index, LocatorLayout.sequenceBytes)
+    let sequence = try number(sequences, index, column: 0)
+    let slot = try number(sequences, index, column: 1)
+    guard slot < UInt64(footer.slotCount) else { throw Self.outOfBounds }
+    return (sequence, Int(slot))
+  }
+
+  /// How many of a compacted segment's sequences are below one.
+  package func sequences(below sequence: UInt64) throws(LogReadError) -> Int {
+    try rows(sequences, below: sequence)
+  }
+
+  // MARK: Values
+
+  /// Where a slot's value begins in the raw values of the segment; that of the slot behind the
+  /// last one is where they end.
+  package func valueStart(ofSlot slot: Int) throws(LogReadError) -> UInt64 {
+    guard slot == footer.slotCount else { return try number(values, slot, column: 0) }
+    return blocks.rows == 0 ? 0 : try number(blocks, blocks.rows - 1, column: 0)
+  }
+
+  /// Where in the raw values of the segment a slot's value lies.
+  package func valueRange(ofSlot slot: Int) throws(LogReadError) -> Range<UInt64> {
+    let start = try valueStart(ofSlot: slot)
+    let end = try valueStart(ofSlot: slot + 1)
+    guard end >= start, end - start <= UInt64(Limits.valueBytes) else {
+      throw Self.contradiction
+    }
+    return start..<end
+  }
+
+  /// Where a slot's value stands.
+  package func location(
+    ofSlot slot: Int, segmentID: UInt64
+  ) throws(LogReadError) -> ValueLocation {
+    try location(of: try valueRange(ofSlot: slot), segmentID: segmentID)
+  }
+
+  /// Where a value stands of which it is known where it lies in the raw values.
+  package func location(
+    of value: Range<UInt64>, segmentID: UInt64
+  ) throws(LogReadError) -> ValueLocation {
+    let (start, end) = (value.lowerBound, value.upperBound)
+    var location = ValueLocation(
+      segmentID: segmentID, first: .none, more: [], position: 0, length: value.count)
+    guard end > start else { return location }
+    var row = try rows(blocks, below: start + 1) - 1
+    var (record, range) = try blockAndRange(row)
+    guard range.contains(start) else { throw Self.contradiction }
+    location.first = record
+    location.position = Int(start - range.lowerBound)
+    guard range.upperBound < end else { return location }
+    while range.upperBound < end, location.more.count <= Limits.frameBlocks {
+      let reached = range.upperBound
+      row += 1
+      (record, range) = try blockAndRange(row)
+      guard range.lowerBound == reached else { throw Self.contradiction }
+      location.more.append(record)
+    }
+    guard range.upperBound == end, location.position == 0 else { throw Self.contradiction }
+    return location
+  }
+
+  /// A block of the segment.
+  package func block(_ row: Int) throws(LogReadError) -> BlockRecord {
+    try blockAndRange(row).record
+  }
+
+  /// A block, and where it lies in the raw values.
+  private func blockAndRange(
+    _ row: Int
+  ) throws(LogReadError) -> (record: BlockRecord, range: Range<UInt64>) {
+    guard row >= 0, row + 1 < blocks.rows else { throw Self.outOfBounds }
+    let start = try number(blocks, row, column: 0)
+    let end = try number(blocks, row + 1, column: 0)
+    let word = try number(blocks, row, column: 1)
+    let offset = word >> 2
+    let next = try number(blocks, row + 1, column: 1) >> 2
+    guard end > start, end - start <= UInt64(Limits.historyBlockBytes), next > offset,
+      next <= UInt64(UInt32.max), let codec = Codec(rawValue: UInt8(word & 3))
+    else { throw Self.contradiction }
+    let stored = next - offset
+    let isCompacted = footer.sequenceCount > 0
+    let added = codecs.tagBytes + (isCompacted ? FormatConstants.blockChecksumBytes : 0)
+    guard stored > UInt64(added), stored <= end - start + UInt64(added) else {
+      throw Self.contradiction
+    }
+    var checksum: UInt32?
+    if !isCompacted { checksum = try self.checksum(row) }
+    let entry = BlockEntry(
+      storedLength: Int(stored), rawLength: Int(end - start), checksum: checksum, codec: codec)
+    return (BlockRecord(offset: Int(offset), entry: entry), start..<end)
+  }
+
+  private func checksum(_ row: Int) throws(LogReadError) -> UInt32 {
+    let offset = try load(checksums, row &* LocatorLayout.checksumBytes)
+    let memory = self.memory
+    do { return try memory.bytes(offset, LocatorLayout.checksumBytes).u32(at: 0) } catch {
+      throw .format(error)
+    }
+  }
+
+  private static let outOfBounds = LogReadError.format(
+    FormatError("locator record out of bounds"))
+  private static let contradiction = LogReadError.format(
+    FormatError("locator contradicts itself"))
+}
+
+// MARK: Packed columns
+
+extension SealedLocator {
+  /// A number of packed columns.
+  @inline(__always)
+  private func number(
+    _ table: Packed, _ row: Int, column: Int
+  ) throws(LogReadError) -> UInt64 {
+    guard row >= 0, row < table.rows else { throw Self.outOfBounds }
+    let group = try group(table, row &>> PackedColumns.groupShift, column: column)
+    return try number(table, group, row & (PackedColumns.groupRows &- 1))
+  }
+
+  @inline(__always)
+  private func group(
+    _ table: Packed, _ group: Int, column: Int
+  ) throws(LogReadError) -> PackedGroup {
+    let place = group &* table.recordBytes &+ column &* PackedColumns.recordBytes
+    let offset = try load(table.records, place)
+    let memory = self.memory
+    do { return try PackedGroup(memory.bytes(offset, PackedColumns.recordBytes), at: 0) } catch {
+      throw .format(error)
+    }
+  }
+
+  @inline(__always)
+  private func number(
+    _ table: Packed, _ group: PackedGroup, _ index: Int
+  ) throws(LogReadError) -> UInt64 {
+    guard group.bits > 0 else { return group.number(index) & Self.mask }
+    // What is read beyond a chunk's last byte is the gap that memory has behind it.
+    let offset = try load(table.remainders, group.byte(of: index))
     let memory = self.memory
     do {
-      let bytes = memory.bytes(offset, LocatorLayout.sequenceBytes)
-      return (footer.firstSequence + UInt64(try bytes.u32(at: 0)), Int(try bytes.u32(at: 4)))
+      return group.number(index, try memory.bytes(offset, 8).u64(at: 0)) & Self.mask
     } catch { throw .format(error) }
   }
 
+  /// Numbers are below this, whatever a damaged group says.
+  private static let mask: UInt64 = 1 << 48 - 1
+
+  /// Most guesses before a search only halves.
+  private static let guesses = 8
+
+  /// In how many rows the first column's number is below another one. Numbers lie about evenly, so
+  /// that guesses from the bounds find most groups with few looks: W. W. Peterson, "Addressing
+  /// for random-access storage", 1957.
+  private func rows(_ table: Packed, below number: UInt64) throws(LogReadError) -> Int {
+    guard table.rows > 0 else { return 0 }
+    // The first numbers of groups `low` and `high`.
+    var low = 0
+    var high = PackedColumns.groups(rows: table.rows) - 1
+    var least = try group(table, low, column: 0).first
+    var most = try group(table, high, column: 0).first
+    guard least < number else { return 0 }
+    if most < number { low = high }
+    var guesses = 0
+    while high - low > 1 {
+      var middle = (low + high) / 2
+      if guesses < Self.guesses, number > least, most >= number {
+        let share = (number - least).multipliedFullWidth(by: UInt64(high - low))
+        let (quotient, _) = (most - least).dividingFullWidth(share)
+        middle = min(max(low + Int(clamping: quotient), low + 1), high - 1)
+        guesses += 1
+      }
+      let first = try group(table, middle, column: 0).first
+      if first < number {
+        low = middle
+        least = first
+      } else {
+        high = middle
+        most = first
+      }
+    }
+    return try rows(table, inGroup: low, below: number)
+  }
+
+  private func rows(
+    _ table: Packed, inGroup number: Int, below limit: UInt64
+  ) throws(LogReadError) -> Int {
+    let start = number << PackedColumns.groupShift
+    let group = try group(table, number, column: 0)
+    var low = 1
+    var high = min(PackedColumns.groupRows, table.rows - start)
+    while low < high {
+      let middle = (low + high) / 2
+      if try self.number(table, group, middle) < limit { low = middle + 1 } else { high = middle }
+    }
+    return start + low
+  }
+}
+
+// MARK: Chunks
+
+extension SealedLocator {
   /// Reads and checks every chunk.
   package func checkAll() throws(LogReadError) {
-    for section in [blocks, slots, frames, sequences] {
+    for section in sections {
       for chunk in 0..<section.chunkCount { try load(section, chunk: chunk) }
     }
   }
 
-  /// Reads a record if nobody did so yet.
-  /// - Parameter size: the length of the section's records, so that it is known when compiling.
+  /// Reads a chunk if nobody did so yet.
+  /// - Parameter byte: of the section.
   /// - Returns: where in `memory` it stands.
   @inline(__always)
-  private func load(_ section: Section, _ index: Int, _ size: Int) throws(LogReadError) -> Int {
-    guard index >= 0, index < section.records else {
-      throw .format(FormatError("locator record out of bounds"))
-    }
-    let perChunk = FormatConstants.locatorChunkPayloadBytes / size
-    let chunk = index / perChunk
+  private func load(_ section: Section, _ byte: Int) throws(LogReadError) -> Int {
+    guard byte >= 0, byte < section.bytes else { throw Self.outOfBounds }
+    let (chunk, rest) = byte.quotientAndRemainder(
+      dividingBy: FormatConstants.locatorChunkPayloadBytes)
     if !memory.isLoaded(section.firstChunk &+ chunk) { try load(section, chunk: chunk) }
-    return (section.firstChunk &+ chunk) &<< Self.chunkShift &+ index % perChunk &* size
+    return (section.firstChunk &+ chunk) &<< Self.chunkShift &+ rest
   }
 
   private static func check(
@@ -151,17 +338,17 @@ package final class SealedLocator: Sendable {
     try loading.withLock { (_) throws(LogReadError) in
       if memory.isLoaded(number) { return }
       try memory.load(number) { (target) throws(LogReadError) in
-        let records = try records(section, chunk)
-        target.store(copying: records.rawSpan, at: 0)
+        let bytes = try bytes(section, chunk)
+        target.store(copying: bytes.rawSpan, at: 0)
       }
     }
   }
 
-  /// The records of a chunk, from the disk.
-  private func records(_ section: Section, _ chunk: Int) throws(LogReadError) -> [UInt8] {
+  /// The bytes of a chunk, from the disk.
+  private func bytes(_ section: Section, _ chunk: Int) throws(LogReadError) -> [UInt8] {
     let number = section.firstChunk + chunk
     let full = FormatConstants.locatorChunkPayloadBytes
-    let count = min(full, section.records * section.recordBytes - chunk * full)
+    let count = min(full, section.bytes - chunk * full)
     let tag = codecs.tagBytes
     let offset = section.offset + chunk * (FormatConstants.locatorChunkBytes + tag)
     var bytes: [UInt8]

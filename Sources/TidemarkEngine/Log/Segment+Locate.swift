@@ -15,11 +15,7 @@ extension Segment {
       },
       sealed: { (locator) throws(LogReadError) -> ValueLocation?? in
         guard let slot = try slot(of: sequence, in: locator) else { return .some(nil) }
-        let found: ValueLocation? = try ValueLocation(
-          segmentID: id, place: try locator.place(ofSlot: slot),
-          next: try locator.place(ofSlot: slot + 1),
-          block: { (index) throws(LogReadError) in try locator.block(index) })
-        return found.map { .some($0) }
+        return .some(try locator.location(ofSlot: slot, segmentID: id))
       })
     guard let location else {
       throw damage(
@@ -27,6 +23,27 @@ extension Segment {
         sequences: sequence...sequence)
     }
     return location
+  }
+
+  /// Where in the raw values of the segment the value of a sequence lies.
+  /// - Returns: nil when the segment does not hold the sequence, or is not sealed yet.
+  package func valueRange(of sequence: UInt64) throws(TidemarkError) -> Range<UInt64>? {
+    try withLocator(
+      active: { (_) throws(TidemarkError) in nil },
+      sealed: { (locator) throws(LogReadError) in
+        guard let slot = try slot(of: sequence, in: locator) else { return nil }
+        return try locator.valueRange(ofSlot: slot)
+      })
+  }
+
+  /// Where a value of a sealed segment stands that lies so in the raw values.
+  package func location(of value: Range<UInt64>) throws(TidemarkError) -> ValueLocation? {
+    let id = id
+    return try withLocator(
+      active: { (_) throws(TidemarkError) in nil },
+      sealed: { (locator) throws(LogReadError) in
+        try locator.location(of: value, segmentID: id)
+      })
   }
 
   /// The frame that holds a sequence, and which of its entries it is.
@@ -55,8 +72,21 @@ extension Segment {
       })
   }
 
-  /// The frames of the segment, in file order.
+  /// The frames of the segment: those of history first, so that the entries of a key come in order
+  /// of their sequences, else in file order.
   package func frames() throws(TidemarkError) -> [FrameRecord] {
+    let frames = try allFrames()
+    guard frames.contains(where: \.isHistory) else { return frames }
+    return frames.filter(\.isHistory) + frames.filter { !$0.isHistory }
+  }
+
+  /// The frames of history, or the others, in file order: of a compacted segment their entries are
+  /// sorted by key and sequence.
+  package func frames(ofHistory isHistory: Bool) throws(TidemarkError) -> [FrameRecord] {
+    try allFrames().filter { $0.isHistory == isHistory }
+  }
+
+  private func allFrames() throws(TidemarkError) -> [FrameRecord] {
     try withLocator(
       active: { (table) throws(TidemarkError) in table.frames },
       sealed: { (locator) throws(LogReadError) in
@@ -90,46 +120,10 @@ extension Segment {
     guard kind == .compacted else {
       return slot(of: sequence, count: locator.footer.slotCount)
     }
-    let low = try place(of: sequence, in: locator)
+    let low = try locator.sequences(below: sequence)
     guard low < locator.footer.sequenceCount else { return nil }
     let record = try locator.sequence(low)
-    guard record.sequence == sequence, record.slot < locator.footer.slotCount else { return nil }
-    return record.slot
-  }
-
-  /// Most guesses before a search only halves.
-  private static let guesses = 8
-
-  /// How many of a compacted segment's sequences are below one. They lie about evenly, so that
-  /// guesses from the bounds find most with few looks: W. W. Peterson, "Addressing for
-  /// random-access storage", 1957.
-  private func place(
-    of sequence: UInt64, in locator: SealedLocator
-  ) throws(LogReadError) -> Int {
-    var low = 0
-    var high = locator.footer.sequenceCount
-    // Bounds of the sequences from `low` on and below `high`.
-    var least = locator.footer.firstSequence
-    var past = max(locator.footer.lastSequence, least) + 1
-    var guesses = 0
-    while low < high {
-      var middle = (low + high) / 2
-      if guesses < Self.guesses, sequence >= least, sequence < past {
-        let share = (sequence - least).multipliedFullWidth(by: UInt64(high - low))
-        let (quotient, _) = (past - least).dividingFullWidth(share)
-        middle = min(low + Int(clamping: quotient), high - 1)
-        guesses += 1
-      }
-      let found = try locator.sequence(middle).sequence
-      if found < sequence {
-        low = middle + 1
-        least = found + 1
-      } else {
-        high = middle
-        past = max(found, least)
-      }
-    }
-    return low
+    return record.sequence == sequence ? record.slot : nil
   }
 
   /// The first sequence that the segment holds at or after one.
@@ -138,7 +132,7 @@ extension Segment {
       let slot = sequence > firstSequence ? sequence - firstSequence : 0
       return slot < UInt64(count) ? firstSequence + slot : nil
     } compacted: { (locator) throws(LogReadError) in
-      let place = try place(of: sequence, in: locator)
+      let place = try locator.sequences(below: sequence)
       return place < locator.footer.sequenceCount ? try locator.sequence(place).sequence : nil
     }
   }
@@ -150,7 +144,7 @@ extension Segment {
       return firstSequence + min(sequence - firstSequence, UInt64(count) - 1)
     } compacted: { (locator) throws(LogReadError) in
       let all = locator.footer.sequenceCount
-      let place = sequence == .max ? all : try place(of: sequence + 1, in: locator)
+      let place = sequence == .max ? all : try locator.sequences(below: sequence + 1)
       return place > 0 ? try locator.sequence(place - 1).sequence : nil
     }
   }

@@ -48,7 +48,8 @@ extension Segment {
     }
     let codecs = try codecs()
     do {
-      return try codecs.decodeChecked(stored.rawSpan, block: record.entry, at: offset)
+      return try codecs.decodeChecked(
+        stored.rawSpan, block: record.entry, salt: salt, at: offset)
     } catch { throw damage(.format(error), offset: offset, sequences: sequence...sequence) }
   }
 
@@ -107,6 +108,9 @@ extension Segment {
       throw FormatError("a frame of another kind of segment")
     }
     guard front.entries.count == Int(record.entryCount) else {
+      throw FormatError("frame and locator differ")
+    }
+    guard front.header.isHistory == record.isHistory else {
       throw FormatError("frame and locator differ")
     }
   }

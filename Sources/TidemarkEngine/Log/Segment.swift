@@ -177,14 +177,6 @@ package final class Segment: Sendable {
   /// The locator in memory, for sealing.
   package func table() -> LocatorTable? { state.withLock { $0.table } }
 
-  /// How many blocks, slots and frames the locator in memory knows.
-  package var locatorCounts: (blocks: Int, slots: Int, frames: Int) {
-    state.withLock { state in
-      guard let table = state.table else { return (0, 0, 0) }
-      return (table.blocks.count, table.slots.count, table.frames.count)
-    }
-  }
-
   /// Switches from the locator in memory to the one in the file.
   package func seal(length: Int) {
     state.withLock { state in

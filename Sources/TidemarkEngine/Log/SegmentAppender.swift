@@ -206,10 +206,14 @@ package final class SegmentAppender {
     }
   }
 
-  /// Makes sure that locator and footer will fit, with `count` more entries.
+  /// Makes sure that locator and footer fit.
+  /// - Returns: both, for ``seal(_:)``.
   /// - Throws: `ENOSPC` and its like; then nothing has changed.
-  package func reserveTrailer(expecting count: Int) throws(FileSystemError) {
-    try reserve(trailerBound(expecting: count))
+  package func reserveTrailer() throws(LogReadError) -> [UInt8] {
+    let trailer: [UInt8]
+    do { trailer = try self.trailer() } catch { throw .format(error) }
+    do { try reserve(trailer.count) } catch { throw .system(error) }
+    return trailer
   }
 
   /// Writes bytes again that are there already, before a sync that must be believed: a failed
@@ -228,22 +232,15 @@ package final class SegmentAppender {
   /// Writes locator and footer, trims the file and syncs it.
   /// - Returns: the row for MANIFEST.
   package func seal() throws(LogReadError) -> Manifest.Segment {
-    let table = segment.table() ?? LocatorTable()
-    var output: [UInt8]
+    try seal(try reserveTrailer())
+  }
+
+  /// The same for which space was made before.
+  /// - Parameter trailer: what ``reserveTrailer()`` gave.
+  package func seal(_ trailer: [UInt8]) throws(LogReadError) -> Manifest.Segment {
+    let sealedLength = length + trailer.count
     do {
-      output = try table.encoded(
-        segmentID: row.id, firstSequence: row.firstSequence, at: length, sealer: codecs.sealer)
-    } catch { throw .format(error) }
-    let footer = SegmentFooter(
-      segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
-      locatorOffset: length, blockCount: table.blocks.count, slotCount: table.slots.count,
-      frameCount: table.frames.count, sequenceCount: 0, chain: chain, latestTime: latestTime,
-      rawBytes: rawBytes, latestCommitTime: latestCommitTime)
-    output.append(contentsOf: footer.encoded(salt: row.salt))
-    let sealedLength = length + output.count
-    do {
-      try reserve(output.count)
-      try file.writeFully(output.rawSpan, at: length)
+      try file.writeFully(trailer.rawSpan, at: length)
       try file.truncate(to: sealedLength)
       allocated = sealedLength
       try sync()
@@ -262,18 +259,14 @@ package final class SegmentAppender {
     return sealed
   }
 
-  /// Most bytes that locator and footer can take: what there is, and `count` more entries, each
-  /// at worst with blocks and a frame of its own.
-  private func trailerBound(expecting count: Int) -> Int {
-    let (blocks, slots, frames) = segment.locatorCounts
-    let sections = [
-      (blocks, LocatorLayout.blockBytes), (slots, LocatorLayout.slotBytes),
-      (frames, LocatorLayout.frameBytes),
-    ]
-    return sections.reduce(FormatConstants.segmentFooterBytes) { sum, section in
-      sum
-        + LocatorLayout.sectionBytes(
-          records: section.0 + count, recordBytes: section.1, tagBytes: codecs.tagBytes)
-    }
+  /// Locator and footer of what was written so far.
+  private func trailer() throws(FormatError) -> [UInt8] {
+    let counts = SegmentFooter(
+      segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
+      locatorOffset: length, chain: chain, latestTime: latestTime, rawBytes: rawBytes,
+      latestCommitTime: latestCommitTime)
+    let (locator, footer) = try (segment.table() ?? LocatorTable()).encoded(
+      counts, sealer: codecs.sealer)
+    return locator + footer.encoded(salt: row.salt)
   }
 }

@@ -4,10 +4,13 @@ package struct FormatError: Error, Sendable, Hashable {
   package var reason: String
   /// Written by a later version of the format rather than damaged.
   package var isNewer: Bool
+  /// Written by an earlier version of the format, which is not read any more.
+  package var isOlder: Bool
 
-  package init(_ reason: String, isNewer: Bool = false) {
+  package init(_ reason: String, isNewer: Bool = false, isOlder: Bool = false) {
     self.reason = reason
     self.isNewer = isNewer
+    self.isOlder = isOlder
   }
 }
 

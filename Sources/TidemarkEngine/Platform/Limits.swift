@@ -28,8 +28,12 @@ package enum Limits {
   package static let readBytesUnasked = 64 << 10
   /// A value block holds at most this many raw bytes.
   package static let blockBytes = 16 << 10
+  /// A value block of history, in a compacted segment, holds at most this many raw bytes.
+  package static let historyBlockBytes = 1 << 20
   /// A frame is closed once its raw heads reach this.
   package static let frameHeadsTarget = 32 << 10
+  /// The same of history, whose values are packed together.
+  package static let historyHeadsTarget = 64 << 10
   /// A frame is closed once its raw values reach this.
   package static let frameValuesTarget = 1 << 20
   /// Largest raw size of a frame's heads that a decoder accepts.
@@ -84,11 +88,15 @@ package enum Limits {
   package static let compactionDelayNanoseconds: UInt64 = 60_000_000_000
   package static let longestCompactionDelayNanoseconds: UInt64 = 3_600_000_000_000
   /// Raw bytes of a value block in the default layout of compacted segments.
-  package static let smallBlockBytes = 4 << 10
+  package static let smallBlockBytes = 1 << 10
+  /// The same of history, which is packed together; dense layouts fill `historyBlockBytes`.
+  package static let historyTargetBytes = 256 << 10
   /// A dictionary is trained for segments with at least this many bytes of values.
   package static let dictionaryFromBytes = 1 << 20
   /// About how many bytes of values a dictionary is trained on.
   package static let dictionarySampleBytes = 2 << 20
+  /// So much of a value is a sample.
+  package static let dictionarySampleToBytes = 8 << 10
   /// Shorter values are no samples.
   package static let dictionarySampleFromBytes = 8
   /// Greatest size of a trained dictionary, and how many times as long the values must be.

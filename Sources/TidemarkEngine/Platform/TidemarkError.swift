@@ -17,6 +17,8 @@ public struct TidemarkError: Error, Sendable {
     public static let storeExists = Code("storeExists")
     /// A later version of the library wrote this store.
     public static let formatTooNew = Code("formatTooNew")
+    /// An earlier version of the library wrote this store, in a format that is read no more.
+    public static let formatTooOld = Code("formatTooOld")
     /// Another process, or another open store of this one, writes to the store.
     public static let locked = Code("locked")
     /// Acknowledged data is damaged; ``TidemarkError/file`` and the rest say where.

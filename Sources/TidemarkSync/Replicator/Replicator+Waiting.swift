@@ -251,8 +251,8 @@ extension TidemarkError {
   /// Whether trying again later may help.
   var mayPass: Bool {
     switch code {
-    case .closed, .poisoned, .readOnly, .permissionDenied, .damaged, .formatTooNew, .historyGone,
-      .historyDiverged, .invalidArgument, .possiblyStale, .unknownOutcome:
+    case .closed, .poisoned, .readOnly, .permissionDenied, .damaged, .formatTooNew, .formatTooOld,
+      .historyGone, .historyDiverged, .invalidArgument, .possiblyStale, .unknownOutcome:
       false
     default: true
     }

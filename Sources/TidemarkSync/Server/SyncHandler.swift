@@ -248,7 +248,7 @@ extension PeerError {
   init(_ error: TidemarkError) {
     switch error.code {
     case .historyGone, .historyDiverged: self.init(.cursorGone, error.message)
-    case .damaged, .possiblyStale, .formatTooNew, .invalidArgument:
+    case .damaged, .possiblyStale, .formatTooNew, .formatTooOld, .invalidArgument:
       self.init(.failed, error.message)
     case .limitExceeded: self.init(.malformed, error.message)
     default: self.init(.unavailable, error.message)

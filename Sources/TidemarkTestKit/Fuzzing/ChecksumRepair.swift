@@ -23,15 +23,13 @@ enum ChecksumRepair {
     if fits { fitFrame(&bytes, at: offset, room: end - offset - size) }
     let front = Int(bytes.word32(offset + 52))
     let blocks = Int(bytes.word32(offset + 36))
-    if front <= end - offset - size, blocks <= front / 8 {
-      var value = offset + size + front
-      for block in 0..<blocks {
-        let entry = offset + size + 8 * block
-        let stored = Int(bytes.word32(entry) & 0x7fff)
-        guard stored <= end - value else { break }
-        let sum = CRC32C.checksum(bytes.rawSpan.extracting(value..<(value + stored)))
-        bytes.set(sum, at: entry + 4)
-        value += stored
+    let isCompacted = bytes[offset + 49] & 1 != 0
+    if front <= end - offset - size, blocks <= front / (isCompacted ? 2 : 8) {
+      let place = Place(table: offset + size, values: offset + size + front, end: end)
+      if isCompacted {
+        compactedBlocks(&bytes, place, count: blocks, salt: salt, shift: position - offset)
+      } else {
+        blockTable(&bytes, place, count: blocks)
       }
       let start = offset + size
       bytes.set(XXH64.hash(bytes.rawSpan.extracting(start..<(start + front))), at: offset + 40)
@@ -44,17 +42,66 @@ enum ChecksumRepair {
     return (size + Int(bytes.word32(offset + 8)) + 7) & ~7
   }
 
+  /// Where in the bytes a frame's block table and its values stand.
+  private struct Place {
+    var table: Int
+    var values: Int
+    var end: Int
+  }
+
+  /// Makes the checksums in a block table right.
+  private static func blockTable(_ bytes: inout [UInt8], _ place: Place, count: Int) {
+    var value = place.values
+    for block in 0..<count {
+      let entry = place.table + 8 * block
+      let stored = Int(bytes.word32(entry) & 0x7fff)
+      guard stored <= place.end - value else { break }
+      let sum = CRC32C.checksum(bytes.rawSpan.extracting(value..<(value + stored)))
+      bytes.set(sum, at: entry + 4)
+      value += stored
+    }
+  }
+
+  /// Makes the checksums behind the blocks of a compacted segment right.
+  /// - Parameter shift: how much further behind they stand in the file.
+  private static func compactedBlocks(
+    _ bytes: inout [UInt8], _ place: Place, count: Int, salt: UInt32, shift: Int
+  ) {
+    var lengths: [Int] = []
+    var reader = ByteReader(bytes.rawSpan, at: place.table)
+    for _ in 0..<count {
+      guard let block = try? BlockEntry(&reader, tagBytes: 0) else { break }
+      lengths.append(block.storedLength)
+    }
+    var value = place.values
+    for stored in lengths {
+      guard stored <= place.end - value else { break }
+      let end = value + stored - FormatConstants.blockChecksumBytes
+      let sum = BlockEntry.checksum(
+        bytes.rawSpan.extracting(value..<end), salt: salt, at: value + shift)
+      bytes.set(sum, at: end)
+      value += stored
+    }
+  }
+
   /// Brings a frame's lengths into the bytes that there are.
   private static func fitFrame(_ bytes: inout [UInt8], at offset: Int, room: Int) {
     let stored = min(Int(bytes.word32(offset + 8)), room)
     let front = min(Int(bytes.word32(offset + 52)), stored)
-    let blocks = min(Int(bytes.word32(offset + 36)), front / 8)
+    let isCompacted = bytes[offset + 49] & 1 != 0
+    let blocks = min(Int(bytes.word32(offset + 36)), front / (isCompacted ? 2 : 8))
     bytes.set(UInt32(stored), at: offset + 8)
     bytes.set(UInt32(front), at: offset + 52)
     bytes.set(UInt32(blocks), at: offset + 36)
     // Raw heads are as long as they are.
     if bytes[offset + 48] == Codec.raw.rawValue {
-      bytes.set(UInt32(front - 8 * blocks), at: offset + 12)
+      var table = 8 * blocks
+      if isCompacted {
+        var reader = ByteReader(bytes.rawSpan, at: offset + FormatConstants.frameHeaderBytes)
+        for _ in 0..<blocks { _ = try? BlockEntry(&reader, tagBytes: 0) }
+        table = reader.offset - offset - FormatConstants.frameHeaderBytes
+      }
+      bytes.set(UInt32(max(0, front - table)), at: offset + 12)
     }
   }
 
@@ -113,8 +160,18 @@ enum ChecksumRepair {
     let segmentID = bytes.word64(footer + 8)
     var offset = start
     var chunk = 0
-    for (field, record) in [(40, 12), (44, 6), (48, 16), (52, 8)] {
-      var left = Int(bytes.word32(footer + field)) * record
+    var counts = SegmentFooter(
+      segmentID: segmentID, firstSequence: 1, lastSequence: 1, locatorOffset: start, chain: 0,
+      latestTime: nil, rawBytes: 0, latestCommitTime: 0)
+    counts.blockCount = Int(bytes.word32(footer + 40))
+    counts.slotCount = Int(bytes.word32(footer + 44))
+    counts.frameCount = Int(bytes.word32(footer + 48))
+    counts.sequenceCount = Int(bytes.word32(footer + 52))
+    counts.blockBytes = Int(bytes.word32(footer + 96))
+    counts.slotBytes = Int(bytes.word32(footer + 100))
+    counts.sequenceBytes = Int(bytes.word32(footer + 104))
+    for section in LocatorLayout.sections(counts) {
+      var left = section
       while left > 0, offset < footer {
         let count = min(left, FormatConstants.locatorChunkPayloadBytes)
         guard offset + count + 8 <= footer else { break }

@@ -71,7 +71,7 @@ enum FrameFuzz {
     for block in table.blocks {
       let stored = try bytes.rawSpan.slice(Int(block.offset) - offset, Int(block.storedLength))
       let decoded = try codecs.decode(
-        stored, codec: block.codec, rawLength: Int(block.rawLength))
+        try block.entry.contents(stored), codec: block.codec, rawLength: Int(block.rawLength))
       guard decoded.count == Int(block.rawLength) else {
         throw FormatError(wrong + "a block has another length")
       }

@@ -5,7 +5,7 @@ internal import TidemarkEngine
 /// says itself where the locator begins.
 enum LocatorFuzz {
   private static let salt = FrameFuzz.salt
-  private static let footerFields = 96
+  private static let footerFields = 108
   private static let contexts = ZstdContexts()
 
   static func run(_ input: FuzzInput) throws(FuzzFinding) {
@@ -45,7 +45,9 @@ enum LocatorFuzz {
     let footer = locator.footer
     try? locator.checkAll()
     for index in 0...min(footer.blockCount, 4096) { _ = try? locator.block(index) }
-    for index in 0...min(footer.slotCount, 4096) { _ = try? locator.place(ofSlot: index) }
+    for index in 0...min(footer.slotCount, 4096) {
+      _ = try? locator.location(ofSlot: index, segmentID: footer.segmentID)
+    }
     for index in 0...min(footer.frameCount, 4096) { _ = try? locator.frame(index) }
     for index in 0...min(footer.sequenceCount, 4096) { _ = try? locator.sequence(index) }
   }
@@ -105,15 +107,11 @@ enum LocatorFuzz {
         header: built.header, offset: offset, blocks: built.blocks, places: built.places,
         sequences: compacted ? sequences : [])
     }
-    let footer = SegmentFooter(
+    let counts = SegmentFooter(
       segmentID: 3, firstSequence: 1, lastSequence: UInt64(6 * frames),
-      locatorOffset: FormatConstants.segmentHeaderBytes, blockCount: table.blocks.count,
-      slotCount: table.slots.count, frameCount: table.frames.count,
-      sequenceCount: table.sequences.count, chain: 9,
+      locatorOffset: FormatConstants.segmentHeaderBytes, chain: 9,
       latestTime: Timestamp(seconds: 1_767_225_600), rawBytes: 500, latestCommitTime: 1 << 40)
-    let locator = try? table.encoded(
-      segmentID: 3, firstSequence: 1, at: FormatConstants.segmentHeaderBytes, sealer: nil)
-    return [compacted ? 3 : 1] + footer.encoded(salt: salt).prefix(footerFields)
-      + (locator ?? [])
+    guard let (locator, footer) = try? table.encoded(counts, sealer: nil) else { return nil }
+    return [compacted ? 3 : 1] + footer.encoded(salt: salt).prefix(footerFields) + locator
   }
 }

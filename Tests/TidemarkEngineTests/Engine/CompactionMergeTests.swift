@@ -56,7 +56,10 @@ struct CompactionMergeTests {
       try engine.compact(CompactionOptions(dropHistory: drops))
       let sealed = engine.reading.withLock { $0.segments.filter(\.isSealed) }
       #expect(sealed.map(\.kind) == [.compacted], "seed \(seed)")
-      #expect(try entries(sealed[0]).allSatisfy { $0 }, "seed \(seed)")
+      for isHistory in [true, false] {
+        #expect(
+          try entries(sealed[0], ofHistory: isHistory).allSatisfy { $0 }, "seed \(seed)")
+      }
       try check(engine, state, seed)
       let files = try store.disk.list("/store/log")
       #expect(files.allSatisfy { $0.hasSuffix(".seg") }, "seed \(seed)")
@@ -68,10 +71,10 @@ struct CompactionMergeTests {
   }
 
   /// Whether each entry comes behind the one before it.
-  private func entries(_ segment: Segment) throws -> [Bool] {
+  private func entries(_ segment: Segment, ofHistory isHistory: Bool) throws -> [Bool] {
     var last: (key: [UInt8], sequence: UInt64) = ([], 0)
     let frames = try FrameReader(segment)
-    return try segment.frames().flatMap { record in
+    return try segment.frames(ofHistory: isHistory).flatMap { record in
       let front = try frames.front(record)
       return front.entries.map { head in
         let key = [UInt8](copying: front.key(of: head))

@@ -51,7 +51,7 @@ struct HostileBytesTests {
   func valueBeyondBlock() {
     let block = BlockRecord(
       offset: 8192, entry: BlockEntry(storedLength: 10, rawLength: 10, checksum: 0, codec: .raw))
-    func location(_ from: UInt16, _ to: UInt16) -> ValueLocation? {
+    func location(_ from: UInt32, _ to: UInt32) -> ValueLocation? {
       ValueLocation(
         segmentID: 1, place: ValuePlace(block: 0, position: from),
         next: ValuePlace(block: 0, position: to), block: { _ in block })

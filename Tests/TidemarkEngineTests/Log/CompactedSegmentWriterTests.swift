@@ -10,6 +10,7 @@ private struct WrittenSegment {
     var sequence: UInt64
     var value: [UInt8]?
     var labels: [[UInt8]] = []
+    var isSuperseded = false
   }
 
   let fileSystem = MemoryFileSystem()
@@ -35,10 +36,11 @@ private struct WrittenSegment {
       if let value = item.value {
         try writer.add(
           entry, key: item.key.rawSpan, value: value.rawSpan, attributes: none.rawSpan,
-          labels: item.labels)
+          labels: item.labels, isSuperseded: item.isSuperseded)
       } else {
         try writer.add(
-          entry, key: item.key.rawSpan, value: nil, attributes: none.rawSpan, labels: item.labels)
+          entry, key: item.key.rawSpan, value: nil, attributes: none.rawSpan, labels: item.labels,
+          isSuperseded: item.isSuperseded)
       }
     }
     self.row = try writer.finish(
@@ -59,7 +61,7 @@ private struct WrittenSegment {
 }
 
 /// Three hundred keys, several versions each, sorted, with values from empty to three blocks.
-private func items() -> [WrittenSegment.Item] {
+private func items(withHistory: Bool = false) -> [WrittenSegment.Item] {
   var items: [WrittenSegment.Item] = []
   for number in 0..<300 {
     let key = Array("key-\(1000 + number)".utf8)
@@ -74,7 +76,8 @@ private func items() -> [WrittenSegment.Item] {
       items.append(
         WrittenSegment.Item(
           key: key, sequence: sequence, value: number % 11 == 3 ? nil : value,
-          labels: number % 3 == 0 ? [] : [Array("l\(number % 3)".utf8), Array("x".utf8)]))
+          labels: number % 3 == 0 ? [] : [Array("l\(number % 3)".utf8), Array("x".utf8)],
+          isSuperseded: withHistory && version < 2))
     }
   }
   return items
@@ -88,9 +91,11 @@ private let layouts = [
       String(repeating: "{\"name\":\"value of 1\",\"version\":1}", count: 40).utf8)),
 ]
 
-@Test("a compacted segment gives back every entry by its sequence", arguments: layouts.indices)
-func compactedSegmentReadsBack(layout: Int) throws {
-  let items = items()
+@Test(
+  "a compacted segment gives back every entry by its sequence", arguments: layouts.indices,
+  [false, true])
+func compactedSegmentReadsBack(layout: Int, withHistory: Bool) throws {
+  let items = items(withHistory: withHistory)
   let written = try WrittenSegment(items, layout: layouts[layout])
   let caches = LogCaches(blockBytes: 1 << 20, frontBytes: 1 << 20)
   #expect(written.row.entryCount == items.count)
@@ -168,4 +173,86 @@ func compactedSegmentDiscards() throws {
     fileSystem: fileSystem, contexts: ZstdContexts(), layout: SegmentLayout())
   writer.discard()
   #expect(try fileSystem.list("s/log").isEmpty)
+}
+
+@Test("history stands in frames of its own, sorted like the others, and takes much less space")
+func compactedSegmentHistory() throws {
+  let caches = LogCaches(blockBytes: 1 << 20, frontBytes: 1 << 20)
+  let mixed = try WrittenSegment(items(), layout: layouts[2])
+  let written = try WrittenSegment(items(withHistory: true), layout: layouts[2])
+  #expect(written.row.length < mixed.row.length * 3 / 4)
+  for isHistory in [false, true] {
+    var last: (key: [UInt8], sequence: UInt64) = ([], 0)
+    var count = 0
+    for record in try written.segment.frames(ofHistory: isHistory) {
+      let front = try written.segment.front(record, caches: caches)
+      #expect(front.header.isHistory == isHistory)
+      for head in front.entries {
+        let key = [UInt8](copying: front.key(of: head))
+        #expect(last.key.lexicographicallyPrecedes(key) || last.sequence < head.sequence)
+        last = (key, head.sequence)
+        count += 1
+      }
+    }
+    #expect(count == (isHistory ? 600 : 300))
+  }
+  #expect(try written.segment.frames().map(\.isHistory).first == true)
+}
+
+@Test("an entry newer than one of its key that is no history is none either")
+func compactedSegmentKeepsOrder() throws {
+  var items: [WrittenSegment.Item] = []
+  for version in 0..<4 {
+    items.append(
+      WrittenSegment.Item(
+        key: [1], sequence: UInt64(20 + version), value: [UInt8(version)],
+        isSuperseded: version != 1))
+  }
+  let segment = try WrittenSegment(items, layout: SegmentLayout()).segment
+  let caches = LogCaches(blockBytes: 1 << 20, frontBytes: 1 << 20)
+  var sequences: [UInt64] = []
+  for record in try segment.frames() {
+    sequences += try segment.front(record, caches: caches).entries.map(\.sequence)
+  }
+  #expect(sequences == [20, 21, 22, 23])
+}
+
+@Test("the locator of a compacted segment takes at most six bytes a record, ten more a block")
+func compactedSegmentLocatorSize() throws {
+  let count = 20_000
+  // Every other sequence is gone, and keys have nothing to do with the order of the writes.
+  let items = (0..<count).map { number in
+    WrittenSegment.Item(
+      key: Array("key-\(100_000 + number)".utf8),
+      sequence: UInt64(10 + 2 * ((number * 7919) % count)),
+      value: Array(repeating: UInt8(truncatingIfNeeded: number), count: 200 + number * 37 % 90))
+  }
+  let written = try WrittenSegment(items, layout: SegmentLayout(blockTarget: 1024))
+  let footer = try SegmentReader.footer(
+    try written.segment.file(), length: written.row.length, salt: written.row.salt)
+  // In the block table a block takes four bytes, and behind it stands its checksum of four.
+  let locator = written.row.length - footer.locatorOffset - FormatConstants.segmentFooterBytes
+  #expect(locator + footer.blockCount * 8 <= count * 6 + footer.blockCount * 10)
+}
+
+@Test("a block that stands in the place of another one is damage")
+func compactedSegmentSwappedBlocks() throws {
+  let items = (0..<2).map { number in
+    WrittenSegment.Item(
+      key: [UInt8(number)], sequence: UInt64(20 + number),
+      value: [UInt8](repeating: UInt8(65 + number), count: 1000))
+  }
+  let written = try WrittenSegment(items, layout: SegmentLayout(blockTarget: 1, level: nil))
+  let first = try #require(try written.segment.locate(20)).first
+  let second = try #require(try written.segment.locate(21)).first
+  #expect(first.storedLength == second.storedLength)
+  let file = try written.fileSystem.open("s/" + written.segment.fileName, .readWrite)
+  let bytes = try file.read(Int(first.storedLength), at: Int(first.offset))
+  try file.writeFully(bytes.rawSpan, at: Int(second.offset))
+  let caches = LogCaches(blockBytes: 0, frontBytes: 0)
+  #expect(try written.value(20, caches: caches) == items[0].value)
+  let error = #expect(throws: TidemarkError.self) {
+    try written.value(21, caches: caches)
+  }
+  #expect(error?.code == .damaged)
 }

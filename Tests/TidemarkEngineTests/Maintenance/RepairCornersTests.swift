@@ -147,7 +147,7 @@ struct RepairCornersTests {
   func unreadable() throws {
     let (files, expected) = try SampleStore.large()
     let name = files.segments[0]
-    let page = try #require(files.files[name]).count / 2 / 4096 * 4096
+    let page = try files.middle(of: name) / 4096 * 4096
     let disk = FailingPages(try files.disk(), file: name, pages: [0, page])
     let found = try StoreFiles.verify(disk)
     #expect(found.findings.contains { $0.file == name && $0.offset == 0 })

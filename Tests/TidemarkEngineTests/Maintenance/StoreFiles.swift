@@ -61,6 +61,16 @@ struct StoreFiles: Sendable {
     return copy
   }
 
+  /// Where half of the frames of a sealed segment lie behind.
+  func middle(of name: String) throws -> Int {
+    let disk = try disk()
+    let file = try disk.open(Self.path + "/" + name, .read)
+    let row = try manifest().segments.first { name.hasSuffix($0.fileName) }
+    let footer = try SegmentReader.footer(
+      file, length: try file.length(), salt: row?.salt ?? 0)
+    return (try SegmentReader.header(file).firstFrame + footer.locatorOffset) / 2
+  }
+
   func manifest() throws -> Manifest {
     let copies = StoreLayout.manifests.compactMap { name in
       files[name].flatMap { try? Manifest(decoding: $0.rawSpan) }

@@ -15,6 +15,9 @@ struct CompactionFates {
   /// The key that was asked about last, and what the index says of it.
   private var key: [UInt8]?
   private var slot: Slot?
+  /// Whether the newest entry of the key that was asked about last is a touch, so that an older
+  /// one has the value.
+  var isTouched: Bool { slot?.size.isTouched ?? false }
   /// Whether versions may have been lost in damage: then the log itself is asked for each.
   private let hasDamage: Bool
 

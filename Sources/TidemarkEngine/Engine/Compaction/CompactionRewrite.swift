@@ -139,7 +139,10 @@ struct CompactionRewrite {
         if segment.kind == .compacted {
           let rawBytes = group.rows.first { $0.id == segment.id }?.rawBytes ?? 0
           try samples.look(into: segment, rawBytes: rawBytes)
-          inputs.append(try SegmentInput(segment, labels: labels, shouldStop: stop))
+          for isHistory in [true, false] {
+            inputs.append(
+              try SegmentInput(segment, ofHistory: isHistory, labels: labels, shouldStop: stop))
+          }
         } else {
           try gather(segment, &window, &spilling)
         }
@@ -249,8 +252,9 @@ struct CompactionRewrite {
         RecordType(rawValue: try input.attributes().recordType)
       }
       tally.count(fate, of: entry)
-      if case .kept(let created, _) = fate {
+      if case .kept(let created, let isSuperseded) = fate {
         entry.created = created
+        entry.isHistory = isSuperseded && !fates.isTouched
         if let link = pinned?.links[entry.sequence] { entry.previous = link }
         try batch.add(entry, of: input)
         if batch.isFull { try handOver(&batch) }

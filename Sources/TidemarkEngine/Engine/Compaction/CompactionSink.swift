@@ -35,7 +35,7 @@ struct CompactionSink: Sendable {
     try writer.add(
       written, key: bytes.extracting(place(entry.keyPlace)),
       value: entry.hasValue ? bytes.extracting(place(entry.valuePlace)) : nil,
-      attributes: bytes.extracting(place(entry.attributesPlace)))
+      attributes: bytes.extracting(place(entry.attributesPlace)), isSuperseded: entry.isHistory)
   }
 
   private mutating func labelSetID(_ number: UInt32) -> UInt32 {

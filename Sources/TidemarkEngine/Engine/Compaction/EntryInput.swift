@@ -58,7 +58,7 @@ extension EntryHead {
     created: 0, attributesStart: 0, attributesLength: 0)
 }
 
-/// The entries of a compacted segment, which are sorted.
+/// The entries of a compacted segment that are history, or the others: both are sorted.
 final class SegmentInput: EntryInput {
   private let records: [FrameRecord]
   private let labels: LabelSets
@@ -71,10 +71,10 @@ final class SegmentInput: EntryInput {
   private var position = 0
 
   init(
-    _ segment: Segment, labels: LabelSets,
+    _ segment: Segment, ofHistory isHistory: Bool, labels: LabelSets,
     shouldStop: @escaping () throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
-    records = try segment.frames()
+    records = try segment.frames(ofHistory: isHistory)
     frames = try FrameReader(segment, windowBytes: 512 << 10)
     self.labels = labels
     self.shouldStop = shouldStop

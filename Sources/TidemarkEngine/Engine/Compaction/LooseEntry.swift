@@ -16,6 +16,7 @@ struct LooseEntry: Sendable {
   private static let endsBatchBit: UInt8 = 0x10
   private static let valueFlag: UInt8 = 1
   private static let unwantedFlag: UInt8 = 2
+  private static let historyFlag: UInt8 = 4
 
   var kind: EntryKind
   var endsBatch: Bool
@@ -29,6 +30,8 @@ struct LooseEntry: Sendable {
   var keyLength: Int
   var attributesLength: Int
   var valueLength: Int
+  /// Whether no read of the newest state needs it.
+  var isHistory = false
   /// Whether a later entry has taken its place since its bytes were written.
   private(set) var isUnwanted = false
 
@@ -58,7 +61,9 @@ struct LooseEntry: Sendable {
     bytes.withMutableRawSpan { bytes in
       bytes.put(UInt32(entry.byteCount), at: start)
       bytes.put(entry.kind.rawValue | (entry.endsBatch ? Self.endsBatchBit : 0), at: start + 4)
-      bytes.put(entry.hasValue ? Self.valueFlag : 0, at: start + 5)
+      bytes.put(
+        (entry.hasValue ? Self.valueFlag : 0) | (entry.isHistory ? Self.historyFlag : 0),
+        at: start + 5)
       bytes.put(UInt16(entry.keyLength), at: start + 6)
       bytes.put(entry.sequence, at: start + 8)
       bytes.put(entry.commitTime, at: start + 16)
@@ -82,6 +87,7 @@ struct LooseEntry: Sendable {
     let flags = try bytes.u8(at: offset + 5)
     hasValue = flags & Self.valueFlag != 0
     isUnwanted = flags & Self.unwantedFlag != 0
+    isHistory = flags & Self.historyFlag != 0
     keyLength = Int(try bytes.u16(at: offset + 6))
     sequence = try bytes.u64(at: offset + 8)
     commitTime = try bytes.u64(at: offset + 16)

@@ -35,7 +35,7 @@ struct ValueSamples {
   /// Takes some values of a compacted segment, which is read only when it is merged.
   /// - Parameter rawBytes: of its entries.
   mutating func look(into segment: Segment, rawBytes: Int) throws(TidemarkError) {
-    let records = try segment.frames()
+    let records = try segment.frames(ofHistory: false)
     var frames = try FrameReader(segment, windowBytes: 64 << 10)
     total += rawBytes
     let stride = max(1, records.count / Self.frames)

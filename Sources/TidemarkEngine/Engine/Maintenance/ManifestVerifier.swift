@@ -18,7 +18,7 @@ struct ManifestVerifier {
   private let fileSystem: any FileSystem
 
   /// Reads and checks.
-  /// - Throws: `formatTooNew` when a later version wrote one of the copies.
+  /// - Throws: `formatTooNew` or `formatTooOld` when another version wrote one of the copies.
   init(_ path: String, _ fileSystem: any FileSystem) throws(TidemarkError) {
     self.path = path
     self.fileSystem = fileSystem
@@ -58,11 +58,7 @@ struct ManifestVerifier {
       guard bytes.count <= Limits.manifestBytes else { throw FormatError("too long") }
       return .whole(try Manifest(decoding: bytes.rawSpan))
     } catch {
-      if error.isNewer {
-        throw TidemarkError(
-          .formatTooNew, "the store was written by a later version; use that or a newer one",
-          file: name, cause: error)
-      }
+      if let refusal = ManifestStore.refusal(error, name) { throw refusal }
       if let manifest = Self.withoutExtension(bytes) { return .extended(manifest) }
       return .damaged(bytes, error)
     }

@@ -67,9 +67,8 @@ final class RepairReader {
       do throws(LogReadError) {
         let raw = try window.withBytes(at: position, count: block.storedLength) {
           (bytes) throws(FormatError) in
-          guard bytes.byteCount == block.storedLength, CRC32C.checksum(bytes) == block.checksum
-          else { throw FormatError("value block does not match its checksum") }
-          return try codecs.decode(bytes, block: block, at: position)
+          try codecs.decode(
+            try block.checked(bytes, salt: salt, at: position), block: block, at: position)
         }
         values.bytes.append(contentsOf: raw)
       } catch {

@@ -19,10 +19,6 @@ struct RepairUnit {
   func isFull(expecting more: Int = 0) -> Bool {
     rawBytes + more > Limits.compactionUnitBytes || items.count >= Limits.repairUnitEntries
   }
-  /// Whether a sequence is too far from the others for the locator's 32 bits.
-  func isTooFar(_ sequence: UInt64) -> Bool {
-    !isEmpty && max(last, sequence) - min(first, sequence) > UInt64(UInt32.max)
-  }
 
   /// Adds an entry whose value is intact.
   mutating func add(

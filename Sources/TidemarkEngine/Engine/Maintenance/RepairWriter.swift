@@ -67,7 +67,7 @@ struct RepairWriter {
     _ run: RepairPlan.Run, _ source: RepairSource, _ reader: RepairReader
   ) throws {
     for frame in source.frames where frame.sequences.overlaps(run.range) {
-      if unit.isFull(expecting: frame.rawBytes) || unit.isTooFar(frame.sequences.upperBound) {
+      if unit.isFull(expecting: frame.rawBytes) {
         try flush()
       }
       try copy(frame, within: run.range, run, reader)
@@ -95,7 +95,7 @@ struct RepairWriter {
       try copySorted(run, (middle + 1)...range.upperBound, source, reader)
       return
     }
-    if unit.isFull(expecting: bytes) || unit.isTooFar(range.upperBound) { try flush() }
+    if unit.isFull(expecting: bytes) { try flush() }
     for frame in frames { try copy(frame, within: range, run, reader) }
   }
 

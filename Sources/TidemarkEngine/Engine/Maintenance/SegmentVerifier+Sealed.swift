@@ -5,14 +5,19 @@ extension SegmentVerifier {
     var entryCount = 0
     /// The sequence expected next, in a segment whose sequences are dense.
     var expected: UInt64
-    /// The key and the sequence before, in a segment that is sorted.
-    var lastKey: [UInt8] = []
-    var lastSequence: UInt64 = 0
+    /// The entry before, in a segment that is sorted: of history, and of the others.
+    var lastOfHistory = Position()
+    var last = Position()
     var endsBatch = true
     var latestCommitTime: UInt64 = 0
     /// Frames that could not be read, whose extent the next good frame shows.
     var open: FrameScan.Damage?
     var hasDamage = false
+
+    struct Position {
+      var key: [UInt8] = []
+      var sequence: UInt64 = 0
+    }
   }
 
   /// Checks frames, locator, footer and length of a sealed segment.
@@ -117,20 +122,19 @@ extension SegmentVerifier {
       walk.expected = front.header.nextSequence
       return
     }
+    var last = front.header.isHistory ? walk.lastOfHistory : walk.last
     for entry in front.entries {
-      // The locator has 32 bits for a sequence.
-      guard range.contains(entry.sequence),
-        entry.sequence - row.firstSequence <= UInt64(UInt32.max)
-      else {
+      guard range.contains(entry.sequence) else {
         throw FormatError("an entry that the segment does not cover")
       }
-      let order = walk.lastKey.rawSpan.compare(to: front.key(of: entry))
-      guard order < 0 || (order == 0 && walk.lastSequence < entry.sequence) else {
+      let order = last.key.rawSpan.compare(to: front.key(of: entry))
+      guard order < 0 || (order == 0 && last.sequence < entry.sequence) else {
         throw FormatError("entries out of order")
       }
-      if order != 0 { walk.lastKey = [UInt8](copying: front.key(of: entry)) }
-      walk.lastSequence = entry.sequence
+      if order != 0 { last.key = [UInt8](copying: front.key(of: entry)) }
+      last.sequence = entry.sequence
     }
+    if front.header.isHistory { walk.lastOfHistory = last } else { walk.last = last }
   }
 
   /// Reports a damaged stretch once it is known where the next good frame begins.

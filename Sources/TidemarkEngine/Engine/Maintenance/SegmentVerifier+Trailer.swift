@@ -15,7 +15,7 @@ extension SegmentVerifier {
       return report(framesEnd, "the segment is too short for its footer")
     }
     if !walk.hasDamage, !codecs.isOpaque {
-      try compareLocator(file, walk, framesEnd..<footerStart)
+      try compareLocator(file, footer, walk, framesEnd..<footerStart)
     } else if let footer {
       try checkChunks(file, footer, end: footerStart)
     }
@@ -39,8 +39,7 @@ extension SegmentVerifier {
       footer.slotCount == walk.entryCount
     else { return note("footer and frames differ") }
     guard !codecs.isOpaque else { return }
-    guard footer.blockCount == walk.table.blocks.count,
-      footer.frameCount == walk.table.frames.count,
+    guard footer.frameCount == walk.table.frames.count,
       footer.sequenceCount == walk.table.sequences.count,
       footer.latestCommitTime >= walk.latestCommitTime,
       row.kind == .compacted || walk.expected == row.lastSequence + 1
@@ -52,11 +51,19 @@ extension SegmentVerifier {
 
   /// With all frames known, every byte of the locator is known, too.
   private mutating func compareLocator(
-    _ file: TolerantFile, _ walk: Walk, _ place: Range<Int>
+    _ file: TolerantFile, _ footer: SegmentFooter?, _ walk: Walk, _ place: Range<Int>
   ) throws {
-    let expected = try walk.table.encoded(
-      segmentID: row.id, firstSequence: row.firstSequence, at: place.lowerBound,
-      sealer: codecs.sealer)
+    var counts = SegmentFooter(
+      segmentID: row.id, firstSequence: row.firstSequence, lastSequence: row.lastSequence,
+      locatorOffset: place.lowerBound, chain: row.chain, latestTime: row.latestTime,
+      rawBytes: row.rawBytes, latestCommitTime: 0)
+    let expected: [UInt8]
+    (expected, counts) = try walk.table.encoded(counts, sealer: codecs.sealer)
+    if let footer, LocatorLayout.sections(footer) != LocatorLayout.sections(counts) {
+      report(
+        place.upperBound, "footer and frames differ",
+        length: FormatConstants.segmentFooterBytes)
+    }
     guard expected.count == place.count else {
       report(
         place.lowerBound, "locator does not fill the space before the footer",
@@ -82,12 +89,8 @@ extension SegmentVerifier {
   ) throws {
     var offset = footer.locatorOffset
     var chunk = 0
-    for (records, size) in [
-      (footer.blockCount, LocatorLayout.blockBytes), (footer.slotCount, LocatorLayout.slotBytes),
-      (footer.frameCount, LocatorLayout.frameBytes),
-      (footer.sequenceCount, LocatorLayout.sequenceBytes),
-    ] {
-      var left = records * size
+    for section in LocatorLayout.sections(footer) {
+      var left = section
       while left > 0, offset < end {
         let payload = min(left, FormatConstants.locatorChunkPayloadBytes)
         let count = payload + codecs.tagBytes

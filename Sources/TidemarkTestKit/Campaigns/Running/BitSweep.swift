@@ -211,7 +211,7 @@ package struct BitSweep {
   /// Damage must be told as damage, never as a failing system or as nothing at all.
   static func expectDamage(_ error: TidemarkError) throws {
     switch error.code {
-    case .damaged, .formatTooNew, .possiblyStale: return
+    case .damaged, .formatTooNew, .formatTooOld, .possiblyStale: return
     // Without a MANIFEST that can be told from other files, it may look like no store.
     case .notAStore, .storeMissing: return
     default: throw ScriptViolation("damage was told as \(error.code): \(error)")

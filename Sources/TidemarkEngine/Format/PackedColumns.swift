@@ -1,0 +1,138 @@
+/// Columns of numbers that grow about evenly, packed so that each can be read by itself.
+///
+/// Rows come in groups of 128; the last one may have fewer. Within a group a number is the
+/// group's first one, plus what a straight line says, plus a remainder of as many bits as the
+/// group needs. Each group has a record, and the remainders stand apart:
+/// ```
+/// record, 16 bytes a column:  u48 first number, u8 bits of a remainder, u8 zero,
+///                             u32 slope in 256ths, u32 where in the section of remainders
+/// number i of a group:        first + (i * slope >> 8) + remainder i
+/// remainder i:                a signed number, from bit i * bits on, lowest bit first
+/// ```
+/// The remainders of a group and a column begin at a byte and lie in one chunk of their section.
+package enum PackedColumns {
+  package static let groupShift = 7
+  package static let groupRows = 1 << groupShift
+  package static let recordBytes = 16
+  /// Numbers are below 2^48, so a remainder never takes more.
+  package static let mostBits = 49
+
+  package struct Encoded {
+    package var records: [UInt8]
+    package var remainders: [UInt8]
+  }
+
+  package static func groups(rows: Int) -> Int { (rows + groupRows - 1) >> groupShift }
+
+  /// - Parameter columns: of one length; numbers below 2^48.
+  package static func encode(_ columns: [[UInt64]]) -> Encoded {
+    var records = ByteWriter()
+    var remainders: [UInt8] = []
+    let rows = columns.first?.count ?? 0
+    for start in stride(from: 0, to: rows, by: groupRows) {
+      for column in columns {
+        encode(
+          column[start..<min(start + groupRows, rows)], records: &records,
+          remainders: &remainders)
+      }
+    }
+    return Encoded(records: records.bytes, remainders: remainders)
+  }
+
+  private static func encode(
+    _ group: ArraySlice<UInt64>, records: inout ByteWriter, remainders: inout [UInt8]
+  ) {
+    let first = group[group.startIndex]
+    let last = group[group.endIndex - 1]
+    var slope: UInt32 = 0
+    if group.count > 1, last > first {
+      slope = UInt32(clamping: ((last - first) << 8) / UInt64(group.count - 1))
+    }
+    var width = width(group, slope)
+    // A line between the ends is of no use where numbers go up and down.
+    let level = slope == 0 ? width : self.width(group, 0)
+    if level < width { (width, slope) = (level, 0) }
+    let count = (group.count * width + 7) >> 3
+    let payload = FormatConstants.locatorChunkPayloadBytes
+    let room = payload - remainders.count % payload
+    if count > room { remainders.append(contentsOf: repeatElement(0, count: room)) }
+    records.u32(UInt32(truncatingIfNeeded: first))
+    records.u16(UInt16(truncatingIfNeeded: first >> 32))
+    records.u16(UInt16(width))
+    records.u32(slope)
+    records.u32(UInt32(remainders.count))
+    guard width > 0 else { return }
+    var pending: UInt64 = 0
+    var bits = 0
+    let mask: UInt64 = 1 << UInt64(width) - 1
+    for (index, number) in group.enumerated() {
+      let remainder = number &- first &- line(index, slope)
+      pending |= (remainder & mask) << UInt64(bits)
+      bits += width
+      while bits >= 8 {
+        remainders.append(UInt8(truncatingIfNeeded: pending))
+        pending >>= 8
+        bits -= 8
+      }
+    }
+    if bits > 0 { remainders.append(UInt8(truncatingIfNeeded: pending)) }
+  }
+
+  /// How many bits the remainders from a line need.
+  private static func width(_ group: ArraySlice<UInt64>, _ slope: UInt32) -> Int {
+    let first = group[group.startIndex]
+    var all: UInt64 = 0
+    for (index, number) in group.enumerated() {
+      let remainder = Int64(bitPattern: number &- first &- line(index, slope))
+      all |= UInt64(bitPattern: remainder ^ (remainder >> 63))
+    }
+    return all == 0 && isOnLine(group, slope) ? 0 : 65 - all.leadingZeroBitCount
+  }
+
+  private static func isOnLine(_ group: ArraySlice<UInt64>, _ slope: UInt32) -> Bool {
+    let first = group[group.startIndex]
+    return group.enumerated().allSatisfy { $0.element == first &+ line($0.offset, slope) }
+  }
+
+  @inline(__always)
+  package static func line(_ index: Int, _ slope: UInt32) -> UInt64 {
+    (UInt64(truncatingIfNeeded: index) &* UInt64(slope)) &>> 8
+  }
+}
+
+/// A column's record of a group.
+package struct PackedGroup {
+  package let first: UInt64
+  package let bits: Int
+  private let slope: UInt32
+  private let start: UInt32
+
+  @inline(__always)
+  package init(_ bytes: RawSpan, at position: Int) throws(FormatError) {
+    let word = try bytes.u64(at: position)
+    first = word & 0xffff_ffff_ffff
+    bits = Int(word &>> 48)
+    slope = try bytes.u32(at: position + 8)
+    start = try bytes.u32(at: position + 12)
+    guard bits <= PackedColumns.mostBits else {
+      throw FormatError("a number of a locator is too long")
+    }
+  }
+
+  /// Where in the section of remainders the byte stands with which one begins.
+  @inline(__always)
+  package func byte(of index: Int) -> Int { Int(start) &+ (index &* bits) &>> 3 }
+
+  /// The number, from eight bytes of remainders from ``byte(of:)`` on.
+  @inline(__always)
+  package func number(_ index: Int, _ word: UInt64) -> UInt64 {
+    let shift = UInt64(truncatingIfNeeded: (index &* bits) & 7)
+    let unused = UInt64(truncatingIfNeeded: 64 &- bits)
+    let remainder = Int64(bitPattern: (word &>> shift) &<< unused) &>> Int64(bitPattern: unused)
+    return first &+ PackedColumns.line(index, slope) &+ UInt64(bitPattern: remainder)
+  }
+
+  /// The same where there are no remainders.
+  @inline(__always)
+  package func number(_ index: Int) -> UInt64 { first &+ PackedColumns.line(index, slope) }
+}
