@@ -7,29 +7,17 @@ package struct RowReader {
   private static let heldMost = 16
 
   private struct Held {
-    var segment: Segment
+    let segment: Segment
     var range: ClosedRange<UInt64>
-    /// Whether it was when it was met: then its locator is asked without a lock.
-    let isSealed: Bool
+    /// Of a segment that was sealed when it was met: asked without a lock.
+    let locator: SealedLocator?
     /// The block that was read last; empty when there is none.
     var bytes: [UInt8] = []
+    /// Where it stands in a segment that is appended to.
     var offset: UInt32 = 0
-    /// Where it lies in the raw values of a sealed segment.
+    /// Its row in the locator of a sealed segment, and where it lies in the raw values.
+    var row = -1
     var values: Range<UInt64> = 0..<0
-
-    init(_ segment: Segment, _ range: ClosedRange<UInt64>) {
-      self.segment = segment
-      self.range = range
-      isSealed = segment.isSealed
-    }
-
-    /// Where in the block a value lies; nil when it lies elsewhere.
-    func range(of value: Range<UInt64>) -> Range<Int>? {
-      guard !value.isEmpty, values.contains(value.lowerBound), value.upperBound <= values.upperBound
-      else { return nil }
-      let start = Int(value.lowerBound - values.lowerBound)
-      return start..<(start + value.count)
-    }
   }
 
   private let engine: Engine
@@ -49,8 +37,9 @@ package struct RowReader {
     // A block that is held would be served beyond the end of the store's being open.
     try engine.checkReadable()
     if !isTouch, let number = try number(of: sequence),
-      let (bytes, range) = find(sequence, in: number)
+      let range = find(sequence, in: number)
     {
+      let bytes = held[number].bytes
       return try body(bytes.rawSpan.extracting(range))
     }
     try engine.read(of: sequence, isTouch: isTouch) { (value, _) throws(TidemarkError) in
@@ -74,44 +63,63 @@ package struct RowReader {
       last = number
     } else if held.count < Self.heldMost {
       last = held.count
-      held.append(Held(segment, range))
+      held.append(try Self.held(segment, range))
     } else {
       last = (last + 1) % held.count
-      held[last] = Held(segment, range)
+      held[last] = try Self.held(segment, range)
     }
     return last
   }
 
-  /// The block that holds a value, and where in it; nil for what is better read by itself, and
-  /// for what cannot be read here, since compaction may have replaced the segment.
-  private mutating func find(
-    _ sequence: UInt64, in number: Int
-  ) -> (bytes: [UInt8], range: Range<Int>)? {
-    let segment = held[number].segment
-    let value = held[number].isSealed ? (try? segment.valueRange(of: sequence)) ?? nil : nil
-    if let value, let range = held[number].range(of: value) { return (held[number].bytes, range) }
-    guard let location = Self.location(of: sequence, value, in: segment), location.more.isEmpty
+  private static func held(
+    _ segment: Segment, _ range: ClosedRange<UInt64>
+  ) throws(TidemarkError) -> Held {
+    Held(
+      segment: segment, range: range,
+      locator: segment.isSealed ? try segment.sealedLocator() : nil)
+  }
+
+  /// Sees to it that the block that holds a value is held.
+  /// - Returns: where in it the value lies; nil for what is better read by itself, and for what
+  ///   cannot be read here, since compaction may have replaced the segment.
+  private mutating func find(_ sequence: UInt64, in number: Int) -> Range<Int>? {
+    guard let locator = held[number].locator else { return findAppended(sequence, in: number) }
+    guard let slot = (try? locator.slot(of: sequence)) ?? nil,
+      let value = try? locator.valueRange(ofSlot: slot)
     else { return nil }
+    if value.isEmpty { return 0..<0 }
+    let values = held[number].values
+    if !values.contains(value.lowerBound) {
+      guard
+        let block = try? locator.block(holding: value.lowerBound, near: held[number].row + 1),
+        value.upperBound <= block.range.upperBound,
+        let bytes = try? held[number].segment.block(
+          block.record, sequence: sequence, caches: engine.caches, keepsRaw: true)
+      else { return nil }
+      held[number].bytes = bytes
+      held[number].row = block.row
+      held[number].values = block.range
+    }
+    let held = held[number].values
+    guard value.upperBound <= held.upperBound else { return nil }
+    let start = Int(value.lowerBound - held.lowerBound)
+    return start..<(start + value.count)
+  }
+
+  private mutating func findAppended(_ sequence: UInt64, in number: Int) -> Range<Int>? {
+    let segment = held[number].segment
+    guard let location = try? segment.locate(sequence), location.more.isEmpty else { return nil }
+    if location.length == 0 { return 0..<0 }
     let range = location.position..<(location.position + location.length)
-    if location.length == 0 { return ([], 0..<0) }
     if held[number].offset != location.first.offset || range.upperBound > held[number].bytes.count {
       guard
         let bytes = try? segment.block(
-          location.first, sequence: sequence, caches: engine.caches),
+          location.first, sequence: sequence, caches: engine.caches, keepsRaw: true),
         range.upperBound <= bytes.count
       else { return nil }
       held[number].bytes = bytes
       held[number].offset = location.first.offset
-      let start = value.map { $0.lowerBound - UInt64(location.position) } ?? 0
-      held[number].values = start..<(value == nil ? start : start + UInt64(bytes.count))
     }
-    return (held[number].bytes, range)
-  }
-
-  private static func location(
-    of sequence: UInt64, _ value: Range<UInt64>?, in segment: Segment
-  ) -> ValueLocation? {
-    guard let value else { return try? segment.locate(sequence) }
-    return try? segment.location(of: value)
+    return range
   }
 }

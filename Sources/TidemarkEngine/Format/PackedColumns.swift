@@ -132,6 +132,13 @@ package struct PackedGroup {
     return first &+ PackedColumns.line(index, slope) &+ UInt64(bitPattern: remainder)
   }
 
+  /// About where a number stands, as the line tells from one that is known.
+  @inline(__always)
+  package func index(of number: UInt64, from index: Int, _ known: UInt64) -> Int {
+    guard slope > 0 else { return index }
+    return index &+ Int((Int64(bitPattern: number &- known) &<< 8) / Int64(slope))
+  }
+
   /// The same where there are no remainders.
   @inline(__always)
   package func number(_ index: Int) -> UInt64 { first &+ PackedColumns.line(index, slope) }

@@ -5,7 +5,7 @@ package final class SealedLocator: Sendable {
   private let file: any File
   private let codecs: FrameCodecs
   /// Every chunk's bytes, chunk n at n << `chunkShift`.
-  private let memory: ReservedMemory
+  let memory: ReservedMemory
   private let loading = Lock(())
   private let sections: [Section]
   private let blocks: Packed
@@ -17,7 +17,7 @@ package final class SealedLocator: Sendable {
   private static let chunkShift = 14
 
   /// A run of chunks.
-  private struct Section {
+  struct Section {
     var firstChunk: Int
     var offset: Int
     var bytes: Int
@@ -29,7 +29,7 @@ package final class SealedLocator: Sendable {
   }
 
   /// Packed columns, see ``PackedColumns``.
-  private struct Packed {
+  struct Packed {
     var records: Section
     var remainders: Section
     var rows: Int
@@ -102,6 +102,21 @@ package final class SealedLocator: Sendable {
     return (sequence, Int(slot))
   }
 
+  /// The slot of a sequence; nil when the segment does not hold it.
+  package func slot(of sequence: UInt64) throws(LogReadError) -> Int? {
+    guard footer.sequenceCount > 0 else {
+      guard sequence >= footer.firstSequence,
+        sequence - footer.firstSequence < UInt64(footer.slotCount)
+      else { return nil }
+      return Int(sequence - footer.firstSequence)
+    }
+    let place = try sequences(below: sequence)
+    guard place < footer.sequenceCount,
+      try number(sequences, place, column: 0) == sequence
+    else { return nil }
+    return try self.sequence(place).slot
+  }
+
   /// How many of a compacted segment's sequences are below one.
   package func sequences(below sequence: UInt64) throws(LogReadError) -> Int {
     try rows(sequences, below: sequence)
@@ -118,8 +133,10 @@ package final class SealedLocator: Sendable {
 
   /// Where in the raw values of the segment a slot's value lies.
   package func valueRange(ofSlot slot: Int) throws(LogReadError) -> Range<UInt64> {
-    let start = try valueStart(ofSlot: slot)
-    let end = try valueStart(ofSlot: slot + 1)
+    let (start, end) =
+      slot + 1 < footer.slotCount
+      ? try numbers(values, from: slot, column: 0)
+      : (try valueStart(ofSlot: slot), try valueStart(ofSlot: slot + 1))
     guard end >= start, end - start <= UInt64(Limits.valueBytes) else {
       throw Self.contradiction
     }
@@ -131,6 +148,24 @@ package final class SealedLocator: Sendable {
     ofSlot slot: Int, segmentID: UInt64
   ) throws(LogReadError) -> ValueLocation {
     try location(of: try valueRange(ofSlot: slot), segmentID: segmentID)
+  }
+
+  /// The block that holds a place in the raw values.
+  /// - Parameter row: where to look first: a walk meets the blocks one behind the other.
+  func block(
+    holding place: UInt64, near row: Int
+  ) throws(LogReadError) -> (row: Int, record: BlockRecord, range: Range<UInt64>) {
+    if row >= 0, row + 1 < blocks.rows {
+      let (start, end) = try numbers(blocks, from: row, column: 0)
+      if start <= place, place < end {
+        let (record, range) = try blockAndRange(row)
+        return (row, record, range)
+      }
+    }
+    let found = try rows(blocks, below: place + 1) - 1
+    let (record, range) = try blockAndRange(found)
+    guard range.contains(place) else { throw Self.contradiction }
+    return (found, record, range)
   }
 
   /// Where a value stands of which it is known where it lies in the raw values.
@@ -168,11 +203,9 @@ package final class SealedLocator: Sendable {
     _ row: Int
   ) throws(LogReadError) -> (record: BlockRecord, range: Range<UInt64>) {
     guard row >= 0, row + 1 < blocks.rows else { throw Self.outOfBounds }
-    let start = try number(blocks, row, column: 0)
-    let end = try number(blocks, row + 1, column: 0)
-    let word = try number(blocks, row, column: 1)
-    let offset = word >> 2
-    let next = try number(blocks, row + 1, column: 1) >> 2
+    let (start, end) = try numbers(blocks, from: row, column: 0)
+    let (word, nextWord) = try numbers(blocks, from: row, column: 1)
+    let (offset, next) = (word >> 2, nextWord >> 2)
     guard end > start, end - start <= UInt64(Limits.historyBlockBytes), next > offset,
       next <= UInt64(UInt32.max), let codec = Codec(rawValue: UInt8(word & 3))
     else { throw Self.contradiction }
@@ -197,102 +230,10 @@ package final class SealedLocator: Sendable {
     }
   }
 
-  private static let outOfBounds = LogReadError.format(
+  static let outOfBounds = LogReadError.format(
     FormatError("locator record out of bounds"))
   private static let contradiction = LogReadError.format(
     FormatError("locator contradicts itself"))
-}
-
-// MARK: Packed columns
-
-extension SealedLocator {
-  /// A number of packed columns.
-  @inline(__always)
-  private func number(
-    _ table: Packed, _ row: Int, column: Int
-  ) throws(LogReadError) -> UInt64 {
-    guard row >= 0, row < table.rows else { throw Self.outOfBounds }
-    let group = try group(table, row &>> PackedColumns.groupShift, column: column)
-    return try number(table, group, row & (PackedColumns.groupRows &- 1))
-  }
-
-  @inline(__always)
-  private func group(
-    _ table: Packed, _ group: Int, column: Int
-  ) throws(LogReadError) -> PackedGroup {
-    let place = group &* table.recordBytes &+ column &* PackedColumns.recordBytes
-    let offset = try load(table.records, place)
-    let memory = self.memory
-    do { return try PackedGroup(memory.bytes(offset, PackedColumns.recordBytes), at: 0) } catch {
-      throw .format(error)
-    }
-  }
-
-  @inline(__always)
-  private func number(
-    _ table: Packed, _ group: PackedGroup, _ index: Int
-  ) throws(LogReadError) -> UInt64 {
-    guard group.bits > 0 else { return group.number(index) & Self.mask }
-    // What is read beyond a chunk's last byte is the gap that memory has behind it.
-    let offset = try load(table.remainders, group.byte(of: index))
-    let memory = self.memory
-    do {
-      return group.number(index, try memory.bytes(offset, 8).u64(at: 0)) & Self.mask
-    } catch { throw .format(error) }
-  }
-
-  /// Numbers are below this, whatever a damaged group says.
-  private static let mask: UInt64 = 1 << 48 - 1
-
-  /// Most guesses before a search only halves.
-  private static let guesses = 8
-
-  /// In how many rows the first column's number is below another one. Numbers lie about evenly, so
-  /// that guesses from the bounds find most groups with few looks: W. W. Peterson, "Addressing
-  /// for random-access storage", 1957.
-  private func rows(_ table: Packed, below number: UInt64) throws(LogReadError) -> Int {
-    guard table.rows > 0 else { return 0 }
-    // The first numbers of groups `low` and `high`.
-    var low = 0
-    var high = PackedColumns.groups(rows: table.rows) - 1
-    var least = try group(table, low, column: 0).first
-    var most = try group(table, high, column: 0).first
-    guard least < number else { return 0 }
-    if most < number { low = high }
-    var guesses = 0
-    while high - low > 1 {
-      var middle = (low + high) / 2
-      if guesses < Self.guesses, number > least, most >= number {
-        let share = (number - least).multipliedFullWidth(by: UInt64(high - low))
-        let (quotient, _) = (most - least).dividingFullWidth(share)
-        middle = min(max(low + Int(clamping: quotient), low + 1), high - 1)
-        guesses += 1
-      }
-      let first = try group(table, middle, column: 0).first
-      if first < number {
-        low = middle
-        least = first
-      } else {
-        high = middle
-        most = first
-      }
-    }
-    return try rows(table, inGroup: low, below: number)
-  }
-
-  private func rows(
-    _ table: Packed, inGroup number: Int, below limit: UInt64
-  ) throws(LogReadError) -> Int {
-    let start = number << PackedColumns.groupShift
-    let group = try group(table, number, column: 0)
-    var low = 1
-    var high = min(PackedColumns.groupRows, table.rows - start)
-    while low < high {
-      let middle = (low + high) / 2
-      if try self.number(table, group, middle) < limit { low = middle + 1 } else { high = middle }
-    }
-    return start + low
-  }
 }
 
 // MARK: Chunks
@@ -309,7 +250,7 @@ extension SealedLocator {
   /// - Parameter byte: of the section.
   /// - Returns: where in `memory` it stands.
   @inline(__always)
-  private func load(_ section: Section, _ byte: Int) throws(LogReadError) -> Int {
+  func load(_ section: Section, _ byte: Int) throws(LogReadError) -> Int {
     guard byte >= 0, byte < section.bytes else { throw Self.outOfBounds }
     let (chunk, rest) = byte.quotientAndRemainder(
       dividingBy: FormatConstants.locatorChunkPayloadBytes)

@@ -25,25 +25,11 @@ extension Segment {
     return location
   }
 
-  /// Where in the raw values of the segment the value of a sequence lies.
-  /// - Returns: nil when the segment does not hold the sequence, or is not sealed yet.
-  package func valueRange(of sequence: UInt64) throws(TidemarkError) -> Range<UInt64>? {
+  /// The locator of a sealed segment; nil of one that is appended to.
+  func sealedLocator() throws(TidemarkError) -> SealedLocator? {
     try withLocator(
       active: { (_) throws(TidemarkError) in nil },
-      sealed: { (locator) throws(LogReadError) in
-        guard let slot = try slot(of: sequence, in: locator) else { return nil }
-        return try locator.valueRange(ofSlot: slot)
-      })
-  }
-
-  /// Where a value of a sealed segment stands that lies so in the raw values.
-  package func location(of value: Range<UInt64>) throws(TidemarkError) -> ValueLocation? {
-    let id = id
-    return try withLocator(
-      active: { (_) throws(TidemarkError) in nil },
-      sealed: { (locator) throws(LogReadError) in
-        try locator.location(of: value, segmentID: id)
-      })
+      sealed: { (locator) throws(LogReadError) in locator })
   }
 
   /// The frame that holds a sequence, and which of its entries it is.
@@ -117,13 +103,7 @@ extension Segment {
   private func slot(
     of sequence: UInt64, in locator: SealedLocator
   ) throws(LogReadError) -> Int? {
-    guard kind == .compacted else {
-      return slot(of: sequence, count: locator.footer.slotCount)
-    }
-    let low = try locator.sequences(below: sequence)
-    guard low < locator.footer.sequenceCount else { return nil }
-    let record = try locator.sequence(low)
-    return record.sequence == sequence ? record.slot : nil
+    try locator.slot(of: sequence)
   }
 
   /// The first sequence that the segment holds at or after one.

@@ -22,11 +22,12 @@ extension Segment {
   }
 
   /// A block's raw bytes.
+  /// - Parameter keepsRaw: whether the caches also keep one that is stored as it is. The system's
+  ///   cache of pages has the same bytes, but a walk over many small blocks asks it for each.
   package func block(
-    _ record: BlockRecord, sequence: UInt64, caches: LogCaches
+    _ record: BlockRecord, sequence: UInt64, caches: LogCaches, keepsRaw: Bool = false
   ) throws(TidemarkError) -> [UInt8] {
-    // Raw blocks stay out: the system's cache of pages has the same bytes.
-    guard record.codec != .raw || keyID != nil else {
+    guard keepsRaw || record.codec != .raw || keyID != nil else {
       return try decode(record, sequence: sequence)
     }
     let address = BlockAddress(segmentID: id, salt: salt, offset: record.offset)

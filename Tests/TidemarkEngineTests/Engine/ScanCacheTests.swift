@@ -73,6 +73,21 @@ struct ScanCacheTests {
     try engine.close()
   }
 
+  @Test("a second scan of what was put key by key reads nothing of the log")
+  func keepsSingles() throws {
+    var store = store
+    store.configuration.cacheBytes = 8 << 20
+    let engine = try store.open(on: disk)
+    for number in 0..<Self.keys {
+      let value = String(decoding: Self.value(number), as: UTF8.self)
+      try engine.put(Self.key(number), value, durability: .buffered)
+    }
+    engine.hotCache.removeAll()
+    #expect(try scan(engine, limit: 400) == 400)
+    #expect(try reads { _ = try scan(engine, limit: 400) } == 0)
+    try engine.close()
+  }
+
   @Test("a long scan leaves its values in the hot cache while that has room, a short one none")
   func fills() throws {
     let engine = try compacted(cacheBytes: 8 << 20)
