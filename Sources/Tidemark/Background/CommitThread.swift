@@ -8,7 +8,7 @@ internal import TidemarkEngine
 final class CommitThread: Sendable {
   private struct Waiter {
     var sequence: UInt64
-    /// Of the commit.
+    /// The lineage of the commit.
     var lineage: Int
     var continuation: CheckedContinuation<TidemarkError?, Never>
   }
@@ -79,7 +79,7 @@ final class CommitThread: Sendable {
     }
   }
 
-  /// What one who waits is told; nil when the entry is safe, whatever befell others.
+  /// The error that one who waits is told; nil when the entry is safe, whatever befell others.
   private static func outcome(
     _ sequence: UInt64, of lineage: Int, _ engine: Engine, _ failure: TidemarkError?
   ) -> TidemarkError? {

@@ -1,4 +1,4 @@
-/// What a follower of a store is told.
+/// An event that a follower of a store is told.
 public enum Change: Sendable {
   /// An entry was committed.
   case entry(Entry, at: Cursor)

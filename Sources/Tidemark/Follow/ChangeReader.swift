@@ -19,7 +19,7 @@ struct ChangeReader: Sendable {
   private var sincePin = 0
   /// Deletes up to here were gone before the follower began anew, so it never saw their keys.
   private var voidThrough: UInt64 = 0
-  /// What the store counted up when the pin was taken.
+  /// The store's count of openings when the pin was taken.
   private var opening: Int?
   private var lineage: Int?
 

@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// What a follower wants to hear of.
+/// The changes that a follower wants to hear of.
 public struct ChangeOptions: Sendable, Hashable {
   /// Only keys that begin with this.
   public var prefix: Key
@@ -19,7 +19,7 @@ public struct ChangeOptions: Sendable, Hashable {
   /// Whether values are read too.
   public var values: Bool
 
-  /// What a follower wants to hear of.
+  /// The changes that a follower wants to hear of.
   /// - Parameters:
   ///   - prefix: only keys that begin with this.
   ///   - delivery: when an entry is delivered.
@@ -36,7 +36,7 @@ public struct ChangeOptions: Sendable, Hashable {
 /// The changes of a store as they are committed; made by
 /// ``Store/changes(since:prefix:delivery:)``.
 public struct Changes: AsyncSequence, Sendable {
-  /// What is delivered.
+  /// The element that is delivered.
   public typealias Element = Change
   /// `historyDiverged`, `damaged` and the like.
   public typealias Failure = TidemarkError
@@ -147,7 +147,7 @@ extension Store {
   ///   - cursor: the last change that was dealt with; nil for what is committed from now on.
   ///   - options: what to hear of.
   public func changes(since cursor: Cursor?, options: ChangeOptions) -> Changes {
-    // What was committed before does not count, also where it is yet to reach the disk.
+    // Commits of before do not count, also where they are yet to reach the disk.
     let bounds = engine.lastBounds
     return Changes(
       store: self, start: cursor ?? bounds.cursor(at: bounds.visible), options: options)

@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 /// A key that is not the same in two states.
 public struct Difference: Sendable, Hashable {
-  /// What became of the key.
+  /// The fate of the key.
   public enum Kind: Sendable, Hashable {
     case added, changed, removed
   }
@@ -14,7 +14,7 @@ public struct Difference: Sendable, Hashable {
   /// The sequence of its entry in the second state; nil when it is absent.
   public var after: UInt64?
 
-  /// What became of the key.
+  /// The fate of the key.
   public var kind: Kind {
     if before == nil { return .added }
     return after == nil ? .removed : .changed
@@ -22,7 +22,7 @@ public struct Difference: Sendable, Hashable {
 }
 
 extension Store {
-  /// What is not the same in two states, in the order of keys.
+  /// The differences between two states, in the order of keys.
   ///
   /// A key that was written or touched in between counts as changed, also when its value is the
   /// same; one that came and went does not count. The cost grows with what was written between

@@ -6,7 +6,7 @@ public struct Explanation: Sendable, Hashable {
   public struct Version: Sendable, Hashable {
     /// Where the entry stands in the store's order.
     public var sequence: UInt64
-    /// What the entry did.
+    /// The operation of the entry.
     public var kind: Entry.Kind
     /// When it was committed.
     public var commitTime: Timestamp
@@ -49,7 +49,7 @@ public struct Explanation: Sendable, Hashable {
 }
 
 extension StoreReader {
-  /// What is known about a key.
+  /// The facts known about a key.
   /// - Parameters:
   ///   - key: the key.
   ///   - limit: most versions to tell of, at least 1: a key may have millions.

@@ -19,7 +19,7 @@ public struct LogRows: ~Copyable {
     self.source = source
     self.pin = pin
     self.values = values
-    // Whatever the caller gives: behind the end there is nothing.
+    // The caller may give any bound: behind the end there is nothing.
     cursor = LogCursor(source.engine, from: min(after, through) + 1, through: through)
   }
 

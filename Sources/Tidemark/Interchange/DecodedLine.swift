@@ -2,16 +2,16 @@ package import TidemarkEngine
 
 /// One entry of an import, with its bytes in the arena of a ``DecodedLines``.
 package struct DecodedLine: Sendable, Hashable {
-  /// What the entry does.
+  /// The operation of the entry.
   package enum Operation: UInt8, Sendable, Hashable {
     case put, delete, touch
   }
 
   /// The number of the line in its file, from 1.
   package var number: Int
-  /// What the entry does.
+  /// The operation of the entry.
   package var operation = Operation.put
-  /// Who owns the entry; owned when the line does not say.
+  /// The owner of the entry; owned when the line does not say.
   package var entryClass = EntryAttributes.Class.owned
   /// Where the key lies in the arena.
   package var key = 0..<0

@@ -133,7 +133,7 @@ package struct DecodedLines: Sendable {
   }
 }
 
-/// What the lines of one list have in common.
+/// The tables that the lines of one list have in common.
 struct LineTables: Sendable {
   var labelSets = LabelSetTable()
   var unknown = UnknownFields()

@@ -5,7 +5,7 @@
 package struct JSONError: Error, Sendable, Hashable {
   /// The offset in the text, in bytes, from 0.
   package var offset: Int
-  /// What is wrong there.
+  /// The fault that was found there.
   package var reason: Reason
 
   package init(_ reason: Reason, at offset: Int) {
@@ -13,7 +13,7 @@ package struct JSONError: Error, Sendable, Hashable {
     self.reason = reason
   }
 
-  /// What can be wrong with a text.
+  /// The faults that a text can have.
   package enum Reason: Sendable, Hashable {
     case endsEarly
     case stringNotClosed
@@ -41,7 +41,7 @@ package struct JSONError: Error, Sendable, Hashable {
 }
 
 extension JSONError.Reason: CustomStringConvertible {
-  /// What is wrong, in words.
+  /// The fault, in words.
   package var description: String {
     switch self {
     case .endsEarly: "the line ends in the middle of the entry; it may have been cut off"

@@ -17,7 +17,7 @@ package struct LabelSetTable: Sendable {
   private let seed: UInt64
 
   package init() {
-    // Whoever writes the file must not be able to choose labels that collide.
+    // An attacker who writes the file must not be able to choose labels that collide.
     seed = UInt64(truncatingIfNeeded: Hasher().finalize())
   }
 

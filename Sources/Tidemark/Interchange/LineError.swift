@@ -4,7 +4,7 @@ internal import TidemarkEngine
 ///
 /// The text names fields and positions, never the line's data.
 package struct LineError: Error, Sendable, Hashable {
-  /// What kind of thing is wrong.
+  /// The kind of the fault.
   package enum Kind: Sendable, Hashable {
     /// Not JSON.
     case syntax
@@ -14,13 +14,13 @@ package struct LineError: Error, Sendable, Hashable {
     case outOfBounds
   }
 
-  /// What kind of thing is wrong.
+  /// The kind of the fault.
   package var kind: Kind
   /// The number of the line, from 1.
   package var line: Int
   /// Where in the line, in characters from 1; 0 when it is about the line as a whole.
   package var column: Int
-  /// What is wrong and what to do, in words.
+  /// The fault and what to do, in words.
   package var reason: String
 
   package init(_ kind: Kind, line: Int, column: Int, _ reason: String) {

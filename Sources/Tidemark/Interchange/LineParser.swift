@@ -65,7 +65,7 @@ struct LineParser: ~Escapable {
     }
   }
 
-  /// What only the whole line can tell.
+  /// The checks that take the whole line.
   private func checkFields(_ closing: Int) throws(JSONError) {
     try checkExclusive(.key, .keyBase64, closing)
     try checkExclusive(.hash, .hashBase64, closing)

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What can be wrong with a line that is proper JSON.
+/// The faults that a line of proper JSON can have.
 package enum LineProblem: Sendable, Hashable {
   case duplicate(LineField)
   case exclusive(LineField, LineField)
@@ -30,7 +30,7 @@ package enum LineProblem: Sendable, Hashable {
 }
 
 extension LineProblem: CustomStringConvertible {
-  /// What is wrong, in words.
+  /// The fault, in words.
   package var description: String {
     switch self {
     case .duplicate(let field): "the field \(field.name) stands twice"

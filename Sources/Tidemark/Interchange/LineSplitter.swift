@@ -23,7 +23,7 @@ package struct LineSplitter: Sendable {
   private let linesPerChunk: Int
   private let bytesPerChunk: Int
   private let maximumLineBytes: Int
-  /// What ``next()`` returns, in order.
+  /// The items that ``next()`` returns, in order.
   private var ready: [Item] = []
   private var current = LineChunk(firstNumber: 1)
   /// Where in `current` the open line begins.

@@ -5,11 +5,11 @@ package import TidemarkEngine
 /// Keys, values, hashes and labels are written as text when they are UTF-8, else as base64; an
 /// entry with labels of both kinds has two lists of them.
 package struct NDJSONWriter: Sendable {
-  /// What an entry has besides its bytes.
+  /// The parts of an entry besides its bytes.
   package struct Header: Sendable, Hashable {
-    /// What the entry does.
+    /// The operation of the entry.
     package var operation: DecodedLine.Operation
-    /// Who owns the entry.
+    /// The owner of the entry.
     package var entryClass: EntryAttributes.Class
     /// Its sequence, for a history.
     package var sequence: UInt64?

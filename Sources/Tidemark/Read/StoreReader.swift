@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
-/// What can be read from: a ``Store``, which always shows the newest state, and a ``StoreView``,
-/// which shows one state for ever.
+/// A source that can be read from: a ``Store``, which always shows the newest state, and a
+/// ``StoreView``, which shows one state for ever.
 ///
 /// Reads are synchronous: memory, or one short read of the disk. They run beside writers and
 /// wait for none.

@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 /// The store as it was after one sequence, or on a date.
 ///
-/// What it needs is kept from compaction as long as it lives.
+/// Compaction keeps everything that a view needs as long as the view lives.
 ///
 /// ```swift
 /// let before = try store.view()

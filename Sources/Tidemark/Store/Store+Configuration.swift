@@ -9,7 +9,7 @@ extension Store {
     case inMemory
   }
 
-  /// What an opening may do.
+  /// The access that an opening has.
   public enum Access: Sendable, Hashable {
     /// Reads and writes; creates the store when there is none.
     case create
@@ -19,7 +19,7 @@ extension Store {
     case readOnly
   }
 
-  /// What opening does when acknowledged data is damaged.
+  /// The reaction of an opening to damaged data that was acknowledged.
   public enum Recovery: Sendable, Hashable {
     /// Fails and says where.
     case strict
@@ -58,9 +58,9 @@ extension Store {
 
   /// How a store is opened.
   public struct Configuration: Sendable {
-    /// What the opening may do.
+    /// The access that the opening has.
     public var access: Access
-    /// What to do about damage.
+    /// The reaction to damage.
     public var recovery: Recovery
     /// When a write is answered that does not say otherwise.
     public var durability: Durability
@@ -81,7 +81,7 @@ extension Store {
     /// Whether threads of the store's own sync and write index images. Without them every write
     /// does what is due itself, and async calls block: for simulations, which have one thread.
     package var usesThreads = true
-    /// What the engine is told beside the above.
+    /// The engine's settings beside the above.
     package var engine = EngineConfiguration()
 
     /// How a store is opened.

@@ -1,19 +1,19 @@
 public import TidemarkEngine
 
 extension Store {
-  /// What there is to say of a store at one moment.
+  /// The facts about a store at one moment.
   public struct Status: Sendable {
     /// Bytes on the disk by what they are.
     public struct Bytes: Sendable, Hashable {
       /// The whole log.
       public var log: Int
-      /// Of the log, entries that are their key's newest.
+      /// Entries of the log that are their key's newest.
       public var live: Int
-      /// Of the log, superseded entries that are kept.
+      /// Superseded entries of the log that are kept.
       public var history: Int
-      /// Of the log, superseded entries that a compaction would drop now.
+      /// Superseded entries of the log that a compaction would drop now.
       public var dead: Int
-      /// Of the log, superseded entries that would be dead if no view needed them.
+      /// Superseded entries of the log that would be dead if no view needed them.
       public var pinned: Int
       /// Index images.
       public var index: Int
@@ -56,7 +56,7 @@ extension Store {
       public var length: Int
       /// The sequences that are concerned.
       public var sequences: ClosedRange<UInt64>
-      /// What was found.
+      /// The fault that was found.
       public var reason: String
       /// Whether the user said that these sequences are lost.
       public var isAccepted: Bool
@@ -91,7 +91,7 @@ extension Store {
     public var keys: Int
     /// The highest sequence that readers see.
     public var sequence: UInt64
-    /// What is known to be on the disk.
+    /// The entries that are known to be on the disk.
     public var durable: DurablePlace
     /// Space on the disk.
     public var bytes: Bytes
@@ -117,7 +117,7 @@ extension Store {
     public var cacheMisses: UInt64
     /// The keys in use; nil when the store is not encrypted.
     public var encryption: Encrypted?
-    /// What the store does about its log by itself.
+    /// The work that the store does on its log by itself.
     public var compaction: BackgroundCompaction
     /// Whether writing is refused until the store is reopened, since an outcome is unknown.
     public var isPoisoned: Bool
@@ -125,7 +125,7 @@ extension Store {
     public var backgroundError: TidemarkError?
   }
 
-  /// What there is to say of the store now.
+  /// The facts about the store now.
   /// - Throws: `closed`, `inputOutput`.
   public var status: Status {
     get throws(TidemarkError) {

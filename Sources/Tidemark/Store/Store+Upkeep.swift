@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// What a compaction has done, or, when only asked, would do.
+/// The outcome of a compaction, or, when only asked, what it would be.
 public struct CompactionSummary: Sendable, Hashable {
   /// Files of the log before and after.
   public var segmentsBefore: Int

@@ -1,7 +1,7 @@
 // SAFETY: a string's contiguous bytes live for the duration of the call that lends them, and the
 // span made of them does not leave it.
 
-/// What can stand for a key, a value or a label: bytes, or text as its UTF-8 bytes.
+/// A type that can stand for a key, a value or a label: bytes, or text as its UTF-8 bytes.
 ///
 /// `String`, `Substring`, `[UInt8]`, `ArraySlice<UInt8>`, ``Key`` and ``EntryLabel`` conform;
 /// `import TidemarkFoundation` adds `Data`, `UUID` and `URL`. A type of yours lends its bytes:

@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// One entry of a store: a version of a key, with its value and all that is known about it.
 public struct Entry: Sendable, Hashable {
-  /// What an entry did.
+  /// The operation of an entry.
   public enum Kind: Sendable, Hashable {
     /// Wrote a value.
     case put
@@ -22,7 +22,7 @@ public struct Entry: Sendable, Hashable {
   public var valueLength: Int
   /// Where the entry stands in the store's order.
   public var sequence: UInt64
-  /// What the entry did.
+  /// The operation of the entry.
   public var kind: Kind
   /// The labels, in byte order.
   public var labels: [EntryLabel]

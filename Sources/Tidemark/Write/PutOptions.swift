@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What a put may say beside key, value and labels.
+/// The properties of a put beside key, value and labels.
 public struct PutOptions: Sendable, Hashable {
   /// The caller's own time of the entry, any value; views by own time go by it.
   public var time: Timestamp?
@@ -20,9 +20,9 @@ public struct PutOptions: Sendable, Hashable {
   /// Sequences of entries of this store that a peer must have before this one: those in the
   /// receipts of earlier writes. At most 16.
   public var after: [UInt64]
-  /// What goes to a peer first: above 0 before what is usual, below 0 when nothing else is left.
-  /// A hint, which yields to order: a key's changes go in the order of the writes, entries go
-  /// behind what they come after, and what others wait for does not wait itself.
+  /// Entries with a higher priority go to a peer first: above 0 before what is usual, below 0 when
+  /// nothing else is left. A hint, which yields to order: a key's changes go in the order of the
+  /// writes, entries go behind what they come after, and what others wait for does not wait itself.
   public var priority: Int
 
   /// Options of a put.

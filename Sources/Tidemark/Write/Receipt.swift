@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What a commit has done.
+/// The outcome of a commit.
 public struct Receipt: Sendable, Hashable {
   /// The sequences that the commit took; empty when nothing had to be changed.
   public var sequences: Range<UInt64>

@@ -55,11 +55,11 @@ extension Store {
       of: engine.stage(operations, durability: durability, waitsForRoom: false), durability)
   }
 
-  /// What is to be committed.
+  /// The operations to be committed.
   ///
-  /// What an entry comes after must be there: so there are no circles. And what is to apply
-  /// together at a peer is told from the batches before and behind it in the log, also when the
-  /// same batch is committed twice.
+  /// An entry that another one comes after must be there: so there are no circles. And what is to
+  /// apply together at a peer is told from the batches before and behind it in the log, also when
+  /// the same batch is committed twice.
   private func operations(of batch: WriteBatch) throws(TidemarkError) -> OperationBatch {
     guard batch.lastTarget == 0 || batch.lastTarget <= engine.lastSequence else {
       throw TidemarkError(

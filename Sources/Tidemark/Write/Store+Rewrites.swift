@@ -1,16 +1,16 @@
 internal import TidemarkEngine
 
 extension Store {
-  /// What leads back from the newest state to an older one, on condition that the keys stay as
-  /// they are until it is committed.
+  /// A batch that leads back from the newest state to an older one, on condition that the keys stay
+  /// as they are until it is committed.
   package func undoBatch(since sequence: UInt64) throws(TidemarkError) -> WriteBatch {
     let (before, now) = (try engine.view(at: sequence), try engine.view())
     try checkNoCommitCrosses(sequence)
     return try undoBatch(from: before, through: now, now)
   }
 
-  /// What takes the commits of some sequences back, on condition that nobody has written their
-  /// keys since.
+  /// A batch that takes the commits of some sequences back, on condition that nobody has written
+  /// their keys since.
   package func undoBatch(of sequences: Range<UInt64>) throws(TidemarkError) -> WriteBatch {
     guard let first = sequences.first, let last = sequences.last else { return WriteBatch() }
     guard first > 0 else {

@@ -32,7 +32,7 @@ extension HotCache {
     return length == 0 ? isHit : try readLong(words, key, hash, length, body)
   }
 
-  /// What always fits on the stack.
+  /// A length that always fits on the stack.
   private static let stackBytes = 1024
 
   @inline(__always)

@@ -68,7 +68,7 @@ package final class HotCache: Sendable {
       sequence <= HotCacheEntry.sequenceMax,
       key.byteCount > 0, key.byteCount <= Limits.keyBytes
     else {
-      // What is here of the key must not outlive a newer value.
+      // The key's older value must not outlive a newer one.
       remove(key, hash: hash)
       return
     }
@@ -86,7 +86,7 @@ package final class HotCache: Sendable {
     }
   }
 
-  /// What ``epoch(_:)`` says of all keys; none when it keeps nothing.
+  /// The answers of ``epoch(_:)`` for all keys; none when it keeps nothing.
   func epochs() -> [UInt64] {
     guard let words else { return [] }
     defer { extendLifetime(self) }

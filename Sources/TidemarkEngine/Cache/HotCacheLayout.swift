@@ -11,7 +11,7 @@ struct HotCacheLayout: Sendable {
   static let controlWords = 16
   static let stripes = 16
   static let scratchBuffers = 4
-  /// What the flag of a scratch buffer says.
+  /// The values of a scratch buffer's flag.
   static let scratchUntouched: UInt64 = 0
   static let scratchFree: UInt64 = 1
   static let scratchTaken: UInt64 = 2
@@ -21,7 +21,7 @@ struct HotCacheLayout: Sendable {
   static let limitBytesMin = 16 << 10
   /// Positions have 30 bits.
   static let shardWordsMax = (1 << 30) - 2
-  /// What the objects around the words take, about.
+  /// The objects around the words take about so much.
   private static let objectBytes = 2048
   private static let shardBytesMin = 64 << 10
   private static let shardsMax = 16

@@ -10,7 +10,7 @@ struct HotCacheQueues: Sendable {
   }
 }
 
-// What writers do. Eviction is S3-FIFO: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you
+// The work of writers. Eviction is S3-FIFO: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you
 // need for cache eviction", SOSP 2023. New keys enter the small queue. At its end those with
 // two hits go on to the main queue, others leave; whoever comes back soon after enters the main
 // queue at once. There an entry with hits goes round again for one of them. So a scan passes

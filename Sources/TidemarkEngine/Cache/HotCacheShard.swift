@@ -42,7 +42,7 @@ struct HotCacheShard {
     var entry: Int
   }
 
-  /// What a reader saw.
+  /// The answer that a reader saw.
   enum Answer {
     case miss
     /// The value is in the buffer.

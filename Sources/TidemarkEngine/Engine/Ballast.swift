@@ -78,7 +78,7 @@ extension Engine {
       defer {
         writer.withLock { state in
           state.ballastUsers -= 1
-          // What is left over is to be set aside again.
+          // Bytes left over are to be set aside again.
           state.bytesSinceBallast = max(
             state.bytesSinceBallast, configuration.ballastFromLogBytes, 1)
         }

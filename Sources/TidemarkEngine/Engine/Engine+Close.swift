@@ -1,5 +1,5 @@
 extension Engine {
-  /// What comes after the last write.
+  /// The state after the last write.
   enum Ending {
     case closed, suspended
   }
@@ -32,7 +32,7 @@ extension Engine {
       read.staged = []
       read.underWay = nil
     }
-    // Whoever rewrites the log on another thread meets the refusal and clears up behind itself:
+    // A rewrite of the log on another thread meets the refusal and clears up behind itself:
     // while the lock is held, since the names it takes away may be those of the next opening. A
     // backup goes on: it has its files, and writes elsewhere.
     files.refuseGrowth(beneath: path)
@@ -63,10 +63,10 @@ extension Engine {
     }
     guard hasWritten else { return }
     try flush()
-    // What only makes the next opening faster must not stand in the way of a clean close.
+    // Steps that only make the next opening faster must not stand in the way of a clean close.
     var optional: TidemarkError?
     do throws(TidemarkError) {
-      // Who is put to sleep has little time, and keeps the index in memory.
+      // An engine that is put to sleep has little time, and keeps the index in memory.
       if ending == .closed {
         if configuration.writesImageOnClose, runIsDue() { try writeRun(.brief) }
         try mergeSmallSegments()

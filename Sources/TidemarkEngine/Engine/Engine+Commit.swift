@@ -1,4 +1,4 @@
-/// What a commit has done.
+/// The outcome of a commit.
 package struct CommitResult: Sendable, Hashable {
   /// The sequences that it took; empty when nothing changed.
   package var sequences: Range<UInt64>
@@ -96,7 +96,7 @@ extension Engine {
     return batch
   }
 
-  /// What the index says of a key, asked by who holds the writer's lock.
+  /// The index's answer for a key, to a caller who holds the writer's lock.
   private func newestSlot(
     of key: RawSpan, _ state: inout WriterState
   ) throws(TidemarkError) -> Slot? {
@@ -167,7 +167,7 @@ extension Engine {
     _ state: inout WriterState, mayCompress: Bool
   ) throws(TidemarkError) {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
-    // What a write that failed has left in the log is unknown: nothing may be put over it.
+    // A write that failed has left something unknown in the log: nothing may be put over it.
     if let poison = state.poison { throw Self.poisoned(by: poison) }
     let frames = reading.withLock { $0.staged }
     let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
@@ -214,7 +214,7 @@ extension Engine {
     return error
   }
 
-  /// What the system says, below everything that was made of it.
+  /// The system's own words, below everything that was made of them.
   private static func words(for cause: any Error) -> String {
     switch cause {
     case let error as FileSystemError:

@@ -88,7 +88,7 @@ extension Engine {
   }
 }
 
-/// What is known of an entry before the index is asked.
+/// The facts known of an entry before the index is asked.
 private struct SingleEntry {
   var kind: EntryKind
   var sequence: UInt64

@@ -1,4 +1,4 @@
-/// What stands at a key, without its value.
+/// The entry at a key, without its value.
 package struct EntryInfo: Sendable {
   /// The sequence of the newest entry.
   package var sequence: UInt64
@@ -13,7 +13,7 @@ package struct EntryInfo: Sendable {
   package var previous: UInt64
   package var created: UInt64
   package var endsBatch: Bool
-  /// Those of the put, with what a touch has renewed.
+  /// The attributes of the put, with what a touch has renewed.
   package var attributes: EntryAttributes
 }
 
@@ -58,7 +58,7 @@ extension Engine {
     return result
   }
 
-  /// What the index says of a key; also of one that is deleted.
+  /// The index's answer for a key; also for one that is deleted.
   package func slot(ofKey key: RawSpan) throws(TidemarkError) -> Slot? {
     try slot(ofKey: key, hash: KeyHash.hash(key, seed: hashSeed))
   }

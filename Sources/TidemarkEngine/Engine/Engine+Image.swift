@@ -1,7 +1,7 @@
 extension Engine {
   /// How much of the index a run takes the place of.
   enum RunExtent {
-    /// What was written since the newest run, and as many of the newest runs as keeps them few.
+    /// The writes since the newest run, and as many of the newest runs as keeps them few.
     case asDue
     /// The same, by somebody who has little time.
     case brief
@@ -67,7 +67,7 @@ extension Engine {
       read.forgetsDeletesThrough = limit
       read.keptDeletes = kept
     }
-    // Of an empty store there is no run.
+    // An empty store has no run.
     guard limit > 0 else { return }
     for _ in 0..<Limits.imageAttempts {
       writer.wait { !$0.isWritingImage }
@@ -109,7 +109,7 @@ extension Engine {
       let sequence = state.sequence
       let manifest = state.manifest
       let job = reading.withLock { read -> RunJob in
-        // What was frozen for a run that could not be written comes first.
+        // A delta frozen for a run that could not be written comes first.
         var info =
           read.frozen
           ?? ImageInfo(

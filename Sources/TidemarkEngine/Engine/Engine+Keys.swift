@@ -28,7 +28,7 @@ extension Engine {
       }
       try retireEmptySegment(&state)
     }
-    // What is there was encrypted with the old key or not at all.
+    // The quarantine's files were encrypted with the old key or not at all.
     try Quarantine(environment.fileSystem, storePath: path).removeAll()
   }
 

@@ -37,7 +37,7 @@ extension Engine {
       try writeStaged(&state, mayCompress: false)
       try rebuildIndex(voidsImages: error.voidsImage)
     } catch {
-      // What writing the log has said, if it was that, is what counts.
+      // An error of writing the log, if there was one, is what counts.
       state.poison =
         state.poison
         ?? TidemarkError(

@@ -19,8 +19,8 @@ extension Engine {
       }
     }
     do {
-      // What `async` has staged already was reserved for with its own batch, but its bytes are
-      // not in `length` yet.
+      // Batches that `async` has staged already were reserved for, but their bytes are not in
+      // `length` yet.
       try state.appender?.reserve(bytes + state.stagedBytes * 2 + 4096)
     } catch { throw TidemarkError(error, while: "making space in the log") }
   }

@@ -41,7 +41,7 @@ extension Engine {
 
   private func letGo() {
     reading.withLock { $0.isSuspended = true }
-    // Whoever is at work in the background meets the refusal and clears up behind itself.
+    // Work in the background meets the refusal and clears up behind itself.
     files.refuseGrowth()
     writer.wait { !$0.isSyncing && !$0.isCompacting && !$0.isWritingImage }
     let lock: (any FileLock)? = writer.withLock { state in
@@ -64,7 +64,7 @@ extension Engine {
     try lifecycle.withLock { (_: inout Void) throws(TidemarkError) in
       if isClosed { throw TidemarkError(.closed, "the store is closed") }
       guard isSuspended else { return }
-      // What a refresh has found before must not come after what is found now.
+      // A refresh that looked before must not publish after this.
       try refreshing.withLock { (_: inout Void) throws(TidemarkError) in try resumeLocked() }
     }
   }
@@ -219,7 +219,7 @@ extension ReadState {
 }
 
 extension TidemarkError {
-  /// Whoever is put to sleep must not answer what somebody else may be changing.
+  /// An engine that is put to sleep must not answer what somebody else may be changing.
   static var suspended: TidemarkError {
     TidemarkError(.suspended, "the store is suspended; call resume()")
   }

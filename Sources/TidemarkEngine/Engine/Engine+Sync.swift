@@ -122,7 +122,7 @@ extension Engine {
     writer.withLock { state in state.goalForRoom }
   }
 
-  /// What is due after a commit, where no thread does it.
+  /// The work that is due after a commit, where no thread does it.
   func afterCommit() {
     // The commit is done, whatever becomes of this: a failed sync poisons the writer, which the
     // next write reports, and an image that could not be written is tried again.

@@ -63,7 +63,7 @@ package final class Engine: Sendable {
   package var liveKeys: Int { reading.withLock { $0.index.liveKeys } }
 }
 
-/// What writers change, under `writer`.
+/// The state that writers change, under `writer`.
 struct WriterState: @unchecked Sendable {
   var manifest: Manifest
   var lock: (any FileLock)?
@@ -133,7 +133,7 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var segments: [Segment]
   /// Frames whose entries are visible and not yet with the kernel.
   var staged: [FrameBuilder] = []
-  /// What the touches among them say.
+  /// The touches among them, by sequence.
   var stagedTouches: [UInt64: Touch] = [:]
   /// An entry that is visible and on its way to the kernel past `staged`; set while the writer's
   /// lock is held, and for good when the write failed.
@@ -146,7 +146,7 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var leftAlone: Set<UInt64> = []
   /// Ids of sealed segments that hold none of the engine's own records, as far as that is known.
   var recordless: Set<UInt64> = []
-  /// What the frozen delta is to become, while there is one.
+  /// The image that the frozen delta is to become, while there is one.
   var frozen: ImageInfo?
   /// Counts up when the index is made anew: a run begun before must not be taken into use.
   var indexGeneration = 0
@@ -194,13 +194,13 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   }
 }
 
-/// Who wants to hear of progress.
+/// The observers of progress.
 struct Observers {
   var next = 0
   var calls: [(token: Int, call: @Sendable () -> Void)] = []
 }
 
-/// What opening a store has put together; handed over whole to the engine.
+/// The parts that opening a store has put together; handed over whole to the engine.
 struct Opened: @unchecked Sendable {
   var manifest: Manifest
   var manifests: ManifestStore

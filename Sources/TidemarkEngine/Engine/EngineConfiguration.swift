@@ -9,7 +9,7 @@ package struct EngineConfiguration: Sendable {
     case readOnly
   }
 
-  /// What opening does when acknowledged data is damaged.
+  /// The reaction of an opening to damaged data that was acknowledged.
   package enum Recovery: Sendable, Hashable {
     /// Fails and says where.
     case strict

@@ -1,4 +1,4 @@
-/// What to scan for.
+/// The rows to scan for.
 package struct ScanQuery: Sendable {
   package enum Order: Sendable, Hashable { case key, sequence, time }
 

@@ -1,4 +1,4 @@
-/// What there is to say of a store at one moment.
+/// The facts about a store at one moment.
 package struct EngineStatus: Sendable {
   /// Bytes of the log by what they hold.
   package struct Bytes: Sendable, Hashable {
@@ -73,7 +73,7 @@ package struct EngineStatus: Sendable {
 }
 
 extension Engine {
-  /// What there is to say of the store now.
+  /// The facts about the store now.
   package func status() throws(TidemarkError) -> EngineStatus {
     let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
     let compaction = writer.withLock { state in
@@ -93,7 +93,7 @@ extension Engine {
       let length = segment.usedLength()
       let superseded = read.usage.supersededBytes[segment.id] ?? 0
       let sealed = read.manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
-      // Of an active segment that another process writes, the length is all that is known.
+      // An active segment that another process writes is known by its length alone.
       let raw = sealed?.rawBytes ?? activeRawBytes ?? length
       let share = Double(superseded) / Double(max(raw, superseded, 1))
       add(segment, length: length, superseded: share, read, to: &bytes)

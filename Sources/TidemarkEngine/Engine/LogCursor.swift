@@ -9,7 +9,7 @@ package struct LogCursor {
   /// Entries of one frame that come next, of a segment in order of sequence.
   private var heads: [EntryHead] = []
   private var frame: (segment: Segment, front: DecodedFront)?
-  /// What comes next of a compacted segment.
+  /// The next entries of a compacted segment.
   private var pending: [LogEntry] = []
   /// The number of the next one, of whichever of both there is.
   private var position = 0

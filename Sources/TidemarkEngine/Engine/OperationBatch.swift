@@ -64,7 +64,7 @@ package struct OperationBatch: Sendable {
       + (blocks + frames * 8) * 24 + 4096
   }
 
-  /// What a set of labels takes in a frame.
+  /// The length of a set of labels in a frame.
   func labelBytes(ofSet set: Int) -> Int {
     labelSets[set].reduce(2) { $0 + $1.count + 2 }
   }
@@ -167,7 +167,7 @@ package struct OperationBatch: Sendable {
     if kind == .touch { touches += 1 }
   }
 
-  /// What stands for the number of an atomic group until the batch is committed. Numbers of groups
+  /// The number of an atomic group until the batch is committed. Numbers of groups
   /// have 28 bits, of which one of the highest seven is set, so that each takes four bytes.
   package static let unnumberedGroup: UInt64 = 1 << 21
 

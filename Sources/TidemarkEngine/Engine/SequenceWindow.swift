@@ -114,7 +114,7 @@ struct SequenceWindow {
     }
   }
 
-  /// What was gathered, in order of sequence.
+  /// The gathered entries, in order of sequence.
   mutating func entries() -> [LogEntry] {
     guard let lastFront else { return [] }
     heads.sort { $0.sequence < $1.sequence }

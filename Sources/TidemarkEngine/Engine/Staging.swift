@@ -3,7 +3,7 @@ struct Staging {
   /// The next sequence to give out.
   private(set) var next: UInt64
   private(set) var rawBytes = 0
-  /// Of the operations' labels, which frames may have to repeat.
+  /// The length of the operations' labels, which frames may have to repeat.
   private(set) var labelBytes = 0
   private(set) var latestTime: Timestamp?
   /// Whether the index knows a part of the batch already: if the rest fails, the index is wrong.
@@ -146,7 +146,7 @@ struct Staging {
     try hold(entry, operation, batch, read.index, attributes: touch?.encoded)
   }
 
-  /// What the entry that replaces a slot says of the one before.
+  /// The link of the entry that replaces a slot to the one before.
   static func link(to previous: Slot?) -> UInt64 {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { return 0 }
@@ -161,7 +161,7 @@ struct Staging {
     hotCache.remove(key, hash: hash)
   }
 
-  /// What an earlier touch says: from memory while it is not in the log yet.
+  /// The attributes of an earlier touch: from memory while it is not in the log yet.
   private func touch(
     _ sequence: UInt64, _ read: borrowing ReadState
   ) throws(IndexOrStoreError) -> Touch {

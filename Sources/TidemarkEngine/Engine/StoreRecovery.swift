@@ -14,7 +14,7 @@ struct StoreRecovery {
   private(set) var index: Index?
   private(set) var usage = SpaceUsage()
   var staleBelow: UInt64 = 0
-  /// What the walk over the active segment found, to be applied to the index.
+  /// The findings of the walk over the active segment, to be applied to the index.
   /// Nil when there was none to walk.
   private var activeFronts: [DecodedFront]?
 
@@ -183,13 +183,13 @@ struct StoreRecovery {
     }
   }
 
-  /// What decodes the segment that was open; one that is not encrypted needs nothing of its
+  /// The decoder of the segment that was open; one that is not encrypted needs nothing of its
   /// header, which may be lost.
   private func tailCodecs(_ segment: Segment) throws(TidemarkError) -> FrameCodecs {
     segment.keyID == nil ? FrameCodecs(contexts: contexts) : try segment.codecs()
   }
 
-  /// What lies above the last proven sequence is written again.
+  /// Frames above the last proven sequence are written again.
   private func rewriteStart(_ tail: RecoveredTail, _ row: Manifest.Segment) -> Int {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.tailNotRewritten) { return tail.end }
@@ -261,7 +261,7 @@ struct StoreRecovery {
     defer { opened.close() }
     let header: SegmentHeader
     do throws(LogReadError) { header = try SegmentReader.header(opened) } catch {
-      // What cannot be read now must not be taken for a file without anything in it.
+      // A file that cannot be read now must not be taken for one without anything in it.
       if case .system(let error) = error { throw error }
       return false
     }

@@ -1,4 +1,5 @@
-/// What a touch says: whose value it renews, and what it and the touches before it have renewed.
+/// The content of a touch: whose value it renews, and what it and the touches before it have
+/// renewed.
 ///
 /// A touch that leaves the validity or the hash as it is repeats what an earlier one gave, so
 /// that the newest touch and the put tell all, and compaction may drop those in between.

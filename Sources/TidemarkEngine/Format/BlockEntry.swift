@@ -42,7 +42,7 @@ package struct BlockEntry: Sendable, Hashable {
     bytes.put(checksum ?? 0, at: offset + 4)
   }
 
-  /// What is authenticated with an encrypted block: its lengths and its codec.
+  /// The data authenticated with an encrypted block: its lengths and its codec.
   package var associatedData: [UInt8] {
     var writer = ByteWriter(capacity: 8)
     if checksum == nil {

@@ -1,4 +1,4 @@
-/// What an entry may carry beside key, value and labels; most entries carry nothing of it.
+/// The attributes of an entry beside key, value and labels; most entries carry nothing of it.
 ///
 /// ```
 /// varint  fields present, see Field; then, in this order:
@@ -22,7 +22,7 @@ package struct EntryAttributes: Sendable, Hashable {
   /// Which of two kinds of data a value is.
   package enum Class: UInt8, Sendable { case owned = 0, cache = 1 }
 
-  /// What a change was made upon.
+  /// The version that a change was made upon.
   package enum Base: Sendable, Hashable {
     case position(epoch: UInt64, offset: UInt64)
     case operation(replica: [UInt8], sequence: UInt64)

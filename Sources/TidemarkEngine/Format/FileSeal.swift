@@ -1,4 +1,4 @@
-/// What the header of an encrypted file holds of its key: the key itself, encrypted with the
+/// The key of an encrypted file, as its header holds it: the key itself, encrypted with the
 /// user's.
 ///
 /// ```
@@ -83,7 +83,7 @@ package struct NewFileKey: Sendable {
     BlockSealer(key: fileKey, fileID: fileID)
   }
 
-  /// What goes into the file's header.
+  /// The seal for the file's header.
   /// - Parameter prefix: the header's bytes before the key's id.
   package func seal(fileID: UInt64, prefix: [UInt8]) throws(FormatError) -> FileSeal {
     let wrapper = BlockSealer(key: userKey, fileID: fileID)

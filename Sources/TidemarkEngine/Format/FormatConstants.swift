@@ -42,7 +42,7 @@ package enum Codec: UInt8, Sendable {
   case zstdDictionary = 2
 }
 
-/// What an entry does.
+/// The operation of an entry.
 package enum EntryKind: UInt8, Sendable {
   case put = 1
   case delete = 2

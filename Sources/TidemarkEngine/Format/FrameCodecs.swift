@@ -18,7 +18,7 @@ package final class FrameCodecs: Sendable {
   /// Whether the segment is encrypted and cannot be decrypted: checksums can be checked, and
   /// nothing more is known of what stands in it.
   package let isOpaque: Bool
-  /// What encryption adds to the length of blocks, heads and the like.
+  /// The bytes that encryption adds to blocks, heads and the like.
   package let tagBytes: Int
   private let contexts: ZstdContexts
 

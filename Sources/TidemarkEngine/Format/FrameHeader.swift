@@ -95,7 +95,7 @@ package struct FrameHeader: Sendable, Hashable {
     output.withMutableRawSpan { $0.put(checksum, at: start + 4) }
   }
 
-  /// What is authenticated with the heads of an encrypted frame: everything that the header
+  /// The data authenticated with the heads of an encrypted frame: everything that the header
   /// says, but for what depends on the encrypted bytes or their place.
   package var associatedData: [UInt8] {
     var header = self

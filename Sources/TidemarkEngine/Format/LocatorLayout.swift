@@ -48,7 +48,7 @@ package enum LocatorLayout {
     PackedColumns.groups(rows: rows) * columns * PackedColumns.recordBytes
   }
 
-  /// What a chunk's checksum is seeded with.
+  /// The seed of a chunk's checksum.
   package static func seed(segmentID: UInt64, chunk: Int) -> UInt64 {
     segmentID &* 0x9e37_79b9_7f4a_7c15 ^ UInt64(chunk)
   }
@@ -63,7 +63,7 @@ package struct BlockRecord: Sendable, Hashable {
   package var rawLength: UInt32
   package var codec: Codec
 
-  /// What the frame's block table says of it.
+  /// The row for it in the frame's block table.
   package var entry: BlockEntry {
     BlockEntry(
       storedLength: Int(storedLength), rawLength: Int(rawLength), checksum: checksum,

@@ -130,7 +130,7 @@ extension Manifest {
     }
   }
 
-  /// What there is more of than a reader takes; nil when everything fits.
+  /// The list that is longer than a reader takes; nil when everything fits.
   package var excess: String? {
     if segments.count > Limits.segments { return "more than \(Limits.segments) segments" }
     if images.count > Limits.images { return "more than \(Limits.images) index images" }

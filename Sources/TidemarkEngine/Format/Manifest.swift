@@ -7,7 +7,7 @@
 package struct Manifest: Sendable, Hashable {
   /// Counts up with every update; the valid copy with the higher one wins.
   package var generation: UInt64 = 0
-  /// What a program must know in order to write to the store; readers may ignore it.
+  /// The features that a program must know in order to write to the store; readers may ignore it.
   package var readOnlyFeatures: UInt32 = 0
   package var storeID: [UInt8]
   package var replicaID: [UInt8]

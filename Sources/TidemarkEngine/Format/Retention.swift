@@ -9,7 +9,7 @@ public struct Retention: Sendable, Hashable {
   package var ageSeconds: UInt64?
   /// Superseded entries may go, oldest first, while the log is larger than this many bytes.
   public var bytes: UInt64?
-  /// Of every key at most this many versions are kept, the newest among them.
+  /// At most this many versions of every key are kept, the newest among them.
   public var versionsPerKey: UInt32?
 
   /// Creates a retention.

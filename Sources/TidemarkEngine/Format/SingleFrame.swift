@@ -12,7 +12,7 @@ package struct SingleFrame {
   private var frontEnd = 0
   private var valueLength = 0
   private(set) var length = 0
-  /// What the header says; the whole of it once the frame is finished.
+  /// The frame's header; the whole of it once the frame is finished.
   private(set) var header = FrameHeader(
     storedLength: 0, headsRawLength: 0, firstSequence: 0, durableThrough: 0, entryCount: 0,
     blockCount: 0, headsChecksum: 0, headsCodec: .raw, hasExplicitSequences: false,

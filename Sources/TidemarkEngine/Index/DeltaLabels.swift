@@ -1,4 +1,4 @@
-/// What a delta changes about labels: who got or lost one, and how the counts moved.
+/// The label changes of a delta: who got or lost one, and how the counts moved.
 struct DeltaLabels {
   private var byLabel = IDMap()
   /// The labels that this delta touched, in order of first touch.

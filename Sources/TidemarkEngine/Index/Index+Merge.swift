@@ -16,7 +16,7 @@ extension Index {
     labelTable.freeze()
   }
 
-  /// What the next run is made of: the frozen delta and some of the newest runs. A delta must be
+  /// The input of the next run: the frozen delta and some of the newest runs. A delta must be
   /// frozen.
   ///
   /// The result may be used on another thread without the owner's lock.

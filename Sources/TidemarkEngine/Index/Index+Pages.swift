@@ -52,7 +52,7 @@ extension Index {
     let deltas = deltas.map { DeltaCursor($0, labels: drivers, range) }
     var images: [ImageCursor] = []
     for run in runs.runs {
-      // What has lost a label hides the key in the runs beneath.
+      // A key that has lost a label is hidden in the runs beneath.
       let overrides = run.header.base > 0
       images.append(
         try ImageCursor(run, labels: drivers, former: includeFormer || overrides, range))

@@ -8,9 +8,9 @@
 package final class Index {
   /// The runs; safe to read beside anything that happens here.
   package internal(set) var runs: RunList
-  /// What stands between the active delta and the runs.
+  /// The delta between the active one and the runs.
   var frozen: Delta?
-  /// What was written last.
+  /// The newest writes.
   var active = Delta()
   /// Labels and sets of labels by id.
   package let labelTable: LabelTable

@@ -1,4 +1,4 @@
-/// What the index knows of a key: its newest entry, never where that lies on disk.
+/// The index's knowledge of a key: its newest entry, never where that lies on disk.
 package struct Slot: Sendable, Hashable {
   /// The largest sequence that a slot can hold; 48 bits are stored.
   package static let maxSequence: UInt64 = (1 << 48) - 1

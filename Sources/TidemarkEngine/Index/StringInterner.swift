@@ -5,9 +5,9 @@
 ///
 /// A class, since look-ups should not copy it.
 final class StringInterner {
-  /// What the active delta names.
+  /// The strings that the active delta names.
   private(set) var active: InternedStrings
-  /// What the frozen delta names, while there is one.
+  /// The strings that the frozen delta names, while there is one.
   private(set) var frozen: InternedStrings?
   /// Newest first.
   private(set) var runs: [ImageStrings]

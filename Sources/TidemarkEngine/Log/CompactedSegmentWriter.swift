@@ -34,7 +34,7 @@ package struct SegmentLayout: Sendable, Hashable {
 /// Nothing refers to the file before MANIFEST lists the row that `finish` gives; the caller
 /// syncs the directory in between.
 package struct CompactedSegmentWriter {
-  /// What is collected before it is written.
+  /// The bytes that are collected before they are written.
   private static let writeBytes = 1 << 20
 
   private let row: Manifest.Segment
@@ -215,7 +215,7 @@ package struct CompactedSegmentWriter {
     var stream = isHistory ? history : newest
     guard !stream.builder.isEmpty else { return }
     let offset = written + output.count
-    // What is not compressed takes its own length, and each block a tag and a row of the table.
+    // An uncompressed block takes its own length, and each block a tag and a row of the table.
     let most = stream.builder.rawBytes + (stream.builder.blockLengths.count + 2) * 64
     guard offset + most < Int(UInt32.max) else {
       throw .format(FormatError("a segment would get longer than places in it can say"))

@@ -1,4 +1,4 @@
-/// What reads of the log keep: decoded blocks and decoded heads, each bounded in bytes.
+/// The caches of reads of the log: decoded blocks and decoded heads, each bounded in bytes.
 package struct LogCaches: Sendable {
   package let blocks: ClockCache<[UInt8]>
   package let fronts: ClockCache<DecodedFront>

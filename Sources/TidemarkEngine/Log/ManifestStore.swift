@@ -15,14 +15,14 @@ package final class ManifestStore: Sendable {
     self.storePath = storePath
   }
 
-  /// What the two copies hold.
+  /// The contents of the two copies.
   package struct Loaded: Sendable {
     package var manifest: Manifest
     /// The copy that won.
     package var winner: Int
     /// Whether both are whole and equal.
     package var areEqual: Bool
-    /// What is wrong with the other copy; nil when nothing is.
+    /// The fault of the other copy; nil when nothing is.
     package var otherProblem: FormatError?
   }
 

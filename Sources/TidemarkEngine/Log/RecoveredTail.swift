@@ -1,4 +1,4 @@
-/// What a walk over the segment that was open for appending has found.
+/// The findings of a walk over the segment that was open for appending.
 package struct RecoveredTail: Sendable {
   /// Where the log ends: behind the last frame that ends a batch.
   package var end = FormatConstants.segmentHeaderBytes
@@ -13,7 +13,7 @@ package struct RecoveredTail: Sendable {
   package var durableSequence: UInt64
   /// Where the frame that holds it ends.
   package var durableEnd = FormatConstants.segmentHeaderBytes
-  /// What follows the end.
+  /// The bytes that follow the end.
   package var remainder = Remainder.clean
 
   package enum Remainder: Sendable {

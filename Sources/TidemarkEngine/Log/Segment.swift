@@ -72,7 +72,7 @@ package final class Segment: Sendable {
     try state.withLock { (state: inout State) throws(TidemarkError) in try open(&state) }
   }
 
-  /// What decodes this segment's frames.
+  /// The decoder of this segment's frames.
   package func codecs() throws(TidemarkError) -> FrameCodecs {
     if let codecs = readyCodecs.object { return codecs }
     return try state.withLock { (state: inout State) throws(TidemarkError) in try codecs(&state) }
@@ -99,7 +99,7 @@ package final class Segment: Sendable {
     } catch { throw damage(error, offset: 0, sequences: range(state)) }
   }
 
-  /// What the locator is decrypted with; one that is not encrypted needs nothing of the header.
+  /// The decoder that decrypts the locator; one that is not encrypted needs nothing of the header.
   private func locatorCodecs(_ state: inout State) throws(TidemarkError) -> FrameCodecs {
     keyID == nil ? FrameCodecs(contexts: contexts) : try codecs(&state)
   }

@@ -12,12 +12,12 @@ package final class SegmentAppender {
   private let syncFailure = Lock<FileSystemError?>(nil)
   private var chain: UInt64 = 0
   private var entryCount = 0
-  /// Of the entries that it holds, those still to be written among them.
+  /// The raw length of the entries that it holds, those still to be written among them.
   private(set) var rawBytes = 0
   private var latestTime: Timestamp?
   private var latestCommitTime: UInt64 = 0
   package private(set) var lastSequence: UInt64
-  /// What a put of its own is put together in; the memory is kept.
+  /// The frame of a single put, whose memory is kept.
   private var single = SingleFrame()
 
   /// Creates the file of a new segment, with its header, and syncs it; MANIFEST must list the

@@ -92,7 +92,7 @@ package struct SequenceSet: Sendable, Hashable {
     for range in other.ranges { insert(range) }
   }
 
-  /// What is in this set and not in the other.
+  /// The sequences in this set that are not in the other.
   package func subtracting(_ other: SequenceSet) -> SequenceSet {
     var result = SequenceSet()
     var position = 0

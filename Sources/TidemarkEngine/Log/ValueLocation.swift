@@ -46,7 +46,7 @@ extension ValueLocation {
 }
 
 extension BlockRecord {
-  /// Of an empty value, which has no block.
+  /// The location of an empty value, which has no block.
   package static let none = BlockRecord(
     offset: 0, entry: BlockEntry(storedLength: 0, rawLength: 0, checksum: 0, codec: .raw))
 }

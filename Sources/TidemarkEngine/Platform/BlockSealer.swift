@@ -11,12 +11,12 @@
 /// sealed or opened. The caller makes sure that a nonce is never used for two different pieces.
 @safe
 package final class BlockSealer: Sendable {
-  /// What sealing adds to a piece's length: the tag behind it.
+  /// The bytes that sealing adds to a piece's length: the tag behind it.
   package static let tagBytes = 16
   package static let nonceBytes = 12
 
-  /// What tells the pieces of a file apart: a u32 for the kind and number of the piece, and a
-  /// u64 for its place.
+  /// The number that tells the pieces of a file apart: a u32 for the kind and number of the piece,
+  /// and a u64 for its place.
   package struct Nonce: Sendable, Hashable {
     package var kind: UInt32
     package var place: UInt64

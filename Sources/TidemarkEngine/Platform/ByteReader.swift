@@ -1,6 +1,6 @@
 /// Bytes that do not follow their format.
 package struct FormatError: Error, Sendable, Hashable {
-  /// What is wrong, in words for a person.
+  /// The fault, in words for a person.
   package var reason: String
   /// Written by a later version of the format rather than damaged.
   package var isNewer: Bool

@@ -28,7 +28,7 @@ package enum ErrorNumber {
   package static let wouldBlock = EWOULDBLOCK
   package static let invalidArgument = EINVAL
   package static let fileTooLarge = EFBIG
-  /// Of no system: the store has let go of its files.
+  /// A number that no system has: the store has let go of its files.
   package static let suspended = Int32.min
 
   /// The system's words for an error number.

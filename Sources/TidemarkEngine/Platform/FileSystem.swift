@@ -19,7 +19,7 @@ package protocol FileSystem: Sendable {
   /// Removes a file or an empty directory.
   func remove(_ path: String) throws(FileSystemError)
 
-  /// What stands at a path; nil when nothing does.
+  /// The kind of file at a path; nil when nothing does.
   func kind(_ path: String) throws(FileSystemError) -> FileKind?
 
   /// Takes the exclusive lock of a file, which is created when missing, and writes `owner` into it.
@@ -42,7 +42,7 @@ package enum FileMode: Sendable, Hashable {
   case create
 }
 
-/// What stands at a path.
+/// The kind of file at a path.
 package enum FileKind: Sendable, Hashable {
   case file
   case directory

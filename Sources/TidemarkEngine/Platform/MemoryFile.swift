@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// A file in memory, as those see it who have it open.
 final class MemoryFile: File {
-  /// What all who have the file open share, whether or not it still has a name.
+  /// The content that all who have the file open share, whether or not it still has a name.
   final class Content: Sendable {
     let bytes = Lock(MemoryBytes())
   }

@@ -5,7 +5,7 @@
   package enum PlantedBug: String, Sendable, CaseIterable {
     /// The active segment is never synced, while `durable` is answered.
     case segmentNotSynced
-    /// What was written counts as durable at once.
+    /// Writes count as durable at once.
     case durableTooSoon
     /// A sync that failed is tried again, and believed.
     case failedSyncRetried

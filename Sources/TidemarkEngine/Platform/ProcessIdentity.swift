@@ -7,7 +7,7 @@
   internal import Darwin
 #endif
 
-/// Who we are, for whoever finds the store locked.
+/// The process's own identity, for whoever finds the store locked.
 package enum ProcessIdentity {
   /// The process id.
   package static var current: Int32 { getpid() }

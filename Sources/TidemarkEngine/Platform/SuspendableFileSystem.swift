@@ -1,6 +1,6 @@
 /// Lets go of all open files for a while, for programs that are put to sleep.
 ///
-/// Whoever holds a file keeps it: its next call after ``resume()`` opens it again. While it is
+/// An open file stays with its holder: its next call after ``resume()`` opens it again. While it is
 /// suspended everything fails with ``ErrorNumber/suspended``.
 final class SuspendableFileSystem: FileSystem {
   /// The file system beneath, which is never suspended.

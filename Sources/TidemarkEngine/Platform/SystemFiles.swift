@@ -81,7 +81,7 @@ enum SystemFiles {
     return describe(info)
   }
 
-  /// What stands at a path, behind symbolic links; nil when nothing does.
+  /// The status of a file, behind symbolic links; nil when nothing does.
   static func status(
     at path: String
   ) throws(SystemError) -> (kind: FileKind, identity: FileIdentity, length: Int)? {

@@ -1,4 +1,4 @@
-/// What went wrong, what it means, and what to do about it.
+/// An error: what went wrong, what it means, and what to do about it.
 ///
 /// Keys and values never stand in an error's text: logs travel further than data should.
 public struct TidemarkError: Error, Sendable {
@@ -69,7 +69,7 @@ public struct TidemarkError: Error, Sendable {
 
   /// The kind of failure.
   public var code: Code
-  /// What happened and what to do, in one line.
+  /// The reason and what to do, in one line.
   public var message: String
   /// The file that it is about, relative to the store where it lies inside.
   public var file: String?
@@ -80,7 +80,7 @@ public struct TidemarkError: Error, Sendable {
   /// The change of the batch whose condition does not hold, for a `conflict`; counted from 0 in the
   /// order in which they were added.
   public var operation: Int?
-  /// What caused it.
+  /// The error that caused it.
   public var cause: (any Error)?
 
   /// Creates an error.

@@ -9,7 +9,7 @@ internal import CZstd
 /// the caller asks for. Not thread-safe; of no use after an error.
 @safe
 package final class ZstdStreamDecoder {
-  /// What a call of ``decode(_:appendingTo:atMost:)`` did.
+  /// The outcome of a call of ``decode(_:appendingTo:atMost:)``.
   package struct Step: Sendable, Hashable {
     /// How many bytes of the input are done with; the rest is to be given again.
     package var consumed: Int

@@ -3,7 +3,7 @@
 /// The sealed segments from one on are merged into one, never some in between. Entries go only
 /// where all segments take part. Nothing is begun that has nothing to gain.
 struct CompactionChoice {
-  /// What is known of a sealed segment.
+  /// The facts known of a sealed segment.
   struct Row {
     var rawBytes: Int
     var isCompacted: Bool
@@ -27,7 +27,7 @@ struct CompactionChoice {
   let rows: [Row]
   /// Appended segments are put in order once they have so many raw bytes.
   let mergeFromBytes: Int
-  /// What can go is dropped once it is at least so much.
+  /// Superseded data is dropped once it is at least so much.
   let dropFromBytes: Int
   /// Whether every version of everything is kept.
   let keepsAll: Bool

@@ -181,7 +181,7 @@ struct CreationTimes {
     }
   }
 
-  /// Of the key that is at hand no version comes any more.
+  /// No version of the key at hand comes any more.
   mutating func endKey() { last = nil }
 
   /// Another key comes, before the newest version of this one was met.

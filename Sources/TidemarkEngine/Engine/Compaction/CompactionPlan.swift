@@ -3,7 +3,7 @@ struct CompactionPlan {
   /// Input segments of one step of MANIFEST.
   struct Group: Sendable {
     var segments: [Segment]
-    /// What MANIFEST says of them.
+    /// Their rows in MANIFEST.
     var rows: [Manifest.Segment]
 
     /// Raw bytes of keys and values in it.

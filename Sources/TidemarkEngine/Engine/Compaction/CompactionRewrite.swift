@@ -1,4 +1,4 @@
-/// What a compaction has counted of the entries of a group.
+/// The counts that a compaction made of the entries of a group.
 struct CompactionTally: Sendable {
   var droppedEntries = 0
   var droppedTombstones = 0

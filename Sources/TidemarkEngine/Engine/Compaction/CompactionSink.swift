@@ -92,7 +92,7 @@ struct SurvivorBatch {
     }
   }
 
-  /// Of the engine's own records only the newest of every type and key says anything. An older
+  /// Only the newest of the engine's own records of every type and key says anything. An older
   /// one of an earlier batch stays, to no harm.
   private mutating func replaceOlder(_ input: EntryInput) throws(TidemarkError) {
     if recordKey != input.key {
@@ -100,13 +100,13 @@ struct SurvivorBatch {
       records.removeAll()
     }
     let type = RecordType(rawValue: try input.attributes().recordType)
-    // Of others there may be many with the same name.
+    // Records of other types may be many with the same name.
     guard type.isListed || type == .checkpoint else { return }
     if let older = records[type.rawValue] { LooseEntry.markUnwanted(in: &bytes, at: older) }
     records[type.rawValue] = bytes.count
   }
 
-  /// What there is, which is handed over.
+  /// The bytes so far, which are handed over.
   mutating func takeBytes() -> [UInt8] {
     let taken = bytes
     bytes = []

@@ -1,4 +1,4 @@
-/// What a compaction is to do.
+/// The wishes for a compaction.
 package struct CompactionOptions: Sendable {
   /// Drops all superseded history, whatever the retention.
   package var dropHistory = false
@@ -48,13 +48,13 @@ package struct CompactionOptions: Sendable {
   }
 }
 
-/// What a compaction has done.
+/// The outcome of a compaction.
 package struct CompactionReport: Sendable, Hashable {
   package var segmentsBefore = 0
   package var segmentsAfter = 0
   /// How many of those before were replaced; 0 when there was nothing to gain, and in a dry run.
   package var segmentsRewritten = 0
-  /// Of the log.
+  /// Bytes of the log.
   package var bytesBefore = 0
   package var bytesAfter = 0
   /// By how much what was rewritten has shrunk, whatever was written meanwhile; nothing in a dry
@@ -69,11 +69,11 @@ package struct CompactionReport: Sendable, Hashable {
   package var held: [HeldHistory] = []
 }
 
-/// What may go: everything superseded at or below the floor.
+/// The entries that may go: everything superseded at or below the floor.
 struct CompactionFloor: Sendable {
   /// Views at or above it stay answerable.
   var sequence: UInt64
-  /// Of every key at most this many versions stay.
+  /// At most this many versions of every key stay.
   var versionsPerKey: UInt32?
   /// The least that an open view, or the next opening after a power cut, needs: everything above
   /// stays, whatever the count of versions, and so does each key's first version at or below.

@@ -1,4 +1,4 @@
-/// What the engine knows of the compactions that it makes by itself; under `writer`.
+/// The engine's knowledge of the compactions that it makes by itself; under `writer`.
 struct AutomaticCompaction {
   /// Whether it makes any; may change at any time.
   var isOn = false
@@ -163,7 +163,7 @@ extension Engine {
   ) throws(TidemarkError) -> Bool {
     let superseded = choice.rows.reduce(0) { $0 + $1.supersededBytes }
     let known = writer.withLock { $0.automatic.supersededInVain }
-    // What could not go a while ago takes a walk over all heads to ask about again.
+    // Data that could not go a while ago takes a walk over all heads to ask about again.
     let isNews = superseded >= known + choice.dropFromBytes || superseded < known
     let now = environment.clock.monotonicNanoseconds()
     guard isNews || writer.withLock({ now >= $0.automatic.decideAfter }) else { return false }

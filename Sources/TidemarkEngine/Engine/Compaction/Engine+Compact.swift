@@ -57,7 +57,7 @@ extension Engine {
     let pins = try pinsToHonour(options)
     var floor = try compactionFloor(options, pins)
     let (plan, isWhole) = compactionPlan(options, floor)
-    // What may go of a key is told from all of its versions.
+    // All versions of a key together tell which of them may go.
     if !isWhole { floor = CompactionFloor(sequence: 0) }
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
@@ -196,7 +196,7 @@ extension Engine {
     return keepsAll && !options.dropHistory ? [] : try retentionPins()
   }
 
-  /// What the retention, or the options, let go.
+  /// The floor that the retention, or the options, set.
   func compactionFloor(
     _ options: CompactionOptions, _ pins: [NamedPin]
   ) throws(TidemarkError) -> CompactionFloor {

@@ -4,7 +4,7 @@
 /// Only versions at or below the floor's limit are told apart, and those no longer change while
 /// others write.
 struct NeededVersions {
-  /// Of one key.
+  /// The versions of one key.
   struct Chain {
     /// At or below the limit: versions that a view, the count of versions or a touch needs.
     var needed: Set<UInt64> = []

@@ -40,7 +40,7 @@ struct ValueSamples {
     total += rawBytes
     let stride = max(1, records.count / Self.frames)
     let entries = records.reduce(0) { $0 + Int($1.entryCount) }
-    // Of the frames that are read so many more are taken.
+    // So many more are taken of the frames that are read.
     let step = max(1, self.step / stride)
     var next = entries % step
     for (i, record) in records.enumerated() where i % stride == 0 {

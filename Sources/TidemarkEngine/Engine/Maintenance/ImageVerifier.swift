@@ -21,7 +21,7 @@ struct ImageVerifier {
 
   private var fileName: String { StoreLayout.indexDirectory + "/" + row.fileName }
 
-  /// What is wrong with the run.
+  /// The faults of the run.
   /// - Parameter beneath: the sequence of the run beneath.
   /// - Returns: also the run, if nothing is wrong with it.
   func findings(
@@ -58,7 +58,7 @@ struct ImageVerifier {
     return (found, found.isEmpty ? image : nil)
   }
 
-  /// What is wrong with this run and those beneath as the log says.
+  /// The faults of this run and those beneath, as the log tells.
   /// - Parameter runs: this one and those beneath.
   func findings(comparing runs: RunList) throws(TidemarkError) -> [VerifyFinding] {
     guard let newest = runs.newest, !newest.isOpaque, !isOpaqueLog else { return [] }

@@ -12,11 +12,11 @@ struct RepairPlan {
 
   /// In the order of sequences; ranges do not overlap.
   private(set) var runs: [Run] = []
-  /// Of every source, what is taken from it.
+  /// The sequences taken from each source.
   private(set) var taken: [SequenceSet]
-  /// What no source can give and was there.
+  /// Sequences that no source can give and that were there.
   private(set) var lost = SequenceSet()
-  /// What some source is responsible for, or MANIFEST says was given out.
+  /// Sequences that some source is responsible for, or that MANIFEST says were given out.
   private(set) var covered = SequenceSet()
   /// Sequences of sorted segments that they neither hold nor have lost: compaction dropped them.
   private(set) var dropped = SequenceSet()
@@ -47,7 +47,7 @@ struct RepairPlan {
       covered.formUnion(own)
       if source.isListed { listedEnd = max(listedEnd, covered.last ?? 0) }
     }
-    // What is unreadable in one place may be whole in another that was passed over.
+    // An entry that is unreadable in one place may be whole in another that was passed over.
     for index in order where !lost.isEmpty {
       let rescued = sources[index].present.intersection(lost)
       taken[index].formUnion(rescued)

@@ -1,4 +1,4 @@
-/// What a repair has brought into the new store, and what it could not.
+/// The contents that a repair has brought into the new store, and what it could not.
 package struct RepairReport: Sendable {
   /// Entries in the new store.
   package var entries = 0
@@ -7,11 +7,11 @@ package struct RepairReport: Sendable {
   package var segmentsWritten = 0
   /// The last sequence of the source; the new store continues behind it.
   package var lastSequence: UInt64 = 0
-  /// What is lost, in the order of files and offsets.
+  /// The losses, in the order of files and offsets.
   package var losses: [RepairLoss] = []
   /// All sequences that are lost.
   package var lost = SequenceSet()
-  /// What the source no longer says and was worked out or given up: identity, history.
+  /// Facts that the source no longer holds and that were worked out or given up: identity, history.
   package var notes: [String] = []
 
   package init() {}

@@ -1,5 +1,5 @@
-/// What a file of the log is, found out from whatever is left: its header, MANIFEST, its name
-/// and its first frame.
+/// The identity of a file of the log, found out from whatever is left: its header, MANIFEST, its
+/// name and its first frame.
 struct SegmentOrigin {
   var id: UInt64
   var firstSequence: UInt64
@@ -66,7 +66,7 @@ struct SegmentOrigin {
     codecs = dictionary.codecs
   }
 
-  /// What decodes a segment whose header is whole.
+  /// The decoder of a segment whose header is whole.
   private static func codecs(
     _ file: TolerantFile, _ header: SegmentHeader, _ contexts: ZstdContexts, _ keys: KeyRing
   ) throws(TidemarkError) -> FrameCodecs {
@@ -120,7 +120,7 @@ struct LostDictionary {
 }
 
 extension StoreLayout {
-  /// What a segment's file name says.
+  /// The numbers in a segment's file name.
   static func parse(segmentName name: String) -> (id: UInt64, firstSequence: UInt64)? {
     let file = name.split(separator: "/").last ?? ""
     let parts = file.split(separator: ".")

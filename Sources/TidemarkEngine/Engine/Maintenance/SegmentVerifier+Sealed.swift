@@ -1,5 +1,5 @@
 extension SegmentVerifier {
-  /// What the walk over a sealed segment's frames has shown so far.
+  /// The findings of the walk over a sealed segment's frames so far.
   struct Walk {
     var table = LocatorTable()
     var entryCount = 0

@@ -8,7 +8,7 @@ struct SegmentVerifier {
   let contexts: ZstdContexts
   /// The user's keys; without any an encrypted segment's checksums are checked and no more.
   let keys: KeyRing
-  /// What decodes the segment.
+  /// The decoder of the segment.
   private(set) var codecs: FrameCodecs
   /// Whether to decompress values, too.
   let decodes: Bool
@@ -133,7 +133,7 @@ struct SegmentVerifier {
     return best
   }
 
-  /// What decrypts the segment; nil without the key, or when the header has not kept it.
+  /// The sealer that decrypts the segment; nil without the key, or when the header has not kept it.
   private mutating func sealer(
     _ header: SegmentHeader?, _ id: Encryption.KeyID
   ) throws(TidemarkError) -> BlockSealer? {

@@ -159,12 +159,12 @@ package struct StoreRepair {
     return result
   }
 
-  /// What is lost, all in all; without MANIFEST that includes what no file covers.
+  /// The sequences that are lost, all in all; without MANIFEST that includes what no file covers.
   private mutating func settleLosses(_ plan: RepairPlan, last: UInt64) -> SequenceSet {
     var lost = plan.lost
     for source in sources {
       for loss in source.losses {
-        // What another file could give is not lost.
+        // Sequences that another file could give are not lost.
         if let range = loss.sequences {
           var set = SequenceSet()
           set.insert(range)

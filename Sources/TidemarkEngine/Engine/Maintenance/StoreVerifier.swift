@@ -154,7 +154,7 @@ package struct StoreVerifier {
       report.images += 1
       beneath = row.sequence
       if let run { runs.insert(run, at: 0) }
-      // What a damaged log says of the index is worth nothing.
+      // A damaged log's word about the index is worth nothing.
       guard records, !hasDamage, row.id == manifest.images.last?.id,
         runs.count == manifest.images.count
       else { continue }
@@ -196,7 +196,7 @@ package struct StoreVerifier {
     }
   }
 
-  /// What is on record and cannot be found any more still keeps the store from being written.
+  /// Damage on record that cannot be found any more still keeps the store from being written.
   private mutating func reportSettledDamage(_ manifest: Manifest) {
     for record in manifest.damage where record.state == .found {
       report.isRecorded = true

@@ -1,4 +1,4 @@
-/// What a verification has found.
+/// The findings of a verification.
 package struct VerifyReport: Sendable {
   /// In the order of files, then offsets.
   package var findings: [VerifyFinding] = []
@@ -36,7 +36,7 @@ package struct VerifyFinding: Sendable, Hashable {
   package var offset: Int
   /// The entries concerned; nil where none are.
   package var sequences: ClosedRange<UInt64>?
-  /// What is wrong.
+  /// The fault, in words.
   package var message: String
   /// The command that mends it, or what does so by itself.
   package var remedy: String

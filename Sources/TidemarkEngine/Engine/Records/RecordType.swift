@@ -1,4 +1,4 @@
-/// What an engine record says; with the record's key, its name.
+/// The meaning of an engine record; with the record's key, its name.
 ///
 /// Types below 256 are *listed*: a ``RecordTable`` finds the newest record of each of their names.
 /// Of the others there may be as many as there are entries; they are met only by who reads the

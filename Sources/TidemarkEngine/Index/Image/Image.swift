@@ -68,7 +68,7 @@ package final class Image: Sendable {
   /// Bytes of memory that chunks read so far take.
   package var memoryBytes: Int { memory.loadedBytes }
 
-  /// What the owner of the index stored beside it.
+  /// The bytes that the owner of the index stored beside it.
   package func userInfo() throws(IndexError) -> [UInt8] {
     [UInt8](copying: try bytes(.userInfo, 0, header[.userInfo].bytes))
   }

@@ -1,6 +1,6 @@
 /// A block of an image: up to 16 records and their front-coded keys. See ``ImageLayout``.
 ///
-/// Whatever the bytes are, walking them ends and either yields keys of 1 to 65,535 bytes or
+/// Any bytes may stand here: walking them ends and either yields keys of 1 to 65,535 bytes or
 /// throws.
 struct ImageBlock: ~Escapable {
   let bytes: RawSpan

@@ -45,7 +45,7 @@ package struct ImageHeader: Sendable {
     set { sections[section.rawValue] = newValue }
   }
 
-  /// What encryption adds to a chunk.
+  /// The bytes that encryption adds to a chunk.
   var tagBytes: Int { seal == nil ? 0 : BlockSealer.tagBytes }
 
   /// The header page.
@@ -130,7 +130,7 @@ package struct ImageHeader: Sendable {
     try checkCounts()
   }
 
-  /// What the sizes of sections and their counts must have to do with each other.
+  /// The sizes of sections and their counts must fit each other.
   private func checkCounts() throws(FormatError) {
     let blocks = ImageLayout.blocks(keys: keys)
     let samples = ImageLayout.samples(blocks: blocks)

@@ -38,7 +38,7 @@ extension Image {
       self, entry: try bytes(.labels, place, ImageLayout.labelBytes), at: place)
   }
 
-  /// What the image says of a label; nil if no key of it carries or has lost that.
+  /// The image's answer for a label; nil if no key of it carries or has lost that.
   func label(_ id: UInt32) throws(IndexError) -> ImageLabel? {
     var low = 0
     var high = labelCount

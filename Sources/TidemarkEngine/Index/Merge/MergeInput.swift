@@ -11,7 +11,7 @@ package struct MergeInput: @unchecked Sendable {
   let frozenLabels: DeltaLabels
   /// The runs that the new one takes the place of, newest first.
   let runs: [Image]
-  /// Those beneath.
+  /// The runs beneath.
   let beneath: RunList
   let labels: StringInterner
   let sets: StringInterner

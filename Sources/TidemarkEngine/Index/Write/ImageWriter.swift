@@ -1,4 +1,4 @@
-/// What a run says of itself, and what goes into it.
+/// The header's facts of a run, and what goes into it.
 package struct ImageInfo: Sendable {
   /// The store, 16 bytes.
   package var storeID: [UInt8]
@@ -6,7 +6,7 @@ package struct ImageInfo: Sendable {
   package var imageID: UInt64
   /// The image covers all entries up to and including this one.
   package var sequence: UInt64
-  /// Whatever the owner wants to keep beside the image; at most 1 MiB.
+  /// Bytes that the owner wants to keep beside the image; at most 1 MiB.
   package var userInfo: [UInt8]
   /// Deleted keys whose delete is at or below this leave the index, but for those in `keptDeletes`.
   package var dropTombstonesThrough: UInt64
