@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct ctidemark_http {
-  // Of `curl_multi` only that waiting can be ended from outside.
+  // The only use made of `curl_multi` is that waiting can be ended from outside.
   CURLM *multi;
   CURL *easy;
   atomic_bool is_cancelled;
@@ -84,7 +84,7 @@ static CURLcode set_up(CURL *easy, const ctidemark_http_request *request,
   // Threads have no use for signals; those of this package hold SIGPIPE back.
   SET(CURLOPT_NOSIGNAL, 1L);
   SET(CURLOPT_TCP_KEEPALIVE, 1L);
-  // What OpenSSL, Python, Go and the program curl look at; libcurl does not.
+  // OpenSSL, Python, Go and the program curl look at these; libcurl does not.
   const char *authorities = getenv("SSL_CERT_FILE");
   if (authorities != NULL && authorities[0] != 0) SET(CURLOPT_CAINFO, authorities);
   SET(CURLOPT_HTTPHEADER, headers);

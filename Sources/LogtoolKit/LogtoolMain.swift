@@ -80,7 +80,7 @@ public enum LogtoolMain {
     }
   }
 
-  /// What the argument parser threw: help that was asked for, or arguments it cannot take.
+  /// The argument parser threw: help that was asked for, or arguments it cannot take.
   private static func reportUsage(
     _ error: any Error, _ arguments: [String], _ console: Console
   ) -> Int32 {

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What `--version` says.
+/// The answer to `--version`.
 enum ToolVersion {
   static let number = "0.1.0"
 

@@ -27,7 +27,7 @@ public final class FlakyPeer: Peer {
     public var longestDelay: Duration
     /// The call fails without arriving, with one of ``errors``.
     public var failed: Double
-    /// What calls fail with.
+    /// The errors that calls fail with.
     public var errors: [PeerError]
 
     /// Weather; by default nothing happens.
@@ -63,7 +63,7 @@ public final class FlakyPeer: Peer {
     public var failed = 0
   }
 
-  /// What happens to one call.
+  /// The fate of one call.
   private enum Fate { case arrives, requestLost, answerLost, doubled, fails(PeerError) }
 
   private struct State {
@@ -117,7 +117,7 @@ public final class FlakyPeer: Peer {
     set { state.withLock { $0.weather = newValue } }
   }
 
-  /// What has happened so far.
+  /// The counts so far.
   public var counts: Counts { state.withLock { $0.counts } }
 
   public var capabilities: PeerCapabilities { peer.capabilities }
@@ -130,7 +130,7 @@ public final class FlakyPeer: Peer {
     case .fails(let error): throw error
     case .requestLost: throw PeerError(.unavailable, "the request was lost")
     case .answerLost:
-      // What it was nobody hears.
+      // The outcome is lost on its way back.
       _ = try? await body()
       throw PeerError(.unavailable, "the answer was lost")
     case .doubled:
@@ -159,7 +159,7 @@ public final class FlakyPeer: Peer {
     try await call { try await peer.digest(request) }
   }
 
-  /// Those of the peer behind it.
+  /// The pokes of the peer behind it.
   public func pokes() -> AsyncStream<Void>? { peer.pokes() }
 
   public func close() async { await peer.close() }

@@ -11,9 +11,9 @@ public import TidemarkTestKit
 /// Calls run on the caller's thread. The disk and the clock are the test's: with them it cuts the
 /// power and lets leases run out.
 public final class MemoryPeer: Peer {
-  /// What the feed is on.
+  /// The disk that the feed is on.
   public let disk: SimulatedFileSystem
-  /// What time it is there.
+  /// The clock of the peer.
   public let clock: ManualClock
   /// Judges and appends.
   public let handler: SyncHandler

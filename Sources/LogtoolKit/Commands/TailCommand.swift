@@ -53,7 +53,7 @@ struct TailCommand: ToolCommand {
     try StoreAccess(store, console).read { engine in
       let last = engine.lastSequence
       let start = try since?.sequence(in: engine) ?? last - min(last, lines)
-      // Of the future nothing can be told yet, nor whether it will be another epoch's.
+      // The future cannot be judged yet, nor whether it will be another epoch's.
       guard start <= last else {
         throw ToolError(
           .usage,

@@ -65,6 +65,6 @@ package final class MemorySink: ByteSink {
 
   package func write(_ bytes: RawSpan) throws(ToolError) { self.bytes.append(copying: bytes) }
 
-  /// What was written, as text.
+  /// The bytes that were written, as text.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 }

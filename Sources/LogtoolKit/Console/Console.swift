@@ -7,7 +7,7 @@ package final class Console {
   let output: Output
   /// Talk goes here.
   private let errors: any ByteSink
-  /// What `-` reads from.
+  /// The input that `-` reads from.
   let input: @Sendable () throws(ToolError) -> InputStream
   /// Variables of the environment.
   let environment: @Sendable (String) -> String?
@@ -122,7 +122,7 @@ enum Colour: Int {
   case yellow = 33
 }
 
-/// What the user asked for in general.
+/// The settings that the user asked for in general.
 struct ConsoleSettings {
   var format = OutputFormat.text
   var colour = ColourChoice.auto

@@ -56,7 +56,7 @@ extension ExitStatus {
 /// Why a command ends early: the status, and one line for the user.
 package struct ToolError: Error, Sendable, Hashable {
   package var status: ExitStatus
-  /// What happened and what to do; empty when there is nothing more to say.
+  /// The reason and what to do; empty when there is nothing more to say.
   package var message: String
 
   package init(_ status: ExitStatus, _ message: String) {
@@ -64,7 +64,7 @@ package struct ToolError: Error, Sendable, Hashable {
     self.message = message
   }
 
-  /// Whoever read the output has gone: nothing is wrong, and there is nothing more to do.
+  /// The reader of the output has gone: nothing is wrong, and there is nothing more to do.
   static let outputClosed = ToolError(.done, "")
 
   /// Ends with a status after everything has been said.

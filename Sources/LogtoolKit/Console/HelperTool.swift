@@ -1,8 +1,8 @@
 /// The executable that can speak to URLs.
 ///
-/// What speaks HTTP takes longer to start than most commands take to run. So the tool itself
-/// cannot, and a command that needs it goes to another executable in the same directory, which is
-/// the same tool otherwise: as git does with its remote helpers.
+/// An executable that speaks HTTP takes longer to start than most commands take to run. So the tool
+/// itself cannot, and a command that needs it goes to another executable in the same directory,
+/// which is the same tool otherwise: as git does with its remote helpers.
 enum HelperTool {
   static let name = "logtool-http"
 

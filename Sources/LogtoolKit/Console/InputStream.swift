@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// A file, pipe or terminal that is read from its beginning to its end.
 package final class InputStream: Sendable {
-  /// What messages call it.
+  /// The name that messages call it.
   let name: String
   /// The length of a file; nil for what has none.
   let length: Int?
@@ -10,7 +10,7 @@ package final class InputStream: Sendable {
 
   private enum Source {
     case descriptor(Int32, closes: Bool)
-    /// What is left to be read.
+    /// The bytes that are left to be read.
     case memory(Lock<ArraySlice<UInt8>>)
   }
 

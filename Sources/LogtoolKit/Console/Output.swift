@@ -4,7 +4,7 @@ internal import TidemarkEngine
 final class Output {
   private static let bufferBytes = 64 << 10
   private let sink: any ByteSink
-  /// What is not written yet. Whoever appends much calls ``drain()`` now and then.
+  /// The bytes that are not written yet. Whoever appends much calls ``drain()`` now and then.
   var bytes: [UInt8] = []
 
   init(_ sink: any ByteSink) {

@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// A line on the terminal that says how far a long task has come.
 struct Progress {
-  /// What the amounts count.
+  /// The unit of the amounts.
   enum Unit {
     case bytes
     case entries

@@ -86,8 +86,8 @@ enum SystemCalls {
 
   static func close(_ descriptor: Int32) { systemClose(descriptor) }
 
-  /// What is open at a descriptor: its length if it is a regular file, and whether it is a
-  /// directory.
+  /// The kind of file that is open at a descriptor: its length if it is a regular file, and whether
+  /// it is a directory.
   static func inspect(_ descriptor: Int32) -> (length: Int?, isDirectory: Bool) {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return (nil, false) }
@@ -233,7 +233,7 @@ enum SystemCalls {
 
 // MARK: - Signals
 
-/// What the handler and the program share.
+/// The state that the handler and the program share.
 private enum SignalState {
   /// How often the user has asked to stop.
   static let requests = Atomic<Int>(0)
@@ -258,7 +258,7 @@ extension SystemCalls {
       let earlier = SignalState.requests.add(1, ordering: .relaxed).oldValue
       if earlier > 0 || !SignalState.isGraceful.load(ordering: .relaxed) { _exit(130) }
     }
-    // Whoever starts the tool from a worker thread may hand down a mask that blocks everything.
+    // A worker thread that starts the tool may hand down a mask that blocks everything.
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
     unsafe sigaddset(&mask, SIGINT)

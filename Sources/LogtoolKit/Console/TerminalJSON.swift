@@ -24,7 +24,7 @@ enum TerminalJSON {
     return result
   }
 
-  /// Those below U+0020 are escaped in JSON anyway, or end its lines.
+  /// Scalars below U+0020 are escaped in JSON anyway, or end its lines.
   private static func isEscaped(_ scalar: UnicodeScalar) -> Bool {
     scalar.value >= 0x7f && HumanText.isControl(scalar)
   }

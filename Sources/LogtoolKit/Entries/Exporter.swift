@@ -63,7 +63,7 @@ struct Exporter {
   private mutating func append(
     _ entry: LogEntry, _ info: EntryInfo
   ) throws(TidemarkError) {
-    // Those of the entry itself, not with what a touch inherits.
+    // The attributes are the entry's own, not those that a touch inherits.
     let attributes = try entry.attributes()
     var header = NDJSONWriter.Header(DecodedLine.Operation(info.kind), attributes: attributes)
     header.sequence = info.sequence
@@ -94,7 +94,7 @@ struct Exporter {
 }
 
 extension NDJSONWriter.Header {
-  /// What a line says besides bytes and labels.
+  /// The fields of a line besides bytes and labels.
   init(_ operation: DecodedLine.Operation, attributes: EntryAttributes) {
     self.init(
       operation, entryClass: attributes.entryClass == .cache ? .cache : .owned,

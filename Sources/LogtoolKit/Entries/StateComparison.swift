@@ -11,7 +11,7 @@ struct StateDifference {
   /// Its sequence in each state; nil where it is absent.
   var from: UInt64?
   var to: UInt64?
-  /// What changed: value, labels, hash.
+  /// The fields that changed: value, labels, hash.
   var fields: [String] = []
 }
 
@@ -64,8 +64,8 @@ struct StateComparison {
     return StateDifference(key: row.key, kind: .added, to: row.sequence)
   }
 
-  /// What differs between two entries of a key. A key that was written again with the same
-  /// content is none.
+  /// The fields that differ between two entries of a key. A key that was written again with the
+  /// same content is none.
   private func changes(_ a: ScanRow, _ b: ScanRow) throws(TidemarkError) -> [String] {
     let before = try engine.info(try engine.entry(at: a.sequence))
     let after = try engine.info(try engine.entry(at: b.sequence))

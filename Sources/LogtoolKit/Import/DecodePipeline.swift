@@ -6,7 +6,7 @@ internal import TidemarkEngine
 /// One thread reads and splits, some decode, the caller commits. What is under way is bounded:
 /// the reader waits while there is too much.
 final class DecodePipeline: Sendable {
-  /// What is under way may hold so many bytes of lines, and one chunk more.
+  /// The lines under way may hold so many bytes, and one chunk more.
   private static let budgetBytes = 8 << 20
   private static let mostDecoders = 4
 

@@ -11,7 +11,7 @@ struct PreparedBatch: Sendable {
   var hasTouches = false
   /// Bytes of the input file up to the end of the chunk.
   var bytesRead = 0
-  /// What this batch counts in the pipeline's budget.
+  /// The cost of this batch in the pipeline's budget.
   var cost = 0
 
   /// Decodes a chunk.

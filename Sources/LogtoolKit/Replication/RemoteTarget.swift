@@ -19,8 +19,8 @@ struct RemoteTarget: ExpressibleByArgument, Hashable {
     return lower.hasPrefix("http://") || lower.hasPrefix("https://")
   }
 
-  /// What a store knows the peer by, if nothing else was said: the URL without what ends it, or
-  /// the directory's path from the root.
+  /// The name that a store knows the peer by, if nothing else was said: the URL without what ends
+  /// it, or the directory's path from the root.
   func name() throws(ToolError) -> String {
     if isURL { return String(text.trimmingSuffix { $0 == "/" }) }
     guard !text.hasPrefix("/") else { return Self.normalized(text) }

@@ -9,7 +9,7 @@ struct ReplicationRun {
   let direction: SyncDirection
   let name: String
   let target: RemoteTarget
-  /// What becomes of keys that turn out to be gone at the peer in great number.
+  /// The decision about keys that turn out to be gone at the peer in great number.
   let deletions: DeletionsDecision?
 
   /// Replicates until everything is settled.
@@ -46,7 +46,7 @@ struct ReplicationRun {
   }
 }
 
-/// What commands that replicate take.
+/// The options of commands that replicate.
 struct ReplicationOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -69,7 +69,7 @@ extension DeletionsDecision: ExpressibleByArgument {
   public static var allValueStrings: [String] { ["accept", "restore"] }
 }
 
-/// What a round has done, in words and as JSON.
+/// The outcome of a round, in words and as JSON.
 struct ReplicationOutcome {
   var report: SyncReport
 
@@ -85,7 +85,7 @@ struct ReplicationOutcome {
     ]
   }
 
-  /// What there is to say besides how much was sent or taken.
+  /// The remarks besides how much was sent or taken.
   var remarks: String {
     var text = ""
     if report.duplicates > 0 {

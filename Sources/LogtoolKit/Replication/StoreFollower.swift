@@ -27,7 +27,7 @@ struct StoreFollower {
         let now = try access.read { $0.lastSequence }
         if now != seen {
           try body()
-          // What the round itself has written down is not news.
+          // The round's own writes are not news.
           seen = try access.read { $0.lastSequence }
         }
         pause = Self.pollMilliseconds

@@ -12,8 +12,8 @@ struct BlobTransfer: Sendable {
   /// How many bytes the next part has. It is halved when one fails, since it may have been too
   /// much for the time that a call may take.
   private var partBytes = BlobID.leastLength
-  /// What parts do not grow beyond, after a larger one has failed, and how many have gone since:
-  /// each failure costs a pause.
+  /// The limit that parts do not grow beyond, after a larger one has failed, and how many have gone
+  /// since: each failure costs a pause.
   private var ceiling: (bytes: Int, parts: Int)?
   private static let partsUntilNextTry = 16
   /// The beginning of the value that is being fetched, and of which entry: there is one in a page.
@@ -97,7 +97,7 @@ extension HTTPPeer {
   }
 
   private func upload(_ value: [UInt8], _ blob: BlobID, for replica: ReplicaID) async throws {
-    // What is there from an earlier try, whoever has made it.
+    // The bytes that are there from an earlier try, whoever has made it.
     var offset = try await uploadPart(of: [], blob, at: 0, replica)
     while offset < blob.length {
       let count = transfer.withLock { $0.sendBytes(of: blob, from: offset) }

@@ -22,7 +22,7 @@ public final class HTTPPeer: Peer {
   /// that what it gave before was refused; a call asks so once.
   public typealias Authorization = @Sendable (_ wasRefused: Bool) async throws -> String?
 
-  /// What a peer is told beside its address.
+  /// The settings of a peer beside its address.
   public struct Options: Sendable, Hashable {
     /// How long a call may take; a pull that waits may wait beside that.
     public var timeout: Duration
@@ -79,7 +79,7 @@ public final class HTTPPeer: Peer {
     self.authorization = authorization
   }
 
-  /// What the protocol has; the limits are those of the last hello.
+  /// The capabilities that the protocol has; the limits are those of the last hello.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(limits: limits.withLock { $0 }, hasMarkBehindBatch: true)
   }
@@ -105,7 +105,7 @@ public final class HTTPPeer: Peer {
 
   /// Encodes and compresses a batch ahead of its time.
   public func prepare(_ request: PushRequest) {
-    // What fails now fails then, and tells it.
+    // A request that cannot be encoded now fails then, and tells it.
     guard let body = try? coder.encode(.pushRequest(withoutBlobs(request))) else { return }
     prepared.keep(request, body)
   }

@@ -1,12 +1,12 @@
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What an answer of a server means; the one place where status codes are told apart.
+/// The meaning of a server's answer; the one place where status codes are told apart.
 enum ServerAnswer {
   /// How often a request follows a redirect.
   static let mostRedirects = 4
 
-  /// What all requests say.
+  /// The headers that all requests have.
   static let commonHeaders = [
     "Accept-Encoding": "identity", "Cache-Control": "no-store", "User-Agent": "tidemark",
   ]
@@ -31,7 +31,7 @@ enum ServerAnswer {
     return message
   }
 
-  /// What an answer means that is not the one hoped for.
+  /// The meaning of an answer that is not the one hoped for.
   static func error(
     _ answer: HTTPTransportAnswer, _ said: WireMessage? = nil,
     now: Int64 = SystemClock().now().seconds
@@ -53,8 +53,8 @@ enum ServerAnswer {
     return PeerError(kind, text, retryAfter: retryAfter)
   }
 
-  /// What a status means when the server says no more. An answer that is none of a sync server's
-  /// may come from anything on the way, so it is never permanent.
+  /// The meaning of a status when the server says no more. An answer that is none of a sync
+  /// server's may come from anything on the way, so it is never permanent.
   static func kind(ofStatus status: Int) -> PeerError.Kind {
     switch status {
     case 400, 413, 415: .malformed

@@ -58,7 +58,7 @@
       self.body = body
     }
 
-    /// What the one who receives has thrown.
+    /// The error that the receiver has thrown.
     var error: (any Error)? { state.withLock { $0.error } }
 
     /// - Returns: whether to go on.
@@ -72,7 +72,7 @@
             Self.add(line, to: &state.head)
             return nil
           }
-          // What comes before the answer is none.
+          // An interim answer is none.
           guard let head = state.head, head.status >= 200 else { return nil }
           state.isBody = true
           return head

@@ -39,7 +39,7 @@
           outcome.expect(continuation)
           line.perform(message, CurlReception(head: head, body: body)) { [weak self] result in
             outcome.end(result) {
-              // What was cut off half-way is not used again.
+              // A line that was cut off half-way is not used again.
               if case .success = result { self?.giveBack(line) } else { self?.drop(line) }
             }
           }

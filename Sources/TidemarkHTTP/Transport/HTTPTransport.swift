@@ -66,7 +66,7 @@ public struct HTTPTransportRequest: Sendable, Hashable {
   }
 }
 
-/// What a server has answered.
+/// The answer of a server.
 public struct HTTPTransportAnswer: Sendable, Hashable {
   /// Such as 200.
   public var status: Int

@@ -61,7 +61,7 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   private func take(_ response: URLResponse, of task: URLSessionTask) -> Bool {
     hand(task) { receiver in
       let head = try Self.head(response)
-      // What comes before the answer is none.
+      // An interim answer is none.
       if head.status >= 200 { try receiver.head(head) }
     }
   }

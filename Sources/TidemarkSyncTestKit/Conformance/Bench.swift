@@ -89,7 +89,7 @@ extension PeerConformance {
       throw Broken("the pages do not end")
     }
 
-    /// What a key holds; nil for nothing.
+    /// The value of a key; nil for nothing.
     func value(_ key: String, _ replica: ReplicaID) async throws -> String? {
       let answer = try await peer.values(ValuesRequest(replica: replica, keys: [Array(key.utf8)]))
       guard let entry = answer.entries.first, entry.kind == .put else { return nil }

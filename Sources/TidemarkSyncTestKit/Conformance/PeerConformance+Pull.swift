@@ -115,7 +115,7 @@ extension PeerConformance {
         PullRequest(replica: reader, after: cursor, waitMilliseconds: 600_000))
       try await bench.push(&a, a.put("k", "1"))
       let answer = try await waiting
-      // What comes while a page is read may be in the next one.
+      // Entries that come while a page is read may be in the next one.
       let rest = try await bench.pullAll(reader, after: answer.cursor).entries
       try bench.expect(
         (answer.entries + rest).map(\.key), is: [Array("k".utf8)], "what woke the pull")

@@ -110,7 +110,7 @@ extension PeerConformance {
     return parts[0]
   }
 
-  /// What a key adds to the sums.
+  /// The share of a key in the sums.
   private static func sum(of change: PushedChange) -> DigestSum {
     let fingerprint = ContentFingerprint(
       key: change.key.rawSpan, value: change.content.value.rawSpan,

@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkSync
 
 extension PeerConformance {
-  /// What becomes of changes.
+  /// Checks of the verdicts on changes.
   static let verdictChecks: [Check] = [
     Check("a change upon what its key holds is applied, another one is told of the conflict") {
       bench in

@@ -14,7 +14,7 @@ public import TidemarkSync
 public struct PeerConformance: Sendable {
   /// One thing that a peer has to do.
   public struct Check: Sendable, CustomStringConvertible {
-    /// What, as a sentence.
+    /// The promise, as a sentence.
     public let description: String
     let needs: Set<Need>
     let body: @Sendable (Bench) async throws -> Void
@@ -83,14 +83,14 @@ public struct PeerConformance: Sendable {
     }
   }
 
-  /// What a check needs a peer to be able to do.
+  /// The capability of a peer that a check needs.
   enum Need: Sendable { case numbers, digest, waiting }
 
-  /// What a peer did otherwise.
+  /// An answer that a peer gave otherwise than it should.
   public struct Failure: Error, Sendable, CustomStringConvertible {
     /// The check.
     public let check: String
-    /// What happened.
+    /// The difference.
     public let reason: String
 
     public var description: String { "\(check): \(reason)" }

@@ -17,7 +17,7 @@ internal import TidemarkTestKit
 /// After every event it is checked that nothing was lost, doubled or brought back; in the end,
 /// once everybody could talk to the server for as long as they liked, that all hold the same.
 public struct SyncSimulation: Sendable {
-  /// What is run.
+  /// The script that is run.
   public var script: SyncScript
 
   /// A simulation of what a seed stands for.
@@ -80,12 +80,12 @@ public struct SyncSimulation: Sendable {
 
 /// A promise that was broken.
 public struct SyncViolation: Error, Sendable, CustomStringConvertible {
-  /// What was run.
+  /// The script that was run.
   public var script: SyncScript
-  /// What went wrong, and at which event.
+  /// The failure, and at which event.
   public var message: String
 
-  /// What went wrong, without names and numbers: failures of one kind are much alike.
+  /// The failure without names and numbers: failures of one kind are much alike.
   var kind: [Substring] {
     let words = (message.split(separator: ": ").last ?? "").split(separator: " ")
     return words.filter { $0.allSatisfy { $0.isLetter || $0 == "," } }
@@ -95,7 +95,7 @@ public struct SyncViolation: Error, Sendable, CustomStringConvertible {
   public var description: String { "# \(message)\n\(script)" }
 }
 
-/// What a simulation has done.
+/// The outcome of a simulation.
 public struct SyncSimulationReport: Sendable, Hashable, CustomStringConvertible {
   /// How often what happened.
   public var counts: [String: Int] = [:]
@@ -126,7 +126,7 @@ public struct SyncSimulationReport: Sendable, Hashable, CustomStringConvertible 
   }
 }
 
-/// What an oracle says.
+/// An oracle's complaint.
 struct BrokenPromise: Error, CustomStringConvertible {
   var description: String
   init(_ description: String) { self.description = description }

@@ -2,7 +2,7 @@
 public struct ScriptError: Error, Sendable, Hashable, CustomStringConvertible {
   /// Which line, counted from 1.
   public var line: Int
-  /// What is wrong with it.
+  /// The fault, in words.
   public var reason: String
 
   /// The line and what is wrong with it.

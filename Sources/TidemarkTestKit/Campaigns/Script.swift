@@ -11,7 +11,7 @@
 public struct Script: Sendable, Hashable {
   /// The steps, in order.
   public var steps: [ScriptStep]
-  /// What it was made from; also for whatever chance the runner needs.
+  /// The seed that it was made from; also for whatever chance the runner needs.
   public var seed: UInt64
 
   /// Creates a script from steps.

@@ -3,7 +3,7 @@ public struct ScriptGenerator: Sendable {
   private var generator: SeededGenerator
   private var keys: ScriptKeys
   private var labels: [ScriptBytes]
-  /// What the steps are rich in.
+  /// The profile of the steps.
   public let profile: ScriptProfile
   private let choices: [(kind: ScriptStep.Kind, weight: Int)]
   private let totalWeight: Int

@@ -1,9 +1,9 @@
-/// What a made-up script is rich in.
+/// The steps that a made-up script is rich in.
 ///
 /// Every kind of step can occur in every profile, since bugs live in combinations that nobody
 /// thought of; a profile only makes some more likely.
 public struct ScriptProfile: Sendable, Hashable {
-  /// What keys look like.
+  /// The look of keys.
   public enum Keys: String, Sendable, Hashable, CaseIterable {
     /// A few letters.
     case short
@@ -35,7 +35,7 @@ public struct ScriptProfile: Sendable, Hashable {
 
   /// A name for reports.
   public var name: String
-  /// What keys look like.
+  /// The look of keys.
   public var keys: Keys
   /// How many keys there are to begin with; fewer are written more often.
   public var keyCount: Int

@@ -65,7 +65,7 @@ public enum ScriptStep: Sendable, Hashable {
     }
   }
 
-  /// What a step does, without its details.
+  /// The kind of a step, without its details.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     case put, delete, touch, batch, compareAndPut, undo, clear
     case flush, snapshot, compact, compactDroppingHistory, loseImages
@@ -73,7 +73,7 @@ public enum ScriptStep: Sendable, Hashable {
     case get, scan, view, holdView, releaseView, history, difference, entries, verify
   }
 
-  /// What it does, without the details.
+  /// The kind of the step, without the details.
   public var kind: Kind {
     switch self {
     case .write(let write):
@@ -112,7 +112,7 @@ public enum ScriptStep: Sendable, Hashable {
 
 /// A write of a script.
 public struct ScriptWrite: Sendable, Hashable {
-  /// What it does.
+  /// The operation of the write.
   public var operation: ModelEntry.Operation
   /// The key.
   public var key: ScriptBytes
@@ -143,7 +143,7 @@ public struct ScriptWrite: Sendable, Hashable {
   }
 }
 
-/// What a compare-and-put of a script expects of its key.
+/// The expectation that a compare-and-put of a script has of its key.
 public enum ScriptExpectation: String, Sendable, Hashable, CaseIterable {
   /// That it is absent.
   case absent

@@ -40,7 +40,7 @@ public enum Fault: Sendable, Hashable {
 }
 
 extension Fault {
-  /// What it counts as in ``SimulatedFileSystem/injected``.
+  /// The kind that it counts as in ``SimulatedFileSystem/injected``.
   public var kind: InjectedKind {
     switch self {
     case .error: .error
@@ -77,7 +77,7 @@ extension Fault {
   }
 }
 
-/// What a simulated disk did to its user, for counting.
+/// The faults that a simulated disk did to its user, for counting.
 public enum InjectedKind: String, Sendable, Hashable, CaseIterable {
   case error, errorAfterEffect, shortTransfer
   case syncLeavesPagesClean, syncRevertsPages, syncFailsLate, writebackFailure

@@ -57,9 +57,9 @@ public struct FaultRule: Sendable, Hashable {
   public enum Calls: Sendable, Hashable {
     /// All.
     case any
-    /// Those that can change what is on the disk, syncs among them.
+    /// Calls that can change what is on the disk, syncs among them.
     case mutating
-    /// Those of certain operations.
+    /// Calls of certain operations.
     case only(Set<FileSystemError.Operation>)
   }
 
@@ -71,7 +71,7 @@ public struct FaultRule: Sendable, Hashable {
     case chance(Double)
   }
 
-  /// What goes wrong.
+  /// The fault that is injected.
   public var fault: Fault
   /// When.
   public var trigger: Trigger

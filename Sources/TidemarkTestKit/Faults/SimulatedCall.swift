@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 /// A call on a ``SimulatedFileSystem``, as its trace shows it.
 public struct SimulatedCall: Sendable, Hashable, CustomStringConvertible {
-  /// What was called.
+  /// The operation that was called.
   public var operation: FileSystemError.Operation
   /// The path that it was about.
   public var path: String

@@ -11,7 +11,7 @@ struct FuzzDisk {
   /// Content by name, relative to the store.
   var files: [String: [UInt8]] = [:]
 
-  /// What stands on a disk.
+  /// The files of a disk.
   init(reading disk: MemoryFileSystem) throws(FileSystemError) {
     for folder in [""] + Self.folders {
       let base = folder.isEmpty ? "" : folder + "/"

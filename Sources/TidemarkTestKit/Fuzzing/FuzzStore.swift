@@ -4,7 +4,7 @@ internal import TidemarkEngine
 /// The small store that the targets `segment` and `store` change: an appended segment and a
 /// compacted one with a dictionary, an index image, labels, touches, deletes, a long value.
 struct FuzzStore: Sendable {
-  /// What may be read at a sequence.
+  /// A version that may be read at a sequence.
   struct Version: Sendable, Equatable {
     var key: [UInt8]
     /// Nil for a delete.

@@ -75,7 +75,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
 
 /// A wrong answer that a fuzz target met.
 public struct FuzzFinding: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What was wrong.
+  /// The fault, in words.
   public let description: String
 
   init(_ description: String) { self.description = description }

@@ -10,7 +10,7 @@ struct StoreExercise {
   private static let rowLimit = 100_000
 
   let disk: MemoryFileSystem
-  /// What may be read; nil when the bytes may say anything.
+  /// The contents that may be read; nil when the bytes may say anything.
   let expected: FuzzStore?
 
   init(_ disk: MemoryFileSystem, expected: FuzzStore?) {

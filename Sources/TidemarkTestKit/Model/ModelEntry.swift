@@ -2,7 +2,7 @@ public import TidemarkEngine
 
 /// One write to a ``ModelStore``, before or after it got its sequence.
 public struct ModelEntry: Sendable, Hashable {
-  /// What it does.
+  /// The operation of the entry.
   public enum Operation: String, Sendable, Hashable, CaseIterable {
     /// Gives a key a value, labels and a validator hash.
     case put
@@ -12,7 +12,7 @@ public struct ModelEntry: Sendable, Hashable {
     case touch
   }
 
-  /// What it does.
+  /// The operation of the entry.
   public var operation: Operation
   /// The key.
   public var key: [UInt8]
@@ -79,7 +79,7 @@ public struct ModelRow: Sendable, Hashable {
 
 /// Which keys a scan of a ``ModelStore`` gives, and in which order.
 public struct ModelQuery: Sendable, Hashable {
-  /// What the result is sorted by.
+  /// The order of the result.
   public enum Order: String, Sendable, Hashable, CaseIterable {
     /// The bytes of the key.
     case key
@@ -99,7 +99,7 @@ public struct ModelQuery: Sendable, Hashable {
   public var any: Set<[UInt8]> = []
   /// Only keys with none of these labels.
   public var none: Set<[UInt8]> = []
-  /// What the result is sorted by.
+  /// The order of the result.
   public var order = Order.key
   /// Whether the last comes first.
   public var isReversed = false

@@ -5,9 +5,9 @@ extension ModelStore {
   public struct Difference: Sendable, Hashable {
     /// The key.
     public var key: [UInt8]
-    /// What it held; nil when it was absent.
+    /// The row of before; nil when it was absent.
     public var before: ModelRow?
-    /// What it holds; nil when it is absent.
+    /// The row of now; nil when it is absent.
     public var after: ModelRow?
 
     /// Creates a difference.
@@ -93,7 +93,7 @@ extension ModelStore {
     return a.allSatisfy { key, row in b[key].map(row.holdsTheSame) ?? false }
   }
 
-  /// What is wrong with a store's rows; nil when they are those of the model.
+  /// The difference of a store's rows from the model's; nil when they are those of the model.
   /// - Parameters:
   ///   - rows: what the store gave.
   ///   - query: what it was asked for.

@@ -1,6 +1,6 @@
 public import TidemarkEngine
 
-/// What a store should answer, worked out in the most obvious way.
+/// The answers that a store should give, worked out in the most obvious way.
 ///
 /// The model is the list of all entries; every past state is found by going through the list
 /// from its beginning, and only the present one is kept. It shares no code with the engine and is
@@ -124,7 +124,7 @@ public struct ModelStore: Sendable, Hashable {
 
   // MARK: States
 
-  /// What each key holds.
+  /// The rows of all keys.
   /// - Parameter sequence: the last entry that counts; nil for all.
   public func state(at sequence: UInt64? = nil) -> [[UInt8]: ModelRow] {
     guard let sequence else { return present }
@@ -151,7 +151,7 @@ public struct ModelStore: Sendable, Hashable {
     sequence >= historyFrom && sequence <= lastSequence
   }
 
-  /// What a key holds; nil when it is absent.
+  /// The row of a key; nil when it is absent.
   public func row(forKey key: [UInt8], at sequence: UInt64? = nil) -> ModelRow? {
     state(at: sequence)[key]
   }

@@ -8,9 +8,9 @@ struct DirectoryNode: Sendable {
     var node: Int?
   }
 
-  /// What a process sees.
+  /// The names that a process sees.
   private(set) var visible: [String: Int] = [:]
-  /// What a power cut cannot take.
+  /// The names that a power cut cannot take.
   private(set) var durable: [String: Int] = [:]
   /// In order, the oldest first.
   private(set) var pending: [Change] = []
@@ -42,7 +42,7 @@ struct DirectoryNode: Sendable {
     pending.removeAll { $0.name == name }
   }
 
-  /// What the machine finds after a power cut becomes the directory.
+  /// The names that the machine finds after a power cut become the directory.
   mutating func settle(_ decider: inout SurvivalDecider) {
     if !pending.isEmpty {
       var changes: [String: [Change]] = [:]

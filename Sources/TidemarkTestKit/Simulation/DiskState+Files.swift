@@ -157,7 +157,7 @@ extension DiskState {
 
   mutating func sync(_ id: Int, _ fault: Fault?) throws(SimulatedErrno) {
     let node = try handle(id).node
-    // What a cut in the middle of a sync leaves is up to the survival of un-synced changes.
+    // A cut in the middle of a sync leaves what the survival of un-synced changes says.
     if fault == .powerCut { return }
     if image.files[node]?.owesError == true {
       image.files[node]?.leaveClean()

@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// A simulated machine: its disk, what its processes have open, and what is to go wrong.
 struct DiskState: Sendable {
-  /// Of a longer trace the older half is dropped.
+  /// The older half of a longer trace is dropped.
   private static let traceLimit = 100_000
 
   /// An open file.

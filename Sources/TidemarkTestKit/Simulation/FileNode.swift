@@ -1,6 +1,6 @@
 /// A file on a simulated disk: what a process sees, what would survive, and the changes between.
 struct FileNode: Sendable {
-  /// What a disk writes whole or not at all, or torn.
+  /// The unit that a disk writes whole or not at all, or torn.
   static let sectorBytes = 512
 
   /// A change that was not synced yet.
@@ -20,11 +20,11 @@ struct FileNode: Sendable {
     }
   }
 
-  /// What reads return.
+  /// The bytes that reads return.
   private(set) var visible = PagedBytes()
-  /// What a power cut cannot take.
+  /// The bytes that a power cut cannot take.
   private(set) var durable = PagedBytes()
-  /// What was durable before the last sync.
+  /// The bytes that were durable before the last sync.
   private(set) var previous = PagedBytes()
   /// In order, the oldest first.
   private(set) var pending: [Change] = []
@@ -93,7 +93,7 @@ struct FileNode: Sendable {
     change(&durable)
   }
 
-  /// What the machine finds after a power cut becomes the file.
+  /// The bytes that the machine finds after a power cut become the file.
   mutating func settle(_ decider: inout SurvivalDecider, stale: () -> [UInt8]) {
     if pending.isEmpty, isFaithful, !owesError {
       previous = durable

@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension SimulatedFileSystem {
-  /// What goes wrong from now on. Setting it starts the counting of calls anew.
+  /// The faults from now on. Setting it starts the counting of calls anew.
   public var plan: FaultPlan {
     get { machine.withLock { $0.injector.current } }
     set { machine.withLock { $0.injector.current = newValue } }
@@ -47,7 +47,7 @@ extension SimulatedFileSystem {
     machine.withLock { $0.callsByOperation[operation, default: 0] }
   }
 
-  /// What really went wrong so far, by kind, and what power cuts left.
+  /// The faults that were really injected so far, by kind, and what power cuts left.
   public var injected: InjectionCounts { machine.withLock { $0.counts } }
 
   /// The sum of all latencies in nanoseconds.
@@ -61,7 +61,7 @@ extension SimulatedFileSystem {
     set { machine.withLock { $0.keepsCrashPoints = newValue } }
   }
 
-  /// What was kept since the last time, one for every mutating call, in order.
+  /// The snapshots that were kept since the last time, one for every mutating call, in order.
   package func takeCrashPoints() -> [DiskSnapshot] {
     machine.withLock { state in
       defer { state.crashPoints = [] }

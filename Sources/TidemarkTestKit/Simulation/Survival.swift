@@ -1,4 +1,4 @@
-/// What a power cut leaves of the changes that were not synced.
+/// The part of the changes that were not synced which a power cut leaves.
 ///
 /// A disk may write what it was not asked to keep in any order and at any time, so everything
 /// between ``loseAll`` and ``keepAll`` can happen. A crash test tries several of these at each
@@ -8,9 +8,9 @@ public enum Survival: Sendable, Hashable {
   case keepAll
   /// None of it.
   case loseAll
-  /// Of all un-synced calls the older half.
+  /// The older half of all un-synced calls survives.
   case keepOldest
-  /// Of all un-synced calls the younger half: written before what came first.
+  /// The younger half of all un-synced calls survives: written before what came first.
   case keepNewest
   /// Names and lengths, but no bytes: files full of zeros (delayed allocation).
   case keepNames

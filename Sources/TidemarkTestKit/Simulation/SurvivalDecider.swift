@@ -16,7 +16,7 @@ struct TouchedSector {
   }
 }
 
-/// What becomes of a sector: of the writes that touched it, in the order of their stamps, those
+/// The fate of a sector: of the writes that touched it, in the order of their stamps, those
 /// after `after` and up to `through` are there, and a part of those up to `tornThrough`.
 struct SectorFate {
   var sector: Int
@@ -93,7 +93,7 @@ struct SurvivalDecider {
     return kept
   }
 
-  /// What becomes of a sector that writes touched.
+  /// The fate of a sector that writes touched.
   mutating func sector(_ touched: TouchedSector) -> SectorFate {
     let stamps = touched.stamps
     let newest = stamps[stamps.count - 1]

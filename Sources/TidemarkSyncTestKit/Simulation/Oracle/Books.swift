@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What a key holds, told apart from everything else by a hash; deleted and absent are one.
+/// The content of a key, told apart from everything else by a hash; deleted and absent are one.
 struct Content: Sendable, Hashable {
   let hash: UInt64
 
@@ -72,9 +72,9 @@ struct Seen: Sendable, Hashable {
   }
 }
 
-/// What was seen of a device's log.
+/// The facts seen of a device's log.
 final class DeviceBook {
-  /// What decides whether a write is pending.
+  /// The facts that decide whether a write is pending.
   struct Standing: Equatable {
     var progress: PeerProgress
     var batchUnderWay: BatchID?
@@ -87,17 +87,17 @@ final class DeviceBook {
   var newest: [[UInt8]: Seen] = [:]
   /// The keys whose values it asked for last.
   var asked: [[UInt8]] = []
-  /// What it knew of keys when it deleted them.
+  /// The remote versions of keys that it knew when it deleted them.
   var knewRemote: [UInt64: (Bool, isCopy: Bool)] = [:]
-  /// What a key has shown, in order.
+  /// The contents that a key has shown, in order.
   var shown: [[UInt8]: [Content]] = [:]
-  /// What it knows keys to have held, here or in the feed.
+  /// The contents that it knows keys to have held, here or in the feed.
   var known: [[UInt8]: Set<Content>] = [:]
   /// The same, with what it knew before it was restored from an older copy.
   var everKnown: [[UInt8]: Set<Content>] = [:]
   /// Own writes that waited when it was looked at last.
   private(set) var pending: Set<UInt64> = []
-  /// What `pending` was found out from.
+  /// The facts that `pending` was found out from.
   private var standing: Standing?
   /// Own writes of which the end is known for good.
   var told: Set<UInt64> = []
@@ -113,7 +113,7 @@ final class DeviceBook {
   var feed: ReplicaID?
   /// Whether it has ever replicated less than everything.
   var wasScoped = false
-  /// What the server said last of the feed.
+  /// The range of the feed that the server told last.
   var range: FeedRange?
   /// A program was told that everything up to here is durable.
   var durableThrough: UInt64 = 0
@@ -147,7 +147,8 @@ extension DeviceBook {
   }
 }
 
-/// What was seen of the feed, in one life of it: a copy of the server's store has a copy of this.
+/// The entries seen of the feed, in one life of it: a copy of the server's store has a copy of
+/// this.
 struct FeedLine: Sendable {
   struct Writer: Sendable, Hashable {
     var replica: [UInt8]

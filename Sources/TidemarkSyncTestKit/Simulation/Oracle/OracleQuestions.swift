@@ -3,7 +3,7 @@ internal import TidemarkEngine
 internal import TidemarkSync
 
 extension DeviceBook {
-  /// What was shown before does not count any more.
+  /// Contents shown before do not count any more.
   func shownFromHere() { shown = newest.mapValues { [$0.content] } }
 
   /// It does not know any more what counts.
@@ -33,7 +33,7 @@ extension SyncScope {
 }
 
 extension SyncSession.Call {
-  /// Who makes it.
+  /// The replica that makes it.
   var replica: ReplicaID {
     switch self {
     case .hello(let request): request.replica
@@ -46,7 +46,7 @@ extension SyncSession.Call {
 }
 
 extension SyncSession.Answer {
-  /// What it says of the feed.
+  /// The range of the feed in the answer.
   var range: FeedRange {
     switch self {
     case .hello(let answer): answer.range
@@ -57,7 +57,7 @@ extension SyncSession.Answer {
     }
   }
 
-  /// What it says of the caller's batches.
+  /// The mark of the caller's batches in the answer.
   var mark: ReplicaMark? {
     switch self {
     case .hello(let answer): answer.mark

@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What must be true once nobody has anything to say.
+/// Promises that must hold once nobody has anything to say.
 extension SyncOracle {
   /// All devices and the server hold the same, and nothing waits.
   func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {

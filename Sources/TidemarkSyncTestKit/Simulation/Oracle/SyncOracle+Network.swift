@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What goes over the network.
+/// The oracle's view of the network.
 extension SyncOracle {
   /// A call that goes out.
   func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
@@ -45,12 +45,12 @@ extension SyncOracle {
     let replica = device.session.replica
     let book = books[device.index]
     if book.range?.epochs != answer.range.epochs {
-      // Of what the feed has lost it knows nothing any more, even if that comes back.
+      // Entries that the feed has lost are known no more, even if they come back.
       book.countingHere = book.countingHere.filter { answer.range.contains($0.value) }
     }
     book.range = answer.range
     if case .hello(let hello) = answer, book.feed != hello.feed {
-      // Of what it has sent to another feed it knows nothing any more.
+      // Entries that it has sent to another feed are known no more.
       book.feed = hello.feed
       book.sent = []
       book.countingHere = [:]
@@ -73,13 +73,13 @@ extension SyncOracle {
     // Nothing is taken of an answer under another reach than the hello's.
     if let reach = device.session.reach, let now = answer.reach, now != reach { return }
     if case .values(let values) = answer {
-      // Of what is not there any more, nor its delete, there is nothing to be deleted.
+      // A key that is not there any more, nor its delete, leaves nothing to be deleted.
       let found = Set(entries.map(\.key))
       for key in book.asked.prefix(values.answered) where !found.contains(key) {
         book.known[key] = nil
       }
     }
-    // Of several entries of a key in one answer only the last shows.
+    // Only the last of several entries of a key in one answer shows.
     let last = Dictionary(entries.map { ($0.key, $0.position) }) { $1 }
     for entry in entries where last[entry.key] == entry.position {
       switch entry.kind {

@@ -13,7 +13,7 @@ extension SyncOracle {
     try readAll(device)
     if lostPower {
       books[device.index].shownFromHere()
-      // What it was told and had not synced the mark tells again, unless a copy of it has sent more
+      // The mark tells again what it was told and had not synced, unless a copy of it has sent more
       // under the same name meanwhile.
       if hasCopies { books[device.index].forgetCounting() }
       return
@@ -42,8 +42,8 @@ extension SyncOracle {
   ) throws {
     for (key, seen) in now.newest
     where now.pending.contains(seen.sequence) && !former.pending.contains(seen.sequence) {
-      // What was found to be none of the server's business is looked at once more, even if a
-      // former life of the device has sent it, or a server had it that is no more.
+      // An entry found to be none of the server's business is looked at once more, even if a former
+      // life of the device has sent it, or a server had it that is no more.
       let isOutside =
         seen.content != .deleted && !device.session.scope.contains(key: key, labels: seen.labels)
       let isGone = wasReplaced && seen.content == .deleted
@@ -92,7 +92,7 @@ extension SyncOracle {
       var seen = Seen(entry)
       forgetDeleted(book.newest[entry.key], entry.key, book)
       if seen.content == .deleted {
-        // What has become known since, and may be gone again, does not count.
+        // Versions that have become known since, and may be gone again, do not count.
         (seen.knewRemote, seen.knewCopies) =
           book.knewRemote[seen.sequence] ?? knowsRemote(entry.key, book)
         book.knewRemote[seen.sequence] = (seen.knewRemote, seen.knewCopies)

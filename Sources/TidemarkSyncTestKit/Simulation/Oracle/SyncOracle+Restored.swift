@@ -2,19 +2,19 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What a restored server has lost at a key, though somebody still has it.
+/// The content that a restored server has lost at a key, though somebody still has it.
 struct Outdated {
-  /// What the server holds again.
+  /// The content that the server holds again.
   var kept: Content
-  /// What it had held since.
+  /// The content that it had held since.
   var lost: Content
   /// The devices that hold what was lost.
   var keepers: Set<Int>
-  /// Those of them that have never heard of what the server holds again.
+  /// Devices among them that have never heard of what the server holds again.
   var blind: Set<Int>
 }
 
-/// What others know better than a server that was restored.
+/// The knowledge of others that is newer than that of a server that was restored.
 extension SyncOracle {
   /// Another store stands in the server's place.
   func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {

@@ -2,9 +2,9 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// What must be true whatever happens: a model of what users wrote and what became of it, made
-/// from the logs of the stores and from what went over the network, and of nothing that the code
-/// under test says of itself but whether a change is pending.
+/// The promises that must hold whatever happens: a model of what users wrote and what became of it,
+/// made from the logs of the stores and from what went over the network, and of nothing that the
+/// code under test says of itself but whether a change is pending.
 final class SyncOracle {
   struct BatchName: Hashable {
     var replica: ReplicaID
@@ -44,7 +44,7 @@ final class SyncOracle {
   var wasReplaced: Bool { timesReplaced > 0 }
   /// Changes that were in a feed.
   var accepted: Set<Fate> = []
-  /// What operations gave their keys.
+  /// The contents that operations gave their keys.
   var contents: [OperationID: Content] = [:]
   /// By key and content: what has stood behind it in a life of the feed.
   var followers: [[UInt8]: [Content: Set<Content>]] = [:]
@@ -57,7 +57,8 @@ final class SyncOracle {
   var firstBatch: [OperationID: UInt64] = [:]
   /// The devices that have written under a name: several where stores were copied.
   var writers: [ReplicaID: Set<Int>] = [:]
-  /// What keys must not hold in the end: the server was restored to it, and somebody knew better.
+  /// The contents that keys must not hold in the end: the server was restored to it, and somebody
+  /// knew better.
   var outdated: [[UInt8]: Outdated] = [:]
 
   // MARK: The feed
@@ -70,9 +71,9 @@ final class SyncOracle {
     try checkMarks(entries, server)
     for entry in entries {
       narrator?.entry(entry, of: nil)
-      // What lost by policy does not count.
+      // A loser by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
-      // What a restored server has dropped with its history nobody can find there.
+      // Entries that a restored server has dropped with its history cannot be found there.
       let mayBeGone = wasReplaced && hasServerDropped
       guard line.operations.insert(operation).inserted || mayBeGone else {
         throw BrokenPromise("\(name(entry.key)) counts twice in the feed: \(operation)")
@@ -131,7 +132,7 @@ final class SyncOracle {
 
   /// The server has started again.
   func comesBack(_ server: SimulatedServer) throws {
-    // What it has answered is durable; what it has not may be gone again.
+    // Entries that it has answered are durable; what it has not may be gone again.
     guard server.engine.lastSequence >= line.lastSeen else {
       return try forgetEnd(of: server)
     }
@@ -150,7 +151,7 @@ final class SyncOracle {
   func observe(_ device: SimulatedDevice) throws {
     let answers = device.takeAnswers()
     for answer in answers {
-      // Of the same fields the same may be made again.
+      // A merge of the same fields may make the same content again.
       if case .merged(let content) = answer.resolution { common.insert(Content(content)) }
     }
     let book = books[device.index]
@@ -174,7 +175,7 @@ final class SyncOracle {
       }
       noteGivenWay(former, to: seen, entry.key, answers, by: device.index)
       book.newest[entry.key] = seen
-      // What was deleted by others need not be deleted once more.
+      // A key that others deleted need not be deleted once more.
       if !seen.isOwn, seen.content == .deleted {
         book.known[entry.key] = nil
       }
@@ -213,7 +214,7 @@ final class SyncOracle {
     book.learn(key, seen.content)
     let former = book.shown[key] ?? []
     guard former.last != seen.content else { return }
-    // What a change out of scope was made upon may have gone with the device's history; then it
+    // A change out of scope may be based on one that went with the device's history; then it
     // meets that as something else's, and the resolver may let it win.
     let isForgotten = hasDroppedHistory && book.wasScoped
     if seen.content != .deleted, former.contains(seen.content), !wasReplaced, !isForgotten,
@@ -249,7 +250,7 @@ final class SyncOracle {
     // A delete out of scope needs no peer, and goes with the history.
     if hasDroppedHistory, book.wasScoped { return true }
     guard wasReplaced || former.knewCopies else { return false }
-    // What it was made upon may have gone with the device's history, as it was confirmed once.
+    // Its base may have gone with the device's history, as it was confirmed once.
     return hasDroppedHistory || !(book.shown[key]?.contains(seen.content) ?? false)
   }
 
@@ -260,7 +261,7 @@ final class SyncOracle {
   func isDone(_ seen: Seen, _ key: [UInt8], _ device: SimulatedDevice) -> Bool {
     if isTold(seen, key) { return true }
     if seen.content == .deleted {
-      // What was out of scope, too, goes with the history.
+      // A change that was out of scope, too, goes with the history.
       let isScoped =
         !device.session.scope.isEverything
         || books[device.index].outside.contains(seen.sequence)
@@ -299,7 +300,7 @@ final class SyncOracle {
     where seen.isOwn && !book.pending.contains(seen.sequence)
       && !book.told.contains(seen.sequence)
     {
-      // What was not there when it was deleted may be written anew by others.
+      // A key that was not there when it was deleted may be written anew by others.
       if isTold(seen, key) {
         book.told.insert(seen.sequence)
         continue

@@ -4,7 +4,7 @@
 /// Its numbers mean something in every state, so that it can stand in a shorter script, too: the
 /// seventh message under way is the one with that number modulo how many there are.
 public struct SyncEvent: Sendable, Hashable {
-  /// What happens.
+  /// The kind of event.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// A program writes; several writes are one batch.
     case write, durableWrite
@@ -31,7 +31,7 @@ public struct SyncEvent: Sendable, Hashable {
     case clone, anew
     /// Time passes for all, in seconds; a clock is set, by seconds.
     case advance, jump
-    /// What becomes of conflicts: which keys, which policy.
+    /// The policy of conflicts: which keys, which policy.
     case policy
     /// Which changes the server refuses.
     case validator
@@ -43,13 +43,13 @@ public struct SyncEvent: Sendable, Hashable {
     case compact, dropHistory, image
   }
 
-  /// What happens.
+  /// The kind of event.
   public var kind: Kind
   /// To which device; nil for the server, or for the network.
   public var device: Int?
   /// As the kind has it.
   public var numbers: [UInt64]
-  /// Of a write.
+  /// The writes of a write event.
   public var writes: [SyncWrite]
 
   /// Creates an event.
@@ -76,9 +76,9 @@ public struct SyncEvent: Sendable, Hashable {
   }
 }
 
-/// What a program writes to a key.
+/// A program's write to a key.
 public struct SyncWrite: Sendable, Hashable {
-  /// What it does.
+  /// The kind of write.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Gives the key a value of so many bytes that nobody else gives any key.
     case put
@@ -91,11 +91,11 @@ public struct SyncWrite: Sendable, Hashable {
     case delete, touch
   }
 
-  /// What it does.
+  /// The kind of write.
   public var kind: Kind
   /// The key.
   public var key: String
-  /// What tells its value from all others.
+  /// The number that tells its value from all others.
   public var number: UInt64
   /// The least length of its value.
   public var size: Int

@@ -1,4 +1,4 @@
-/// What a ``SyncScript`` is rich in.
+/// The steps that a ``SyncScript`` is rich in.
 public struct SyncProfile: Sendable, Hashable {
   /// For reports.
   public var name: String
@@ -17,7 +17,7 @@ public struct SyncProfile: Sendable, Hashable {
   public var storyShare: Double
   /// Which ones.
   public var stories: [SyncStory]
-  /// What some scripts begin with.
+  /// The story that some scripts begin with.
   public var opening: SyncStory?
 
   /// Creates a profile.

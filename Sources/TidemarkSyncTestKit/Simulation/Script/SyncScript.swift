@@ -2,7 +2,7 @@
 ///
 /// Its ``description`` is text with one event a line, and ``init(parsing:)`` reads it back.
 public struct SyncScript: Sendable, Hashable {
-  /// What it was made from; also for whatever chance the simulation needs.
+  /// The seed that it was made from; also for whatever chance the simulation needs.
   public var seed: UInt64
   /// How many devices there are at first.
   public var devices: Int

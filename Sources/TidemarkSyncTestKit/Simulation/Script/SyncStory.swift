@@ -45,7 +45,7 @@ extension SyncScriptGenerator {
     let start = [one, other].flatMap {
       [SyncEvent(.heal, device: $0), SyncEvent(.exchange, device: $0, [8])]
     }
-    // Whatever else happens nobody writes to this one, so that what becomes of it shows.
+    // Nobody else writes to this key, so that its fate shows.
     number += 1
     let own = Cast(one: one, other: other, key: "s\(number)")
     switch story {

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 internal import TidemarkSync
 internal import TidemarkTestKit
 
-/// What a resolver was asked and has answered.
+/// A question to a resolver and its answer.
 struct ResolverAnswer: Sendable {
   var key: [UInt8]
   var local: SyncContent?
@@ -49,7 +49,7 @@ final class SimulatedDevice {
   var awaited: Int?
   var isPartitioned = false
   var copies: [DiskSnapshot] = []
-  /// What survives the power cut that is to come.
+  /// The survival of the power cut that is to come.
   var survival = Survival.loseAll
   private let answers = Lock<[ResolverAnswer]>([])
 
@@ -108,7 +108,7 @@ final class SimulatedDevice {
     awaited = nil
   }
 
-  /// What the resolver was asked since the last time.
+  /// The questions to the resolver since the last time.
   func takeAnswers() -> [ResolverAnswer] {
     answers.withLock { answers in
       defer { answers = [] }

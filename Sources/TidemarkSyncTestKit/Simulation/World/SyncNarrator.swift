@@ -3,12 +3,12 @@ internal import TidemarkSync
 
 /// Tells what a simulation does, event by event, to whoever looks for the cause of a failure.
 struct SyncNarrator {
-  /// What is told.
+  /// The narrator's voice.
   let tell: (String) -> Void
 
   func event(_ index: Int, _ event: SyncEvent) { tell("\(index + 1): \(event)") }
 
-  /// What a log has got.
+  /// A new entry of a log.
   func entry(_ entry: ObservedEntry, of device: SimulatedDevice?) {
     let origin = entry.origin.map { " of \($0.short)" } ?? ""
     let labels = entry.labels.map { String(decoding: $0, as: UTF8.self) }.joined()
@@ -56,7 +56,7 @@ struct SyncNarrator {
     }
   }
 
-  /// What a device makes of what it has heard.
+  /// The state of a device after what it has heard.
   func standing(of device: SimulatedDevice) {
     let progress = device.session.progress
     var words = ["frontier \(progress.frontier)"]

@@ -25,7 +25,7 @@ extension SyncWorld {
     server.validator = 0
     try reopenServer()
     for device in devices {
-      // Whoever wants to be asked does not come to an end.
+      // A resolver that wants to be asked does not come to an end.
       if [5, 6].contains(device.resolver) { device.resolver = 0 }
       try guarding(device) { try device.beginSession() }
     }

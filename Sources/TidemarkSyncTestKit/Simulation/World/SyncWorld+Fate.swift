@@ -2,7 +2,7 @@ internal import TidemarkEngine
 internal import TidemarkTestKit
 
 extension SyncWorld {
-  /// What may befall a device.
+  /// The accidents that may befall a device.
   func suffer(_ event: SyncEvent, _ device: SimulatedDevice) throws {
     switch event.kind {
     case .kill:
@@ -50,7 +50,7 @@ extension SyncWorld {
     return false
   }
 
-  /// What may befall the server.
+  /// The accidents that may befall the server.
   func sufferServer(_ event: SyncEvent) throws {
     switch event.kind {
     case .kill:

@@ -61,7 +61,7 @@ final class SyncWorld {
       try addDevice(on: copy)
       devices[devices.count - 1].access = device.access
       oracle.hasCopies = true
-      // What it was told and had not synced may have gone with the power before.
+      // The entries that it was told and had not synced may have gone with the power before.
       oracle.books[device.index].forgetCounting()
       oracle.books[devices.count - 1].everKnown = oracle.books[device.index].everKnown
       try oracle.beginAnew(devices[devices.count - 1])

@@ -30,7 +30,7 @@ internal import TidemarkEngine
     }
   }
 
-  /// What must have gone wrong at least once.
+  /// The faults that must have been injected at least once.
   public var expectedKinds: [InjectedKind] {
     switch self {
     case .crash, .recover: [.sectorLost, .sectorTorn, .sectorKept, .nameLost, .lengthLost]
@@ -129,15 +129,15 @@ internal import TidemarkEngine
   }
 }
 
-/// What a campaign has done.
+/// The outcome of a campaign.
 @_spi(Campaigns) public struct CampaignReport: Sendable {
   /// How many crash images, injections or operations there were.
   public var runs = 0
   /// How many states were compared.
   public var statesChecked = 0
-  /// What really went wrong.
+  /// The faults that were really injected.
   public var injected = InjectionCounts()
-  /// What else there is to say, by name.
+  /// Other counts, by name.
   public var notes: [String: Int] = [:]
   /// Tells one trace from another.
   public var traceHash: UInt64 = 0
@@ -162,11 +162,11 @@ internal import TidemarkEngine
 
 /// A store that did not do what it must.
 @_spi(Campaigns) public struct CampaignFailure: Error, CustomStringConvertible {
-  /// What was run.
+  /// The campaign that was run.
   public var campaign: Campaign
   /// On which script.
   public var script: Script
-  /// What went wrong.
+  /// The failure, in words.
   public var message: String
   /// The script's seed.
   public var seed: UInt64 { script.seed }

@@ -4,7 +4,7 @@ internal import TidemarkEngine
 @_spi(Campaigns) public struct PlantedTrial: Sendable {
   /// The mistake's name.
   public var name: String
-  /// What is run against it.
+  /// The campaigns that are run against it.
   public var campaigns: [Campaign]
 
   /// All there are; none in a build without `TIDEMARK_PLANTED=1`.

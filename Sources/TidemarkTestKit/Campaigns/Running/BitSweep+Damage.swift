@@ -33,7 +33,7 @@ extension BitSweep {
       }
     }
 
-    /// What it counts as.
+    /// The kind that it counts as.
     package var kind: String {
       switch self {
       case .flip: "flips"

@@ -2,11 +2,11 @@ package import TidemarkEngine
 
 /// Damages the files of a store, one place after the other, and looks at what is made of it.
 ///
-/// What must be true: nothing traps; whatever an open store answers is right or an error; the
-/// state is the whole one, or a prefix of it where only the end of a log that was never closed
+/// The rules that must hold: nothing traps; whatever an open store answers is right or an error;
+/// the state is the whole one, or a prefix of it where only the end of a log that was never closed
 /// was hit; verify reports damage to the log where it is.
 package struct BitSweep {
-  /// What a sweep has done.
+  /// The outcome of a sweep.
   package struct Report: Sendable {
     package var damages = 0
     package var statesChecked = 0

@@ -5,7 +5,7 @@ package import TidemarkEngine
 ///
 /// The script runs once; every call of it and every survival makes a disk of its own.
 package struct CrashSweep {
-  /// What a sweep has done.
+  /// The outcome of a sweep.
   package struct Report: Sendable {
     package var crashes = 0
     package var statesChecked = 0

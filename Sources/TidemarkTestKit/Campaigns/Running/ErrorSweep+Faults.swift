@@ -23,14 +23,14 @@ extension ErrorSweep {
       }
     }
 
-    /// What an error may say while this is the cause.
+    /// The codes that an error may have while this is the cause.
     package func explains(_ code: TidemarkError.Code) -> Bool {
       if fullFromStep != nil { return code == .noSpace }
       if code == .unknownOutcome || code == .poisoned { return true }
       switch fault {
       case .error(.ENOSPC), .error(.EDQUOT): return code == .noSpace
       case .error(.EACCES): return code == .permissionDenied
-      // What the disk took back reads as damage until the store is opened again.
+      // Pages that the disk took back read as damage until the store is opened again.
       case .syncRevertsPages: return code == .inputOutput || code == .damaged
       default: return code == .inputOutput
       }

@@ -3,13 +3,13 @@ package import TidemarkEngine
 /// Runs a script with an error at one call after the other, each error that fits the call, once
 /// and until it is lifted, and looks at what the store says and holds.
 ///
-/// What must be true: every error is a `TidemarkError` that fits its cause; each write is
+/// The rules that must hold: every error is a `TidemarkError` that fits its cause; each write is
 /// committed, not committed or unknown, as the error says; what was acknowledged reads back
 /// rightly; when the cause is gone the store works again, a full disk with the same handle, the
 /// others at the latest after it was opened again; and then it holds the model's state, in whole
 /// batches, unknown ones either way, with everything that was acknowledged.
 package struct ErrorSweep {
-  /// What a sweep has done.
+  /// The outcome of a sweep.
   package struct Report: Sendable {
     package var injections = 0
     package var statesChecked = 0

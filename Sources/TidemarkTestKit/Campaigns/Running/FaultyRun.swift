@@ -9,7 +9,8 @@ struct FaultyRun {
   var runner: ScriptRunner
   /// How many errors the store answered with.
   private(set) var errors = 0
-  /// What was durable when a sync lied for the first time: what it claimed nobody can keep.
+  /// The last durable sequence when a sync lied for the first time: what it claimed nobody can
+  /// keep.
   private var honestlyDurable: UInt64 = 0
 
   init(

@@ -308,7 +308,7 @@ package struct ScriptRunner {
     else { throw ScriptViolation("a view held at \(view.sequence) has changed") }
   }
 
-  /// Whatever becomes of a run of the index: those beneath must not bring deleted keys back.
+  /// A run of the index may be lost: those beneath must not bring deleted keys back.
   private func checkWithoutSomeRun() throws {
     let runs = disk.files().filter { $0.contains(path.dropFirst() + "/index/") }.sorted()
     guard runs.count > 1 else { return }
