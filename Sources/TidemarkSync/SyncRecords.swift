@@ -16,12 +16,12 @@ extension RecordType {
   package static let peerFormed = RecordType(rawValue: 33)
   /// Where own operations stand in a peer's feed; the key is u32 number and the peer's name.
   package static let peerSettled = RecordType(rawValue: 34)
-  /// What a feed holds at a key whose value here is another; the key is that key.
+  /// The version that a feed holds at a key whose value here is another; the key is that key.
   package static let remoteState = RecordType(rawValue: 35)
-  /// What is known of a peer besides its progress; the key is the peer's name.
+  /// The facts known of a peer besides its progress; the key is the peer's name.
   package static let peerStatus = RecordType(rawValue: 36)
-  /// What a peer calls a key; the key is the peer's name with the alias, the value the key that it
-  /// names.
+  /// The peer's name for a key; the key is the peer's name with the alias, the value the key that
+  /// it names.
   package static let alias = RecordType(rawValue: 37)
   /// How much of a day's bytes is used with a peer; the key is the peer's name.
   package static let peerBudget = RecordType(rawValue: 38)

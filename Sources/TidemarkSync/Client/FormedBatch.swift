@@ -6,7 +6,7 @@ package struct FormedBatch: Sendable, Hashable {
   package struct Item: Sendable, Hashable {
     /// The entry in the log.
     package var sequence: UInt64
-    /// What it was made upon, as far as this peer knows.
+    /// The version it was made upon, as far as this peer knows.
     package var base: ChangeBase
   }
 

@@ -29,14 +29,14 @@ extension Forming {
     var sent: [LoggedChange] = []
     for member in pending where try session.isWithin(member) { sent.append(member) }
     guard items.isEmpty || fits(sent) else { return endBatch(before: change, wasLost) }
-    // Those out of scope are done with.
+    // Members out of scope are done with.
     for member in pending {
       progress.decide(member.sequence)
       progress.lost.remove(member.sequence)
     }
     for member in sent {
       try add(member)
-      // What was made after it must not be judged before it is.
+      // A change made after it must not be judged before it is.
       holdKey(of: member)
     }
   }
@@ -86,10 +86,10 @@ extension Forming {
 
   /// One of the group will never apply, so that none does.
   private mutating func park(_ members: [LoggedChange]) throws(TidemarkError) {
-    // Those on whose keys a decision is to be made come here after it.
+    // Members on whose keys a decision is to be made come here after it.
     for member in members where progress.waiting[member.sequence] == nil {
       progress.lost.remove(member.sequence)
-      // Whatever has taken its place goes by itself, and nobody could do anything about this one.
+      // The change that took its place goes by itself, and nobody could do anything about this one.
       guard try session.engine.newestChange(ofKey: member.key)?.sequence == member.sequence,
         try session.isWithin(member)
       else {

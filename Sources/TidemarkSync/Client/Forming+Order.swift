@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What goes before what: dependencies and priorities.
+/// The order of sending: dependencies and priorities.
 extension Forming {
   /// Whether a change has to wait for others that must come first.
   /// - Parameter last: the last changes by key of the group that it goes with.
@@ -31,11 +31,11 @@ extension Forming {
     guard let change = try session.engine.change(at: target), change.isOwn,
       session.position(of: change) == nil
     else { return false }
-    // What has been held by one that was refused waits for the verdict on what replaced that.
+    // A change held by one that was refused waits for the verdict on what replaced that.
     if isHeldByIt, taken[change.key] ?? 0 > target { return true }
     if max(taken[change.key] ?? 0, last[change.key] ?? 0) >= target { return false }
     let newest = try newest(inPlaceOf: change)
-    // What waits for the user is never sent once there is a newer one.
+    // A change that waits for the user is never sent once there is a newer one.
     let isReplaced =
       try session.engine.newestChange(ofKey: change.key).map { $0.sequence > target } ?? true
       && progress.waiting[target].map { !$0.state.goesOn } ?? false
@@ -115,7 +115,7 @@ extension Forming {
     while let version = former, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
         guard version.isOwn, session.position(of: version) == nil else { return false }
-        // What waits makes way, or the key is looked at for it.
+        // A change that waits makes way, or the key is looked at for it.
         if goesAlone || version.attributes.atomicGroup != group,
           progress.waiting[version.sequence] == nil, session.isPending(version, in: progress)
         {
@@ -133,7 +133,7 @@ extension SyncSession {
   /// So many entries are looked at for what one of them waits for.
   private static let mostTargets = 256
 
-  /// What an entry that is yet to be sent waits for, be it over several others.
+  /// The state of an entry that is yet to be sent, which it may wait for over several others.
   func stateOfUnsent(_ change: LoggedChange) throws(TidemarkError) -> PendingState {
     var left = change.attributes.after.filter { $0 < change.sequence }
     var seen: Set<UInt64> = []
@@ -141,7 +141,7 @@ extension SyncSession {
       guard seen.insert(target).inserted, let found = try engine.change(at: target), found.isOwn,
         position(of: found) == nil
       else { continue }
-      // What was replaced counts as what replaced it.
+      // A replaced change counts as what replaced it.
       let newest = try engine.newestChange(ofKey: found.key) ?? found
       guard isPending(found, in: progress) || isPending(newest, in: progress) else { continue }
       if let reason = progress.waiting[newest.sequence], !reason.state.goesOn {

@@ -7,13 +7,13 @@ internal import TidemarkEngine
 /// and what can wait comes last, unless another one waits for it. In whatever order, a key's
 /// changes go in the order in which they were made.
 ///
-/// Whatever waits does so for something that was written before it, for the peer, or for the user:
-/// so there always is one that can go.
+/// A waiting change does so for something that was written before it, for the peer, or for the
+/// user: so there always is one that can go.
 struct Forming {
   let session: SyncSession
   var progress: PeerProgress
   var items: [FormedBatch.Item] = []
-  /// What is sent, in the order of `items`.
+  /// The changes that are sent, in the order of `items`.
   var changes: [PushedChange] = []
   var bytes = 0
   /// The keys that are in the batch, with the sequence of their last change in it.
@@ -25,7 +25,7 @@ struct Forming {
   private let hasBeside: Bool
   /// Keys of which nothing may go in this batch any more that is newer than this.
   var heldKeys: [[UInt8]: UInt64] = [:]
-  /// What has to wait for something else than the peer.
+  /// The changes that have to wait for something else than the peer.
   var held = SequenceSet()
   /// How many entries were read to find what goes.
   private(set) var looked = 0
@@ -58,7 +58,7 @@ struct Forming {
     for _ in 0..<Self.passes {
       let before = progress
       try pass()
-      // What has been put out of the way may have held up another.
+      // A change put out of the way may have held up another.
       guard items.isEmpty, !held.isEmpty, progress != before else { return }
       taken.removeAll()
       (heldKeys, held, isClosed) = ([:], SequenceSet(), false)
@@ -75,7 +75,7 @@ struct Forming {
       try takeNew()
     else { return }
     var rest = progress.again.intersection(session.setAside.low)
-    // What has come after others that are in this batch now can go, too.
+    // A change that came after others that are in this batch now can go, too.
     while try takeAgain(rest, isLast: true) {
       rest = try release()
       guard !rest.isEmpty else { return }

@@ -1,7 +1,7 @@
 public import Tidemark
 internal import TidemarkEngine
 
-/// What a remote end calls the keys of a store: each key has one alias at most, and each alias
+/// The remote end's names for the keys of a store: each key has one alias at most, and each alias
 /// belongs to one key. Peers whose remote ends have ids of their own look here.
 ///
 /// It is made of the aliases' records in the store's log when somebody first asks, and is then in
@@ -19,7 +19,7 @@ public final class KnownAliases: Sendable {
   /// - Parameter own: gives the key of an own change.
   init(own: @escaping @Sendable (UInt64) -> [UInt8]? = { _ in nil }) { self.own = own }
 
-  /// What the remote end calls a key; nil for one that it has given no id.
+  /// The remote end's name for a key; nil for one that it has given no id.
   public func alias(ofKey key: some BytesConvertible) -> Alias? { alias(ofKey: Key(key).bytes) }
 
   package func alias(ofKey key: [UInt8]) -> Alias? { state.withLock { $0.aliases[key] } }

@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What a feed holds at a key, as far as this store knows.
+/// The version that a feed holds at a key, as far as this store knows.
 enum KnownRemote {
   /// The same as a version of the key here, which stands there at a position.
   case version(LoggedChange, Position)
@@ -31,7 +31,7 @@ enum KnownRemote {
 }
 
 extension SyncSession {
-  /// What the feed holds at a key.
+  /// The version that the feed holds at a key.
   /// - Parameter newest: the key's newest version to look at, which may count itself.
   /// - Returns: nil when the key is not known to be there, nor to have been there.
   func knownRemote(
@@ -41,7 +41,7 @@ extension SyncSession {
     var version = newest
     while let candidate = version {
       if let position = position(of: candidate) {
-        // What was laid beside an own change while it was under way may stand before it there.
+        // A version laid beside an own change while it was under way may stand before it there.
         if let beside, beside.sequence > candidate.sequence,
           beside.state.position.offset >= position.offset
         {
@@ -54,8 +54,8 @@ extension SyncSession {
     return beside.map { .beside($0.state) }
   }
 
-  /// What the feed is known to hold at a key, as far as it shows here: a change that is neither
-  /// pending nor in the feed hides what lies below.
+  /// The version that the feed is known to hold at a key, as far as it shows here: a change that is
+  /// neither pending nor in the feed hides what lies below.
   func reflectedRemote(
     ofKey key: [UInt8], newest: LoggedChange?, in progress: PeerProgress
   ) throws(TidemarkError) -> KnownRemote? {
@@ -64,7 +64,7 @@ extension SyncSession {
     return position(of: newest).map { .version(newest, $0) }
   }
 
-  /// What was laid beside a key's value, with the sequence of its record.
+  /// The state that was laid beside a key's value, with the sequence of its record.
   /// - Returns: nil when there is nothing, or what was there is not in the feed any more.
   func beside(
     ofKey key: [UInt8]
@@ -84,8 +84,8 @@ extension SyncSession {
     return nil
   }
 
-  /// What a key's change was made upon, as far as this peer's feed is concerned: the last
-  /// version before it that stands in the feed, or the remote state that was laid beside it.
+  /// The version that a key's change was made upon, as far as this peer's feed is concerned: the
+  /// last version before it that stands in the feed, or the remote state that was laid beside it.
   func base(of change: LoggedChange) throws(TidemarkError) -> ChangeBase {
     let former = try engine.change(at: change.previous)
     guard let known = try knownRemote(ofKey: change.key, from: former) else { return .absent }

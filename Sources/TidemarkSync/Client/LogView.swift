@@ -23,7 +23,7 @@ struct LoggedChange {
   /// Whether it is a change of another's, which the feed had lost and this store has brought back.
   var isBroughtBack: Bool { attributes.origin == nil && attributes.writerTime != 0 }
 
-  /// What it gave its key.
+  /// The content it gave its key.
   /// - Parameter value: the value of a put; empty for a delete.
   func content(_ value: [UInt8]) -> SyncContent {
     guard kind == .put else { return SyncContent() }
@@ -35,7 +35,8 @@ struct LoggedChange {
     sequence = entry.sequence
     kind = entry.head.kind
     key = entry.key
-    // Of touches compaction keeps only the last: what they renew is the way to what was before.
+    // Compaction keeps only the last of several touches: what they renew is the way to what was
+    // before.
     previous = entry.head.kind == .touch ? entry.head.valueSequence : entry.head.previous
     valueLength = entry.head.valueLength
     commitTime = entry.head.commitTime
@@ -59,7 +60,7 @@ extension Engine {
     return try change(at: try entry(at: slot.sequence).head.valueSequence)
   }
 
-  /// What a change gave its key.
+  /// The content that a change gave its key.
   func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
     guard change.kind == .put else { return SyncContent() }
     let value = try withValue(of: change.sequence) { (value, _) throws(TidemarkError) in

@@ -1,7 +1,7 @@
 package import TidemarkEngine
 
-/// What a store knows of one peer. It is a record in the store's log, written in one batch with
-/// the entries that it speaks of.
+/// The progress that a store has made with one peer. It is a record in the store's log, written in
+/// one batch with the entries that it speaks of.
 ///
 /// Own entries up to `frontier` are decided, but for those in `again`, in `waiting` and in the
 /// batch that is under way; those behind it are pending, but for those in `ahead`.
@@ -25,7 +25,7 @@ package struct PeerProgress: Sendable, Hashable {
   /// The feed's end when this was written: no position that is known lies behind it. A feed that
   /// does not list it any more was restored from a backup.
   package var furthest = Position.beginning
-  /// What the peer wants to have kept with it.
+  /// The bytes that the peer wants to have kept with it.
   package var resumption: [UInt8] = []
   /// The last batch of which the verdicts are known.
   package var number: UInt64 = 0
@@ -39,12 +39,12 @@ package struct PeerProgress: Sendable, Hashable {
   package var frontier: UInt64 = 0
   package var ahead = SequenceSet()
   package var again = SequenceSet()
-  /// Those in `again` that the feed has had before it was restored from a backup.
+  /// The changes in `again` that the feed has had before it was restored from a backup.
   package var lost = SequenceSet()
   package var waiting = WaitingEntries()
   /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
   package var batchLimit: UInt64 = 0
-  /// What has to be put right first; nil when nothing has.
+  /// The work that has to be done first to put things right; nil when nothing has.
   package var resync: Resync?
   /// Stands for the scope that the cursor speaks of.
   package var scope: UInt64 = 0

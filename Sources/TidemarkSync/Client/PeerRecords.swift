@@ -51,7 +51,8 @@ package final class PeerRecords {
     return try? RetentionPin(decoding: value.rawSpan)
   }
 
-  /// What the feed holds at a key whose value here is another, and the sequence of the record.
+  /// The version that the feed holds at a key whose value here is another, and the sequence of the
+  /// record.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
       let state = try read(

@@ -1,8 +1,8 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What the feed holds at a key whose local value is another one: a record in the log, so that
-/// both can be read and the next push says what it is based upon.
+/// The state that the feed holds at a key whose local value is another one: a record in the log, so
+/// that both can be read and the next push says what it is based upon.
 struct RemoteState: Sendable, Hashable {
   var position: Position
   var isDeleted: Bool

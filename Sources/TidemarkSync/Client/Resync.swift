@@ -1,8 +1,9 @@
 internal import TidemarkEngine
 
-/// What has to be put right with a peer before anything else goes on; a part of its progress.
+/// The work that puts things right with a peer before anything else goes on; a part of its
+/// progress.
 package struct Resync: Sendable, Hashable {
-  /// What becomes of keys that the feed has lost in great number.
+  /// The decision about keys that the feed has lost in great number.
   package enum Purge: UInt8, Sendable, Hashable {
     /// Up to a bound they go here, too; above it the user decides.
     case bounded = 0
@@ -18,7 +19,7 @@ package struct Resync: Sendable, Hashable {
   package var adopts = false
   /// Whether everything is to be compared by digest.
   package var compares = false
-  /// What stands in the feed up to here was taken from it before.
+  /// Entries of the feed up to here were taken from it before.
   package var seenThrough: UInt64 = 0
   /// Whether the feed is read from where the cursor stands all the same, for own operations that
   /// it may have again.

@@ -1,13 +1,13 @@
 internal import TidemarkEngine
 
-/// What is known of entries that are to be sent again or later, so that not all of them are read
+/// The facts known of entries that are to be sent again or later, so that not all of them are read
 /// for each batch. It is found out again when a program is started.
 struct SetAside {
-  /// Those that go when nothing else does.
+  /// Entries that go when nothing else does.
   var low = SequenceSet()
-  /// Those that others wait for, so that they do not.
+  /// Entries that others wait for, so that they do not.
   var wanted = SequenceSet()
-  /// Those that come after others.
+  /// Entries that come after others.
   private(set) var held = SequenceSet()
   /// The same, by what they come after.
   private var behind: [UInt64: SequenceSet] = [:]
@@ -20,7 +20,8 @@ struct SetAside {
     behind[target, default: SequenceSet()].insert(sequence)
   }
 
-  /// What others come after and is not to be sent any more itself: it is sent, or waits.
+  /// Entries that others come after and that are not to be sent any more themselves: it is sent, or
+  /// waits.
   func targets(outside again: SequenceSet) -> SequenceSet { targets.subtracting(again) }
 
   /// - Returns: what came after an entry.

@@ -35,7 +35,7 @@ extension SyncSession {
     let labels =
       change.kind == .delete
       ? try engine.change(at: change.previous)?.labels ?? [] : change.labels
-    // What is out of scope came from another peer.
+    // A change out of scope came from another peer.
     return scope.contains(key: change.key, labels: labels)
   }
 

@@ -1,10 +1,10 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What the peer calls keys: learnt from verdicts and pages, in the same commit as these, and
+/// The peer's names for keys: learnt from verdicts and pages, in the same commit as these, and
 /// forgotten when what it named is gone there.
 extension SyncSession {
-  /// What the peer calls the keys of this store.
+  /// The peer's names for the keys of this store.
   func knownAliases() throws(TidemarkError) -> KnownAliases {
     if let aliases { return aliases }
     let read = try records.aliases()
@@ -12,7 +12,7 @@ extension SyncSession {
     return read
   }
 
-  /// What a settled batch says of aliases.
+  /// The aliases in the verdicts of a settled batch.
   ///
   /// A verdict with an alias that makes no sense, or is another key's, becomes a rejection: taken
   /// without its alias the next edit of the key would be created there once more.
@@ -51,7 +51,7 @@ extension SyncSession {
     return (change.key, change.kind == .delete ? .delete : .put)
   }
 
-  /// What a page says of aliases.
+  /// The aliases in a page.
   /// - Throws: ``PeerError`` when the peer calls two keys the same.
   func aliasChanges(of page: PullAnswer) throws -> AliasChanges {
     let known = try knownAliases()
@@ -73,7 +73,7 @@ extension SyncSession {
         }
         changes.set(alias, ofKey: entry.key)
       case .delete, .left:
-        // Of what had the id before the key was created anew nothing is left to forget.
+        // A key that had the id before this one was created anew has nothing left to forget.
         guard alias == nil || alias == changes.alias(ofKey: entry.key) else { continue }
         changes.remove(ofKey: entry.key)
       }

@@ -44,7 +44,8 @@ extension SyncSession {
   func take(_ answer: ValuesAnswer) throws {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
-    // What waits may be something else by now: of what nobody has asked for, nothing is known.
+    // A change that waits may be something else by now: of what nobody has asked for, nothing is
+    // known.
     let asked = keysAsked.prefix(answer.answered)
     keysAsked = []
     failuresToTell = 0
@@ -59,8 +60,8 @@ extension SyncSession {
             position: answer.range.headPosition, kind: .delete,
             operation: OperationID(replica: .none, sequence: 0), key: key)
         let state = RemoteState(entry, rounds: try rounds(ofKey: key))
-        // What stands there may be older than the conflict said, after a restored backup, or as the
-        // verdict knew of nothing there: it is all there is to decide upon.
+        // The version that stands there may be older than the conflict said, after a restored
+        // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
         if let waiting = next.waiting.entry(ofKey: key), let wanted = waiting.reason.position,
           state.position.offset < wanted.offset,
           let change = try engine.change(at: waiting.sequence)
@@ -93,7 +94,7 @@ extension SyncSession {
     return true
   }
 
-  /// What is too large to be laid beside a change that waits takes its place, where it was lost
+  /// A version too large to be laid beside a change that waits takes its place, where it was lost
   /// anyway; else the change is parked.
   private func takeLarge(
     _ state: RemoteState, ofKey key: [UInt8], _ waiting: WaitingEntries.Entry,
@@ -124,7 +125,7 @@ extension SyncSession {
     let slot = try engine.slot(ofKey: key.rawSpan)
     let newest = try engine.newestChange(ofKey: key)
     guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
-      // What is known to stand there may have been read before what was sent since.
+      // The version known to stand there may have been read before what was sent since.
       if let newest, newest.kind != .evict, let known = position(of: newest),
         known.offset > remote.position.offset
       {
@@ -217,7 +218,7 @@ extension SyncSession {
   ) throws {
     let key = newest.key
     let sequence = newest.sequence
-    // What waited on an older change of the key does not any more.
+    // A change that waited on an older one of the key does not any more.
     next.supersede(key, by: sequence)
     var beside = remote
     beside.rounds += 1

@@ -8,7 +8,8 @@ public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
   /// Own entries are sent. What others have appended is not taken, but for what conflicts with
   /// them.
   case push
-  /// What others have appended is taken. Nothing is sent, but for a batch that was under way.
+  /// Entries that others have appended are taken. Nothing is sent, but for a batch that was under
+  /// way.
   case pull
 
   /// Whether own entries are sent.
@@ -21,7 +22,7 @@ extension SyncSession {
   /// The next call of those that go one way; see ``next()``.
   package func next(_ direction: SyncDirection) throws -> Call? {
     reads = direction.pulls
-    // What is under way is finished whichever way it goes: its outcome may count already. So is
+    // A batch under way is finished whichever way it goes: its outcome may count already. So is
     // a comparison, without which neither way is open.
     guard direction != .both, let range, formed == nil, progress.resync == nil else {
       return try next()
@@ -86,7 +87,7 @@ extension SyncSession.Call {
     }
   }
 
-  /// What tells the call from another one, without its content.
+  /// The identity that tells the call from another one, without its content.
   enum Identity: Hashable {
     case hello
     case push(UInt64, BatchID)

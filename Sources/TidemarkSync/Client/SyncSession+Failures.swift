@@ -46,8 +46,8 @@ extension SyncSession {
   /// Whether the batch under way is given up.
   var isGivenUp: Bool { failures >= Self.mostFailures }
 
-  /// What becomes of the changes of a batch that the peer has failed on, once it has an empty one
-  /// in its place.
+  /// The end of the changes of a batch that the peer has failed on, once it has an empty one in its
+  /// place.
   func giveUp(_ batch: FormedBatch, _ next: inout PeerProgress) throws(TidemarkError) {
     guard isGivenUp else { return }
     if try isIndivisible(batch) {

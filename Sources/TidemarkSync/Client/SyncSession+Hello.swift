@@ -21,7 +21,7 @@ extension SyncSession {
   private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
     if progress.feed != answer.feed {
       let isElsewhere = progress.cursor != .beginning
-      // What was sent to the old feed may arrive late, and its number fit here: nothing is sent to
+      // A batch sent to the old feed may arrive late, and its number fit here: nothing is sent to
       // this one under the same name. The name comes first, as after a restart.
       let wasHeard = progress.feed != nil && (progress.number > 0 || formed != nil)
       if wasHeard { try engine.changeReplica() }
@@ -111,7 +111,8 @@ extension SyncSession {
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.furthest)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    // What the backup holds of the batch under way its mark says; else all of it is sent again.
+    // The backup's mark tells how much of the batch under way it holds; else all of it is sent
+    // again.
     let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
     let batch = stays ? nil : formed
     let taken = stays ? formed : nil
@@ -149,7 +150,7 @@ extension SyncSession {
           if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
         }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-        // What they were in conflict with may be gone.
+        // The versions they were in conflict with may be gone.
         for (sequence, reason) in next.waiting where reason.position != nil {
           next.waiting.remove(sequence)
           next.again.insert(sequence)
@@ -217,9 +218,9 @@ extension SyncSession {
     try commit { _, next, _ in
       next.scope = Self.fingerprint(of: scope)
       next.reach = answer.reach ?? next.reach
-      // What lies within it now was not compared.
+      // Keys that lie within it now were not compared.
       next.comparedThrough = .beginning
-      // What lay outside may have been lost there meanwhile, by a peer that was restored.
+      // Keys that lay outside may have been lost there meanwhile, by a peer that was restored.
       next.resync = next.resync ?? Resync()
       next.resync?.adopts = true
       if isOfAnotherReach || next.reach != 0 { next.resync?.evict() }

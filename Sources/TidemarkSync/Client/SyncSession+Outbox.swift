@@ -18,7 +18,8 @@ extension SyncSession {
     var (draft, id) = try nextDraft()
     held = draft.held
     guard !draft.items.isEmpty else {
-      // What was looked at in vain need not be looked at again; it is written with what comes.
+      // Entries that were looked at in vain need not be looked at again; it is written with what
+      // comes.
       progress = draft.progress
       tooManyWaiting = nil
       if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writePassed() }

@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What the user does about entries that wait for somebody.
+/// The user's decisions about entries that wait for somebody.
 extension SyncSession {
   /// The entries that wait for the user and are still their keys' newest, in the order of their
   /// sequences.
@@ -42,7 +42,7 @@ extension SyncSession {
       sequences: sequence...sequence)
   }
 
-  /// What is refused, in parts that one commit each takes: every commit writes down all that waits.
+  /// Refused changes, in parts that one commit each takes: every commit writes down all that waits.
   private func inParts(
     _ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void
   ) throws {
@@ -167,8 +167,8 @@ extension SyncSession {
     return result
   }
 
-  /// What the peer has at the key of a change that it does not have; nil when only the peer can
-  /// say.
+  /// The state that the peer has at the key of a change that it does not have; nil when only the
+  /// peer can say.
   private func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
     if case .parked(Self.tooLarge)? = progress.waiting[change.sequence] { return nil }
     if let beside = try records.remote(ofKey: change.key) { return beside.state }
@@ -190,7 +190,7 @@ extension SyncSession {
         operation: OperationID(replica: replica, sequence: change.sequence), key: change.key))
   }
 
-  /// What both sides and their base are, of an entry that the user is to decide.
+  /// Both sides and their base, of an entry that the user is to decide.
   func conflict(_ change: LoggedChange) throws(TidemarkError) -> Conflict {
     let remote = try records.remote(ofKey: change.key)?.state
     return Conflict(

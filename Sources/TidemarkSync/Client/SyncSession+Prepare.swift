@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What a walk through the pending entries has come to. The session can hold this; a walk it must
+/// The result of a walk through the pending entries. The session can hold this; a walk it must
 /// not hold, since that holds the session, and neither would ever go.
 struct BatchDraft {
   var progress: PeerProgress
@@ -15,7 +15,7 @@ struct BatchDraft {
 }
 
 extension Forming {
-  /// What it has come to.
+  /// The draft it has come to.
   var draft: BatchDraft {
     BatchDraft(
       progress: progress, items: items, changes: changes, taken: taken, held: held,
@@ -26,9 +26,9 @@ extension Forming {
 /// The next batch, as far as it could be formed while another one was under way.
 struct PreparedBatch {
   var draft: BatchDraft
-  /// What is sent if it comes to that.
+  /// The request that is sent if it comes to that.
   var request: PushRequest
-  /// What this needs to be so still.
+  /// The progress that this depends on.
   var former: PeerProgress
   var urgent: UrgentEntries
   /// How much a batch might have then, and which entries.
@@ -77,7 +77,7 @@ extension SyncSession {
     return request
   }
 
-  /// What the next batch is to be, and the id that it gets.
+  /// The draft of the next batch, and the id that it gets.
   func nextDraft() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID) {
     defer { prepared = nil }
     if let prepared, let draft = prepared.upon(progress),
@@ -92,7 +92,7 @@ extension SyncSession {
     return (forming.draft, newBatchID())
   }
 
-  /// What the budget leaves of what a batch may have.
+  /// The room that the budget leaves a batch.
   private var room: SyncGate {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }

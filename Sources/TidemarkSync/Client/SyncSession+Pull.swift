@@ -13,7 +13,7 @@ extension SyncSession {
       // Written under our name, and not by us: this store is a copy of another.
       return try rename()
     }
-    // Of several entries of a key in one page only the last is the key's state.
+    // Only the last of several entries of a key in one page is the key's state.
     let last = Dictionary(
       page.entries.indices.filter { page.entries[$0].kind != .own }
         .map { (page.entries[$0].key, $0) }
@@ -72,7 +72,7 @@ extension SyncSession {
       // comparison.
       return entry.position.offset <= next.comparedThrough.offset
     }
-    // What never went hides an own change below it that stands there, and for longer.
+    // A change that never went hides an own change below it that stands there, and for longer.
     let found =
       isUnheard(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
@@ -153,7 +153,7 @@ extension SyncSession {
     _ runs: inout SettledRuns
   ) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
-    // Whatever it was at odds with, in this life of the feed it was taken.
+    // Any conflict it had is over: in this life of the feed it was taken.
     next.waiting.remove(sequence)
     next.again.remove(sequence)
     next.lost.remove(sequence)
@@ -162,7 +162,7 @@ extension SyncSession {
     try revive(after: sequence, &next, runs)
   }
 
-  /// What was made upon a change that a restored peer had lost was not worth sending: a delete, or
+  /// A change made upon one that a restored peer had lost was not worth sending: a delete, or
   /// a put that is out of scope. Now that a later copy has the change again, it is.
   private func revive(
     after sequence: UInt64, _ next: inout PeerProgress, _ runs: SettledRuns
@@ -174,8 +174,8 @@ extension SyncSession {
     next.again.insert(newest.sequence)
   }
 
-  /// What the feed has by an own operation may have given way here to what stands before it, as
-  /// long as nobody knew that the feed has it: after the peer was restored.
+  /// An own operation that the feed has may have given way here to what stands before it, as long
+  /// as nobody knew that the feed has it: after the peer was restored.
   private func catchUp(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws {

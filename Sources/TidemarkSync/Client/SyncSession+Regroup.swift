@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What a resolver makes of a change that was written to apply together with others.
+/// The resolver's answer to a change that was written to apply together with others.
 ///
 /// A group is sent as it was written, or not at all. A merged value, or a local one that gets
 /// another key, goes in a new group, with the other members as they are here now.
@@ -65,7 +65,7 @@ extension SyncSession {
     var found: [LoggedChange] = []
     for member in members {
       var seen: Set<[UInt8]> = [member.key]
-      // Of several changes of a key the last counts.
+      // The last of several changes of a key counts.
       for other in try engine.atomicGroup(of: member).reversed()
       where other.isOwn && seen.insert(other.key).inserted {
         if isPending(other, in: next) {
@@ -122,7 +122,7 @@ extension SyncSession {
       guard let newest = try engine.newestChange(ofKey: companion.key) else { continue }
       for change in try unsent(upTo: newest) where change.sequence >= companion.sequence {
         let group = change.attributes.atomicGroup
-        // What belongs to yet another group goes with that, before.
+        // A change that belongs to yet another group goes with that, before.
         if group == 0 || group == companion.attributes.atomicGroup {
           next.decide(change.sequence)
         }

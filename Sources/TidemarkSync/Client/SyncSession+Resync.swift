@@ -4,7 +4,7 @@ internal import TidemarkEngine
 /// A comparison that is under way. It is not kept: after a crash it begins anew.
 struct Comparing {
   var walk = DigestWalk()
-  /// What the feed is known to hold, summed up; the rows have the sequences of the keys' newest
+  /// The sums of what the feed is known to hold; the rows have the sequences of the keys' newest
   /// versions.
   var table: DigestTable
   /// Keys that were found to differ; their values are asked for once they fill a call.
@@ -19,7 +19,7 @@ extension SyncSession {
   /// About how many bytes of keys are asked for at once.
   private static let keyBytesPerCall = 64 << 10
 
-  /// What to call next to put things right; nil when all is done, or the user must decide.
+  /// The next call that puts things right; nil when all is done, or the user must decide.
   func nextOfResync() throws -> Call? {
     guard let resync = progress.resync, resync.purge != .undecided else { return nil }
     if resync.adopts { try adoptLost() }
@@ -74,7 +74,7 @@ extension SyncSession {
     guard var now = comparing, !now.differing.isEmpty else { return }
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
     if answer.entries.contains(where: isForeign) { return try rename() }
-    // Of what nobody has asked for, nothing is known.
+    // Keys that nobody has asked for are not known.
     let keys = Array(keysAsked.prefix(answer.answered))
     keysAsked = []
     guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
@@ -98,7 +98,7 @@ extension SyncSession {
     try resolveWaiting()
   }
 
-  /// What a key holds in a feed that was restored, and is read once more, may be an own change:
+  /// A key's version in a feed that was restored, and is read once more, may be an own change:
   /// those made upon it are at odds with nothing that stands before it.
   private func confirmAhead(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: inout PeerProgress,
@@ -267,7 +267,7 @@ extension SyncSession {
       guard next.resync?.compares != true else { return }
       var resync = next.resync ?? Resync()
       resync.compares = true
-      // What it may have of this store must be found before anything is sent.
+      // Changes of this store that it may have must be found before anything is sent.
       if canRead, readsAgain || !next.lost.isEmpty { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
       next.resync = resync
@@ -285,7 +285,8 @@ extension SyncSession {
     hasCompared = position != nil
   }
 
-  /// What the feed is known to hold: the fingerprints of all keys of parts, of the first at least.
+  /// The table of what the feed is known to hold: the fingerprints of all keys of parts, of the
+  /// first at least.
   func knownTable(_ paths: [[UInt8]]) throws -> DigestTable {
     var table = DigestTable(paths: paths)
     var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)

@@ -41,7 +41,7 @@ extension SyncSession {
     guard !remote.isDeleted else { return false }
     var previous = change.previous
     while let version = try engine.change(at: previous) {
-      // Who brings a change back keeps the time at which it was made.
+      // A peer that brings a change back keeps the time at which it was made.
       let mayBeIts =
         version.attributes.origin != nil || version.sequence <= progress.heardThrough
         || version.sequence == remote.operation.sequence

@@ -55,7 +55,7 @@ extension SyncSession {
           if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         #endif
         try settle(item.sequence, verdict, hasBeside, into: &operations, &next, &runs)
-        // Of several changes of a key only the last has anything to wait for.
+        // Only the last of several changes of a key has anything to wait for.
         if keepsAny, !verdict.keepsWaiting, let change = try engine.change(at: item.sequence) {
           next.supersede(change.key, by: item.sequence)
         }
@@ -82,7 +82,7 @@ extension SyncSession {
       if let change = try engine.change(at: sequence), position != .beginning {
         let state = RemoteState(
           same: change, try engine.content(of: change), at: position, replica)
-        // Of one that is too large the log says the same.
+        // A state too large for a record is not laid beside: the local entry has the same content.
         if state.fitsBeside {
           try records.write(state, ofKey: change.key, into: &operations)
         }

@@ -16,7 +16,7 @@ package final class SyncSession {
     case digest(DigestRequest)
   }
 
-  /// What the peer has answered.
+  /// The peer's answer to a call.
   package enum Answer: Sendable, Hashable {
     case hello(HelloAnswer)
     case push(PushAnswer)
@@ -47,7 +47,7 @@ package final class SyncSession {
   package let engine: Engine
   let name: [UInt8]
   package let scope: SyncScope
-  /// What the peer can do.
+  /// The peer's capabilities.
   let capabilities: PeerCapabilities
   let resolver: ConflictResolver
   package let records: PeerRecords
@@ -61,7 +61,7 @@ package final class SyncSession {
   /// The changes of the batch under way.
   private(set) var sequencesInFlight = SequenceSet()
   package internal(set) var settled: SettledRuns
-  /// What the peer said last of its feed; nil before the hello of this session.
+  /// The range of its feed that the peer told last; nil before the hello of this session.
   package internal(set) var range: FeedRange?
   /// How far the peer said at that hello that the authorization reaches; nil when it did not.
   package internal(set) var reach: UInt64?
@@ -71,7 +71,7 @@ package final class SyncSession {
   var mostWaiting = 65_536
   /// About so many bytes of values that resolvers make of conflicts go into one commit.
   var bytesTogether = 4 << 20
-  /// What may be called, as a budget says.
+  /// The calls that a budget allows.
   var gate = SyncGate()
   /// Whether what others append is taken, as of the last call.
   var reads = true
@@ -82,13 +82,13 @@ package final class SyncSession {
   /// How many entries wait, if they are so many that others are not sent for it.
   var tooManyWaiting: Int?
   package internal(set) var totals = Totals()
-  /// What the batch under way sends; nil when it was formed before the program was started.
+  /// The content of the batch under way; nil when it was formed before the program was started.
   var sending: (changes: [PushedChange], knownHead: Position)?
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// The last batch under this store's name that the peer has told of, and how far its feed went.
   var lastMark: (batch: BatchID, head: UInt64) = (.none, 0)
-  /// What has to wait for something else than the peer, as of the last batch.
+  /// The changes that have to wait for something else than the peer, as of the last batch.
   var held = SequenceSet()
   var setAside = SetAside()
   var urgent = UrgentEntries()
@@ -104,9 +104,9 @@ package final class SyncSession {
   var prunedHistory: UInt64 = 0
   /// The last entry that was there when a resolver had decided.
   private(set) var resolvedThrough: UInt64 = 0
-  /// What the peer calls keys; nil as long as nobody has asked.
+  /// The peer's names for keys; nil as long as nobody has asked.
   var aliases: KnownAliases?
-  /// What this commit makes of that.
+  /// The changes that this commit makes to them.
   var aliasChanges: AliasChanges?
   /// The comparison that is under way.
   var comparing: Comparing?
@@ -116,7 +116,7 @@ package final class SyncSession {
   var failures = 0
   /// How often it has failed to tell what keys hold.
   var failuresToTell = 0
-  /// What is kept for the peer; the one that was written last.
+  /// The pin of what is kept for the peer; the one that was written last.
   package internal(set) var pin: RetentionPin?
   var lastFailure: PeerError?
 
@@ -174,7 +174,7 @@ package final class SyncSession {
     guard let range else { return .hello(hello(hasResynced: hasCompared)) }
     if let formed { return .push(try request(for: formed)) }
     if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
-    // What was found out before a crash, and not decided.
+    // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(try valuesRequest(keys)) }
@@ -246,7 +246,7 @@ package final class SyncSession {
     case .values(let values):
       try checkIsSame(values.range)
       try check(reach: values.reach)
-      // What it tells of may stand behind everything that was heard of before.
+      // The answer may tell of entries behind everything that was heard of before.
       range = values.range
       if progress.resync == nil { try take(values) } else { try reconcile(values) }
     case .digest(let digest):

@@ -15,7 +15,7 @@ package struct WaitingEntries: Sendable, Hashable {
     var isOfGroup = false
   }
 
-  /// What is known of an entry besides its reason.
+  /// The facts known of an entry besides its reason.
   private struct Place: Sendable, Hashable {
     var key: [UInt8]
     var isOfGroup: Bool
@@ -93,7 +93,7 @@ package struct WaitingEntries: Sendable, Hashable {
     reasons[sequence] = reason
   }
 
-  /// Those whose keys are not known yet, in the order of the log.
+  /// Entries whose keys are not known yet, in the order of the log.
   var withoutKey: [UInt64] {
     reasons.keys.filter { places[$0] == nil }.sorted()
   }
@@ -130,8 +130,8 @@ extension PeerProgress {
     return passOn(former) ? former.sequence : nil
   }
 
-  /// What belongs to a write that applies as a whole goes with that, before what has taken its
-  /// place, unless it was refused or given up.
+  /// An entry that belongs to a write that applies as a whole goes with that, before what has taken
+  /// its place, unless it was refused or given up.
   @discardableResult
   private mutating func passOn(_ former: WaitingEntries.Entry) -> Bool {
     guard former.isOfGroup else { return false }

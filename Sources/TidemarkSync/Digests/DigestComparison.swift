@@ -4,7 +4,7 @@ package import TidemarkEngine
 /// Compares what a store holds with what a peer holds, by sums: of what is the same nothing but
 /// sums is told, and only parts that differ are looked into.
 package struct DigestComparison {
-  /// What was found.
+  /// The differences that were found.
   package struct Result: Sendable {
     /// How many sums of parts were compared; one when all is the same.
     package var comparisons = 0

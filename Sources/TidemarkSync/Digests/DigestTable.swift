@@ -12,7 +12,7 @@ package struct DigestTable: Sendable {
     package var offset: UInt64
   }
 
-  /// What a part consists of.
+  /// The content of a part.
   package enum Part: Sendable {
     case sums([DigestSum])
     case rows(ArraySlice<Row>)
@@ -32,7 +32,7 @@ package struct DigestTable: Sendable {
   private var ranges: [ClosedRange<UInt64>]
   private let limit: Int
   private var rows: [Row] = []
-  /// Of the first part.
+  /// The sums of the first part.
   private var sums: [DigestSum]
   /// Whether all rows are kept, not only their sums.
   package private(set) var isComplete = true

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// Compares what two sides hold part by part, from the whole down to the keys of the parts that
 /// differ. The caller asks the other side; the walk says for what.
 package struct DigestWalk: Sendable {
-  /// What one side has at a key, and the other has not.
+  /// A version that one side has at a key, and the other has not.
   package struct Difference: Sendable, Hashable {
     package var key: [UInt8]
     /// Here; nil where the key is absent.

@@ -37,7 +37,7 @@ package enum HTTPDate {
       let minute = number(clock[1], 2...2), let second = number(clock[2], 2...2),
       hour < 24, minute < 60, second <= 60
     else { return nil }
-    // Of two digits: 1970 to 2069, since years far ahead mean the past.
+    // A year of two digits: 1970 to 2069, since years far ahead mean the past.
     if year < 100 { year += year < 70 ? 2000 : 1900 }
     let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
     let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -5,7 +5,7 @@ package enum HTTPHeaders {
   /// Most seconds that `Retry-After` may ask for.
   package static let retryAfterSeconds: UInt32 = 86_400
 
-  /// What `Content-Length` says.
+  /// The length in `Content-Length`.
   /// - Returns: nil for what is no length; a list of equal lengths is one (RFC 9110, 8.6).
   package static func contentLength(_ value: String) -> Int? {
     guard value.utf8.count <= valueBytes else { return nil }
@@ -39,7 +39,7 @@ package enum HTTPHeaders {
     guard value.utf8.count <= valueBytes else { return nil }
     let text = trimmed(value.utf8[...])
     if text.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), !text.isEmpty {
-      // Whatever has more digits is longer than anybody waits.
+      // A number with more digits is longer than anybody waits.
       guard let seconds = digits(text, atMost: 18) else { return retryAfterSeconds }
       return UInt32(min(seconds, Int(retryAfterSeconds)))
     }

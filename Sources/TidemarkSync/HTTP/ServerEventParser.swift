@@ -3,7 +3,7 @@
 package struct ServerEventParser: Sendable {
   /// An event.
   package struct Event: Sendable, Hashable {
-    /// What the field `event` says; empty when there was none.
+    /// The name in the field `event`; empty when there was none.
     package var name: [UInt8] = []
     /// The fields `data`, with a line feed between two.
     package var data: [UInt8] = []

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What a remote end calls a key: the id that a back end has given to what was created there.
+/// The remote end's name for a key: the id that a back end has given to what was created there.
 ///
 /// The key stays what it is for ever; the alias comes with an answer and goes with the delete. It
 /// has 1 to 1,024 bytes and is compared byte by byte.
@@ -27,7 +27,7 @@ public struct Alias: Sendable, Hashable {
   /// The code with which a change is parked whose alias cannot be taken.
   static let refusal = "alias"
 
-  /// What is wrong with it; nil when nothing is.
+  /// The alias's fault; nil when nothing is.
   var fault: String? {
     if bytes.isEmpty { return "the alias is empty" }
     guard bytes.count > Limits.aliasBytes else { return nil }

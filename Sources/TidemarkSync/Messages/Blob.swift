@@ -3,9 +3,9 @@ internal import TidemarkEngine
 /// Names a value that travels apart from its change, in parts, because it is large: its length and
 /// 128 bits over it.
 ///
-/// What was cut off goes on where it was, so a value that takes minutes comes through where
-/// connections last for seconds. For integrity, no proof against somebody who makes collisions of
-/// his own data on purpose.
+/// An upload that was cut off goes on where it was, so a value that takes minutes comes through
+/// where connections last for seconds. For integrity, no proof against somebody who makes
+/// collisions of his own data on purpose.
 public struct BlobID: Sendable, Hashable {
   /// XXH64 over the value, one seed.
   public var low: UInt64
@@ -37,7 +37,7 @@ public struct BlobID: Sendable, Hashable {
 
 /// A part of a large value on its way to a peer, before the change that has it.
 public struct UploadRequest: Sendable, Hashable {
-  /// Who sends it: the value is kept for its changes only.
+  /// The replica that sends it: the value is kept for its changes only.
   public var replica: ReplicaID
   /// Which value.
   public var blob: BlobID
@@ -70,7 +70,7 @@ public struct UploadAnswer: Sendable, Hashable {
 
 /// Asks for a part of a large value that stands in the feed.
 public struct DownloadRequest: Sendable, Hashable {
-  /// Who asks.
+  /// The replica that asks.
   public var replica: ReplicaID
   /// Where the entry stands that has it.
   public var position: Position

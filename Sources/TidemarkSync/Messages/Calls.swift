@@ -1,6 +1,6 @@
 /// The first call of a session: who asks, and where it stands.
 public struct HelloRequest: Sendable, Hashable {
-  /// Who asks.
+  /// The replica that asks.
   public var replica: ReplicaID
   /// Its pull cursor.
   public var cursor: Position
@@ -10,8 +10,8 @@ public struct HelloRequest: Sendable, Hashable {
   public var hasResynced: Bool
   /// Whether it takes what others append. For one that only pushes no deletes are kept.
   public var reads: Bool
-  /// What the last page that was taken gave to go on with (``PullAnswer/resumption``). It does not
-  /// travel.
+  /// The bytes that the last page that was taken gave to go on with (``PullAnswer/resumption``). It
+  /// does not travel.
   public var resumption: [UInt8]
   /// The last batch of which the caller has the verdicts, for peers in the same process that keep
   /// no marks of their own: without its verdicts. It does not travel.
@@ -31,11 +31,11 @@ public struct HelloRequest: Sendable, Hashable {
   }
 }
 
-/// What a peer says of itself and of the caller.
+/// The peer's description of itself and of the caller.
 public struct HelloAnswer: Sendable, Hashable {
   /// The feed's id: another one means that the remote was made anew.
   public var feed: ReplicaID
-  /// What the feed holds.
+  /// The range of the feed.
   public var range: FeedRange
   /// How far the caller's batches have come.
   public var mark: ReplicaMark
@@ -68,15 +68,15 @@ public struct HelloAnswer: Sendable, Hashable {
   }
 }
 
-/// What fits into a message.
+/// The limits of a message.
 public struct SyncLimits: Sendable, Hashable {
   /// Most changes in one batch.
   public var changes: Int
   /// About how many bytes of keys and values a batch or page may have; one entry may have more.
   public var bytes: Int
 
-  /// What a store never goes beyond, whatever a peer allows: on Linux, URLSession waits for a
-  /// second before it sends more than 1 MiB.
+  /// The limit that a store never goes beyond, whatever a peer allows: on Linux, URLSession waits
+  /// for a second before it sends more than 1 MiB.
   static let mostBytes = 768 << 10
 
   /// Limits; the defaults are those of the protocol.
@@ -102,7 +102,7 @@ public struct PushRequest: Sendable, Hashable {
   public var reach: UInt64?
   /// The changes, in the order in which they are to be judged.
   public var changes: [PushedChange]
-  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// The remote end's names for the caller's keys, for peers in the same process. It does not
   /// travel.
   public var aliases: KnownAliases?
 
@@ -120,14 +120,14 @@ public struct PushRequest: Sendable, Hashable {
   }
 }
 
-/// What became of a batch: the mark says how far the replica's batches have come now.
+/// The verdicts on a batch: the mark says how far the replica's batches have come now.
 ///
 /// The batch was taken if the mark has its number and its id. With its number and another id the
 /// peer holds another batch in its place; with a lower number there is a hole.
 public struct PushAnswer: Sendable, Hashable {
   /// How far the replica's batches have come, with the verdicts of the last.
   public var mark: ReplicaMark
-  /// What the feed holds now.
+  /// The range of the feed now.
   public var range: FeedRange
 
   /// An answer.
@@ -139,7 +139,7 @@ public struct PushAnswer: Sendable, Hashable {
 
 /// Asks for what stands in the feed after a position.
 public struct PullRequest: Sendable, Hashable {
-  /// Who asks.
+  /// The replica that asks.
   public var replica: ReplicaID
   /// The position of the last entry that it has.
   public var after: Position
@@ -160,7 +160,7 @@ public struct PullRequest: Sendable, Hashable {
   /// Whether the page ends before the first entry of somebody else, for who takes nothing of others
   /// and wants to know how far the feed holds nothing else than its own.
   public var ownOnly: Bool
-  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// The remote end's names for the caller's keys, for peers in the same process. It does not
   /// travel.
   public var aliases: KnownAliases?
 
@@ -188,15 +188,15 @@ public struct PullAnswer: Sendable, Hashable {
   public var entries: [FeedEntry]
   /// Where to go on; further than the last entry where others were left out.
   public var cursor: Position
-  /// What the feed holds now.
+  /// The range of the feed now.
   public var range: FeedRange
   /// How far the caller's batches have come.
   public var mark: ReplicaMark
   /// For peers in the same process whose remote end has cursors of its own kind: kept with the
   /// cursor, and given back with the next hello. It does not travel.
   public var resumption: [UInt8]
-  /// What the remote end calls the keys of entries, by their indices; the caller notes it down with
-  /// them. For peers in the same process: it does not travel.
+  /// The remote end's names for the keys of entries, by their indices; the caller notes it down
+  /// with them. For peers in the same process: it does not travel.
   public var aliases: [Int: Alias] = [:]
   /// As ``HelloAnswer/reach``: with another one than the hello's the answer is not to be taken.
   public var reach: UInt64?

@@ -1,6 +1,6 @@
 /// Asks for the sums over parts of what a feed's keys held at one position.
 public struct DigestRequest: Sendable, Hashable {
-  /// Who asks.
+  /// The replica that asks.
   public var replica: ReplicaID
   /// Which entries count.
   public var scope: SyncScope
@@ -60,7 +60,7 @@ public struct DigestKey: Sendable, Hashable {
 
 /// A part of what a feed's keys hold.
 public struct DigestPart: Sendable, Hashable {
-  /// What a part consists of.
+  /// The content of a part.
   public enum Content: Sendable, Hashable {
     /// The sums of its 256 parts, by the next byte of the keys' hashes.
     case sums([DigestSum])
@@ -70,7 +70,7 @@ public struct DigestPart: Sendable, Hashable {
 
   /// The part as a whole.
   public var total: DigestSum
-  /// What it consists of.
+  /// The content of the part.
   public var content: Content
 
   /// A part.
@@ -82,12 +82,12 @@ public struct DigestPart: Sendable, Hashable {
 
 /// The sums over parts.
 public struct DigestAnswer: Sendable, Hashable {
-  /// What the keys are summed at: the feed's head.
+  /// The position that the keys are summed at: the feed's head.
   public var position: Position
-  /// What the feed holds.
+  /// The range of the feed.
   public var range: FeedRange
-  /// Those of the first paths that were asked for, at least of one: fewer where all would be too
-  /// much for one message.
+  /// The parts at the first paths that were asked for, at least at one: fewer where all would be
+  /// too much for one message.
   public var parts: [DigestPart]
   /// As ``PullAnswer/reach``.
   public var reach: UInt64?
@@ -105,13 +105,13 @@ public struct DigestAnswer: Sendable, Hashable {
 
 /// Asks for what keys hold now.
 public struct ValuesRequest: Sendable, Hashable {
-  /// Who asks.
+  /// The replica that asks.
   public var replica: ReplicaID
   /// Which keys.
   public var keys: [[UInt8]]
   /// Whether large values come apart, by name only; see ``BlobID``.
   public var takesBlobs: Bool
-  /// What the remote end calls the caller's keys, for peers in the same process. It does not
+  /// The remote end's names for the caller's keys, for peers in the same process. It does not
   /// travel.
   public var aliases: KnownAliases?
 
@@ -123,13 +123,13 @@ public struct ValuesRequest: Sendable, Hashable {
   }
 }
 
-/// What keys hold.
+/// The contents of keys.
 public struct ValuesAnswer: Sendable, Hashable {
   /// One for every key that was ever there, deleted ones among them; absent ones are left out.
   public var entries: [FeedEntry]
   /// How many of the keys, from the first on, this answers: fewer where they were too large.
   public var answered: Int
-  /// What the feed holds.
+  /// The range of the feed.
   public var range: FeedRange
   /// As ``PullAnswer/reach``.
   public var reach: UInt64?

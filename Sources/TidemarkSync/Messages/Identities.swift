@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// Who writes: 128 random bits, drawn by every store, and drawn anew by a copy of one.
+/// The writer's identity: 128 random bits, drawn by every store, and drawn anew by a copy of one.
 public struct ReplicaID: Sendable, Hashable {
   /// Sixteen bytes.
   public let bytes: [UInt8]
@@ -44,7 +44,7 @@ extension ReplicaID: LosslessStringConvertible {
 
 /// Which write: the replica that made it and its sequence there. Never given twice.
 public struct OperationID: Sendable, Hashable {
-  /// Who wrote.
+  /// The replica that wrote.
   public var replica: ReplicaID
   /// The sequence in that replica's log.
   public var sequence: UInt64

@@ -1,7 +1,7 @@
 public import Tidemark
 internal import TidemarkEngine
 
-/// What a change does to its key.
+/// The operation of a change.
 public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
   /// Gives it a value.
   case put = 1
@@ -9,7 +9,7 @@ public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
   case delete = 2
 }
 
-/// What a key holds or held, as it travels.
+/// The content of a key, now or then, as it travels.
 public struct SyncContent: Sendable, Hashable {
   /// The value; empty for a delete, and where it travels apart.
   public var value: [UInt8]
@@ -27,7 +27,7 @@ public struct SyncContent: Sendable, Hashable {
   /// The same in seconds.
   package var maxAgeSeconds: UInt32?
 
-  /// What a put gives a key.
+  /// The content that a put gives a key.
   public init(
     value: [UInt8] = [], labels: [EntryLabel] = [], hash: [UInt8]? = nil,
     maxAge: Duration? = nil, blob: BlobID? = nil
@@ -49,7 +49,7 @@ public struct SyncContent: Sendable, Hashable {
   }
 }
 
-/// What a change was made upon.
+/// The version that a change was made upon.
 public enum ChangeBase: Sendable, Hashable {
   /// On an absent key, as far as the writer knew.
   case absent
@@ -63,13 +63,13 @@ public enum ChangeBase: Sendable, Hashable {
 public struct PushedChange: Sendable, Hashable {
   /// The sequence in the sender's log: with its replica, the operation id.
   public var sequence: UInt64
-  /// What it does.
+  /// The operation of the change.
   public var kind: ChangeKind
   /// To which key: 1 to 65,535 bytes.
   public var key: [UInt8]
-  /// What the key gets; nothing for a delete.
+  /// The content that the key gets; nothing for a delete.
   public var content: SyncContent
-  /// What it was made upon.
+  /// The version it was made upon.
   public var base: ChangeBase
   /// When it was committed, hybrid logical clock: 48 bits of milliseconds since 1970, 16 of count.
   public var commitTime: UInt64
@@ -97,7 +97,7 @@ public struct PushedChange: Sendable, Hashable {
 
 /// One change as a feed gives it to readers.
 public struct FeedEntry: Sendable, Hashable {
-  /// What an entry of a feed is to its reader.
+  /// The kinds of a feed's entries to a reader.
   public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
     /// Somebody's put.
     case put = 1
@@ -111,13 +111,13 @@ public struct FeedEntry: Sendable, Hashable {
 
   /// Where it stands.
   public var position: Position
-  /// What it is.
+  /// The kind of the entry.
   public var kind: Kind
-  /// Who wrote it first.
+  /// The operation of the replica that wrote it first.
   public var operation: OperationID
   /// The key; empty for one's own.
   public var key: [UInt8]
-  /// What the key got.
+  /// The content that the key got.
   public var content: SyncContent
   /// When the writer committed it, hybrid logical clock.
   public var commitTime: UInt64

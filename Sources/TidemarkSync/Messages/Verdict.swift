@@ -1,4 +1,4 @@
-/// What a feed's owner has decided about one change.
+/// The decision of a feed's owner about one change.
 public enum Verdict: Sendable, Hashable {
   /// It is in the feed, there, and is the key's state.
   case applied(Position)
@@ -34,9 +34,9 @@ public struct ReplicaMark: Sendable, Hashable {
   public var number: UInt64
   /// The id that this batch had.
   public var batchID: BatchID
-  /// What became of its changes, in their order.
+  /// The verdicts on its changes, in their order.
   public var verdicts: [Verdict]
-  /// What the remote end calls the keys of changes that it has taken, by their indices; the sender
+  /// The remote end's names for the keys of changes that it has taken, by their indices; the sender
   /// notes it down with the verdicts. For peers in the same process: it does not travel.
   public var aliases: [Int: Alias] = [:]
 
@@ -56,6 +56,6 @@ public struct BatchID: Sendable, Hashable {
   /// An id of these bits.
   public init(_ bits: UInt64) { self.bits = bits }
 
-  /// Of no batch.
+  /// The id of no batch.
   public static let none = BatchID(0)
 }

@@ -8,7 +8,7 @@ public struct ParkedEntry: Sendable, Hashable {
   /// The entry's place in the log: what ``Replicator/retry(_:)`` and ``Replicator/discard(_:)``
   /// take.
   public var sequence: UInt64
-  /// What it did.
+  /// The operation of the change.
   public var kind: ChangeKind
   /// When it was committed.
   public var commitTime: Timestamp

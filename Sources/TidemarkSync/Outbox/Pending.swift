@@ -29,13 +29,13 @@ public enum PendingState: Sendable, Hashable {
 
 /// How much is not synced.
 ///
-/// What counts: own puts and deletes of class `owned` that are the newest of their key, within the
-/// scope, and without a verdict. What came from a peer does not count, nor do touches and entries
-/// of class `cache`, nor an entry that a newer one of its key has replaced before it was sent, nor
-/// a key that was put and deleted before the peer heard of it. What is in flight counts until its
-/// verdict has come. Entries that wait for the user (parked, or to be decided) are counted apart.
-/// Those that come after one of them count as if they went on by themselves, which they do when
-/// that is settled; ``PendingEntry/state`` tells them from others.
+/// The entries that count: own puts and deletes of class `owned` that are the newest of their key,
+/// within the scope, and without a verdict. What came from a peer does not count, nor do touches
+/// and entries of class `cache`, nor an entry that a newer one of its key has replaced before it
+/// was sent, nor a key that was put and deleted before the peer heard of it. What is in flight
+/// counts until its verdict has come. Entries that wait for the user (parked, or to be decided) are
+/// counted apart. Those that come after one of them count as if they went on by themselves, which
+/// they do when that is settled; ``PendingEntry/state`` tells them from others.
 public struct PendingSummary: Sendable, Hashable {
   /// How many entries will go on once the peer is there, and what they come after.
   public var entries = 0
@@ -63,7 +63,7 @@ public struct PendingEntry: Sendable, Hashable {
   public var key: Key
   /// The entry's place in the log.
   public var sequence: UInt64
-  /// What it does.
+  /// The operation of the change.
   public var kind: ChangeKind
   /// Its labels.
   public var labels: [EntryLabel]
@@ -79,7 +79,7 @@ public struct PendingEntry: Sendable, Hashable {
 public struct PendingPage: Sendable, Hashable {
   /// In the order of their sequences.
   public var entries: [PendingEntry]
-  /// What to give for the next page; nil when there is none.
+  /// The sequence to give for the next page; nil when there is none.
   public var next: UInt64?
 }
 

@@ -28,7 +28,7 @@ struct PendingTable: Sendable {
   private var labelSets = LabelSets()
   /// Touches of pending entries: what comes after a touch names it as the version before.
   private var touched: [UInt64: UInt64] = [:]
-  /// What the explicit sets were when they were looked at last.
+  /// The explicit sets when they were looked at last.
   private var seen: (again: SequenceSet, waiting: Set<UInt64>, formed: UInt64)?
 
   /// - Parameter frontier: the peer's; all before it that is pending is in explicit sets.
@@ -159,7 +159,7 @@ struct PendingTable: Sendable {
     for sequence in now.again.sequences where old?.again.contains(sequence) != true {
       sequences.insert(sequence)
     }
-    // What lies ahead is met when the log is read.
+    // Sequences that lie ahead are met when the log is read.
     let missing = sequences.filter { $0 <= through && !isLive($0) }.sorted()
     var found: [Row] = []
     for sequence in missing {

@@ -2,7 +2,7 @@ public import Tidemark
 public import TidemarkEngine
 
 extension Store {
-  /// What a peer calls a key: the id that a back end has given it; see ``RequestPeer``.
+  /// The peer's name for a key: the id that a back end has given it; see ``RequestPeer``.
   /// - Parameters:
   ///   - key: the key.
   ///   - name: of the peer.
@@ -28,7 +28,7 @@ extension Store {
 }
 
 extension Store.Blocking {
-  /// What a peer calls a key; see ``Tidemark/Store/alias(forKey:at:)``.
+  /// The peer's name for a key; see ``Tidemark/Store/alias(forKey:at:)``.
   public func alias(
     forKey key: some BytesConvertible, at name: String
   ) throws(TidemarkError) -> Alias? {

@@ -1,25 +1,25 @@
 public import Tidemark
 public import TidemarkEngine
 
-/// What a store knows of a peer.
+/// The facts that a store knows of a peer.
 public struct PeerInfo: Sendable, Hashable {
-  /// What the store knows it by.
+  /// The name that the store knows it by.
   public var name: String
   /// Where it is, as far as its replicator has said.
   public var target: String
-  /// What the store and the peer have in common.
+  /// The keys that the store and the peer have in common.
   public var scope: SyncScope
   /// Everything up to here was taken from its feed.
   public var cursor: Position
   /// How many entries of its feed were not taken yet when it answered last.
   public var entriesToTake: UInt64
-  /// What it lacks.
+  /// The entries that it lacks.
   public var pending: PendingSummary
   /// When it answered last; nil for never, or not written down.
   public var lastSuccess: Timestamp?
   /// Until when it keeps deletes for this store; nil where that is unknown.
   public var leaseEnds: Timestamp?
-  /// What failed last; nil when something has worked since.
+  /// The last failure; nil when something has worked since.
   public var lastError: String?
   /// When that was.
   public var lastErrorTime: Timestamp?

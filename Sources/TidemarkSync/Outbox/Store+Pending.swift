@@ -66,7 +66,7 @@ extension Store.Blocking {
     return try united(names)
   }
 
-  /// What at least one of several peers lacks.
+  /// The entries that at least one of several peers lacks.
   private func united(_ names: [String]) throws(TidemarkError) -> PendingSummary {
     var rows: [UInt64: Int] = [:]
     var result = PendingSummary()

@@ -10,7 +10,7 @@ internal import TidemarkEngine
 /// clocks (48 bits of milliseconds since 1970, 16 of count), times to wait as numbers of seconds
 /// or milliseconds. Everything else that programs see has `Key`, `Timestamp` and `Duration`.
 public protocol Peer: Sendable {
-  /// What the peer can do.
+  /// The peer's capabilities.
   var capabilities: PeerCapabilities { get }
   /// Says who asks and where it stands; the first call after opening and after every failure.
   func hello(_ request: HelloRequest) async throws -> HelloAnswer
@@ -43,9 +43,9 @@ extension Peer {
   public func pokes() -> AsyncStream<Void>? { nil }
 }
 
-/// What a peer can do.
+/// The capabilities of a peer.
 public struct PeerCapabilities: Sendable, Hashable {
-  /// What fits into a message.
+  /// The limits of a message.
   public var limits: SyncLimits
   /// Whether a pull can wait for what comes.
   public var canWait: Bool
@@ -72,7 +72,7 @@ public struct PeerCapabilities: Sendable, Hashable {
 
 /// Why a peer gave no answer.
 public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What kind of failure it is; it decides what the replicator does.
+  /// The kind of failure; it decides what the replicator does.
   public enum Kind: String, Sendable, Hashable {
     /// No connection, a timeout, a server that is starting: try again later. Never permanent.
     case unavailable
@@ -86,15 +86,15 @@ public struct PeerError: Error, Sendable, Hashable, CustomStringConvertible {
     case cursorGone
     /// The lease had expired: resynchronise before pushing.
     case leaseExpired
-    /// What came makes no sense: a broken or hostile message.
+    /// The message makes no sense: a broken or hostile message.
     case malformed
     /// The peer failed in a way that its other answers do not explain.
     case failed
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: Kind
-  /// What happened, for people.
+  /// The reason, for people.
   public var message: String
   /// After which time to try again, if the peer said so. It travels as whole seconds, rounded up.
   public var retryAfter: Duration?

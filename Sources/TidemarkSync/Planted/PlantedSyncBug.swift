@@ -28,16 +28,16 @@
     case resolvedInFlight
     /// A new name makes the batch under way forgotten.
     case batchLostByRename
-    /// What a restored server has lost is not sent again.
+    /// Entries that a restored server has lost are not sent again.
     case lostNotSentAgain
-    /// What came from others and a restored server has lost is not brought back.
+    /// Entries that came from others and that a restored server has lost are not brought back.
     case lostNotAdopted
     /// A change that the server refuses counts as done.
     case refusedForgotten
 
     /// A name goes on although a batch that was sent under it may yet arrive at a restored server.
     case lateBatchForgotten
-    /// What lay outside of the scope is not sent when the scope is widened.
+    /// Entries that lay outside of the scope are not sent when the scope is widened.
     case outsideForgotten
     /// A server that was restored between two calls is taken for the same.
     case restoreNotNoticed

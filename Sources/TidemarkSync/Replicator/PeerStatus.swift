@@ -1,9 +1,9 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What a store knows of a peer besides its progress, for people: a record in the log, written
-/// now and then. Nothing depends on it but what is shown, and the scope that counts where no
-/// replicator gives one.
+/// The facts that a store knows of a peer besides its progress, for people: a record in the log,
+/// written now and then. Nothing depends on it but what is shown, and the scope that counts where
+/// no replicator gives one.
 ///
 /// ```
 /// u8      version, 1
@@ -73,7 +73,8 @@ struct PeerStatus: Sendable, Hashable {
 }
 
 extension PeerRecords {
-  /// What was written down of the peer; nil when there is nothing, or nothing that can be read.
+  /// The status that was written down of the peer; nil when there is nothing, or nothing that can
+  /// be read.
   func status() throws(TidemarkError) -> PeerStatus? {
     guard let value = try table.value(of: .peerStatus, key: name) else { return nil }
     return try? PeerStatus(decoding: value.rawSpan)

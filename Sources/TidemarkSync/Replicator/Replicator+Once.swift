@@ -53,7 +53,7 @@ extension Replicator {
     return report
   }
 
-  /// What a call of ``syncOnce(deadline:)`` wants to have done.
+  /// The goal of a call of ``syncOnce(deadline:)``.
   private struct Goal: Sendable {
     /// Everything that was written up to here.
     var sequence: UInt64
@@ -131,7 +131,7 @@ extension SyncSession {
     if direction.pulls, progress.cursor.offset < range.head { return false }
     guard !progress.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
     guard direction.pushes else { return true }
-    // What a resolver has made in answer to a conflict goes along.
+    // Changes that a resolver has made in answer to a conflict go along.
     return progress.frontier >= max(sequence, resolvedThrough)
       && progress.again.first.map { $0 > sequence } ?? true
   }

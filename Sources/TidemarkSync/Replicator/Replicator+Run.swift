@@ -22,7 +22,7 @@ extension Replicator {
         let seen = replicator.news.count
         let pokes = replicator.pokes.count
         do {
-          // Whoever pokes knows more than what the peer said last.
+          // A poke brings more than the peer said last.
           isFresh = isFresh || pokes != poked
           let held = try await replicator.round(fresh: isFresh, pokes: pokes)
           if isFresh { asked = clock.monotonicNanoseconds() }
@@ -220,7 +220,7 @@ extension Replicator {
   }
 }
 
-/// What a round goes on with.
+/// The next step of a round.
 private enum Step: Sendable {
   case call(SyncSession.Call)
   /// Nothing, or nothing that the budget lets through, for this reason.
@@ -257,7 +257,7 @@ extension HostState {
       if let entries = session.tooManyWaiting, direction.pushes {
         throw TooManyParked(entries: entries)
       }
-      // What others have written is not known.
+      // Entries that others have written are not known.
       let isHeldBack = try reason != nil && (direction.pulls || pendingSummary().entries > 0)
       return .done(isHeldBack ? reason : nil)
     }
@@ -285,7 +285,7 @@ extension HostState {
 }
 
 extension SyncSession.Call {
-  /// What a replicator does that makes the call.
+  /// The phase of a replicator that makes the call.
   fileprivate var phase: SyncStatus.Phase {
     switch self {
     case .hello: .connecting
@@ -296,7 +296,8 @@ extension SyncSession.Call {
 }
 
 extension PeerError {
-  /// Whatever a peer threw. What is unknown may pass, so that nobody gives anything up for it.
+  /// Any error may come from a peer. What is unknown may pass, so that nobody gives anything up for
+  /// it.
   init(anything error: any Error) {
     self = error as? PeerError ?? PeerError(.unavailable, "\(error)")
   }

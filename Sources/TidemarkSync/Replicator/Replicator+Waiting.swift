@@ -158,7 +158,7 @@ extension Replicator {
     let isOwn = error is TidemarkError
     _ = try? await host.perform { state in
       if isOwn {
-        // What the session has in memory may not be what the log says.
+        // The session's memory may differ from the log.
         state.reopen()
       } else {
         state.noteFailure(noted.message)

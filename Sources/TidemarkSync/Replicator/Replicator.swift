@@ -28,7 +28,7 @@ public final class Replicator: Sendable {
     public var firstRetry: Duration
     /// Ceiling of the time to wait after many failures.
     public var longestRetry: Duration
-    /// What may be used of the network; nil for all of it.
+    /// The share of the network that may be used; nil for all of it.
     public var budget: SyncBudget?
     /// Where the peer is, for `logtool peers`; nothing depends on it.
     public var target: String
@@ -52,7 +52,7 @@ public final class Replicator: Sendable {
     }
   }
 
-  /// What the store knows the peer by.
+  /// The name that the store knows the peer by.
   public let name: String
   /// The store.
   public let store: Store
@@ -68,7 +68,7 @@ public final class Replicator: Sendable {
   let rounds = SyncSignal()
 
   struct State {
-    /// Whoever makes the calls now.
+    /// The driver that makes the calls now.
     enum Driver { case nobody, run, once }
 
     var driver = Driver.nobody

@@ -103,7 +103,7 @@ final class SyncHost: Sendable {
   }
 }
 
-/// What a host guards.
+/// The state that a host guards.
 struct HostState {
   let engine: Engine
   let name: String
@@ -114,10 +114,10 @@ struct HostState {
   private var opened: SyncSession?
   private var earlier = SyncSession.Totals()
   private var table: PendingTable?
-  /// What is known of the peer, and when it was written down.
+  /// The facts known of the peer, and when they were written down.
   var status = PeerStatus()
   var recorded: PeerStatus?
-  /// What is used of a day's bytes, and what the log says of that; nil where nobody has asked.
+  /// The use of a day's bytes, and what the log says of it; nil where nobody has asked.
   var ledger: BudgetLedger?
   var recordedLedger: BudgetLedger?
   /// The batch that was counted last.
@@ -139,7 +139,7 @@ struct HostState {
     reopen()
   }
 
-  /// What has been done since the host was made.
+  /// The work that has been done since the host was made.
   var totals: SyncSession.Totals { earlier + (opened?.totals ?? SyncSession.Totals()) }
 
   /// The session, read from the log if it is not there.
@@ -167,7 +167,7 @@ struct HostState {
     table = nil
   }
 
-  /// What is pending now; takes up what was written since it was asked last.
+  /// The pending entries now; takes up what was written since it was asked last.
   mutating func pending() throws(TidemarkError) -> PendingTable {
     let session = try session()
     var now = table ?? PendingTable(after: session.progress.frontier)

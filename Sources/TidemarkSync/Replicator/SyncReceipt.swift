@@ -1,7 +1,7 @@
 internal import Tidemark
 public import TidemarkEngine
 
-/// What became of one own entry at a peer.
+/// The outcome of one own entry at a peer.
 public enum SyncOutcome: Sendable, Hashable {
   /// It counts: it, or the same by somebody else, stands in the peer's feed there.
   case synced(Position)
@@ -27,7 +27,7 @@ public struct SyncReceipt: Sendable {
     self.host = host
   }
 
-  /// What became of the entry; nil as long as nobody knows.
+  /// The outcome of the entry; nil as long as nobody knows.
   public var current: SyncOutcome? {
     get async throws(TidemarkError) {
       let sequence = sequence
@@ -51,7 +51,7 @@ public struct SyncReceipt: Sendable {
 }
 
 extension HostState {
-  /// What became of an own entry; nil as long as nobody knows.
+  /// The outcome of an own entry; nil as long as nobody knows.
   mutating func outcome(of sequence: UInt64) throws(TidemarkError) -> SyncOutcome? {
     let session = try session()
     let progress = session.progress

@@ -1,8 +1,8 @@
 public import TidemarkEngine
 
-/// What a replicator is doing, and how far it is.
+/// The activity of a replicator, and how far it is.
 public struct SyncStatus: Sendable, Hashable {
-  /// What it is doing.
+  /// The kind of activity.
   public enum Phase: Sendable, Hashable {
     /// It has not been started, or it was stopped.
     case stopped
@@ -42,15 +42,15 @@ public struct SyncStatus: Sendable, Hashable {
 
   /// Something that failed.
   public struct Failure: Sendable, Hashable {
-    /// What happened, for people.
+    /// The reason, for people.
     public var message: String
-    /// What kind of failure of the peer it is; nil when the own store failed.
+    /// The kind of failure of the peer; nil when the own store failed.
     public var kind: PeerError.Kind?
     /// When.
     public var time: Timestamp
   }
 
-  /// What the replicator is doing.
+  /// The replicator's activity.
   public var phase = Phase.stopped
   /// How much is not synced. ``Replicator/status`` counts at the call, and so does the first of
   /// ``Replicator/statuses()``; those that follow are as of when the phase last changed, or of a
@@ -69,7 +69,7 @@ public struct SyncStatus: Sendable, Hashable {
   public var clashes = 0
   /// How many values could not be merged by their fields, and went by the fallback.
   public var fellBack = 0
-  /// What failed last; nil when something has worked since.
+  /// The last failure; nil when something has worked since.
   public var lastError: Failure?
   /// When the peer answered last; nil for not yet.
   public var lastSuccess: Timestamp?
@@ -87,13 +87,13 @@ public struct SyncStatus: Sendable, Hashable {
   }
 }
 
-/// What one round of replication has done.
+/// The outcome of one round of replication.
 public struct SyncReport: Sendable, Hashable {
   /// Entries that were sent and on which the peer has decided.
   public var pushed = 0
-  /// Of these, entries that count.
+  /// Taken entries that count.
   public var applied = 0
-  /// Of these, entries that the peer had already.
+  /// Taken entries that the peer had already.
   public var duplicates = 0
   /// Sent entries that the peer refused.
   public var parked = 0
@@ -110,14 +110,14 @@ public struct SyncReport: Sendable, Hashable {
   public var pulled = 0
   /// Batches that were sent.
   public var batches = 0
-  /// What is not synced now.
+  /// The entries that are not synced now.
   public var pending = PendingSummary()
   /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
   /// It is not as long as an entry comes after one that waits for the user.
   public var isComplete = false
-  /// What the ``SyncBudget`` has held something back for, if that is why it is not.
+  /// The reason for which the ``SyncBudget`` has held something back, if that is why it is not.
   public var heldBack: HoldReason?
-  /// What has failed, if that is why it is not.
+  /// The failure, if that is why it is not.
   public var lastError: SyncStatus.Failure?
 
   init(_ totals: SyncSession.Totals) {

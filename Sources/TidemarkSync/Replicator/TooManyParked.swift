@@ -9,7 +9,7 @@ public struct TooManyParked: Error, Sendable, Hashable, CustomStringConvertible 
   /// How many entries.
   public var entries: Int
 
-  /// What happened, for people.
+  /// The reason, for people.
   public var description: String {
     "\(entries) entries were refused by the peer or wait for a decision; nothing more is sent "
       + "until they are retried or discarded"

@@ -9,13 +9,13 @@ public struct UndecidedDeletions: Error, Sendable, Hashable, CustomStringConvert
   /// How many keys.
   public var keys: Int
 
-  /// What happened, for people.
+  /// The reason, for people.
   public var description: String {
     "\(keys) keys are gone at the peer; say whether they are to go here, too, or to come back there"
   }
 }
 
-/// What becomes of keys that are gone at the peer.
+/// The decision about keys that are gone at the peer.
 public enum DeletionsDecision: Sendable, Hashable {
   /// They go here, too, but for those with changes that are not synced.
   case accept

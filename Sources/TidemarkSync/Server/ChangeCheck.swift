@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What is wrong with a pushed change as such, before anybody asks what its key holds.
+/// The faults of a pushed change as such, before anybody asks what its key holds.
 enum ChangeCheck {
   /// Room for what a replica has to keep beside a value when it meets a pending change: its labels,
   /// where it stood, who wrote it.

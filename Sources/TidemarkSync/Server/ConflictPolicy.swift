@@ -1,6 +1,6 @@
 public import Tidemark
 
-/// What becomes of a change that was not made upon what its key holds now.
+/// The fate of a change that was not made upon what its key holds now.
 public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
   /// It is not applied; its writer is told, and resolves it. Nothing is lost unseen.
   case detect = 1
@@ -11,9 +11,9 @@ public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
 
 /// Which policy counts for the keys that begin with a prefix.
 public struct CollectionPolicy: Sendable, Hashable {
-  /// Of the keys; empty for all. The policy with the longest prefix counts.
+  /// The prefix of the keys; empty for all. The policy with the longest prefix counts.
   public var prefix: Key
-  /// What becomes of conflicting changes.
+  /// The policy for conflicting changes.
   public var policy: ConflictPolicy
 
   /// A policy for a collection of keys.
@@ -29,7 +29,7 @@ struct PolicyTable: Sendable {
   /// Longest prefix first.
   private(set) var rows: [CollectionPolicy] = []
 
-  /// What counts for a key.
+  /// The policy that counts for a key.
   func policy(for key: [UInt8]) -> ConflictPolicy {
     rows.first { key.starts(with: $0.prefix.bytes) }?.policy ?? .detect
   }
@@ -42,7 +42,7 @@ struct PolicyTable: Sendable {
     rows.insert(CollectionPolicy(prefix: prefix, policy: policy), at: place)
   }
 
-  /// What a policy's record holds: u8 version, u8 policy.
+  /// The content of a policy's record: u8 version, u8 policy.
   static func encode(_ policy: ConflictPolicy) -> [UInt8] { [version, policy.rawValue] }
 
   /// - Returns: nil for what this version does not know.

@@ -27,7 +27,7 @@ package protocol Feed: Sendable {
   /// kept.
   func historyFrom() throws(TidemarkError) -> UInt64
 
-  /// What a key holds now; nil when nothing is known of it.
+  /// The state of a key now; nil when nothing is known of it.
   func state(of key: [UInt8]) throws(TidemarkError) -> FeedState?
   /// The state of an entry's key, if a later entry gave it that; nil when the entry is the
   /// key's last, or the last one lies behind an offset.
@@ -51,7 +51,7 @@ package protocol Feed: Sendable {
   func heads(
     after offset: UInt64, through last: UInt64, limit: Int
   ) throws(TidemarkError) -> FeedHeads
-  /// What the key of an entry held before it.
+  /// The state of an entry's key before it.
   func former(of head: FeedHead) throws(TidemarkError) -> FormerState
   /// Calls `body` with all keys that have a value, as they were at one offset.
   /// - Parameter wants: which keys are wanted; the values of others are not read.
@@ -81,7 +81,7 @@ package protocol Feed: Sendable {
 
   /// Keeps deletes behind an offset until another offset is given; nil lets them go.
   func keepDeletes(behind offset: UInt64?) throws(TidemarkError)
-  /// What a compaction would be worth; see ``SyncHandler/space(from:)``.
+  /// The worth of a compaction; see ``SyncHandler/space(from:)``.
   func space(from minimum: Int) throws(TidemarkError) -> SyncSpace
   /// Gives back what is not needed any more, until it is told to stop.
   func compact(
@@ -105,9 +105,9 @@ extension Feed {
   }
 }
 
-/// What a key holds in a feed.
+/// The state of a key in a feed.
 package struct FeedState: Sendable, Hashable {
-  /// Of the entry that gave it.
+  /// The position of the entry that gave it.
   package var position: Position
   /// Changes with everything that happens to the key.
   package var revision: UInt64
@@ -150,12 +150,12 @@ package struct FeedHeads: Sendable {
   package var through: UInt64
 }
 
-/// What a key held before an entry.
+/// The state of a key before an entry.
 package enum FormerState: Sendable, Hashable {
   case absent
   /// A value with these labels.
   case present(labels: [[UInt8]])
-  /// What it was is not kept.
+  /// The state is not kept.
   case unknown
 }
 

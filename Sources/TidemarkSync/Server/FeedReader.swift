@@ -9,7 +9,8 @@ struct FeedReader: Sendable {
   private var cursor: LogCursor?
   /// Everything up to here was read.
   private(set) var through: UInt64
-  /// What was read last, from behind which offset: whoever asked may not have taken all of it.
+  /// The heads that were read last, from behind which offset: whoever asked may not have taken all
+  /// of it.
   private var latest: (after: UInt64, heads: [FeedHead])
   /// Sequences may be given out anew in another one.
   private let epoch: UInt64?
@@ -85,7 +86,7 @@ extension FeedHead {
 }
 
 extension OperationID {
-  /// Who wrote an entry first: whoever it says, else the store that it stands in.
+  /// The replica that wrote an entry first: whoever it says, else the store that it stands in.
   ///
   /// An origin that no answer can tell of counts as none. Earlier versions took such from whoever
   /// pushed them, and the others' entries must stay readable beside it.

@@ -6,7 +6,7 @@ internal import TidemarkEngine
 /// nothing where there is nothing, or after an own change that is the key's state still. Of the
 /// others the key's policy decides. What earlier changes of the batch did counts for later ones.
 struct Judge {
-  /// What the batch itself has made of a key, or what the feed holds.
+  /// The key's state as the batch itself has made it, or as the feed holds it.
   private enum KeyState {
     case absent
     /// Out of line, so that tables of states are small.
@@ -105,7 +105,7 @@ struct Judge {
   private mutating func judge(_ index: Int) throws(TidemarkError) -> Ruling {
     if let rejection = refused[index] { return .rejected(rejection) }
     let change = request.changes[index]
-    // Whatever it holds: what a verdict says must not depend on that.
+    // The key's content does not matter here: what a verdict says must not depend on that.
     guard access.mayReach(key: change.key) else { return .rejected(Self.outOfScope) }
     let state = try state(of: change.key)
     let held = described(state)
@@ -131,7 +131,7 @@ struct Judge {
     return try contest(index, state, held, plans: true)
   }
 
-  /// What counts of a key's state.
+  /// The part of a key's state that counts.
   private struct Held {
     var place: Ruling.Place
     var isDeleted: Bool
@@ -157,7 +157,7 @@ struct Judge {
     }
   }
 
-  /// What a key holds. A change is judged and put down by one such look: the store's own program
+  /// The state of a key. A change is judged and put down by one such look: the store's own program
   /// may write in between.
   private func state(of key: [UInt8]) throws(TidemarkError) -> KeyState {
     if let known = states[key] { return known }
@@ -195,7 +195,7 @@ struct Judge {
     if case .position(let base) = change.base, case .at(let place)? = held?.place, place == base {
       return true
     }
-    // What is absent and what was deleted are one state.
+    // An absent key and a deleted one are in the same state.
     guard held?.isDeleted ?? true else { return false }
     switch change.base {
     case .absent, .operation, .position(.beginning): return true
@@ -203,7 +203,7 @@ struct Judge {
     }
   }
 
-  /// What becomes of a change that does not apply by itself.
+  /// The verdict on a change that does not apply by itself.
   private mutating func contest(
     _ index: Int, _ state: KeyState, _ held: Held?, plans: Bool
   ) throws(TidemarkError) -> Ruling {

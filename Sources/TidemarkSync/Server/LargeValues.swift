@@ -1,8 +1,9 @@
 internal import TidemarkEngine
 
-/// What calls hold of large values at a time: a request of a few bytes may ask for 64 MiB.
+/// The bytes of large values that calls hold at a time: a request of a few bytes may ask for 64
+/// MiB.
 final class LargeValues: Sendable {
-  /// Of all handlers of the program.
+  /// The budget of all handlers of the program.
   static let shared = LargeValues(most: 256 << 20)
 
   private let most: Int

@@ -2,11 +2,11 @@ internal import TidemarkEngine
 
 /// The leases of all replicas of a feed, no more than so many.
 ///
-/// Whoever asks can name a new replica with every call, so what a replica gets for nothing has an
-/// end: beyond some leases of replicas that have done nothing yet, and beyond the bound of all,
-/// a lease is not written down but remembered, and of those the one that was not used for longest
-/// gives way. A lease that stands in the log gives way to none. A replica whose lease was
-/// forgotten compares everything and gets another, so a bound never costs more than that.
+/// A caller can name a new replica with every call, so what a replica gets for nothing has an end:
+/// beyond some leases of replicas that have done nothing yet, and beyond the bound of all, a lease
+/// is not written down but remembered, and of those the one that was not used for longest gives
+/// way. A lease that stands in the log gives way to none. A replica whose lease was forgotten
+/// compares everything and gets another, so a bound never costs more than that.
 struct LeaseTable: Sendable {
   /// Most leases on record of replicas that have neither read nor pushed.
   static let mostIdle = 1_000

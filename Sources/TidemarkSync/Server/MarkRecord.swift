@@ -74,7 +74,7 @@ struct MarkRecord: Equatable {
     return writer.bytes
   }
 
-  /// What the ruling behind a run must be to belong to it; nil when none does.
+  /// The ruling that has to stand behind a run to belong to it; nil when none does.
   private static func continues(_ ruling: Ruling, by count: Int) -> Ruling? {
     switch ruling {
     case .applied(.planned(let index)): .applied(.planned(index + count))

@@ -16,7 +16,7 @@ extension StoreFeed {
   ) throws(TidemarkError) -> CompactionSummary {
     let engine = engine
     let records = records
-    // What has lost to others goes with the history that it is part of.
+    // A loser goes with the history that it is part of.
     let historyFrom = Lock<UInt64?>(nil)
     let durable = Lock<UInt64>(0)
     return CompactionSummary(

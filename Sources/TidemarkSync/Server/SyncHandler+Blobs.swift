@@ -3,9 +3,9 @@ internal import TidemarkEngine
 extension SyncHandler {
   /// Takes a part of a large value, ahead of the change that has it.
   ///
-  /// What was received is durable and stays until its change is pushed by the same replica, or
-  /// until others need the room. A part that does not continue what is there changes nothing; the
-  /// answer says from where on to go on.
+  /// Bytes received are durable and stay until their change is pushed by the same replica, or until
+  /// others need the room. A part that does not continue what is there changes nothing; the answer
+  /// says from where on to go on.
   /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
   public func upload(
     _ request: UploadRequest, access: SyncAccess = .everything
@@ -65,7 +65,7 @@ extension SyncHandler {
     guard missing > 0 else { return }
     var going: [UploadTable.Upload] = []
     for upload in uploads.byAge(but: name) where missing > 0 {
-      // Whoever took the room of those that go on would lose it to them in turn.
+      // A newcomer that took the room of those that go on would lose it to them in turn.
       guard now - min(now, upload.touched) >= Self.millisecondsUndisturbed else { break }
       going.append(upload)
       missing -= upload.received
@@ -87,7 +87,7 @@ extension SyncHandler {
     try drop(oldUploads(state), &state.uploads)
   }
 
-  /// Those that nobody has gone on with for so long.
+  /// Uploads that nobody has gone on with for so long.
   func oldUploads(_ state: State) -> [UploadTable.Upload] {
     let now = feed.now.sinceEpoch
     return state.uploads.untouched(since: now - min(now, Self.millisecondsKept))

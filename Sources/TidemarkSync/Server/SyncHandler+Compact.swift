@@ -1,12 +1,12 @@
 public import Tidemark
 public import TidemarkEngine
 
-/// What a compaction of a database would be worth.
+/// The worth of a compaction of a database.
 public struct SyncSpace: Sendable, Hashable {
   /// Bytes of the log.
   public var log: Int
-  /// Of them, in files that no compaction has seen yet. Records of replication in them, of which
-  /// only the newest counts, are not among what is known to be reclaimable.
+  /// The part of them in files that no compaction has seen yet. Records of replication in them, of
+  /// which only the newest counts, are not among what is known to be reclaimable.
   public var appended: Int
   /// About as many of them would go; 0 when fewer are superseded than was asked about.
   public var reclaimable: Int
@@ -51,7 +51,7 @@ extension SyncHandler {
   /// Takes away what nobody needs of what is kept for replicas.
   private func clearUp() throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
-      // Of what is kept, those may hold nothing that have not called for so long.
+      // Replicas that have not called for so long may hold nothing of what is kept.
       try keepDeletes(state)
       try dropOldUploads(&state)
       try shortenLeases(&state)

@@ -41,7 +41,7 @@ extension SyncHandler {
     let expires = period.map { now + $0 } ?? .max
     return try state.withLock { (state: inout State) throws(TidemarkError) -> LeaseRecord? in
       let known = state.leases[request.replica]
-      // Whoever has been here and has no lease was forgotten.
+      // A replica that has been here and has no lease was forgotten.
       let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
       var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
       // Deletes that were dropped since it compared have to be compared, too.
@@ -59,8 +59,8 @@ extension SyncHandler {
         expires: expires, cursor: range.position(ofOffset: common),
         clearedThrough: known?.clearedThrough ?? 0,
         readsUntil: request.reads ? expires : known?.readsUntil ?? 0)
-      // Who holds nothing, or has just compared everything, has missed no delete. Who has pushed
-      // holds something, whatever it has read.
+      // A replica that holds nothing, or has just compared everything, has missed no delete. Who
+      // has pushed holds something, whatever it has read.
       if request.cursor == .beginning && mark.number == 0 || hasAll {
         lease.clearedThrough = range.truncatedThrough
       }
@@ -72,7 +72,7 @@ extension SyncHandler {
       {
         try record(lease, of: request.replica, hasPushed: mark.number > 0, &state)
       } else {
-        // What the record says of the end still stands.
+        // The end in the record still stands.
         lease.expires = known?.expires ?? expires
         lease.readsUntil = known?.readsUntil ?? lease.readsUntil
         state.leases.record(request.replica, lease, hasPushed: mark.number > 0)

@@ -136,7 +136,7 @@ extension SyncHandler {
     request.scope.contains(key: key, labels: labels) && access.reaches(key: key, labels: labels)
   }
 
-  /// What an entry is to its reader; nil when it is none of its business.
+  /// The meaning of an entry to its reader; nil when it is none of its business.
   private func outcome(
     of head: FeedHead, _ request: PullRequest, _ access: SyncAccess
   ) throws -> FeedEntry.Kind? {
@@ -144,7 +144,7 @@ extension SyncHandler {
       return try outcomeOfOthers(head, request, access)
     }
     guard request.includesOwn else { return .own }
-    // What its reader has sent must be told of wherever it lies.
+    // An entry that its reader has sent must be told of wherever it lies.
     return try outcomeOfOthers(head, request, access) ?? .own
   }
 

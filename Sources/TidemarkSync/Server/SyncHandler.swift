@@ -13,12 +13,12 @@ public import TidemarkEngine
 /// A call is answered after everything that it tells of is durable, see ``StagedAnswer``. Nothing
 /// but the feed is kept: a handler that is opened again goes on as if nothing had happened.
 ///
-/// Who may call, and for what, is decided before: every call takes what the caller's
+/// Authorization is decided before: every call takes what the caller's
 /// authorization reaches.
 public final class SyncHandler: Sendable {
-  /// What a handler is told beside its store.
+  /// The settings of a handler beside its store.
   public struct Options: Sendable {
-    /// What fits into a message.
+    /// The limits of a message.
     public var limits: SyncLimits
     /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded
     /// up; nil for as long as the store's retention has it.
@@ -33,7 +33,7 @@ public final class SyncHandler: Sendable {
     public var mostLeases = 10_000
     /// Look at what is pushed, in this order.
     public var validators: [SyncValidator]
-    /// What large values whose changes have not come yet may take, in bytes; what has waited
+    /// The bytes that large values whose changes have not come yet may take; what has waited
     /// longest goes first, but for a minute after its last part. One batch fits in any case.
     public var uploadBytes: Int
 
@@ -124,7 +124,7 @@ public final class SyncHandler: Sendable {
   /// Tells the feed from every other one.
   public var feedID: ReplicaID { feed.id }
 
-  /// What the handler can do, for a ``Peer`` that calls it.
+  /// The capabilities of the handler, for a ``Peer`` that calls it.
   public var capabilities: PeerCapabilities {
     PeerCapabilities(limits: options.limits, hasMarkBehindBatch: true)
   }
@@ -210,7 +210,7 @@ public final class SyncHandler: Sendable {
     }
   }
 
-  /// What the feed holds, as far as it matters to a replica: one that held nothing when deletes
+  /// The range of the feed, as far as it matters to a replica: one that held nothing when deletes
   /// were dropped has not missed them.
   ///
   /// An answer takes it after everything else: what it tells of lies in the range then, and is on
@@ -243,7 +243,7 @@ extension FeedRange {
 }
 
 extension PeerError {
-  /// What a failure of the feed means to who has called. What may pass is `unavailable`, so that
+  /// The meaning of the feed's failure to the caller. What may pass is `unavailable`, so that
   /// nobody gives a batch up for it.
   init(_ error: TidemarkError) {
     switch error.code {

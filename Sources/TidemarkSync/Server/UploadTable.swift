@@ -66,12 +66,12 @@ struct UploadTable: Sendable {
     var touched: UInt64
 
     var received: Int { parts.last.map { $0.offset + $0.length } ?? 0 }
-    /// Of the records.
+    /// The names of the records.
     var names: [[UInt8]] { parts.map(\.name) }
   }
 
   private var rows: [Name: Upload] = [:]
-  /// What all parts have together.
+  /// The length of all parts together.
   private(set) var bytes = 0
   /// Records of no use: parts behind a gap, which a failure left.
   private(set) var strays: [[UInt8]] = []
@@ -116,7 +116,7 @@ struct UploadTable: Sendable {
 
   mutating func dropStrays() { strays = [] }
 
-  /// Those that nobody has gone on with since.
+  /// Uploads that nobody has gone on with since.
   func untouched(since time: UInt64) -> [Upload] { rows.values.filter { $0.touched < time } }
 
   /// All but one, those first that have waited longest.

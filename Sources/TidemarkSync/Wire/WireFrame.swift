@@ -18,7 +18,7 @@ public enum WireFrame {
   /// The content type of a frame.
   public static let contentType = "application/vnd.tidemark.sync"
 
-  /// What a frame says of itself.
+  /// The facts about a frame in its header.
   public struct Header: Sendable, Hashable {
     /// Which message it holds.
     public var kind: WireMessage.Kind
@@ -98,7 +98,7 @@ public enum WireFrame {
     return (header.kind, raw)
   }
 
-  /// Of header and message, without the field that it stands in.
+  /// The checksum of header and message, without the field that it stands in.
   static func checksum(_ bytes: RawSpan) -> UInt32 {
     let head = CRC32C.checksum(bytes.extracting(first: checksumOffset))
     return CRC32C.checksum(bytes.extracting(headerBytes..<bytes.byteCount), seed: head)

@@ -5,11 +5,12 @@ public import TidemarkEngine
 public struct Conflict: Sendable, Hashable {
   /// The key.
   public var key: Key
-  /// What both changes were made upon; nil when the key was absent or nobody knows any more.
+  /// The content that both changes were made upon; nil when the key was absent or nobody knows any
+  /// more.
   public var base: SyncContent?
-  /// What this store holds; nil when it has deleted the key.
+  /// The content that this store holds; nil when it has deleted the key.
   public var local: SyncContent?
-  /// What the feed holds; nil when the key was deleted there.
+  /// The content that the feed holds; nil when the key was deleted there.
   public var remote: SyncContent?
   /// When the local change was committed, by this store's clock. Below the millisecond it is a
   /// count that tells changes of the same millisecond apart, in their order.
@@ -41,7 +42,7 @@ public struct Conflict: Sendable, Hashable {
   }
 }
 
-/// What becomes of a key on which both sides have written.
+/// The outcome for a key on which both sides have written.
 public enum Resolution: Sendable, Hashable {
   /// The local state, which is sent on top of the remote one.
   case local
@@ -57,7 +58,7 @@ public enum Resolution: Sendable, Hashable {
 
 /// Decides conflicts. It must be a pure function of what it is given: it may run again.
 public struct ConflictResolver: Sendable {
-  /// Who wins when one side edited and the other deleted.
+  /// The winner when one side edited and the other deleted.
   public enum DeleteEdit: String, Sendable, Hashable, CaseIterable {
     /// The edit stays.
     case editSurvives
@@ -67,7 +68,7 @@ public struct ConflictResolver: Sendable {
     case resolve
   }
 
-  /// Who wins when one side edited and the other deleted.
+  /// The winner when one side edited and the other deleted.
   public var deleteEdit: DeleteEdit
   private let body: @Sendable (Conflict) -> Decision
 
@@ -99,7 +100,7 @@ public struct ConflictResolver: Sendable {
 
   /// Local changes that were not sent yet stay: the default.
   public static let localWins = ConflictResolver { _ in .local }
-  /// What the feed holds replaces local changes.
+  /// The feed's content replaces local changes.
   public static let remoteWins = ConflictResolver(deleteEdit: .resolve) { _ in .remote }
   /// The user decides.
   public static let ask = ConflictResolver(deleteEdit: .resolve) { _ in .ask }
@@ -139,7 +140,7 @@ public struct ConflictResolver: Sendable {
     }
   }
 
-  /// What is to become of a key.
+  /// The resolution for a key.
   public func resolve(_ conflict: Conflict) -> Resolution { decide(conflict).resolution }
 
   func decide(_ conflict: Conflict) -> Decision {

@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What ``RequestPeer`` remembers while the program runs. All of it may be lost.
+/// The memory of a ``RequestPeer`` while the program runs. All of it may be lost.
 struct RequestMemory: Sendable {
   /// A batch of which some changes have an answer.
   struct Partial: Sendable {
@@ -9,7 +9,7 @@ struct RequestMemory: Sendable {
     var batchID: BatchID
     /// By change.
     var verdicts: [Verdict?]
-    /// Of those that were taken, as far as the back end has ids of its own.
+    /// The aliases of those that were taken, as far as the back end has ids of its own.
     var aliases: [Int: Alias] = [:]
     /// Whether the batch has failed before because nothing of it could go.
     var wasDeferred = false
@@ -22,7 +22,7 @@ struct RequestMemory: Sendable {
     /// The cursor that they were asked for with.
     var start: UInt64
     var entries: [FeedEntry]
-    /// What the back end calls the keys of entries, by their offsets.
+    /// The back end's names for the keys of entries, by their offsets.
     var aliases: [UInt64: Alias]
     /// The cursor behind them.
     var end: UInt64
@@ -39,21 +39,21 @@ struct RequestMemory: Sendable {
   var head: UInt64 = 0
   private(set) var marks: [ReplicaID: ReplicaMark] = [:]
   var partial: [ReplicaID: Partial] = [:]
-  /// Who is pushing right now.
+  /// The replicas that are pushing right now.
   var pushing: Set<ReplicaID> = []
   /// When a change may be tried again, by monotonic nanoseconds.
   var retryAt: [OperationID: UInt64] = [:]
   var window: Window?
   /// Ascending by offset.
   private(set) var tokens: [(offset: UInt64, token: String)] = []
-  /// What conflicts told that keys hold.
+  /// The contents of keys that conflicts told.
   private(set) var current: [[UInt8]: RequestState] = [:]
-  /// Of which the caller was told. It asks again when it could not take that.
+  /// The keys of which the caller was told. It asks again when it could not take that.
   private var told: Set<[UInt8]> = []
   /// The last change of each key that was taken, to know it when it comes back.
   private(set) var sent: [[UInt8]: (operation: OperationID, state: RequestState)] = [:]
 
-  /// What the back end has called keys, as of answers that the store may not have taken.
+  /// The names that the back end has given keys, as of answers that the store may not have taken.
   private var named: [[UInt8]: (replica: ReplicaID, alias: Alias)] = [:]
 
   func checkOpen() throws(PeerError) {
@@ -95,7 +95,7 @@ struct RequestMemory: Sendable {
     marks[replica] = mark
   }
 
-  /// What the back end gave with the entries up to an offset; nil for the beginning.
+  /// The token that the back end gave with the entries up to an offset; nil for the beginning.
   func token(at offset: UInt64) -> String? {
     tokens.last { $0.offset <= offset }?.token
   }

@@ -76,7 +76,7 @@ extension RequestPeer {
       OperationID(replica: places.feed, sequence: offset))
   }
 
-  /// What keys hold, from all that the back end ever had.
+  /// The contents of keys, from all that the back end ever had.
   private func everything(
     of keys: Set<[UInt8]>, _ request: ValuesRequest
   ) async throws -> [[UInt8]: RequestState] {
@@ -180,7 +180,7 @@ extension RequestMemory {
       let offset = nextOffset()
       let position = places.position(offset)
       aliases[offset] = change.alias
-      // What it was called counts no longer than the store knows better.
+      // A former name counts no longer than the store knows better.
       if change.state == .absent { note(nil, ofKey: key, request.replica) }
       if let own = own(change, ofKey: key, of: request.replica) {
         entries.append(FeedEntry(position: position, kind: .own, operation: own, key: []))

@@ -4,9 +4,9 @@ internal import TidemarkEngine
 extension RequestPeer {
   /// Sends the changes of a batch, one request each.
   ///
-  /// What was answered is remembered when the rest fails, so a batch that is sent again goes on
-  /// where it stopped. Changes that are to be tried later are put back (`aborted`), so that the
-  /// store can go on with others; when there are no others, the peer asks for patience.
+  /// Outcomes that were answered are remembered when the rest fails, so a batch that is sent again
+  /// goes on where it stopped. Changes that are to be tried later are put back (`aborted`), so that
+  /// the store can go on with others; when there are no others, the peer asks for patience.
   public func push(_ request: PushRequest) async throws -> PushAnswer {
     guard request.number > 0, request.batchID != .none,
       request.changes.count <= options.changesPerBatch,
@@ -69,7 +69,7 @@ extension RequestPeer {
     }
   }
 
-  /// What the back end calls the key of a change: as the store knows, or as an answer has said that
+  /// The back end's name for the key of a change: as the store knows, or as an answer has said that
   /// the store has not taken yet.
   private func alias(of change: PushedChange, _ request: PushRequest) -> Alias? {
     let known = request.aliases?.alias(ofKey: change.key)

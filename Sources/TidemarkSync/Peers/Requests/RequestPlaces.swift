@@ -10,7 +10,7 @@ struct RequestPlaces: Sendable {
 
   /// The id of what is taken for a feed.
   let feed: ReplicaID
-  /// Of entries, cursors and verdicts.
+  /// The epoch of entries, cursors and verdicts.
   let epoch: UInt64
 
   init(name: String) {

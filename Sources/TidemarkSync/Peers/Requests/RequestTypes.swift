@@ -7,24 +7,24 @@ public struct RequestChange: Sendable, Hashable {
   /// them. The same change has the same key whenever it is sent; only one that is sent again
   /// because it won a conflict gets another, with `-` and a number behind the id.
   public var idempotencyKey: String
-  /// Who wrote it, and its sequence there.
+  /// The replica that wrote it, and its sequence there.
   public var operation: OperationID
-  /// What it does.
+  /// The operation of the change.
   public var kind: ChangeKind
   /// To which key.
   public var key: Key
-  /// What the key gets; nothing for a delete.
+  /// The content that the key gets; nothing for a delete.
   public var content: SyncContent
   /// When it was committed, by the writer's clock.
   public var commitTime: Timestamp
   /// The writer's own time.
   public var time: Timestamp?
-  /// What the back end calls the key; nil when it has not said so yet, as before it has been
+  /// The back end's name for the key; nil when it has not said so yet, as before it has been
   /// created there, and after it was deleted there.
   public var alias: Alias?
 }
 
-/// What the back end made of a change.
+/// The back end's decision about a change.
 public enum RequestOutcome: Sendable, Hashable {
   /// It is taken, now or when it came before.
   case applied
@@ -44,7 +44,7 @@ public enum RequestOutcome: Sendable, Hashable {
   case retryLater(after: Duration? = nil)
 }
 
-/// What a key holds at the back end.
+/// The content of a key at the back end.
 public enum RequestState: Sendable, Hashable {
   /// This.
   case value(SyncContent)
@@ -58,9 +58,9 @@ public struct RequestPage: Sendable, Hashable {
   public struct Change: Sendable, Hashable {
     /// The key; nil where the back end knows nothing of keys, and ``alias`` says which it is.
     public var key: Key?
-    /// What the back end calls the key, if it has ids of its own.
+    /// The back end's name for the key, if it has ids of its own.
     public var alias: Alias?
-    /// What it holds now.
+    /// The key's content now.
     public var state: RequestState
     /// The idempotency key with which the back end got it, if it keeps that: so a store knows its
     /// own changes. To be left out when the back end has made something else of the change.
@@ -88,7 +88,7 @@ public struct RequestPage: Sendable, Hashable {
 
   /// In the order in which they are to be taken.
   public var changes: [Change]
-  /// What to ask with the next time: anything that the back end understands.
+  /// The token to ask with the next time: anything that the back end understands.
   public var token: String
   /// Whether there are more already.
   public var hasMore: Bool

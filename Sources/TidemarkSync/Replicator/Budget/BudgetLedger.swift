@@ -97,7 +97,7 @@ struct BudgetLedger: Sendable, Hashable {
 }
 
 extension HostState {
-  /// What may be called now.
+  /// The calls that are allowed now.
   mutating func permit(_ budget: SyncBudget?) throws(TidemarkError) -> SyncPermit {
     guard let budget else { return .open(SyncGate(), nil) }
     let condition = budget.network?.condition ?? .unrestricted
@@ -138,7 +138,7 @@ extension HostState {
 
   private mutating func readLedger() throws(TidemarkError) -> BudgetLedger {
     if let ledger { return ledger }
-    // What cannot be read counts for nothing, as what was never written.
+    // A ledger that cannot be read counts for nothing, as one that was never written.
     let read =
       try session().records.table.value(of: .peerBudget, key: Array(name.utf8))
       .flatMap { try? BudgetLedger(decoding: $0.rawSpan) }

@@ -1,6 +1,6 @@
 internal import TidemarkEngine
 
-/// What the way to a peer is like.
+/// The condition of the way to a peer.
 public enum NetworkCondition: String, Sendable, Hashable, CaseIterable {
   /// Nothing speaks against using it.
   case unrestricted
@@ -38,8 +38,8 @@ public final class NetworkSignal: Sendable {
     state = Lock(State(condition: condition))
   }
 
-  /// What the network is like. Replicators that wait look again after a change, and one that waits
-  /// after a failure tries again at once.
+  /// The condition of the network. Replicators that wait look again after a change, and one that
+  /// waits after a failure tries again at once.
   public var condition: NetworkCondition {
     get { state.withLock { $0.condition } }
     set {

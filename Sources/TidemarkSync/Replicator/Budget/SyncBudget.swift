@@ -1,6 +1,6 @@
 public import Tidemark
 
-/// What a replicator may use of the network.
+/// The share of the network that a replicator may use.
 ///
 /// ```swift
 /// var configuration = Replicator.Configuration()
@@ -27,13 +27,13 @@ public import Tidemark
 public struct SyncBudget: Sendable {
   /// Which bytes are counted.
   public enum Counted: Sendable, Hashable {
-    /// What is sent.
+    /// The bytes that are sent.
     case sent
-    /// What is sent and what is taken.
+    /// The bytes that are sent and those that are taken.
     case both
   }
 
-  /// What goes over a network of some condition.
+  /// The traffic over a network of some condition.
   public enum Rule: Sendable, Hashable {
     /// Everything.
     case everything
@@ -52,9 +52,9 @@ public struct SyncBudget: Sendable {
   public var urgentPriority: Int?
   /// Says what the network is like; nil where nobody knows, and everything goes.
   public var network: NetworkSignal?
-  /// What goes over an expensive network.
+  /// The traffic over an expensive network.
   public var onExpensive: Rule
-  /// What goes over a constrained network.
+  /// The traffic over a constrained network.
   public var onConstrained: Rule
 
   /// A budget.
@@ -71,7 +71,7 @@ public struct SyncBudget: Sendable {
     self.onConstrained = onConstrained
   }
 
-  /// What goes over a network of a condition.
+  /// The traffic over a network of a condition.
   func rule(for condition: NetworkCondition) -> Rule {
     switch condition {
     case .unrestricted: .everything
@@ -90,16 +90,16 @@ public enum HoldReason: Sendable, Hashable {
   case network(NetworkCondition)
 }
 
-/// What may be called now.
+/// The calls that are allowed now.
 enum SyncPermit: Sendable {
-  /// What is allowed, and why not everything is.
+  /// The calls that are allowed, and why not all are.
   case open(SyncGate, HoldReason?)
   /// Nothing at all.
   case closed(HoldReason)
 }
 
 extension SyncBudget {
-  /// What may be called over a network of a condition.
+  /// The calls that are allowed over a network of a condition.
   /// - Parameters:
   ///   - remaining: bytes that are left of the day.
   ///   - end: when the day ends.

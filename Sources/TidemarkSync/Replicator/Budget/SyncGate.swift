@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What a session may call, as the budget says.
+/// The calls that a session may make, as the budget says.
 struct SyncGate: Sendable, Hashable {
   /// Whether hello and what follows are all, and of own entries those of `leastPriority`.
   var isNarrow = false
@@ -20,7 +20,7 @@ extension SyncSession {
     tooManyWaiting = nil
     guard gate.isNarrow else { return try next(direction) }
     guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
-    // What is compared can be much.
+    // A comparison can be much.
     guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
       return nil
     }
@@ -104,7 +104,7 @@ extension Forming {
 }
 
 extension SyncSession.Call {
-  /// What a budget counts of the call.
+  /// The bytes of the call that a budget counts.
   /// - Parameter charged: the batch that was counted last: when it goes again, large values of it
   ///   go on from where they were.
   func countedBytes(after charged: BatchID?) -> Int {
@@ -118,7 +118,7 @@ extension SyncSession.Call {
 }
 
 extension SyncSession.Answer {
-  /// What a budget counts of the answer.
+  /// The bytes of the answer that a budget counts.
   var countedBytes: Int {
     let entries: [FeedEntry]
     switch self {

@@ -1,33 +1,33 @@
 /// The bits at the head of an entry: `WireProtocol.md`, sections "Changes" and "Feed entries".
 enum WireFlags {
-  /// Of a change: it deletes.
+  /// Flag of a change: it deletes.
   static let isDelete = 1
-  /// Of a change: two bits, how its base is coded.
+  /// Flags of a change: two bits, how its base is coded.
   static let baseShift = 1
   static let baseAbsent = 0
   static let baseInEpoch = 1
   static let baseOperation = 2
   static let baseInOtherEpoch = 3
-  /// Of a feed entry: two bits, one less than its kind.
+  /// Flags of a feed entry: two bits, one less than its kind.
   static let kindMask = 3
-  /// Of a feed entry: its position lies in another epoch than the one before.
+  /// Flag of a feed entry: its position lies in another epoch than the one before.
   static let otherEpoch = 1 << 2
 
   static let labels = 1 << 3
   static let hash = 1 << 4
   static let maxAge = 1 << 5
   static let time = 1 << 6
-  /// Of a change: it is a member of an atomic group.
+  /// Flag of a change: it is a member of an atomic group.
   static let atomicGroup = 1 << 7
-  /// Of a feed entry: another replica wrote it than the one before.
+  /// Flag of a feed entry: another replica wrote it than the one before.
   static let otherReplica = 1 << 7
   /// Optional fields follow.
   static let optionalFields = 1 << 8
-  /// Of a put: its value travels apart, and its name follows.
+  /// Flag of a put: its value travels apart, and its name follows.
   static let blob = 1 << 9
   static let all = (1 << 10) - 1
 
-  /// Of the verdict codes, in the low bits of a run's tag: the position's epoch follows.
+  /// Flag of the verdict codes, in the low bits of a run's tag: the position's epoch follows.
   static let verdictOtherEpoch = 1 << 3
   static let verdictShift = 4
 
@@ -43,15 +43,15 @@ enum WireFlags {
   static let everyVersion: UInt8 = 4
   /// A flag of pulls.
   static let ownOnly: UInt8 = 8
-  /// Of a question for values.
+  /// Flag of a question for values.
   static let valuesTakeBlobs: UInt8 = 1
-  /// Of a hello's answer.
+  /// Flag of a hello's answer.
   static let hasLease: UInt8 = 1
   static let isLeaseExpired: UInt8 = 2
   /// Optional field of pushes and of answers that tell of entries: how far the authorization
   /// reaches.
   static let reachField: UInt64 = 1
-  /// Of an error.
+  /// Flag of an error.
   static let hasRetryAfter: UInt8 = 1
 }
 

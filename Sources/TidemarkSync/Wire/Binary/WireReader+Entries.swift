@@ -110,7 +110,7 @@ extension WireReader {
     return entry
   }
 
-  /// What the flags say that there is.
+  /// The content, as the flags say.
   /// - Returns: the entry's own time.
   private mutating func content(
     _ flags: Int, _ content: inout SyncContent, _ numbers: inout EntryNumbers

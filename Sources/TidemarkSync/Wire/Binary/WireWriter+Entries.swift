@@ -91,7 +91,7 @@ extension WireWriter {
       | (content.blob == nil ? 0 : WireFlags.blob)
   }
 
-  /// What the flags say that there is.
+  /// The content, as the flags say.
   private mutating func content(
     _ content: SyncContent, _ time: Timestamp?, _ numbers: inout EntryNumbers
   ) {

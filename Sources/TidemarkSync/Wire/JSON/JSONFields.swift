@@ -161,7 +161,7 @@ struct JSONFields {
   }
 }
 
-/// What a field's absence means where it must be there.
+/// The meaning of a field's absence where it must be there.
 func required<T>(_ value: T?, _ name: StaticString) throws(FormatError) -> T {
   guard let value else { throw FormatError("the field \(name) is missing") }
   return value

@@ -18,7 +18,7 @@ enum WireLimits {
   static let codeBytes = 64
   /// Longest text for people.
   static let textBytes = 1_024
-  /// What the texts of one mark have together; those behind it are left out.
+  /// The limit of all texts of one mark together; those behind it are left out.
   static let markTextBytes = 256 << 10
   /// Largest number of changes and bytes that a message can state as a limit.
   static let statedLimit = Int(Int32.max)

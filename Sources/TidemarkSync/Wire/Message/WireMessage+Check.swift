@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 
-/// What must hold of a message beyond its types, whoever writes or reads it.
+/// Rules that hold for a message beyond its types, whoever writes or reads it.
 extension WireMessage {
   func check() throws(FormatError) {
     switch self {

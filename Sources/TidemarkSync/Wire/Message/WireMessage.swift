@@ -17,7 +17,7 @@ public enum WireMessage: Sendable, Hashable {
   /// Instead of an answer.
   case error(PeerError)
 
-  /// What a frame says that it holds: `WireProtocol.md`, section "Message types".
+  /// The kind of message that a frame holds: `WireProtocol.md`, section "Message types".
   public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
     case helloRequest = 0x01
     case pushRequest = 0x02
@@ -39,7 +39,7 @@ public enum WireMessage: Sendable, Hashable {
     public var isRequest: Bool { rawValue < 0x80 }
   }
 
-  /// What it is.
+  /// The kind of the message.
   public var kind: Kind {
     switch self {
     case .helloRequest: .helloRequest
