@@ -1,4 +1,4 @@
-"""What a store must hold: compares it with the lines that were imported, without the engine."""
+"""The contents that a store must hold, compared with the imported lines without the engine."""
 
 import json
 import re

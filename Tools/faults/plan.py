@@ -5,9 +5,10 @@ import os
 import re
 from collections import namedtuple
 
-# What a call can truthfully fail with. An injected error means that the kernel did nothing, which
-# is what these errors say. Short writes are not here: a return value that is made up would claim
-# bytes that nobody wrote. They come from disks and limits that are really full (see space.py).
+# The errors that a call can truthfully fail with. An injected error means that the kernel did
+# nothing, which is what these errors say. Short writes are not here: a return value that is made up
+# would claim bytes that nobody wrote. They come from disks and limits that are really full (see
+# space.py).
 ERRORS = {
     "pwrite64": ["EIO", "ENOSPC", "EDQUOT", "EINTR"],
     "write": ["EIO", "ENOSPC", "EPIPE", "EINTR"],
@@ -50,7 +51,7 @@ class Injection(namedtuple("Injection", "call what nth sticky")):
 
     @property
     def expression(self):
-        """What strace is told."""
+        """The fault as strace is told it."""
         how = f"error={self.what}"
         if self.what == KILLED:
             how = f"signal={self.what}"
@@ -60,7 +61,7 @@ class Injection(namedtuple("Injection", "call what nth sticky")):
 
     @property
     def words(self):
-        """What the system says of the error; none for what is no error."""
+        """The system's words for the error; none for what is no error."""
         number = getattr(errno, self.what, None)
         return os.strerror(number) if number is not None else None
 

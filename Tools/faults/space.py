@@ -133,7 +133,7 @@ def _attempt(load, size, how, disk):
 
 
 def _check_full(load, kept):
-    """Who tries again while the disk is still full loses nothing by it."""
+    """A second try while the disk is still full loses nothing by it."""
     load.write("rest.ndjson", load.oracle.lines[kept:])
     again = load.logtool("import", "rest.ndjson", "--quiet", "--output", "jsonl")
     trial.check_talk(again, "No space left on device")

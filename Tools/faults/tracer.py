@@ -118,7 +118,7 @@ def _parse(lines):
 
 
 def _kind(name, rest):
-    """What a call is about; None when it is no business of the store."""
+    """The subject of a call; None when it is no business of the store."""
     match = _DESCRIPTOR.match(rest)
     if match:
         if rest.startswith(("1<", "2<")) and name == "write":

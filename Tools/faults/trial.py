@@ -43,7 +43,7 @@ def check_end(ended, injection, kinds):
         raise Violation(f"the tool ends with {ended.status}: {ended.talk.strip()}")
     if ended.status == 77 and injection.what not in ("EACCES", "EROFS"):
         raise Violation(f"{injection.what} is no want of permission: {ended.talk.strip()}")
-    # What could not be written cannot be read here.
+    # A file that could not be written cannot be read here.
     if injection.call == "write" and "output" in kinds:
         return
     check_talk(ended, injection.words)

@@ -1,4 +1,4 @@
-"""What is done to a store while calls fail, and the state that it begins in."""
+"""The work that is done to a store while calls fail, and the state that it begins in."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ class Workload:
 
     @property
     def command(self):
-        """What runs while calls fail."""
+        """The command that runs while calls fail."""
         return self._command(self.arguments, self.store)
 
     def _command(self, arguments, store):
@@ -89,7 +89,7 @@ class Workload:
 
 
 def committed(output):
-    """What an import has acknowledged, line by line."""
+    """The lines that an import has acknowledged, one by one."""
     counts = []
     for line in output.splitlines():
         try:

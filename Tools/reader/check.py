@@ -17,7 +17,7 @@ class Check:
     def __init__(self, directory):
         self.directory = directory
         self.count = 0
-        # What later checks need of the entries: sequence -> (kind, key).
+        # The facts of the entries that later checks need: sequence -> (kind, key).
         self.entries = {}
         # The newest entry of each key up to the newest run's sequence.
         self.newest = {}
@@ -168,7 +168,7 @@ class Check:
         return seconds, milliseconds * 1_000_000
 
     def _totals(self, segment, latest, commit_time, in_batch):
-        """What the footer says of all entries."""
+        """The footer's facts of all entries."""
         footer = segment.footer
         if latest != footer.latest:
             self.found(Damage(
@@ -213,7 +213,8 @@ class Check:
             known = before.get(entry.key, 0)
             before[entry.key] = sequence
             named = entry.previous or 0
-            # What compaction has dropped may still be named, but nothing older than what stayed.
+            # A version that compaction has dropped may still be named, but nothing older than what
+            # stayed.
             if named != known and (named in self.entries or named < known):
                 self.found(Damage(
                     path, offset, f"entry {sequence} names {named} before it, not {known}"))

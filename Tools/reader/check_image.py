@@ -8,7 +8,7 @@ def problems(image):
     """Everything in a run that is not as it must be, as far as that shows in the run alone."""
     yield from image.faults
     if image.faults:
-        # What stands in a broken chunk says nothing.
+        # A broken chunk's content says nothing.
         return
     image.read = keys = image.read_keys()
     live = sum(1 for key in keys if key.size_class)

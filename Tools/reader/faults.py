@@ -2,7 +2,7 @@
 
 
 class Fault(Exception):
-    """What was found, with the status that the program ends with."""
+    """The findings, with the status that the program ends with."""
 
     status = 1
 
@@ -12,7 +12,7 @@ class HistoryGone(Fault):
 
 
 class Usage(Fault):
-    """What was asked for makes no sense."""
+    """The question makes no sense."""
 
     status = 64
 

@@ -22,7 +22,7 @@ class Entry:
 
 
 class Attributes:
-    """What an entry carries besides key, value and labels; here, what is printed of it."""
+    """The attributes of an entry besides key, value and labels; here, what is printed of it."""
 
     __slots__ = ("time", "hash", "max_age", "is_cache", "origin")
 

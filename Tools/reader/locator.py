@@ -11,7 +11,7 @@ _GAP = 3
 
 
 class Expected:
-    """What the locator must hold, gathered frame by frame."""
+    """The content that the locator must have, gathered frame by frame."""
 
     def __init__(self, row):
         self._row = row

@@ -18,7 +18,7 @@ SEQUENCES = 1 << 48
 
 @dataclass
 class SegmentRow:
-    """What MANIFEST says of a segment."""
+    """MANIFEST's row of a segment."""
 
     id: int
     is_sealed: bool
@@ -39,7 +39,7 @@ class SegmentRow:
 
 @dataclass
 class ImageRow:
-    """What MANIFEST says of an index image."""
+    """MANIFEST's row of an index image."""
 
     id: int
     sequence: int
@@ -202,7 +202,7 @@ def _damage(fields):
 
 
 def _check(manifest, name):
-    """What rows must keep to one another."""
+    """The rules that rows must keep to one another."""
     end = 1
     for index, row in enumerate(manifest.segments):
         if row.first < end:
@@ -245,7 +245,7 @@ def newest(directory, copies):
     if valid:
         return max(valid, key=lambda copy: copy.generation)
     refuse_half_created(directory, copies)
-    # Of two faults that of a later version says more: the file is whole.
+    # A fault of a later version says more than another one: the file is whole.
     faults = [copy for _, copy in copies if copy is not None]
     for fault in sorted(faults, key=lambda fault: fault.status, reverse=True):
         raise fault

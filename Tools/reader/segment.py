@@ -262,7 +262,7 @@ class Segment:
         return expected + header.entries
 
     def decoded(self, stored, raw, codec, offset):
-        """What stored bytes stand for."""
+        """The content that stored bytes stand for."""
         if codec == RAW:
             content = stored if len(stored) == raw else None
             fault = "another length"

@@ -114,7 +114,7 @@ class _Command:
         return [self.decompress([frame], dictionary)[0] for frame in frames]
 
     def _run(self, data, total, dictionary):
-        """What the program makes of the bytes, if it is of that length."""
+        """The program's output for the bytes, if it is of that length."""
         command = ["zstd", "-d", "-c", "-q"]
         with tempfile.TemporaryFile() as source, tempfile.NamedTemporaryFile() as prepared:
             source.write(data)

@@ -121,7 +121,7 @@ def _message(name, status, content_type, data):
 
 
 def _fault(message):
-    """What an error of the server means here."""
+    """The meaning of a server's error here."""
     kind, words = message.text("kind"), one_line(message.text("message", absent=""))
     if kind in ("unavailable", "busy"):
         seconds = message.number("retry_after_seconds", absent=0, below=1 << 32)

@@ -110,7 +110,7 @@ class Table:
 
 
 class Differences:
-    """What a comparison has found, and how many parts it looked at."""
+    """The result of a comparison, and how many parts it looked at."""
 
     def __init__(self):
         self.comparisons = 0

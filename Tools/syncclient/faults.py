@@ -2,7 +2,7 @@
 
 
 class Fault(Exception):
-    """What happened, in one line, with the status that the program ends with."""
+    """The reason, in one line, with the status that the program ends with."""
 
     status = 1
 
@@ -14,7 +14,7 @@ class StartAnew(Fault):
 
 
 class Usage(Fault):
-    """What was asked for makes no sense."""
+    """The question makes no sense."""
 
     status = 64
 

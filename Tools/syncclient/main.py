@@ -38,7 +38,7 @@ def main(arguments):
         print(f"sync-client: {fault}", file=sys.stderr)
         return fault.status
     except BrokenPipeError:
-        # Whoever read the output has gone; Python would complain about it once more at exit.
+        # The reader of the output has gone; Python would complain about it once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What the calls mean: numbered batches, verdicts, the cursor, and sums."""
+"""The meaning of the calls: numbered batches, verdicts, the cursor, and sums."""
 
 import secrets
 
@@ -46,8 +46,8 @@ class Session:
         return self._settle(answer.mark())
 
     def _check_reach(self, answer):
-        """What the token reaches now may lie before the cursor, and what it does not reach any more
-        nobody will tell of.
+        """Entries that the token reaches now may lie before the cursor, and nobody will tell of
+        those beyond its reach.
         """
         state = self._state
         reach = answer.reach()
@@ -194,7 +194,7 @@ class Session:
                     return count
                 raise BadAnswer("the server's cursor does not go on")
             state.cursor = cursor
-            # What came and how far it goes are one write.
+            # A page and how far it goes are one write.
             state.forget_deletes()
             state.save()
             if offset(cursor) >= head:

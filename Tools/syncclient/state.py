@@ -1,4 +1,4 @@
-"""What the client remembers: one JSON file, written as a whole before anything is sent."""
+"""The client's memory: one JSON file, written as a whole before anything is sent."""
 
 import contextlib
 import fcntl
@@ -106,7 +106,7 @@ class State:
             # The new change takes its place, upon what the old one stood upon.
             change["base"] = older["base"]
         else:
-            # Whoever changes a key in conflict has seen what the server has.
+            # A user who changes a key in conflict has seen what the server has.
             change["base"] = self._seen(key)
         self.pending[key] = change
 
@@ -121,7 +121,7 @@ class State:
             self.edit(key, change.get("value"), change.get("labels"))
 
     def _seen(self, key):
-        """What a change that is made now stands upon; None for nothing."""
+        """The base of a change that is made now; None for nothing."""
         if self.change_in_flight(key):
             # Its verdict will say; until then no other batch is formed.
             return _IN_FLIGHT
@@ -143,7 +143,7 @@ class State:
         return sorted(key for key in keys if self.held(key))
 
     def held(self, key):
-        """What a key holds here: its value and labels; None for nothing."""
+        """The content of a key here: its value and labels; None for nothing."""
         found = self.local(key) or self.remote.get(key)
         return None if not found or "value" not in found else found
 
@@ -162,7 +162,7 @@ class State:
         if commit_time >> _COUNTER_BITS <= limit:
             self.commit_time = max(self.commit_time, commit_time)
 
-    # What the server has
+    # The server's contents
 
     def know(self, key, position, value, labels):
         """Notes what the server has at a key, unless something later is known; None: deleted."""

@@ -168,7 +168,7 @@ class Fields:
         return value
 
     def reach(self):
-        """What stands for how far the token reaches; empty where the server does not tell."""
+        """The token's reach, as the server tells it; empty where it does not."""
         return "" if self.take("reach", str) is None else self.hexadecimal("reach", 16)
 
     def position(self, name):

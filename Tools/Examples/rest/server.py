@@ -52,7 +52,7 @@ class Store:
             self.take(json.loads(line))
             good += len(line) + 1
         self.file = open(path, "ab")
-        # What a crash cut off was never answered.
+        # A write that a crash cut off was never answered.
         self.file.truncate(good)
 
     def take(self, row):

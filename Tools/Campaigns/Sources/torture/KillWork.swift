@@ -1,4 +1,4 @@
-/// What the child of a kill campaign writes, and so what its parent expects: the same for both,
+/// The writes of a kill campaign's child, which its parent therefore expects: the same for both,
 /// from the seed alone.
 struct KillWork {
   /// Writes that are committed together.
@@ -33,7 +33,7 @@ struct KillWork {
     return unit
   }
 
-  /// What every key holds after a sequence; nil when that lies inside a unit.
+  /// The contents of every key after a sequence; nil when that lies inside a unit.
   func state(after sequence: UInt64) -> [String: [UInt8]]? {
     var state: [String: [UInt8]] = [:]
     var next: UInt64 = 1

@@ -59,7 +59,7 @@ struct SyncRun {
     throw ExitCode.failure
   }
 
-  /// Of one worker, which goes on until then.
+  /// The limit of one worker, which goes on until then.
   private static let mostViolations = 20
 
   private func runAll(until end: ContinuousClock.Instant?) async -> Outcome {

@@ -10,14 +10,14 @@ struct WorkerPool {
   var workers: Int
   var encrypted: Bool
 
-  /// What all workers found.
+  /// The findings of all workers.
   struct Outcome: Sendable {
     var report = CampaignReport()
     var seeds = 0
     /// Seeds that the end of the time has cut short.
     var cutShort = 0
     var seconds = 0.0
-    /// Of the least seed that failed.
+    /// The failure of the least seed.
     var failure: CampaignFailure?
 
     /// Prints figures.

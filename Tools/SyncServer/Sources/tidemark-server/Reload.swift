@@ -24,7 +24,7 @@ struct Reload: Service {
     if hasCertificates { tell("certificates") { try server.reloadCertificates() } }
   }
 
-  /// What is wrong stays as it was: a server that goes on is worth more than a new file.
+  /// A file that is wrong changes nothing: a server that goes on is worth more than a new file.
   private func tell(_ what: String, _ read: () throws -> Void) {
     do {
       try read()

@@ -81,7 +81,7 @@ struct TidemarkServer: AsyncParsableCommand {
   /// Takes no more connections than the process may have.
   private static func fit(_ limits: inout ServerLimits, _ logger: Logger) {
     let files = ProcessLimits.raiseOpenFiles()
-    // Of each database a lock, a directory and some segments are open.
+    // Each database has a lock, a directory and some segments open.
     let room = max(16, files - 64 - 8 * limits.openDatabases)
     guard room < limits.connections else { return }
     logger.warning(

@@ -4,7 +4,7 @@ import TidemarkSync
 
 @Suite("Policies for conflicts")
 struct PolicyTests {
-  /// What becomes of the second of two puts of a key that know nothing of each other.
+  /// The verdict on the second of two puts of a key that know nothing of each other.
   private func verdict(
     of key: String, in database: String, by replicas: (UInt8, UInt8), on server: TestServer
   ) async throws -> Verdict? {

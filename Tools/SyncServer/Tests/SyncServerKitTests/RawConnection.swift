@@ -8,7 +8,7 @@ struct RawConnection {
   private var received: [UInt8] = []
   let channel: any Channel
 
-  /// What a server answered.
+  /// The answer of a server.
   struct Answer {
     var status: Int
     /// By lower-case name.

@@ -150,6 +150,6 @@ extension ReplicaID {
 }
 
 extension WireMessage {
-  /// What kind of error it is; nil for none.
+  /// The kind of the error; nil for none.
   var errorKind: PeerError.Kind? { if case .error(let error) = self { error.kind } else { nil } }
 }

@@ -18,7 +18,7 @@ struct TokenReplacementTests {
     }
   }
 
-  @Test("those that have gone are refused, those that came are taken, and what is allowed changes")
+  @Test("tokens that have gone are refused, new ones are taken, and what is allowed changes")
   func replaced() async throws {
     try await run { server in
       #expect(try await server.call(hello, token: "the-first-of-all-tokens").status == 200)

@@ -4,7 +4,7 @@ import Tidemark
 import TidemarkHTTP
 import TidemarkSync
 
-/// What the server gives back by itself while it goes on.
+/// The bytes that the server gives back by itself while it goes on.
 @Suite("Compaction in the background", .timeLimit(.minutes(20)))
 struct UpkeepTests {
   private let writer = ReplicaID.test(1)
@@ -85,7 +85,7 @@ struct UpkeepTests {
         try await writeHotKey(first...first + 4, of: 2_000, to: server)
         most = max(most, try logBytes(server))
       }
-      // What came within the last second goes at one of the next looks.
+      // Data that came within the last second goes at one of the next looks.
       try await eventually {
         try logBytes(server)
       } is: {

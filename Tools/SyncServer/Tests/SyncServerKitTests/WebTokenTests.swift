@@ -101,7 +101,7 @@
       }
     }
 
-    @Test("what was signed otherwise is refused: by nothing, by another key, by another hash")
+    @Test("a token signed otherwise is refused: by nothing, by another key, by another hash")
     func forged() async throws {
       try await run { server, shared, paired in
         let other = await JWTKeyCollection().add(

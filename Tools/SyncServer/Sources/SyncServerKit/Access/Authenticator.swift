@@ -30,7 +30,7 @@ struct Authenticator: Sendable {
     generation += 1
   }
 
-  /// Who makes a request.
+  /// The caller that makes a request.
   /// - Parameters:
   ///   - fields: the request's.
   ///   - address: where it comes from.

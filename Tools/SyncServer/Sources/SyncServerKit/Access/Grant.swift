@@ -1,16 +1,16 @@
 internal import Tidemark
 internal import TidemarkSync
 
-/// What a token allows.
+/// The rights of a token.
 struct Grant: Sendable, Hashable {
   /// Which databases; nil for all.
   var databases: Set<String>?
-  /// What of them.
+  /// The access to them.
   var access: SyncAccess
 
   static let everything = Grant(databases: nil, access: .everything)
 
-  /// What is allowed in a database.
+  /// The access allowed in a database.
   /// - Returns: nil for nothing at all.
   func access(to name: DatabaseName) -> SyncAccess? {
     guard let databases else { return access }
@@ -41,7 +41,7 @@ struct Grant: Sendable, Hashable {
   }
 }
 
-/// Who makes a request, and what it may do.
+/// The maker of a request, and what it may do.
 struct Caller: Sendable {
   /// Begins the ids of those with a token out of a file.
   static let tokenPrefix = "token "

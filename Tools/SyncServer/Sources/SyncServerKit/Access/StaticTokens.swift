@@ -65,7 +65,7 @@ struct StaticTokens: Sendable {
     return Grant(databases: names, labels: labels, prefixes: prefixes, canPush: canPush)
   }
 
-  /// What a token allows. All tokens are looked at, and every byte of each, so that the time says
+  /// The rights of a token. All tokens are looked at, and every byte of each, so that the time says
   /// nothing about how much of it was right.
   func grant(for token: some Collection<UInt8>) -> (row: Int, grant: Grant)? {
     let given = Array(token)

@@ -47,7 +47,7 @@
       current.withLock { $0 = read }
     }
 
-    /// What connections are made with.
+    /// The settings that connections are made with.
     var configuration: TLSConfiguration {
       var configuration = current.withLock { $0 }.configuration
       configuration.sslContextCallback = { [self] _, promise in

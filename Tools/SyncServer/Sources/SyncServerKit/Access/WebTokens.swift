@@ -1,10 +1,10 @@
-/// What JSON Web Tokens are checked against.
+/// The settings that JSON Web Tokens are checked against.
 public struct WebTokenSettings: Sendable {
   /// The secret that tokens signed by HS256 share with the server.
   public var secret: [UInt8]?
   /// The public key, as PEM, of tokens signed by ES256.
   public var publicKey: String?
-  /// What a token's `iss` and `aud` have to be, where this is told.
+  /// The `iss` and `aud` that a token has to have, where this is told.
   public var issuer: String?
   public var audience: String?
 

@@ -28,7 +28,7 @@ final class Metrics: Sendable {
     var compacting = 0
   }
 
-  /// Of the histogram, in seconds.
+  /// The bounds of the histogram, in seconds.
   private static let bounds = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
   ]

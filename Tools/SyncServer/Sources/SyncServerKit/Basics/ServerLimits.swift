@@ -1,8 +1,8 @@
-/// What the server allows its callers, all in one place.
+/// The limits that the server sets its callers, all in one place.
 public struct ServerLimits: Sendable {
   /// Longest body of a request, and most raw bytes of a frame in one.
   public var bodyBytes = 8 << 20
-  /// What all bodies that are in hand may take of memory together, and all answers that have not
+  /// The memory that all bodies that are in hand may take together, and all answers that have not
   /// been read yet.
   public var allBodyBytes = 256 << 20
   public var allAnswerBytes = 256 << 20

@@ -1,6 +1,6 @@
 /// Why the server cannot start.
 public struct SettingsError: Error, CustomStringConvertible {
-  /// What kind of reason it is, with the exit status that `sysexits.h` has for it.
+  /// The kind of reason, with the exit status that `sysexits.h` has for it.
   public enum Kind: Int32, Sendable {
     /// A setting makes no sense.
     case setting = 78
@@ -14,9 +14,9 @@ public struct SettingsError: Error, CustomStringConvertible {
     case forbidden = 77
   }
 
-  /// What is wrong and what to do, for people: one line.
+  /// The reason and what to do, for people: one line.
   public let description: String
-  /// What kind of reason it is.
+  /// The kind of reason.
   public let kind: Kind
 
   init(_ description: String, _ kind: Kind = .setting) {

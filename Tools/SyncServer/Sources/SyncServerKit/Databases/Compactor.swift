@@ -6,11 +6,11 @@ internal import TidemarkSync
 /// Compacts databases where it is worth it: one at a time, on a thread of its own that gives way to
 /// those of requests, as long as it is not told to stop.
 final class Compactor: Sendable {
-  /// What was found when a database was last looked at.
+  /// The findings of the last look at a database.
   private struct Look {
     var time = ContinuousClock.now
     var log = 0
-    /// What could not be freed though it seemed so, as long as that counts.
+    /// The bytes that could not be freed though it seemed so, as long as that counts.
     var leftover = 0
     var leftoverUntil = ContinuousClock.now
     /// Nothing is tried again before that.
@@ -92,7 +92,7 @@ final class Compactor: Sendable {
       // Until it has ended nobody else may close the database.
       try withExtendedLifetime(lease) { try compactIfWorth(name, lease.handler, &look) }
     } catch {
-      // What cannot be opened stands in the log already.
+      // A database that cannot be opened stands in the log already.
       look.time = .now
       if let error = error as? TidemarkError, !isStopped, error.code != .closed {
         look.failedUntil = .now + Self.pauseAfterFailure

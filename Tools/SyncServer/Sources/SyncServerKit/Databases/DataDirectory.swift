@@ -68,7 +68,7 @@ struct DataDirectory: Sendable {
 }
 
 extension String {
-  /// What the system says of an error.
+  /// The system's words for an error.
   init(errno number: Int32) {
     guard let text = unsafe strerror(number) else {
       self = "error \(number)"

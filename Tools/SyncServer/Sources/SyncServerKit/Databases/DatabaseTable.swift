@@ -133,7 +133,7 @@ final class DatabaseTable: Sendable {
     state.withLock { state in
       state.rows[name]?.uses -= 1
       if isUse { state.rows[name]?.lastUse = .now }
-      // What is not open needs a row only as long as its failure counts.
+      // A database that is not open needs a row only as long as its failure counts.
       if let row = state.rows[name], row.uses == 0, !row.isOpen,
         (row.failure?.until ?? .now) <= .now
       {
@@ -233,7 +233,7 @@ final class DatabaseTable: Sendable {
   private func close(_ name: DatabaseName, evenInUse: Bool = false) {
     guard let gate = state.withLock({ $0.rows[name]?.gate }) else { return }
     gate.opened.withLock { opened in
-      // Whoever wants it from now on waits at the gate, and opens it again.
+      // A caller that wants it from now on waits at the gate, and opens it again.
       let mayClose = state.withLock { state in
         guard let row = state.rows[name], row.isOpen, evenInUse || row.uses == 0 else {
           return false

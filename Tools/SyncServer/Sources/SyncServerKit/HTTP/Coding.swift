@@ -44,7 +44,7 @@ enum Coding: Sendable, Hashable {
     return fields[.contentType].flatMap { Coding(mediaType: $0[...]) } ?? .json
   }
 
-  /// Of a media type, whatever its parameters are.
+  /// The coding of a media type, whatever its parameters are.
   init?(mediaType: Substring) {
     let name = mediaType.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
     switch name {

@@ -6,7 +6,7 @@ internal import Synchronization
 final class ConnectionTable: Sendable {
   typealias ID = ObjectIdentifier
 
-  /// What a connection is at.
+  /// The phase of a connection.
   enum Phase: Sendable {
     /// No request has come yet.
     case new

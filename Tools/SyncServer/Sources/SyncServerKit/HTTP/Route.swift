@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// What a request is for.
+/// The purpose of a request.
 enum Route: Sendable, Hashable {
   case health
   case metrics

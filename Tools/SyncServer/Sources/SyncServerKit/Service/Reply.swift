@@ -3,7 +3,7 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import TidemarkSync
 
-/// What a request is answered with.
+/// The answer to a request.
 struct Reply: Sendable {
   var status = HTTPResponse.Status.ok
   var contentType: String

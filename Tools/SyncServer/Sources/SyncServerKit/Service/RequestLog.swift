@@ -5,7 +5,7 @@ internal import TidemarkSync
 /// One line for each request that failed, and if so asked for each other one; but no more in a
 /// second than fits. Nothing of bodies and tokens is in them.
 final class RequestLog: Sendable {
-  /// What is known of a request.
+  /// The facts known of a request.
   struct Entry: Sendable {
     let start = ContinuousClock.now
     var method: String

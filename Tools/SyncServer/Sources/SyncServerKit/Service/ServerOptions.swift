@@ -14,14 +14,14 @@ public struct ServerOptions: Sendable {
   public var isOpen: Bool?
   /// The text of a file with tokens.
   public var tokens = ""
-  /// What JSON Web Tokens are checked against.
+  /// The settings that JSON Web Tokens are checked against.
   public var webTokens = WebTokenSettings()
   /// Whether `/metrics` can be read without a token.
   public var hasOpenMetrics = false
   /// Whether callers' addresses are taken from `X-Forwarded-For`, as a proxy in front sets it.
   public var trustsProxy = false
 
-  /// What it allows its callers.
+  /// The limits that it sets its callers.
   public var limits = ServerLimits()
   /// How often an event stream says that it is still there.
   public var heartbeat = Duration.seconds(15)
@@ -55,7 +55,7 @@ public struct ServerOptions: Sendable {
       || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 46 || (48...57).contains($0) })
   }
 
-  /// Who may do what.
+  /// The authenticator, which knows who may do what.
   func authenticator() async throws(SettingsError) -> Authenticator {
     let tokens = try StaticTokens(tokens)
     let webTokens = self.webTokens.isEmpty ? nil : try await WebTokens(self.webTokens)

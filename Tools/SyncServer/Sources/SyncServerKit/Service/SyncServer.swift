@@ -97,12 +97,12 @@ public struct SyncServer: Service {
     service.waiters.endAll()
     service.compactor.stop()
     compaction.cancel()
-    // What is compacted must not be closed beneath.
+    // A database that is compacted must not be closed beneath.
     await compaction.value
     await service.compactor.shutDown()
     try? await service.pool.run("") { service.databases.closeAll() }
     await service.pool.shutDown()
-    // What a failure to listen has left with the loops comes first.
+    // Tasks that a failure to listen has left with the loops come first.
     for loop in group.makeIterator() { try? await loop.submit {}.get() }
     try? await group.shutdownGracefully()
     do { try outcome.get() } catch {
@@ -136,7 +136,7 @@ public struct SyncServer: Service {
   private func makeServer(_ http: some ServerChildChannel, on group: any EventLoopGroup)
     -> any Service
   {
-    // What lies below says in its own words what is of no use here.
+    // Layers below say in their own words what is of no use here.
     var quiet = logger
     quiet.logLevel = max(.warning, logger.logLevel)
     let onReady = self.onReady

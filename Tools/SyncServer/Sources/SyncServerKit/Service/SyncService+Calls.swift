@@ -43,7 +43,7 @@ extension SyncService {
     try await countMaking(of: name, caller, access)
     let coding = try Coding.ofBody(request.headers)
     let answerCoding = Coding.ofAnswer(request.headers)
-    // What a body holds of memory is given back before anything waits.
+    // The memory of a body is given back before anything waits.
     func perform() async throws(Problem) -> (Outcome, received: Int) {
       let body = try await collect(request, coding, writer)
       let outcome = try await answer(

@@ -18,7 +18,7 @@ final class SyncService: Sendable {
   let hasStarted = Atomic(false)
   let metrics: Metrics
   let compactor: Compactor
-  /// Of the bytes of all bodies that are held.
+  /// The budget of the bytes of all bodies that are held.
   let bodies: Budget
   /// Reads requests.
   let reader: WireCoder
@@ -143,7 +143,7 @@ final class SyncService: Sendable {
       contentType: "text/plain; version=0.0.4; charset=utf-8")
   }
 
-  /// Who asks, unless it asks too often. Whoever fails to say who it is is counted by address.
+  /// The caller, unless it asks too often. Whoever fails to say who it is is counted by address.
   private func caller(_ request: Request, _ address: String) async throws(Problem) -> Caller {
     let caller: Caller
     do throws(Problem) {
@@ -204,7 +204,7 @@ final class SyncService: Sendable {
     if trustsProxy, let field = request.headers[.xForwardedFor],
       let last = field.split(separator: ",").last
     {
-      // Of a header field: it goes into logs.
+      // The text stands in a header field: it goes into logs.
       let text = last.filter { $0.isHexDigit || $0 == "." || $0 == ":" }
       if !text.isEmpty { return String(text.prefix(45)) }
     }

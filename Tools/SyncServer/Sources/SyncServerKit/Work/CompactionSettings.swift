@@ -27,7 +27,8 @@ public struct CompactionSettings: Sendable {
   func isWorth(_ space: SyncSpace, leftover: Int) -> Bool {
     let gain = space.reclaimable - leftover
     if gain >= leastBytes, gain >= space.log / 100 * leastPercent { return true }
-    // What records and deletes take is not known before it was looked at: once the log has doubled.
+    // The size of records and deletes is not known before it was looked at: once the log has
+    // doubled.
     return space.appended >= max(leastBytes, space.log - space.appended)
   }
 }
