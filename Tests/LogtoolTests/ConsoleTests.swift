@@ -1,7 +1,7 @@
 import LogtoolKit
 import Testing
 
-@Suite("What the tool says, and how")
+@Suite("The tool's output and messages")
 struct ConsoleTests {
   private let bench = Bench.withNotes()
 

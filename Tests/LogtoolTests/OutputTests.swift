@@ -25,7 +25,7 @@ struct OutputTests {
     ]
   }
 
-  /// Those that need a key.
+  /// Commands that need a key.
   private let keyCommands = [
     ["get", "S", "note/1"], ["history", "S", "note/1"], ["explain", "S", "note/1"],
     ["at", "S", "1", "note/1"], ["put", "S", "k", "v"], ["delete", "S", "k"],

@@ -182,7 +182,7 @@ struct ReaderTests {
     try expectSound("S")
   }
 
-  @Test("what is no store, damaged or asked for wrongly ends with one line and the tool's status")
+  @Test("a path that is no store, damaged or asked for wrongly, ends with one line and a status")
   func refusals() throws {
     try run("import", "S", fixture("debian-sample-updates"))
     #expect(try read("missing").status == 66)
@@ -195,7 +195,7 @@ struct ReaderTests {
     #expect(ended.talk.hasPrefix("read-store: MANIFEST.") && ended.output.isEmpty)
     #expect(ended.talk.split(separator: "\n").count == 1)
     #expect(try read("S", "--check").status == 2)
-    // What a creation leaves that was interrupted within the first copy of MANIFEST.
+    // An interrupted creation leaves these within the first copy of MANIFEST.
     for name in ["MANIFEST.1", "log", "index"] {
       try FileManager.default.removeItem(atPath: tool.path("S/\(name)"))
     }

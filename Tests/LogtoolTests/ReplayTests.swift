@@ -22,7 +22,7 @@ struct ReplayTests {
     return try run.object()
   }
 
-  /// What a comparison says.
+  /// The report of a comparison.
   private func diff(_ arguments: String...) throws -> (status: Int32, [String: Any]) {
     let run = bench.run(["diff"] + arguments + ["--json"])
     return (run.status, try run.object())
@@ -73,7 +73,7 @@ struct ReplayTests {
     #expect(bench.run("get", "B", "task/1").status == 1)
     #expect(try pull("B")["taken"] as? Int == 0)
     #expect(try diff("B", "T").status == 0)
-    // What came from a peer is not pending.
+    // Entries that came from a peer are not pending.
     #expect(bench.run("pending", "B").output == "nothing is pending\n")
   }
 
@@ -179,7 +179,7 @@ struct ReplayTests {
     #expect(try bench.run("pending", "S", "--json").object()["entries"] as? Int == 3)
   }
 
-  @Test("what a peer refused is listed, sent again and given up")
+  @Test("a change that a peer refused is listed, sent again and given up")
   func parked() async throws {
     let store = try bench.open("S")
     let refusing = SyncValidator(prefix: "note/") { _, _ in

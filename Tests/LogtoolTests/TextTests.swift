@@ -33,7 +33,7 @@ struct TextTests {
     #expect(HumanText.duration(seconds: 3723) == "1:02:03")
   }
 
-  @Test("what could mislead on a terminal is escaped, letters of all scripts are not")
+  @Test("text that could mislead on a terminal is escaped, letters of all scripts are not")
   func escapes() {
     #expect(HumanText.escaped(Array("käse/日本".utf8)) == "käse/日本")
     #expect(HumanText.escaped(Array("a\tb\nc\r\u{1b}".utf8)) == "a\\tb\\nc\\r\\x1b")

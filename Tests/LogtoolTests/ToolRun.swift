@@ -4,7 +4,7 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-/// What one call of the tool did.
+/// The outcome of one call of the tool.
 struct ToolRun {
   var status: Int32
   var bytes: [UInt8]

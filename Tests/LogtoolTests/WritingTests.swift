@@ -171,7 +171,7 @@ struct WritingTests {
       #expect(run.status == 0, "\(arguments): \(run.talk)")
       #expect(try bench.files(in: "S") == before, "\(arguments)")
     }
-    // What the writer has yet to seal counts.
+    // Data that the writer has yet to seal counts.
     let planned = try bench.run("compact", "S", "--drop-history", "--dry-run", "--output", "json")
       .object()
     #expect(planned["dropped_entries"] as? Int == 3)

@@ -70,7 +70,7 @@ struct BlobTransferTests {
     #expect(page.entries.allSatisfy { $0.content.blob == nil })
     let values = try await insist { try await peer.values(ValuesRequest(replica: b, keys: [[1]])) }
     #expect(values.entries.map(\.content.value) == [value])
-    // What was lost on the way goes again, and no more: no try begins at the beginning.
+    // A part that was lost on the way goes again, and no more: no try begins at the beginning.
     #expect(moved.withLock { $0 } < 3 * value.count)
     await peer.close()
   }

@@ -6,7 +6,7 @@ import TidemarkSync
 
 @testable import TidemarkHTTP
 
-/// What a server, or something on the way to it, may answer.
+/// Answers that a server, or something on the way to it, may give.
 @Suite("Servers that misbehave")
 struct HostileServerTests {
   private let replica = ReplicaID(text: "00112233445566778899aabbccddeeff")

@@ -97,7 +97,7 @@ struct PokeTests {
     #expect(result.pokes == 1 && result.requests.count == 2)
   }
 
-  @Test("whoever stops listening ends the connection", arguments: Transports.all)
+  @Test("a listener that stops ends the connection", arguments: Transports.all)
   func cancelled(transport: Transports) async throws {
     let ended = Lock(false)
     let server = try SocketServer { _, connection in

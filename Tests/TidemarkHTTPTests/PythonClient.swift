@@ -5,9 +5,9 @@ import Foundation
 final class PythonClient {
   struct Ended {
     var status: Int32
-    /// What it printed, without the end of the last line.
+    /// The client's output, without the end of the last line.
     var output: String
-    /// What it said on standard error, line by line.
+    /// The lines of the client's standard error.
     var talk: [String]
   }
 
@@ -19,7 +19,7 @@ final class PythonClient {
     .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Tools/sync-client")
 
   private let directory: URL
-  /// What the commands get in their environment beside that of the tests.
+  /// The environment of the commands beside that of the tests.
   var environment: [String: String] = [:]
 
   /// A client without a state file; `init` makes one.

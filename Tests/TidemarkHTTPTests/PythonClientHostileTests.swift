@@ -3,13 +3,13 @@ import TidemarkSync
 import TidemarkSyncTestKit
 
 @Suite(
-  "What a server may do to the client in Python",
+  "Misbehaviour of a server towards the client in Python",
   .enabled(if: PythonClient.canRun, "there is no python3"), .timeLimit(.minutes(20)))
 struct PythonClientHostileTests {
   struct Answer: Sendable, CustomTestStringConvertible {
     var status = 200
     var body: String
-    /// What the client ends with.
+    /// The exit status that the client ends with.
     var ends: Int32
     var type = "application/json"
 
@@ -58,7 +58,7 @@ struct PythonClientHostileTests {
     #expect(try await client.run("status").output.hasPrefix("1 pending, 0 in flight, "))
   }
 
-  @Test("what cannot be right in a pull is not taken, and the cursor stays")
+  @Test("a pull that cannot be right is not taken, and the cursor stays")
   func pull() async throws {
     let memory = try MemoryPeer()
     let routes = SyncRoutes(memory.handler)

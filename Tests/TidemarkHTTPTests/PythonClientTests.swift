@@ -14,12 +14,12 @@ import TidemarkTestKit
   "The client in Python", .enabled(if: PythonClient.canRun, "there is no python3"),
   .timeLimit(.minutes(20)))
 struct PythonClientTests {
-  /// What becomes of a push on its way.
+  /// The fate of a push on its way.
   private enum Fate { case arrives, requestLost, answerLost }
 
   private let memory: MemoryPeer
   private let server: SocketServer
-  /// Of the next pushes, the next one first.
+  /// The fates of the next pushes, the next one first.
   private let fates = Lock<[Fate]>([])
   /// The reach of its token.
   private let access = Lock(SyncAccess.everything)
@@ -83,7 +83,7 @@ struct PythonClientTests {
     try await client.run("put", "note/1", "Milch für\nmorgen", "--label", "später", "--label", "a")
     try await client.run("put", "note/2", "gone")
     #expect(try await client.run("push").output == "pushed 2, 2 applied")
-    // Of more than 16 keys the parts are looked into.
+    // More than 16 keys make the client look into the parts.
     let before = try await client.run("compare")
     #expect(before.status == 2)
     #expect(before.output.split(separator: "\n").count { $0.hasPrefix("+ ") } == 601)
@@ -193,7 +193,7 @@ struct PythonClientTests {
     #expect(try await client.run("compare").output == "equal, 1 comparison")
   }
 
-  @Test("what is pulled late does not undo what a verdict has told already")
+  @Test("a late pull does not undo what a verdict has told already")
   func stale() async throws {
     let store = try newStore()
     let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
@@ -261,7 +261,7 @@ struct PythonClientTests {
     #expect(try await client.run("push").output == "pushed 0")
   }
 
-  @Test("what the server refuses waits with its words, and the rest goes")
+  @Test("a change that the server refuses waits with its words, and the rest goes")
   func refused() async throws {
     let client = try await PythonClient(of: url)
     try await client.run("put", "a", "bad")

@@ -126,7 +126,7 @@ struct RestExampleTests {
     try await settle(sa, back.peer())
     try await settle(sb, back.peer())
     #expect(try value(b, Array("note/1".utf8)) == nil)
-    // What is put again is created anew.
+    // A key that is put again is created anew.
     try put(a, Array("draft".utf8), [3])
     try await settle(sa, back.peer())
     #expect(try sa.knownAliases().alias(ofKey: "draft") == "2")

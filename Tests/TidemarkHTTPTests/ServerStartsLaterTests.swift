@@ -37,7 +37,7 @@ struct ServerStartsLaterTests {
   }
 
   @Test(
-    "what is written while nobody listens is counted, and goes by itself once somebody does",
+    "a change written while nobody listens is counted, and goes by itself once somebody does",
     arguments: Transports.all)
   func startsLater(transport: Transports) async throws {
     let port = try freePort()

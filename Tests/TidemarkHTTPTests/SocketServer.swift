@@ -109,7 +109,7 @@ final class SocketServer: Sendable {
 /// A connection of a ``SocketServer``.
 final class Connection: @unchecked Sendable {
   private let socket: Int32
-  /// Of this connection's thread.
+  /// The buffer of this connection's thread.
   private var buffer: [UInt8] = []
 
   init(socket: Int32) { self.socket = socket }

@@ -141,7 +141,7 @@ struct FaultTests {
     #expect(disk.injected[.syncFailsLate] == 1)
   }
 
-  @Test("what the kernel failed to write in the background is reported by the next sync")
+  @Test("a page that the kernel failed to write in the background is reported by the next sync")
   func writeback() throws {
     disk.plan = [FaultRule(.writebackFailure, .call(1))]
     try file.put(numbered(101..<102))

@@ -89,7 +89,7 @@ struct FileSystemTests {
     #expect(number { _ = try disk.list("x") } == .ENOENT)
   }
 
-  @Test("what stands at a path is told, nothing too")
+  @Test("the kind of file at a path is told, nothing too")
   func kinds() throws {
     try disk.createDirectory("d")
     try disk.open("d/f", .create).close()

@@ -18,7 +18,7 @@ struct FuzzTargetTests {
       .sorted { $0.path < $1.path }
   }
 
-  @Test("what the fuzzer found is decoded or refused", arguments: FuzzTarget.allCases)
+  @Test("an input that the fuzzer found is decoded or refused", arguments: FuzzTarget.allCases)
   func corpus(_ target: FuzzTarget) throws {
     let files = try Self.files(target)
     #expect(!files.isEmpty, "no corpus for \(target)")

@@ -179,7 +179,7 @@ struct ModelStoreTests {
     #expect(model.prefix(showing: wrong) == nil)
   }
 
-  @Test("what a crash took is forgotten, and sequences of others may pass")
+  @Test("an entry that a crash took is forgotten, and sequences of others may pass")
   func truncate() {
     var model = filled()
     model.truncate(after: 4)

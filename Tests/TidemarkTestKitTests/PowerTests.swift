@@ -6,7 +6,7 @@ import TidemarkTestKit
 struct PowerTests {
   let disk = SimulatedFileSystem(seed: 1)
 
-  /// What every survival, and many random ones, leave of the disk as it is now.
+  /// The disks that every survival, and many random ones, leave of the disk as it is now.
   private func outcomes(randoms: Int = 200) -> [SimulatedFileSystem] {
     let crash = disk.snapshot()
     return Survival.sweep(seed: 99, randoms: randoms).map {
@@ -49,7 +49,7 @@ struct PowerTests {
     #expect(seen.allSatisfy { $0 == ["torn", "lost", "kept"] })
   }
 
-  @Test("of several writes to one sector an earlier one may be what reached the disk")
+  @Test("an earlier one of several writes to one sector may be what reached the disk")
   func earlierVersion() throws {
     let file = try disk.createDurable("a", numbered(1..<2))
     for version in 2...4 { try file.put(numbered(version..<(version + 1))) }
@@ -86,7 +86,7 @@ struct PowerTests {
     #expect(Set(outcomes().map { $0.contents(of: "a") }) == [nil])
   }
 
-  @Test("of a name that is removed and given again either file may be found, or none")
+  @Test("a name that is removed and given again may have either file, or none")
   func recreated() throws {
     try disk.createDurable("a", [1])
     try disk.remove("a")
@@ -96,7 +96,7 @@ struct PowerTests {
     #expect(Set(outcomes().map { $0.contents(of: "a") }) == [[1], nil, [2]])
   }
 
-  @Test("what only a crash can bring back is not forgotten meanwhile")
+  @Test("an entry that only a crash can bring back is not forgotten meanwhile")
   func forgotten() throws {
     let held = try disk.createDurable("held", [3])
     try disk.remove("held")
@@ -309,7 +309,7 @@ struct PowerTests {
     #expect(Set(outcomes().map { $0.files() }) == [[], ["a"], ["b"], ["a", "b"]])
   }
 
-  @Test("what was written last may be there without what was written before, in one sector too")
+  @Test("a late write may be there without the earlier one, in one sector too")
   func newestOnly() throws {
     let file = try disk.createDurable("a", [0, 0])
     try file.put([1], at: 0)

@@ -124,7 +124,7 @@ struct ScriptTests {
 
 @Suite("Shrinking")
 struct ShrinkTests {
-  @Test("what a failure does not need is left out")
+  @Test("a step that a failure does not need is left out")
   func steps() {
     let key = ScriptBytes("needle")
     var script = Script(seed: 2, count: 300, profile: .mixed)

@@ -33,7 +33,7 @@ struct ClockCacheTests {
     }
   }
 
-  @Test("what was asked for again outlives what came by once")
+  @Test("an element asked for again outlives one that came by once")
   func secondChance() {
     let cache = ClockCache<UInt64>(limitBytes: 1_000)
     let first: [UInt64] = [0, 1, 2, 3, 4]

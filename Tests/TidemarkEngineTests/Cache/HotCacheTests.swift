@@ -62,7 +62,7 @@ import Testing
     #expect(cache.bytes == 0)
   }
 
-  @Test("what fits in is kept whole, and a small store takes little memory")
+  @Test("a value that fits in is kept whole, and a small store takes little memory")
   func lazyGrowth() {
     let cache = HotCache(limitBytes: 32 << 20, seed: 1)
     #expect(cache.bytes < 16 << 10)
@@ -110,7 +110,7 @@ import Testing
     return inner
   }
 
-  @Test("what a body throws comes out")
+  @Test("an error that a body throws comes out")
   func thrownError() {
     let cache = HotCache(limitBytes: 1 << 20, seed: 1)
     for count in [10, 5000] {

@@ -20,7 +20,7 @@ struct BitSweepTests {
   ]
 
   @Test(
-    "whatever happens to a store's files, it answers rightly or says that it is damaged",
+    "a store whose files are harmed answers rightly or says that it is damaged",
     arguments: [true, false])
   func damage(isClosed: Bool) throws {
     let sweep = try BitSweep(Script(seed: 7, steps: Self.steps), isClosed: isClosed)

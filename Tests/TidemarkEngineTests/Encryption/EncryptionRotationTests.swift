@@ -129,7 +129,7 @@
 
     @Test("a change of keys by another process, while the store is suspended, is not undone")
     func suspended() throws {
-      // Whoever holds the keys learns of the new one meanwhile.
+      // The holder of the keys learns of the new one meanwhile.
       let numbers = Lock<[UInt8]>([1])
       let store = TestStore.encrypted(
         .key { id in

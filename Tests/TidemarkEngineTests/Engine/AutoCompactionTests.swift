@@ -75,7 +75,7 @@ struct AutoCompactionTests {
   }
 
   @Test(
-    "what a store compacts by itself is what was written, deletes and times of creation too",
+    "a store that compacts by itself holds all that was written, deletes and times of creation too",
     arguments: 0..<6)
   func contents(seed: UInt64) throws {
     var store = store

@@ -119,7 +119,7 @@ struct BallastTests {
     #expect(loaded.manifest.isClosedCleanly)
   }
 
-  @Test("what a compaction leaves over of the ballast is set aside again")
+  @Test("ballast that a compaction leaves over is set aside again")
   func leftOver() throws {
     let engine = try filled()
     try engine.compact(CompactionOptions(dropHistory: true))
@@ -260,7 +260,7 @@ struct BallastTests {
     try engine.close()
   }
 
-  @Test("whatever stands in its place is as good as nothing", arguments: [nil, 0, 5, 3 << 20])
+  @Test("a file that stands in its place is as good as nothing", arguments: [nil, 0, 5, 3 << 20])
   func odd(length: Int?) throws {
     let engine = try store.open()
     for i in 0..<20 { try put(engine, "key", bytes: 8 << 10, seed: UInt64(i)) }

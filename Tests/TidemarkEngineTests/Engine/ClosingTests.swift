@@ -12,7 +12,7 @@ struct ClosingTests {
     try engine.put("a", "1")
     store.disk.plan = .error(.EIO, atCall: 1, of: [.sync])
     #expect(throws: TidemarkError.self) { try engine.sync(through: 1) }
-    // What the system said, and of which file.
+    // The system's words, and the file.
     let words = ErrorNumber.text(ErrorNumber.inputOutput) + ", in sync of /store/log/"
     let next = #expect(throws: TidemarkError.self) { try engine.put("b", "1") }
     #expect(next?.code == .poisoned)

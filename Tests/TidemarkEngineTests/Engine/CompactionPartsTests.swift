@@ -130,7 +130,7 @@ struct CompactionPartsTests {
     #expect(numbers == expected, "seed \(seed)")
   }
 
-  @Test("what is worked out on another thread, or at once, is there when it is asked for")
+  @Test("a value worked out on another thread, or at once, is there when it is asked for")
   func deferred() throws {
     for usesThread in [false, true] {
       let right = Deferred(name: "test", usesThread: usesThread) { () throws(TidemarkError) in 42 }

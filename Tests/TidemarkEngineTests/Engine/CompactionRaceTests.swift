@@ -4,7 +4,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-/// What is under way when a compaction begins, and what ends while one is under way.
+/// Work under way when a compaction begins, and work that ends while one is under way.
 @Suite("A compaction beside images and closing")
 struct CompactionRaceTests {
   let store: TestStore

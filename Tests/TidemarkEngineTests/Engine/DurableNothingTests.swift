@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-/// What a durable write promises that has found nothing to do.
+/// The promise of a durable write that has found nothing to do.
 @Suite("Durable writes that change nothing")
 struct DurableNothingTests {
   @Test("a delete that finds its key gone already makes that durable", arguments: [true, false])

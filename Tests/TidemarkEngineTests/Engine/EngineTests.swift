@@ -4,7 +4,7 @@ import TidemarkTestKit
 @testable import TidemarkEngine
 
 struct EngineTests {
-  @Test("what was put is read back, before and after reopening")
+  @Test("a value that was put is read back, before and after reopening")
   func roundTrip() throws {
     let store = TestStore()
     let engine = try store.open()
@@ -76,7 +76,7 @@ struct EngineTests {
     #expect(try #require(try manifests.load()).manifest == manifest)
   }
 
-  @Test("of the engine's own records a compaction keeps the newest of every type and key")
+  @Test("a compaction keeps the newest of the engine's own records of every type and key")
   func records() throws {
     let store = TestStore()
     let engine = try store.open()

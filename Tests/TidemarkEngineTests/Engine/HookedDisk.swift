@@ -117,7 +117,7 @@ private final class HookedFile: File {
   func close() { file.close() }
 }
 
-/// What two threads of a test tell each other; nobody waits for ever.
+/// The messages that two threads of a test send each other; nobody waits for ever.
 struct Signal: Sendable {
   private let state = Monitor(false)
 

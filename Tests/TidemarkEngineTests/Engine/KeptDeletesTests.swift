@@ -95,7 +95,7 @@ struct KeptDeletesTests {
     #expect(found.findings == [])
   }
 
-  @Test("what a compaction would free is known beforehand, and is little afterwards")
+  @Test("the bytes a compaction would free are known beforehand, and are few afterwards")
   func space() throws {
     var store = TestStore()
     store.configuration.retention = Retention(ageSeconds: 60)

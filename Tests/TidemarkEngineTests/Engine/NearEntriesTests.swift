@@ -59,7 +59,7 @@ struct NearEntriesTests {
       if generator.int(below: 2) == 0 { reader.enter(entry) }
       try compare(entry)
     }
-    // What it holds on to is replaced.
+    // The entry that it holds on to is replaced.
     try engine.compact(CompactionOptions(dropHistory: false))
     for entry in puts where try engine.entryIfKept(at: entry.sequence) != nil { try compare(entry) }
     for entry in try entries(engine).filter({ $0.head.kind == .put }) {

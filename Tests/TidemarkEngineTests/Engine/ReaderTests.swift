@@ -48,7 +48,7 @@ struct ReaderTests {
     try writer.close()
   }
 
-  @Test("what does not need a file that is missing is answered, to a reader and in salvage")
+  @Test("a read that needs no missing file is answered, to a reader and in salvage")
   func missingFile() throws {
     let store = TestStore()
     let writer = try store.open()

@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-@Suite("What a compaction keeps")
+@Suite("The entries that a compaction keeps")
 struct RetentionTests {
   private func store(versionsPerKey: UInt32) -> TestStore {
     var store = TestStore()
@@ -15,7 +15,7 @@ struct RetentionTests {
     try engine.history(ofKey: bytes(key).rawSpan).map(\.sequence)
   }
 
-  @Test("of every key the newest versions stay, as many as the retention says")
+  @Test("the newest versions of every key stay, as many as the retention says")
   func count() throws {
     let engine = try store(versionsPerKey: 2).open()
     for i in 1...5 { try engine.put("k", "\(i)") }
@@ -49,7 +49,7 @@ struct RetentionTests {
     try engine.sealSegments()
     let plan = engine.reading.withLock { CompactionPlan($0.segments, rows: $0.manifest.segments) }
     let floor = CompactionFloor(sequence: 0, versionsPerKey: 1, needed: engine.durableSequence)
-    // What others write while the compaction runs.
+    // The writes of others while the compaction runs.
     try engine.put("k", "not yet")
     var fates = CompactionFates(engine, floor, nil, isRecordSuperseded: nil)
     let outcome = try CompactionUnit(
@@ -116,7 +116,7 @@ struct RetentionTests {
     try engine.close()
   }
 
-  @Test("what touches have renewed outlives the touches in between")
+  @Test("attributes that touches have renewed outlive the touches in between")
   func touches() throws {
     let engine = try TestStore().open()
     func add(_ kind: EntryKind, _ hash: UInt8?, _ maxAge: UInt32?) throws {

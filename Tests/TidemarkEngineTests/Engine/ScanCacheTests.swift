@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-@Suite("What scans leave in the caches, and what they read")
+@Suite("Scans and the caches")
 struct ScanCacheTests {
   private let store: TestStore
   private let disk: HookedDisk

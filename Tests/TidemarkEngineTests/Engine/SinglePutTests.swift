@@ -51,7 +51,7 @@ import TidemarkTestKit
     }
   }
 
-  /// What a store's files hold after the same writes, one by one or through batches.
+  /// The contents of a store's files after the same writes, one by one or through batches.
   private func files(
     _ writes: [(key: [UInt8], value: [UInt8]?, durability: Durability)], throughBatches: Bool
   ) throws -> (files: [String: [UInt8]], sequences: [Range<UInt64>], taken: Int) {

@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-/// What suspending could not save, or another process replaced.
+/// Entries that suspending could not save, or that another process replaced.
 @Suite("Losing entries while an engine is suspended")
 struct SuspendingLossTests {
   let store = TestStore()

@@ -3,7 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 
-/// What is under way when an engine is suspended or resumed.
+/// Work under way when an engine is suspended or resumed.
 @Suite("Suspending an engine that is at work")
 struct SuspendingRaceTests {
   let store: TestStore

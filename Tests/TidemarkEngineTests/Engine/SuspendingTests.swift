@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @Suite("Suspending an engine")
 struct SuspendingTests {
-  /// What a call ends with; nil when it does not fail.
+  /// The error that a call ends with; nil when it does not fail.
   private func code<R>(_ body: () throws -> R) -> TidemarkError.Code? {
     do { _ = try body() } catch { return (error as? TidemarkError)?.code }
     return nil
@@ -81,7 +81,7 @@ struct SuspendingTests {
     try engine.close()
   }
 
-  @Test("what another process wrote meanwhile is seen", arguments: [true, false])
+  @Test("an entry that another process wrote meanwhile is seen", arguments: [true, false])
   func another(closing: Bool) throws {
     let store = TestStore()
     let engine = try store.open()
@@ -299,7 +299,7 @@ struct SuspendingTests {
         let comment: Comment = "\(errno) at call \(call), \(String(describing: failure))"
         if engine.isSuspended { #expect(store.disk.openFiles == 0, comment) }
         #expect(failure != .suspended, comment)
-        // Whatever had failed: letting go and coming back puts it right.
+        // The failure does not matter: letting go and coming back puts it right.
         try? engine.suspend()
         #expect(store.disk.openFiles == 0, comment)
         try engine.resume()

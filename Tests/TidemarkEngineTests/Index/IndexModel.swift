@@ -5,7 +5,7 @@ struct IndexModel {
   struct Version {
     var sequence: UInt64
     var size: SizeClass
-    /// What a key with this version carries: nothing if it is deleted.
+    /// The labels of a key with this version: nothing if it is deleted.
     var labels: Set<[UInt8]>
   }
 
@@ -32,7 +32,7 @@ struct IndexModel {
     rows[key] = row
   }
 
-  /// What a merge forgets: tombstones, and labels carried once.
+  /// A merge forgets some things: tombstones, and labels carried once.
   mutating func merge(frozenAt: UInt64, dropThrough: UInt64, keepFormer: Bool) {
     for (key, row) in rows {
       guard let merged = row.versions.last(where: { $0.sequence <= frozenAt }) else { continue }

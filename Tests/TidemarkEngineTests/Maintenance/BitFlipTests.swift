@@ -35,7 +35,7 @@ struct BitFlipTests {
     }
   }
 
-  /// Whatever an opening for reading answers is right.
+  /// The answers of an opening for reading are right.
   private func expectRightOrFailing(
     _ disk: any FileSystem, _ expected: ExpectedStore, _ comment: Comment
   ) throws {

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @Suite("Repairing, in the corners")
 struct RepairCornersTests {
-  @Test("what an interrupted compaction dropped stays dropped, with and without MANIFEST")
+  @Test("an entry that an interrupted compaction dropped stays dropped, with and without MANIFEST")
   func interruptedCompaction() throws {
     let disk = MemoryFileSystem()
     let engine = try StoreFiles.open(disk, .create)

@@ -82,7 +82,7 @@ struct StoreFiles: Sendable {
   }
 }
 
-/// What a store must answer: every entry by sequence, and the newest of every key.
+/// The answers that a store must give: every entry by sequence, and the newest of every key.
 struct ExpectedStore: Sendable {
   struct Entry: Hashable, Sendable {
     var key: [UInt8]

@@ -183,7 +183,7 @@ struct VerifyTests {
     let report = try StoreFiles.verify(try mixed.disk())
     #expect(report.findings.map(\.file) == [new.segments[1]])
     #expect(report.findings.first?.sequences == 2...2)
-    // What is left of an interrupted compaction is none.
+    // Files left of an interrupted compaction are none.
     mixed = new
     mixed.files["log/00000000000000000001-0000ffff.seg"] = new.files[new.segments[0]]
     let other = try StoreFiles.verify(try mixed.disk())

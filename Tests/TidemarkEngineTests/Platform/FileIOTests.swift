@@ -6,7 +6,7 @@ import Testing
   /// A file that transfers as the test says.
   private final class OddFile: File {
     let content: [UInt8]
-    /// What a read or write claims to have moved, given what was asked.
+    /// The count that a read or write claims to have moved, given what was asked.
     let moved: @Sendable (Int) -> Int
     let written = Lock<[UInt8]>([])
 

@@ -1,7 +1,7 @@
 import Testing
 import TidemarkEngine
 
-/// What every file system must do, run against each of them.
+/// The duties of every file system, run against each of them.
 @Suite struct FileSystemTests {
   enum Kind: String, CaseIterable, Sendable { case local, memory }
 
@@ -35,7 +35,7 @@ import TidemarkEngine
     }
   }
 
-  @Test("what is written comes back, also after closing and opening", arguments: Kind.allCases)
+  @Test("written bytes come back, also after closing and opening", arguments: Kind.allCases)
   func roundTrip(kind: Kind) throws {
     try Self.with(kind) { fileSystem, path in
       let text = Array("the tide leaves its mark".utf8)

@@ -16,7 +16,7 @@ import TidemarkEngine
 
   static func text(_ count: Int) -> [UInt8] { Array(records(count).joined()) }
 
-  @Test("what is compressed comes back, at every level sort and length")
+  @Test("compressed bytes come back, at every level sort and length")
   func roundTrip() throws {
     let decompressor = ZstdDecompressor()
     let all = Self.text(2_000)

@@ -100,7 +100,7 @@ struct AtomicConflictTests {
     try world.expectEqual()
   }
 
-  @Test("what gives way takes along what was written before it, also across a group")
+  @Test("a change that gives way takes along what was written before it, also across a group")
   func givesWay() throws {
     let world = try SyncWorld(resolver: .remoteWins)
     for round in 0..<2 {
@@ -133,7 +133,7 @@ struct AtomicConflictTests {
     try world.expectEqual()
   }
 
-  @Test("what is kept under another key goes with the rest of its group")
+  @Test("a change kept under another key goes with the rest of its group")
   func keptBoth() throws {
     let world = try meeting(.keepBoth())
     let push = try #require(try world.nextPush(0))
@@ -182,7 +182,7 @@ struct AtomicConflictTests {
     try world.expectEqual()
   }
 
-  @Test("whatever the user decides, the group goes as a whole or not at all", arguments: 0...3)
+  @Test("a group goes as a whole or not at all, however the user decides", arguments: 0...3)
   func decided(choice: Int) throws {
     let world = try meeting(.ask) { try $0.put(0, "a", "later") }
     try world.settle()
@@ -201,7 +201,7 @@ struct AtomicConflictTests {
       ["a": Self.theirs + " ", "copy": "later ", "b": "2 ", "c": "2 "],
     ]
     #expect(try world.serverState() == expected[choice])
-    // What was given up stays here until the user says what becomes of it.
+    // A change that was given up stays here until the user says what becomes of it.
     #expect(session.progress.waiting.count == (choice == 1 ? 2 : 0))
   }
 }

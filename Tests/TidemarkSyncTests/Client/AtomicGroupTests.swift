@@ -73,7 +73,7 @@ struct AtomicGroupTests {
     try world.settle()
     #expect(try world.serverState() == ["a": "other "])
     #expect(try world.get(0, "a") == "other")
-    // What is parked stays readable here until the user decides.
+    // A parked change stays readable here until the user decides.
     #expect(try world.get(0, "b") == "2")
     let waiting = world.devices[0].session.progress.waiting
     #expect(waiting.count == 1)
@@ -117,7 +117,7 @@ struct AtomicGroupTests {
   }
 
   @Test(
-    "of a group partly out of scope the rest is sent when the scope is widened",
+    "the rest of a group partly out of scope is sent when the scope is widened",
     arguments: [true, false])
   func partlyOutside(conflicts: Bool) throws {
     let world = try SyncWorld()

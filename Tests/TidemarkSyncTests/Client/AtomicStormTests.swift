@@ -63,7 +63,7 @@ struct AtomicStormTests {
     }
     for device in world.devices {
       let progress = device.session.progress
-      // What comes after one that waits for the user is blocked by that.
+      // A change that comes after one that waits for the user is blocked by that.
       #expect(progress.again.isEmpty || !progress.waiting.isEmpty, "seed \(seed): \(device.name)")
       #expect(device.session.isAtRest, "seed \(seed): \(device.name)")
     }
@@ -125,7 +125,7 @@ struct AtomicStormTests {
     try world.expectEqual("seed \(seed)")
   }
 
-  @Test("whatever is merged, all devices end equal", arguments: 41...52 as ClosedRange<UInt64>)
+  @Test("all devices end equal after merges", arguments: 41...52 as ClosedRange<UInt64>)
   func merges(seed: UInt64) throws {
     let union = ConflictResolver(deleteEdit: .resolve) { conflict in
       guard let local = conflict.local, let remote = conflict.remote else { return .local }

@@ -78,7 +78,7 @@ struct GivingUpTests {
   }
 
   @Test(
-    "what may pass is never parked, however often it fails",
+    "a failure that may pass parks nothing, however often it comes",
     arguments: [PeerError.Kind.unavailable, .busy, .unauthorized])
   func transient(kind: PeerError.Kind) throws {
     let world = try SyncWorld(devices: 1)

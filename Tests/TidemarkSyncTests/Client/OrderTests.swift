@@ -4,7 +4,7 @@ import TidemarkEngine
 
 @testable import TidemarkSync
 
-/// What goes to a peer before what.
+/// The order in which changes go to a peer.
 @Suite("The order of what is sent")
 struct OrderTests {
   @Test("an entry goes after the one it comes after, which may stand before it in the same batch")
@@ -17,7 +17,7 @@ struct OrderTests {
     #expect(try world.serverState().count == 2)
   }
 
-  @Test("what comes after a parked entry is blocked by it, and goes once that is retried")
+  @Test("a change after a parked entry is blocked by it, and goes once that is retried")
   func blocked() throws {
     let world = try SyncWorld(devices: 1)
     world.refuse(prefix: "bad")
@@ -25,7 +25,7 @@ struct OrderTests {
     try world.settle()
     try world.write(0, "other", "goes")
     let note = try world.write(0, "note", "see there", after: [attachment])
-    // Whatever comes behind it is of another key and does not wait.
+    // A change behind it is of another key and does not wait.
     try world.write(0, "third", "goes, too")
     try world.settle()
     #expect(try world.serverState().keys.sorted() == ["other", "third"])
@@ -77,7 +77,7 @@ struct OrderTests {
     #expect(try world.serverState()["note"] == "2 ")
   }
 
-  @Test("what is urgent goes first, what can wait last, and each key keeps its order")
+  @Test("urgent changes go first, those that can wait last, and each key keeps its order")
   func priority() throws {
     let world = try SyncWorld(devices: 1)
     try world.write(0, "heavy", "1", priority: -1)
@@ -129,7 +129,7 @@ struct OrderTests {
     #expect(world.devices[0].session.progress.again.isEmpty)
   }
 
-  @Test("what comes after a change that was replaced waits for nothing that is newer than itself")
+  @Test("a change that comes after a replaced one waits for nothing that is newer than itself")
   func afterReplaced() throws {
     let world = try SyncWorld(devices: 1)
     let first = try world.write(0, "album", "1")
@@ -160,7 +160,7 @@ struct OrderTests {
     #expect(world.devices[0].session.progress.waiting.isEmpty)
   }
 
-  @Test("what others wait for goes before what does not")
+  @Test("a change that others wait for goes before one that has none waiting")
   func wanted() throws {
     let world = try SyncWorld(devices: 1)
     try world.step(0)
@@ -178,7 +178,7 @@ struct OrderTests {
     #expect(pushed.prefix(2) == ["usual", "photo"])
   }
 
-  @Test("what can wait goes when nothing else is there, also after a restart")
+  @Test("a change that can wait goes when nothing else is there, also after a restart")
   func canWait() throws {
     let world = try SyncWorld(devices: 1)
     for number in 0..<20 { try world.write(0, "heavy \(number)", "1", priority: -1) }
@@ -190,7 +190,7 @@ struct OrderTests {
     #expect(try world.serverState().count == 21)
   }
 
-  @Test("what can wait is read when it comes up, and not again for each batch")
+  @Test("a change that can wait is read when it comes up, and not again for each batch")
   func canWaitOnce() throws {
     let world = try SyncWorld(devices: 1)
     for number in 0..<300 { try world.write(0, "photo \(number)", "1", priority: -1) }
@@ -215,7 +215,7 @@ struct OrderTests {
     #expect(try world.repeatedOperations().isEmpty)
   }
 
-  @Test("what is blocked is not read again for each batch")
+  @Test("a blocked change is not read again for each batch")
   func blockedOnce() throws {
     let world = try SyncWorld(devices: 1)
     world.refuse(prefix: "bad")
@@ -259,7 +259,7 @@ struct OrderTests {
     #expect(try world.serverState().count == 101)
   }
 
-  @Test("what leaves the scope while it travels is sent, although the next batch is formed by then")
+  @Test("a change that leaves the scope on its way goes, though the next batch is formed by then")
   func leavesScope() throws {
     let world = try SyncWorld(devices: 1)
     world.devices[0].scope = SyncScope(labels: ["a"])

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("What compaction keeps for peers")
+@Suite("The versions that compaction keeps for peers")
 struct PinTests {
   private func compact(_ world: SyncWorld) throws {
     try world.devices[0].engine.compact(CompactionOptions(dropHistory: true))
@@ -54,7 +54,7 @@ struct PinTests {
     try world.expectEqual()
   }
 
-  @Test("what a change was made upon is there for a merge after a compaction")
+  @Test("the base of a change is there for a merge after a compaction")
   func base() throws {
     let world = try SyncWorld(resolver: .mergeFields())
     try world.put(0, "k", #"{"a":1,"b":1}"#)

@@ -55,7 +55,7 @@ struct ResolverTests {
     #expect(merged(nil, #"{"a":1}"#, #"{"a":2}"#) == nil)
   }
 
-  @Test("what is no object goes by the fallback")
+  @Test("a value that is no object goes by the fallback")
   func fallback() {
     #expect(resolve(.mergeFields(), local: "text", remote: "{}") == .local)
     #expect(resolve(.mergeFields(fallback: .remoteWins), local: "[]", remote: "{}") == .remote)

@@ -114,7 +114,7 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
-  @Test("what others made of a change that they had brought back stays")
+  @Test("a change that others made of one that they had brought back stays")
   func builtUpon() throws {
     let world = try SyncWorld()
     try world.put(0, "other", "value")
@@ -132,7 +132,7 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
-  @Test("what others put where they had brought a delete back stays")
+  @Test("a put of others where they had brought a delete back stays")
   func builtUponDelete() throws {
     let world = try SyncWorld(resolver: ConflictResolver(deleteEdit: .deleteWins) { _ in .local })
     try world.put(0, "key", "first")
@@ -149,7 +149,7 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
-  @Test("who comes late to a remote made anew takes the deletes that it has had since")
+  @Test("a device that comes late to a remote made anew takes the deletes that it has had since")
   func lateToNew() throws {
     let world = try SyncWorld(devices: 3)
     try world.put(0, "key", "value")
@@ -198,7 +198,7 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
-  @Test("what a restored feed is read once more for does not count before what stands behind it")
+  @Test("entries a restored feed is read once more for do not count before what stands behind them")
   func readAgain() throws {
     let world = try SyncWorld(resolver: .remoteWins)
     world.devices[0].scope = SyncScope(labels: ["a"])

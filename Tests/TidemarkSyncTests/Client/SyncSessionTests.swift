@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @Suite("Replicating with a server")
 struct SyncSessionTests {
-  @Test("what one device writes arrives at the server and at another device, deletes too")
+  @Test("a write on one device arrives at the server and at another device, deletes too")
   func arrives() throws {
     let world = try SyncWorld()
     for number in 0..<50 { try world.put(0, "key \(number)", "value", labels: ["a", "b"]) }
@@ -20,7 +20,7 @@ struct SyncSessionTests {
     #expect(world.devices[0].session.totals.conflicts == 0)
   }
 
-  @Test("of several unsent changes of a key the last goes, put and deleted unsent goes nothing")
+  @Test("the last of several unsent changes of a key goes, nothing of one put and deleted unsent")
   func coalesces() throws {
     let world = try SyncWorld(devices: 1)
     for number in 0..<10 { try world.put(0, "key", "\(number)") }
@@ -57,7 +57,7 @@ struct SyncSessionTests {
     #expect(world.devices[1].session.totals.pulled == 1)
   }
 
-  @Test("what was prepared while a batch travelled is sent as it was prepared")
+  @Test("a batch prepared while another one travelled is sent as it was prepared")
   func prepared() throws {
     let world = try SyncWorld(devices: 1)
     try world.settle()
@@ -105,7 +105,7 @@ struct SyncSessionTests {
     try world.expectEqual()
   }
 
-  @Test("what was changed and changed back is a change: the resolver is asked")
+  @Test("a value that was changed and changed back is a change: the resolver is asked")
   func changedBack() throws {
     let world = try SyncWorld(resolver: .localWins)
     try world.put(0, "key", "A")
@@ -131,7 +131,7 @@ struct SyncSessionTests {
   }
 
   @Test(
-    "whatever the network does, everything arrives once and all end equal",
+    "every change arrives once and all end equal, over any network",
     arguments: 1...12 as ClosedRange<UInt64>)
   func storm(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

@@ -128,7 +128,7 @@ final class SyncWorld {
 
   // MARK: Network
 
-  /// What the network does to a call.
+  /// The network's effect on a call.
   enum Weather: CaseIterable { case fine, requestLost, answerLost, doubled }
 
   /// Lets a device make its next call.

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("What the peer has not heard of, or not any more")
+@Suite("Changes that the peer has not heard of, or not any more")
 struct UnheardTests {
   private static let day = 86_400
 
@@ -22,7 +22,7 @@ struct UnheardTests {
 
   // MARK: Scopes
 
-  @Test("what leaves the scope by us is sent")
+  @Test("a key that leaves the scope by us is sent")
   func leaves() throws {
     let world = try SyncWorld()
     try change(world, 0, scope: ["a"])
@@ -47,7 +47,7 @@ struct UnheardTests {
     #expect(try world.serverState() == ["k": "mine b"])
   }
 
-  @Test("what has left the scope comes back when that is widened")
+  @Test("a key that has left the scope comes back when that is widened")
   func evicted() throws {
     let world = try SyncWorld()
     try change(world, 0, scope: ["a"])
@@ -79,7 +79,7 @@ struct UnheardTests {
     #expect(try world.serverState() == ["k": "3 a"])
   }
 
-  @Test("what a remote made anew has lost out of scope is brought back when that is widened")
+  @Test("a key that a remote made anew has lost out of scope is brought back when that is widened")
   func lostOutside() throws {
     let world = try SyncWorld()
     try world.put(1, "k", "1", labels: ["b"])
@@ -96,7 +96,7 @@ struct UnheardTests {
 
   // MARK: Restored servers
 
-  @Test("what was only brought back gives way to what others have made of it")
+  @Test("a change that was only brought back gives way to what others have made of it")
   func broughtBack() throws {
     let world = try SyncWorld(devices: 3)
     let empty = try world.backUpServer()
@@ -198,7 +198,7 @@ struct UnheardTests {
     try world.expectEqual()
   }
 
-  @Test("what a refused change was made upon is known after a compaction")
+  @Test("the base of a refused change is known after a compaction")
   func refusedBase() throws {
     let world = try SyncWorld(resolver: .remoteWins)
     world.server.options.validators = [

@@ -4,7 +4,7 @@ import TidemarkEngine
 
 @testable import TidemarkSync
 
-/// Of each key one change waits at most.
+/// At most one change of each key waits.
 @Suite("Changes that wait")
 struct WaitingTests {
   @Test(
@@ -35,7 +35,7 @@ struct WaitingTests {
     try world.expectEqual()
   }
 
-  @Test("what waited beside a change of its key that has gone through is forgotten")
+  @Test("a change that waited beside one of its key that has gone through is forgotten")
   func beside() throws {
     let world = try SyncWorld(devices: 1)
     let session = world.devices[0].session

@@ -14,7 +14,7 @@ struct HTTPHeadersTests {
   }
 
   @Test(
-    "what is no length is refused",
+    "text that is no length is refused",
     arguments: [
       "", " ", "-1", "+1", "1 2", "5,6", "5,", "0x10", "1e3", "٣", "9999999999999999999",
       "18446744073709551617", String(repeating: "1,", count: 5000) + "1",
@@ -62,7 +62,7 @@ struct HTTPHeadersTests {
   func dates(text: String, seconds: Int64) { #expect(HTTPDate.seconds(text) == seconds) }
 
   @Test(
-    "what is no date is refused",
+    "text that is no date is refused",
     arguments: [
       "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 31 Feb 1994 08:49:37 GMT",
       "Mon, 29 Feb 2100 00:00:00 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
@@ -95,7 +95,7 @@ struct HTTPAddressTests {
   }
 
   @Test(
-    "what is no address is refused",
+    "text that is no address is refused",
     arguments: [
       "", "notes", "ftp://a/b", "http:/a", "http://", "http:///a", "http://user:pass@a/b",
       "http://a@b/", "http://a:0/", "http://a:65536/", "http://a:+80/", "http://a:8x/",

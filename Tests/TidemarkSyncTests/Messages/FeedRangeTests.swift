@@ -20,7 +20,7 @@ struct FeedRangeTests {
     #expect(!range.contains(Position(epoch: 7, offset: 0)))
   }
 
-  @Test("what a reader has in common with a feed ends where its epoch does")
+  @Test("the past that a reader has in common with a feed ends where its epoch does")
   func common() {
     #expect(range.lastCommonOffset(with: Position(epoch: 7, offset: 500)) == 300)
     #expect(range.lastCommonOffset(with: Position(epoch: 7, offset: 200)) == 200)

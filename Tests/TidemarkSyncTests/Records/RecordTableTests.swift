@@ -94,7 +94,7 @@ struct RecordTableTests {
     try engine.close()
   }
 
-  @Test("what others write between looking and listing is listed the next time")
+  @Test("a record that others write between looking and listing is listed the next time")
   func others() throws {
     let engine = try open()
     var table = try RecordTable(engine)

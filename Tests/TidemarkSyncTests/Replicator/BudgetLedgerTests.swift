@@ -4,7 +4,7 @@ import TidemarkEngine
 
 @testable import TidemarkSync
 
-@Suite("What is used of a day's bytes")
+@Suite("The use of a day's bytes")
 struct BudgetLedgerTests {
   private static let hour: UInt64 = 3_600_000
   private static let noon: UInt64 = 1_767_268_800_000
@@ -61,7 +61,7 @@ struct BudgetLedgerTests {
     #expect(given <= 200)
   }
 
-  @Test("what is written down is what is used, up to the share that is begun")
+  @Test("the ledger holds the bytes that are used, up to the share that is begun")
   func rounding() throws {
     var ledger = ledger(used: 1)
     #expect(ledger.roundedUp(3200).used == 100)
@@ -81,7 +81,7 @@ struct BudgetLedgerTests {
   }
 
   @Test(
-    "what may be called follows from network, rule, rest and priority",
+    "the calls that are allowed follow from network, rule, rest and priority",
     arguments: NetworkCondition.allCases, [nil, 0, 5] as [Int?])
   func permits(condition: NetworkCondition, remaining: Int?) {
     let budget = SyncBudget(

@@ -15,7 +15,7 @@ struct BudgetTests {
     for number in first..<(first + count) { try await store.put(Key("key \(number)"), text) }
   }
 
-  @Test("what the day has no bytes for waits, says until when, and goes the next day")
+  @Test("a change that the day has no bytes for waits, says until when, and goes the next day")
   func nextDay() async throws {
     let (peer, store) = (try SwitchedPeer(), try time.store())
     let replicator = try store.replicator(
@@ -87,7 +87,7 @@ struct BudgetTests {
       peer.set { $0.holdsPushes = true }
       replicator?.start()
       try await peer.wait { !$0.pushes.isEmpty }
-      // What the log says while it is under way is what a killed program leaves.
+      // The log's record of it while it is under way is what a killed program leaves.
       let record = try #require(
         try RecordTable(store.engine).value(of: .peerBudget, key: Array("home".utf8)))
       let kept = try BudgetLedger(decoding: record.rawSpan)
@@ -267,7 +267,7 @@ struct BudgetTests {
     #expect(try peer.text("now") == "1")
   }
 
-  @Test("what a resolver makes of an urgent entry is as urgent")
+  @Test("a resolver's answer to an urgent entry is as urgent")
   func merged() async throws {
     let (peer, store) = (try SwitchedPeer(), try time.store())
     let other = try memoryStore()

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-/// What `Conflicts.md` says is done here, and its snippets are lines of this file.
+/// The steps of `Conflicts.md` are done here, and its snippets are lines of this file.
 @Suite("The article on conflicts", .timeLimit(.minutes(20)))
 struct ConflictsArticleTests {
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -16,7 +16,7 @@ struct ConflictsArticleTests {
     return try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
   }
 
-  /// What stands behind a name in a table, without backticks.
+  /// The text that stands behind a name in a table, without backticks.
   private static func row(_ name: String) throws -> String {
     let row = try #require(try article().first { $0.hasPrefix("| \(name) | ") }, "\(name)")
     return String(row.dropFirst("| \(name) | ".count).dropLast(" |".count).filter { $0 != "`" })
@@ -145,7 +145,7 @@ struct ConflictsArticleTests {
     #expect(try store.text("same") == values[3].there)
   }
 
-  @Test("whoever is asked sees both sides, and decides in one of four ways or by writing")
+  @Test("a user who is asked sees both sides, and decides in one of four ways or by writing")
   func decide() async throws {
     let keys = (1...5).map { "note/\($0)" }
     let (store, replicator, other) = try await meet(keys, .ask)

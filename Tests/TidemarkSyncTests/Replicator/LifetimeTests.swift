@@ -5,10 +5,10 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-/// What was let go of must go: it has files open, and an index in memory.
+/// A replicator that was let go of must go: it has files open, and an index in memory.
 @Suite("The end of replicators", .timeLimit(.minutes(20)))
 struct LifetimeTests {
-  /// What should be gone.
+  /// The objects that should be gone.
   private struct Traces {
     weak var store: Store?
     weak var engine: Engine?

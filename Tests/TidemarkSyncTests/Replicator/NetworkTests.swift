@@ -33,7 +33,7 @@ struct NetworkTests {
     await replicator.wait { $0.phase == .heldBack(.network(.expensive)) && $0.pushed == 1 }
     #expect(try peer.text("urgent") == "1" && peer.text("usual") == nil)
     #expect(replicator.status.pulled == 0 && replicator.status.pending.entries == 1)
-    // What comes later, too.
+    // A later change goes, too.
     try await store.put("late", "1", options: PutOptions(priority: 9))
     await replicator.wait { $0.pushed == 2 }
     #expect(try peer.text("late") == "1")
@@ -82,7 +82,7 @@ struct NetworkTests {
     #expect(try peer.text("usual") == "1")
   }
 
-  @Test("of a priority of 0 and above all goes but what can wait")
+  @Test("a floor of priority 0 lets all go but what can wait")
   func low() async throws {
     let (peer, store) = (try SwitchedPeer(), try time.store())
     network.condition = .expensive

@@ -41,7 +41,7 @@ struct ParkedTests {
     #expect(try await store.pending().isEmpty)
   }
 
-  @Test("what comes after a parked entry, be it over others, is blocked by it and not complete")
+  @Test("a change after a parked entry, be it over others, is blocked by it and not complete")
   func blocked() async throws {
     let replicator = try store.replicator(named: "home", peer: peer)
     let refused = try await store.put("photo", "bad").sequences.lowerBound
@@ -143,7 +143,7 @@ struct ParkedTests {
     #expect(try peer.text("key") == "better")
   }
 
-  @Test("what is parked survives a restart of the program")
+  @Test("a parked change survives a restart of the program")
   func restart() async throws {
     let disk = MemoryFileSystem()
     let configuration = Store.Configuration(environment: Store.Environment(fileSystem: disk))

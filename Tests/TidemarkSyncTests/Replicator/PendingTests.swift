@@ -135,7 +135,7 @@ struct PendingTests {
   }
 
   @Test(
-    "whatever happens the count is that of a walk through the log",
+    "the count is always that of a walk through the log",
     arguments: 1...8 as ClosedRange<UInt64>)
   func model(seed: UInt64) async throws {
     var generator = SeededGenerator(seed: seed)
@@ -180,7 +180,7 @@ struct PendingTests {
     #expect(try peer.repeats() == 0, "seed \(seed)")
   }
 
-  /// What is pending, by the rule, key by key.
+  /// The pending entries, by the rule, key by key.
   private static func walk(_ session: SyncSession) throws -> [UInt64] {
     var pending: Set<UInt64> = []
     var cursor = LogCursor(session.engine, from: 1, through: session.engine.lastSequence)

@@ -23,7 +23,7 @@ struct ReplicatorTests {
     let taken = try await second.syncOnce()
     #expect(taken.pulled == 100 && taken.pushed == 1)
     #expect(try b.text("key 7") == "value")
-    // What came from the peer is not pending.
+    // Entries that came from the peer are not pending.
     #expect(try await b.pending(for: "home").isEmpty)
     #expect(try await second.syncOnce().pushed == 0)
     #expect(try peer.repeats() == 0)

@@ -13,7 +13,7 @@ struct ServerOffTests {
     try (0..<Self.keys).count { try peer.text("key \($0)") != store.text("key \($0)") }
   }
 
-  @Test("what is pending is counted exactly, and goes by itself in the order of its keys' writes")
+  @Test("pending entries are counted exactly, and go by themselves in the order of writes")
   func comesAndGoes() async throws {
     let peer = try SwitchedPeer()
     let store = try memoryStore()

@@ -8,7 +8,7 @@ import TidemarkTestKit
 final class SwitchedPeer: Peer {
   struct State {
     var isOn = true
-    /// What the next calls fail with, first things first.
+    /// The failures of the next calls, first things first.
     var failures: [PeerError] = []
     /// Answers to pushes are lost while this is set; they are carried out all the same.
     var losesAnswers = false
@@ -103,7 +103,7 @@ final class SwitchedPeer: Peer {
 
   func close() async { await inner.close() }
 
-  /// What the server holds, as text.
+  /// The server's value of a key, as text.
   func text(_ key: String) throws -> String? {
     let answer = try handler.values(
       ValuesRequest(replica: Device(99).id, keys: [Array(key.utf8)]))

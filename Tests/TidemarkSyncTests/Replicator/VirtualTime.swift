@@ -25,7 +25,7 @@ final class VirtualTime: Sendable {
   func advance(by duration: Duration) async {
     while true {
       let seen = slept.count
-      // Who is cancelled, as by a time limit, does not wait any more.
+      // A sleeper that is cancelled, as by a time limit, does not wait any more.
       if sleepers.withLock({ $0 }) > 0 || Task.isCancelled { break }
       await slept.wait(beyond: seen)
     }

@@ -33,7 +33,7 @@ struct AliasTests {
     }
   }
 
-  @Test("what was created is edited and deleted under the id that it was given")
+  @Test("an entry that was created is edited and deleted under the id that it was given")
   func editAndDelete() async throws {
     let device = try device()
     try device.put("a", "one")
@@ -122,7 +122,7 @@ struct AliasTests {
     #expect(try alias(device, "a") == nil)
   }
 
-  @Test("what is put after its delete was sent is created anew, and the id replaced")
+  @Test("a key that is put after its delete was sent is created anew, and the id replaced")
   func anew() async throws {
     let device = try device()
     try device.put("a", "one")

@@ -17,7 +17,7 @@ struct FetchedAliasTests {
     try device.session.knownAliases().alias(ofKey: key)?.text
   }
 
-  @Test("what others create gets a key, and goes back to its id when it is edited here")
+  @Test("an entry that others create gets a key, and goes back to its id when it is edited here")
   func adopt() async throws {
     back.write("theirs")
     let device = try device()
@@ -42,7 +42,7 @@ struct FetchedAliasTests {
     #expect(try device.get("1") == "theirs")
   }
 
-  @Test("what others make of an own entry comes to its key", arguments: [false, true])
+  @Test("a change that others make of an own entry comes to its key", arguments: [false, true])
   func edited(restarts: Bool) async throws {
     let device = try device()
     try device.put("a", "one")
@@ -59,7 +59,7 @@ struct FetchedAliasTests {
     #expect(back.requests == ["POST one", "POST again"] && back.texts == [2: "again"])
   }
 
-  @Test("what came and went within one page leaves nothing, and what nobody knew goes unnoticed")
+  @Test("an entry that came and went within a page leaves nothing, an unknown one goes unnoticed")
   func gone() async throws {
     back.write(nil, at: 9)
     let device = try RestDevice { [back] in

@@ -11,7 +11,7 @@ final class NumberingBackEnd: Sendable {
     /// Nil once it was deleted.
     var text: String?
     var idempotencyKey: String?
-    /// What it says the id is.
+    /// The id that it claims.
     var alias: Alias
 
     init(id: Int, text: String?, idempotencyKey: String?, alias: Alias? = nil) {
@@ -32,9 +32,9 @@ final class NumberingBackEnd: Sendable {
     var requests: [String] = []
     /// Idempotency keys of requests that did something.
     var done: [String] = []
-    /// What to answer instead of looking.
+    /// The answer to give instead of looking.
     var trouble: (@Sendable (RequestChange) throws -> RequestOutcome?)?
-    /// What it says the id of something new is.
+    /// The id that it claims for something new.
     var claim: (@Sendable (Int) -> Alias)?
     var tellsKeys = true
   }
@@ -91,7 +91,7 @@ final class NumberingBackEnd: Sendable {
     }
   }
 
-  /// What is there, by id.
+  /// The texts that are there, by id.
   var texts: [Int: String] {
     state.withLock { state in
       Dictionary(

@@ -28,7 +28,7 @@ struct RequestPeerTests {
     #expect(try device.session.next() == nil)
   }
 
-  @Test("what was under way when the program died is sent again with the same keys")
+  @Test("a batch under way when the program died is sent again with the same keys")
   func crash() async throws {
     let back = BackEnd()
     let device = try RestDevice(back, canFetch: false)
@@ -140,7 +140,7 @@ struct RequestPeerTests {
     #expect(device.session.totals.parked == 1 && back.value("l") == "mine")
   }
 
-  @Test("what a conflict told and nobody knows any more is parked, and the others go on")
+  @Test("a change whose conflict nobody can tell any more is parked, and the others go on")
   func forgottenConflict() async throws {
     let back = BackEnd()
     back.put("k", "theirs")
@@ -169,7 +169,7 @@ struct RequestPeerTests {
     #expect(back.value("k") == "mine" || device.session.totals.conflicts == 2)
   }
 
-  @Test("what a conflict told is told again to a store that could not take it")
+  @Test("a state that a conflict told is told again to a store that could not take it")
   func toldAgain() async throws {
     let back = BackEnd()
     back.put("k", "theirs")
@@ -243,7 +243,7 @@ struct RequestPeerTests {
     for _ in 0..<40 { _ = try await device.step() }
     #expect(back.value("a") == "1" && back.value("b") == "1" && back.value("slow") == nil)
     let asked = back.state.withLock { $0.requests.count }
-    // What is written later passes, too; the slow one rests.
+    // A later change passes, too; the slow one rests.
     try device.put("c", "1")
     for _ in 0..<40 { _ = try await device.step() }
     #expect(back.value("c") == "1")

@@ -9,7 +9,7 @@ import TidemarkTestKit
 struct AccessTests {
   private let mine = SyncAccess(to: SyncScope(labels: ["me"]))
 
-  @Test("what lies outside is neither written nor told of")
+  @Test("a key that lies outside is neither written nor told of")
   func outside() throws {
     let bench = Bench()
     var other = Device(1)
@@ -80,7 +80,7 @@ struct AccessTests {
           PullRequest(replica: reader.id, after: cursor), access: mine)
       } == .cursorGone)
     #expect(try bench.pullAll(Device(3), access: mine).entries.map(\.kind) == [.put])
-    // Who may see everything gets `left` for what it has no use for.
+    // A reader that may see everything gets `left` for what it has no use for.
     let all = try bench.pullAll(reader, after: cursor, scope: SyncScope(labels: ["me"])).entries
     #expect(all.map(\.kind) == [.left])
   }

@@ -71,7 +71,7 @@ struct BatchTests {
     #expect(
       verdicts.map(\.name) == ["aborted", "applied", "applied", "applied", "conflict", "applied"])
     #expect(try bench.value("g1") == "2" && bench.value("h2") == "1")
-    // What has the same content already does not stop the others.
+    // A change to the same content does not stop the others.
     let more = try bench.push(
       &a, a.put("taken", "x", group: 7), a.put("i", "1", group: 7), a.put("i", "2", group: 8),
       a.put("", "bad", group: 8))
@@ -99,7 +99,7 @@ struct BatchTests {
     #expect(failure { _ = try bench.handler().push(a.batch(changes)) } == .malformed)
   }
 
-  @Test("what the store's own program writes in between is seen by the rule")
+  @Test("a write of the store's own program in between is seen by the rule")
   func ownProgram() throws {
     let bench = Bench()
     var a = Device(1)

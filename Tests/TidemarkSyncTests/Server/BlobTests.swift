@@ -94,7 +94,7 @@ struct BlobTests {
     #expect(try bench.handler().push(batch).mark.verdicts.map(\.name) == ["applied"])
   }
 
-  @Test("what was uploaded is there after the power was cut at any call")
+  @Test("an uploaded part is there after the power was cut at any call")
   func crash() throws {
     let bench = Bench()
     bench.disk.keepsCrashPoints = true
@@ -124,7 +124,7 @@ struct BlobTests {
 
   @Test("where there is no room the upload goes that has waited longest, and none that goes on")
   func room() throws {
-    // What one batch may have, and no more.
+    // The room of one batch, and no more.
     let bench = Bench(options: SyncHandler.Options(uploadBytes: 0))
     let value = value(40 << 20)
     let other = self.value(1 << 20, 2)
@@ -172,7 +172,7 @@ struct BlobTests {
     #expect(try upload(bench, a, value, 234_463..<300_000) == 300_000)
   }
 
-  @Test("what was uploaded and let go takes no space once the log is compacted")
+  @Test("an upload that was let go takes no space once the log is compacted")
   func space() throws {
     let bench = Bench()
     let step = 4 << 20
@@ -194,7 +194,7 @@ struct BlobTests {
     #expect(try upload(bench, Device(2), last, 100_000..<300_000) == 300_000)
   }
 
-  @Test("who asks for them gets large values by name, and reads them part by part")
+  @Test("a caller that asks for them gets large values by name, and reads them part by part")
   func downloads() throws {
     let bench = Bench()
     var a = Device(1)

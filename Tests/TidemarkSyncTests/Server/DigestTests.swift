@@ -287,7 +287,7 @@ struct DigestTests {
     #expect(!table.answers([]) && !table.answers([0]) && !table.answers([255]))
   }
 
-  @Test("of many parts as many are answered as fit, and at least one")
+  @Test("an answer to many parts has as many as fit, and at least one")
   func partsOfAnAnswer() throws {
     let bench = try filled(Bench(), 60_000)
     let all = (0..<256).map { [UInt8($0)] }

@@ -108,7 +108,7 @@ struct HostileTests {
     bench.disk.capacity = bench.disk.usedBytes
     var batch = a.batch([])
     var failed: PeerError.Kind?
-    // What was allocated ahead may suffice for a while.
+    // Room that was allocated ahead may suffice for a while.
     for round in 0..<200 where failed == nil {
       let text = "\(round)" + String(repeating: "v", count: 2500)
       a.number += 1

@@ -69,7 +69,7 @@ struct LeaseBoundTests {
     #expect(try bench.pullAll(late, after: seen).entries.map(\.kind) == [.put, .delete])
   }
 
-  @Test("whoever did nothing but say hello keeps no deletes; who has begun to read does")
+  @Test("a replica that only said hello keeps no deletes; one that has begun to read does")
   func idle() throws {
     let bench = bench()
     var a = Device(1)
@@ -97,7 +97,7 @@ struct LeaseBoundTests {
     #expect(try deletesAreKept("l", 2), "also after the handler was opened anew")
   }
 
-  @Test("who has pushed and read nothing compares once deletes are gone, also without leases")
+  @Test("a replica that only pushed compares once deletes are gone, even without leases")
   func pushedOnly() throws {
     let bench = bench()
     bench.options.lease = nil
@@ -144,14 +144,14 @@ struct LeaseBoundTests {
     #expect(try !bench.handler().hello(hello).isLeaseExpired)
     #expect(try bench.handler().push(b.batch([])).mark.number == 3)
     #expect(try bench.push(&a, a.put("o", "1")).map(\.name) == ["applied"])
-    // What has run out makes room.
+    // A lease that has run out makes room.
     bench.clock.advance(by: .seconds(2000))
     var c = Device(3)
     _ = try bench.push(&c, c.put("p", "1"))
     #expect(try recorded(bench) == 1)
   }
 
-  @Test("what was kept for a lease goes once that has run out, though nobody calls")
+  @Test("deletes kept for a lease go once that has run out, though nobody calls")
   func expiredPin() throws {
     let bench = bench()
     try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))

@@ -14,7 +14,7 @@ struct LeaseTests {
     Bench(restarts: restarts, options: SyncHandler.Options(lease: .seconds(1000)))
   }
 
-  @Test("who does not say hello in time must compare everything before it may push")
+  @Test("a replica that does not say hello in time must compare everything before it may push")
   func expiry() throws {
     let bench = bench()
     var a = Device(1)
@@ -30,7 +30,7 @@ struct LeaseTests {
     a.number += 1
     let batch = a.batch([a.put("k", "3")])
     #expect(failure { _ = try bench.handler().push(batch) } == .leaseExpired)
-    // What was taken is answered still.
+    // A batch that was taken is answered still.
     var known = batch
     known.number = 2
     #expect(try bench.handler().push(known).mark.number == 2)
@@ -178,7 +178,7 @@ struct LeaseTests {
     #expect(try !bench.handler().hello(hello).isLeaseExpired)
   }
 
-  @Test("what a replica has sent and not read is held by it: its deletes are kept")
+  @Test("a replica holds what it has sent and not read: its deletes are kept")
   func sentAndNotRead() throws {
     let bench = bench(restarts: false)
     var a = Device(1)
@@ -194,7 +194,7 @@ struct LeaseTests {
     #expect(try bench.pullAll(a).entries.last?.kind == .delete)
   }
 
-  @Test("who begins with nothing after deletes were dropped reads on, page by page")
+  @Test("a replica that begins with nothing after deletes were dropped reads on, page by page")
   func clearedReader() throws {
     let bench = bench()
     var a = Device(1)

@@ -5,7 +5,7 @@ import TidemarkTestKit
 
 @testable import TidemarkSync
 
-@Suite("What a database keeps over the years")
+@Suite("A database over the years")
 struct UpkeepTests {
   private func count(_ type: RecordType, _ bench: Bench) throws -> Int {
     try bench.withEngine { engine in
@@ -18,7 +18,7 @@ struct UpkeepTests {
     }
   }
 
-  @Test("what has lost to another writer goes with the history that it is part of")
+  @Test("a change that lost to another writer goes with the history that it is part of")
   func losers() throws {
     let bench = Bench()
     try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "")
@@ -86,7 +86,7 @@ struct UpkeepTests {
     #expect(rest.entries.map(\.key) == [Array("last".utf8)])
   }
 
-  @Test("of several that have lost a key each is kept as long as the history")
+  @Test("each of several losers of a key is kept as long as the history")
   func manyLosers() throws {
     let bench = Bench()
     try bench.handler().setPolicy(.lastWriterWins, forKeysWithPrefix: "")

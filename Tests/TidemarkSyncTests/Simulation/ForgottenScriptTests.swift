@@ -2,7 +2,7 @@ import Testing
 import TidemarkSyncTestKit
 
 /// Failures that the simulator has found where a log did not hold any more what the peer knew.
-@Suite("What a store has forgotten")
+@Suite("Histories that a store has forgotten")
 struct ForgottenScriptTests {
   private func run(_ script: String) throws {
     try SyncSimulation(SyncScript(parsing: script)).run()
@@ -49,7 +49,7 @@ struct ForgottenScriptTests {
       """)
   }
 
-  @Test("what lies within a wider scope is not taken for deleted")
+  @Test("a key that lies within a wider scope is not taken for deleted")
   func widened() throws {
     try run(
       """
@@ -177,7 +177,7 @@ struct ForgottenScriptTests {
       """)
   }
 
-  @Test("what counts by the verdict that is being taken is not sent again")
+  @Test("a change that counts by the verdict that is being taken is not sent again")
   func verdictUnderWay() throws {
     try run(
       """

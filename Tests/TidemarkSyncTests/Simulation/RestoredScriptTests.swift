@@ -55,7 +55,7 @@ struct RestoredScriptTests {
       """)
   }
 
-  @Test("what a former life has sent and comes late does not count in a restored feed")
+  @Test("a batch of a former life that comes late does not count in a restored feed")
   func formerLife() throws {
     try run(
       """
@@ -171,7 +171,7 @@ struct RestoredScriptTests {
       """)
   }
 
-  @Test("what would be brought back and is in the feed stands where it stands there")
+  @Test("a change to be brought back that is in the feed keeps its position there")
   func broughtBack() throws {
     try run(
       """
@@ -286,7 +286,7 @@ struct RestoredScriptTests {
       """)
   }
 
-  @Test("what has left the scope by an own operation is told when a restored feed is read")
+  @Test("a key that left the scope by an own operation is told when a restored feed is read")
   func leftByOwn() throws {
     try run(
       """
@@ -309,7 +309,7 @@ struct RestoredScriptTests {
       """)
   }
 
-  @Test("what came after the last mark may be from a copy, and is read")
+  @Test("a batch that came after the last mark may be from a copy, and is read")
   func afterMark() throws {
     try run(
       """
@@ -340,7 +340,7 @@ struct RestoredScriptTests {
       """)
   }
 
-  @Test("what was not worth sending to a peer that had lost its key is, once a later copy has it")
+  @Test("a change not worth sending to a peer that had lost its key is, once a later copy has it")
   func leftAfterwards() throws {
     try run(
       """

@@ -1,8 +1,8 @@
 import Testing
 import TidemarkSyncTestKit
 
-/// What the simulator once complained about although nothing was wrong.
-@Suite("What the simulator lets pass")
+/// Scripts that the simulator once complained about although nothing was wrong.
+@Suite("Scripts that the simulator lets pass")
 struct SimulatedScriptTests {
   private func run(_ script: String) throws {
     try SyncSimulation(SyncScript(parsing: script)).run()
@@ -72,7 +72,7 @@ struct SimulatedScriptTests {
       """)
   }
 
-  @Test("of what two lives of a feed had, either may stay")
+  @Test("either of two lives of a feed may be the one whose content stays")
   func differentLives() throws {
     try run(
       """
@@ -124,7 +124,7 @@ struct SimulatedScriptTests {
       """)
   }
 
-  @Test("what a restored server has lost need not come back from where it is out of scope now")
+  @Test("a key a restored server has lost need not come back from where it is out of scope now")
   func scopeNarrowed() throws {
     try run(
       """
@@ -138,7 +138,7 @@ struct SimulatedScriptTests {
       """)
   }
 
-  @Test("what others have deleted is not known any more, also once a device was opened again")
+  @Test("a key that others have deleted is not known any more, also once a device was opened again")
   func openedAgain() throws {
     try run(
       """

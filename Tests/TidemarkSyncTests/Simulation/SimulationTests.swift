@@ -4,7 +4,7 @@ import TidemarkSyncTestKit
 @Suite("Simulated replication")
 struct SimulationTests {
   @Test(
-    "whatever befalls devices, server and network, nothing is lost, doubled or brought back",
+    "nothing is lost, doubled or brought back, whatever befalls devices, server and network",
     arguments: 1...40 as ClosedRange<UInt64>)
   func holds(seed: UInt64) {
     do throws(SyncViolation) {

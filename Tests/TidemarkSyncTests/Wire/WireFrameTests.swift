@@ -9,7 +9,7 @@ struct WireFrameTests {
   private let coder = WireCoder(codec: .none)
   private let message = WireMessage.error(PeerError(.busy, "later"))
 
-  /// What is wrong with a frame, in words; nil when nothing is.
+  /// The fault of a frame, in words; nil when nothing is.
   private func refusal(_ frame: [UInt8], limit: Int = WireFrame.defaultLimit) -> String? {
     do throws(PeerError) { _ = try WireCoder(limit: limit).decode(frame) } catch {
       #expect(error.kind == .malformed)
@@ -33,7 +33,7 @@ struct WireFrameTests {
     #expect(Array(frame[..<4]) == Array("TMSW".utf8))
   }
 
-  @Test("what is no frame of this version is refused, each for its reason")
+  @Test("bytes that are no frame of this version are refused, each for its reason")
   func foreign() throws {
     #expect(refusal([]) == "ends too early")
     #expect(refusal(try changed(0, 0)) == "no frame of the protocol")
@@ -71,12 +71,12 @@ struct WireFrameTests {
     }
     #expect(refusal(frame(800_000)) == "the zstd frame has another length than it should")
     #expect(refusal(frame(1 << 20)) == "the zstd frame has another length than it should")
-    // Of the right length it is decompressed, and then no message.
+    // A frame of the right length is decompressed, and then no message.
     #expect(refusal(frame(900_000)) == "error 0 is not known here")
     #expect(refusal(frame(900_000), limit: 800_000)?.contains("longer than") == true)
   }
 
-  @Test("what does not become shorter is stored as it is")
+  @Test("a message that does not become shorter is stored as it is")
   func incompressible() throws {
     var random = SeededGenerator(seed: 1)
     let keys = (0..<20).map { _ in random.bytes(40) }

@@ -57,7 +57,7 @@ func decode(bytes: [UInt8]) throws(LineError) -> PlainEntry {
   return lines.entry(0)
 }
 
-/// What is wrong with a line; nil when nothing is.
+/// The fault of a line; nil when nothing is.
 func refusal(_ text: String) -> LineError? { refusal(bytes: Array(text.utf8)) }
 
 func refusal(bytes: [UInt8]) -> LineError? {

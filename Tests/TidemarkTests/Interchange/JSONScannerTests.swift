@@ -32,7 +32,7 @@ struct JSONScannerTests {
   }
 
   @Test(
-    "what RFC 8259 allows is taken",
+    "text that RFC 8259 allows is taken",
     arguments: [
       "0", "-0", "1", "-1.5e+10", "1E400", "123456789012345678901234567890", "0.1e-2", "true",
       "false", "null", "\"\"", "\"a\"", " [ ] ", "{}", "[1,2]", "[[],{}]", "{\"\":0}",
@@ -42,7 +42,7 @@ struct JSONScannerTests {
   func valid(_ text: String) { #expect(error(text) == nil) }
 
   @Test(
-    "what RFC 8259 forbids is refused",
+    "text that RFC 8259 forbids is refused",
     arguments: [
       "", " ", "01", "-", "-a", "1.", ".5", "1e", "1e+", "+1", "1.5.5", "0x10", "NaN",
       "Infinity", "tru", "True", "nul", "truefalse", "true1", "\"", "\"a", "'a'", "[", "]", "[1",

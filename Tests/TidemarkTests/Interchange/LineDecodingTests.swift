@@ -18,7 +18,7 @@ struct LineDecodingTests {
           time: Timestamp(seconds: 1_788_220_800, nanoseconds: 500_000_000), maxAge: 300))
   }
 
-  @Test("what a line leaves out has its default")
+  @Test("a field that a line leaves out has its default")
   func defaults() throws {
     #expect(try decode(#"{"key":"k","value":""}"#) == PlainEntry(key: utf8("k")))
     #expect(

@@ -6,7 +6,7 @@ import TidemarkTestKit
 @Suite("Lines that are refused")
 struct LineRefusalTests {
   @Test(
-    "what is not JSON is a syntax error",
+    "a line that is not JSON is a syntax error",
     arguments: [
       "", " ", "null", "[]", "\"key\"", "{", "{}}", #"{"key":"k","value":"v"} {}"#,
       #"{"key":"k","value":"v",}"#, #"{"key":"k" "value":"v"}"#, #"{"key":"k","value":"v"]"#,

@@ -7,7 +7,7 @@ import TidemarkTestKit
 @Suite("Times in RFC 3339")
 struct RFC3339Tests {
   @Test(
-    "what the standard allows is read",
+    "text that the standard allows is read",
     arguments: [
       ("1970-01-01T00:00:00Z", 0, 0),
       ("1970-01-01t00:00:00z", 0, 0),
@@ -77,7 +77,7 @@ struct RFC3339Tests {
     #expect(Timestamp(seconds: seconds, nanoseconds: nanoseconds).rfc3339 == text)
   }
 
-  @Test("what was written is read back the same, and Foundation agrees on the date")
+  @Test("a date that was written is read back the same, and Foundation agrees on it")
   func roundTrip() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var chance = SeededGenerator(seed: seed)

@@ -45,7 +45,7 @@ struct RoundTripTests {
     return entry
   }
 
-  @Test("what is written is read back the same, in any chunks, and Foundation reads it too")
+  @Test("a written entry is read back the same, in any chunks, and Foundation reads it too")
   func writtenAndRead() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var chance = SeededGenerator(seed: seed)

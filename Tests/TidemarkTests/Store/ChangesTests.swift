@@ -89,7 +89,7 @@ struct ChangesTests {
         == ["1 put note/1", "3 put note/2"])
   }
 
-  @Test("what is not on the disk yet is told only to who asks for it")
+  @Test("an entry that is not on the disk yet is told only to a follower that asks for it")
   func durable() async throws {
     try await store.put("a", "1", durability: .buffered)
     let early = store.changes(

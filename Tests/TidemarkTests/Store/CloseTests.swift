@@ -7,7 +7,7 @@ struct CloseTests {
   let machine = Machine()
 
   @Test(
-    "whatever was acknowledged before the close is there afterwards",
+    "an entry acknowledged before the close is there afterwards",
     arguments: [Durability.async, .buffered, .durable])
   func acknowledged(_ durability: Durability) async throws {
     let store = try machine.open(durability: durability, usesThreads: true)

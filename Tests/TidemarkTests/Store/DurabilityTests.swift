@@ -177,7 +177,7 @@ struct DurabilityTests {
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
-    // Those who staged before the failure do not know; the others were refused.
+    // Writers that staged before the failure do not know; the others were refused.
     for outcome in outcomes { #expect([.unknownOutcome, .poisoned].contains(outcome)) }
     #expect(outcomes.contains(.unknownOutcome))
     try? await store.close()

@@ -52,7 +52,7 @@ struct LocalDiskTests {
     }
   }
 
-  @Test("what is no store is told apart from a store that is missing")
+  @Test("a path that is no store is told apart from a store that is missing")
   func strange() async throws {
     try await withDirectory { directory in
       let disk = LocalFileSystem()

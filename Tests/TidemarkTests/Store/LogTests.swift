@@ -69,7 +69,7 @@ struct LogTests {
     #expect(try log(view, since: 0) == ["1 put a 1"])
   }
 
-  @Test("what is left of a log whose history was dropped can still be listed")
+  @Test("the rest of a log whose history was dropped can still be listed")
   func rest() async throws {
     try await store.put("a", "1")
     try await store.put("b", "1")

@@ -61,7 +61,7 @@ struct PageTests {
     for query in queries {
       let inside = try store.found(query)
       for (key, isBelow) in [("0", true), ("a", true), ("key/99", false), ("zz", false)] {
-        // Of this key only its place matters.
+        // Only the place of this key matters.
         let cursor = try #require(PageCursor("k" + key.utf8.map { String($0, radix: 16) }.joined()))
         let page = try store.page(query, limit: 100, after: cursor)
         #expect(

@@ -16,7 +16,7 @@ struct ReadTests {
     #expect(try store.withValue(forKey: "b") { $0.byteCount } == nil)
   }
 
-  @Test("what the closure throws comes out as it is")
+  @Test("an error that the closure throws comes out as it is")
   func closureError() async throws {
     struct Stop: Error {}
     try await store.put("a", "1")

@@ -117,7 +117,7 @@ struct SuspendTests {
     try await store.close()
   }
 
-  @Test("what follows from now on begins at the moment it was made, also when that is no more")
+  @Test("a follower from now on begins at the moment it was made, also when that is no more")
   func lossOfNow() async throws {
     let store = try machine.open()
     try await store.put("a", "1", durability: .durable)
@@ -135,7 +135,7 @@ struct SuspendTests {
   }
 
   @Test(
-    "what was acknowledged before suspending is there after a power cut",
+    "an entry acknowledged before suspending is there after a power cut",
     arguments: [Durability.async, .buffered, .durable])
   func acknowledged(_ durability: Durability) async throws {
     let store = try machine.open(durability: durability, usesThreads: true)
