@@ -38,6 +38,14 @@ struct RepositoryTests {
   @Test("nothing is left for later")
   func leftovers() { #expect(StyleRules.leftovers(all) == []) }
 
+  @Test("comments and names of tests begin with their subject")
+  func sentences() throws {
+    let others = try Repository.others.get()
+    try #require(others.count > 40, "the scripts were not found")
+    #expect(SentenceRules.comments(all + others) == [])
+    #expect(SentenceRules.testNames(all) == [])
+  }
+
   @Test("no planted bug is in a build that does not ask for them")
   func plantedBugs() {
     #expect(PlantedRules.uses(sources) == [])

@@ -96,7 +96,7 @@ struct RuleTests {
     #expect(LayerRules.sideDoors([engine("Platform/A.swift", "_ = fsync(1)")]) == [])
   }
 
-  @Test("what is too long is seen, what just fits is not")
+  @Test("anything too long is seen, anything that just fits is not")
   func sizes() {
     func file(_ text: String) -> [SourceFile] { [SourceFile("A.swift", text)] }
     let lines = { String(repeating: "x\n", count: $0) }
@@ -110,6 +110,34 @@ struct RuleTests {
     #expect(functions("init(a: Int) {\n\(lines(59))}") == 1)
     #expect(functions("func f(\n  a: Int = { 1 }()\n) -> Int\n{\n\(lines(56))}") == 1)
     #expect(functions("func f()\nvar a: Int {\n\(lines(70))}") == 0)
+  }
+
+  @Test("a comment or a test that does not begin with its subject is seen")
+  func sentences() {
+    func comments(_ text: String, path: String = "A.swift") -> [String] {
+      SentenceRules.comments([SourceFile(path, text)])
+    }
+    for text in [
+      "/// What it does.", "  // Of a key.", "let a = 1  // Those beneath.", "//\n// whoever asks",
+      "/// A key.\n///\n/// Who wrote it.",
+    ] {
+      #expect(comments(text).count == 1, "\(text)")
+    }
+    for text in [
+      "/// The key.\n/// What follows goes on.", "// Whatsoever", "let a = \"// What\"", "#if Of",
+      "let what = 1", "f(\"http:// What\")",
+    ] {
+      #expect(comments(text) == [], "\(text)")
+    }
+    #expect(comments("#!/bin/sh\n# What it does.") == ["A.swift:2"])
+    #expect(comments("  # Of a key.\n\"\"\"Who asks.\"\"\"", path: "a.py").count == 2)
+    #expect(comments("\"\"\"A key.\"\"\"  # a key", path: "a.py") == [])
+    func names(_ text: String) -> Int {
+      SentenceRules.testNames([SourceFile("A.swift", text)]).count
+    }
+    #expect(names("  @Test(\"what was put is there\")") == 1)
+    #expect(names("@Suite(\n  \"Of keys\", .serialized)") == 1)
+    #expect(names("@Test(\"a key that was put is there\")\nlet a = \"what\"") == 0)
   }
 
   @Test("the length of a function is not that of its type or of its neighbours")

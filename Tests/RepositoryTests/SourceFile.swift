@@ -14,6 +14,9 @@ struct SourceFile {
     tokens = Token.tokens(of: SwiftScanner.code(of: text))
   }
 
+  /// Whether comments begin with a hash.
+  var isScript: Bool { path.hasSuffix(".py") || text.hasPrefix("#!") }
+
   var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
 
   /// The modules that it imports.
@@ -47,18 +50,35 @@ struct SourceFile {
 }
 
 enum Repository {
-  /// What the package and its tools are made of.
+  /// The files that the package and its tools are made of.
   static let sources = Result { try files(in: "Sources") }
   /// All Swift files.
   static let all = Result {
     try sources.get() + files(in: "Tests") + files(in: "Tools")
   }
 
+  /// Programs in other languages, with comments of their own.
+  static let others = Result {
+    try files(in: "Sources") { $0.hasSuffix(".c") || $0.hasSuffix(".h") }
+      + files(in: "Tools") { $0.hasSuffix(".py") || namesInterpreter("Tools/" + $0) }
+  }
+
+  /// Whether a file's first line says what runs it.
+  private static func namesInterpreter(_ path: String) -> Bool {
+    guard let file = try? FileHandle(forReadingFrom: root.appending(path: path)) else {
+      return false
+    }
+    defer { try? file.close() }
+    return (try? file.read(upToCount: 2)) == Data("#!".utf8)
+  }
+
   static let root = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  /// All Swift files in a folder and below, in the order of their paths.
-  static func files(in folder: String) throws -> [SourceFile] {
+  /// All Swift files in a folder and below, or others that are wanted, in the order of their paths.
+  static func files(
+    in folder: String, where isWanted: (String) -> Bool = { $0.hasSuffix(".swift") }
+  ) throws -> [SourceFile] {
     let base = root.appending(path: folder)
     guard let found = FileManager.default.enumerator(atPath: base.path) else { return [] }
     var paths: [String] = []
@@ -66,7 +86,7 @@ enum Repository {
       // Hidden folders hold what the build made.
       if (path as NSString).lastPathComponent.hasPrefix(".") {
         found.skipDescendants()
-      } else if path.hasSuffix(".swift") {
+      } else if isWanted(path) {
         paths.append(path)
       }
     }

@@ -119,7 +119,7 @@ class Check:
         """
         offset, sequence, chain, entries = segment.header.frames, segment.row.first, 0, 0
         latest, commit_time, in_batch = None, 0, False
-        # Of the newest versions, and of history.
+        # One for the newest versions, and one for history.
         last = [(b"", 0), (b"", 0)]
         before = self.count
         while offset < segment.footer.locator:

@@ -9,7 +9,7 @@ package struct RowReader {
   private struct Held {
     let segment: Segment
     var range: ClosedRange<UInt64>
-    /// Of a segment that was sealed when it was met: asked without a lock.
+    /// The locator of a segment that was sealed when it was met: asked without a lock.
     let locator: SealedLocator?
     /// The block that was read last; empty when there is none.
     var bytes: [UInt8] = []

@@ -26,7 +26,7 @@ package struct SegmentLayout: Sendable, Hashable {
 
 /// Writes a compacted segment: entries sorted by (key, sequence), each with its sequence.
 ///
-/// What is superseded stands apart, in frames of its own between the others: there the versions of
+/// Superseded entries stand apart, in frames of their own between the others: there the versions of
 /// a key stand beside each other and are compressed together, and reads of the newest ones pass
 /// them over. The frames of each kind are sorted. A key's entries in frames of history are older
 /// than those that it has elsewhere.

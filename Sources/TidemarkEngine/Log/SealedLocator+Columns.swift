@@ -39,7 +39,7 @@ extension SealedLocator {
     _ table: Packed, _ group: PackedGroup, _ index: Int
   ) throws(LogReadError) -> UInt64 {
     guard group.bits > 0 else { return group.number(index) & Self.mask }
-    // What is read beyond a chunk's last byte is the gap that memory has behind it.
+    // A read beyond a chunk's last byte meets the gap that memory has behind it.
     let offset = try load(table.remainders, group.byte(of: index))
     let memory = self.memory
     do {
