@@ -1,6 +1,6 @@
 // SAFETY: a frozen delta's keys and slots never change again; what of it does change lazily,
 // its order and its labels' candidates, is copied here while the owner's lock is held, and so are
-// the tables of strings. Runs are immutable. What is discarded is never read again.
+// the tables of strings. Runs are immutable.
 
 /// The frozen delta and the newest runs beneath, as a merge wants them.
 ///
@@ -45,8 +45,9 @@ package struct MergeInput: @unchecked Sendable {
   var mostKeys: Int { runs.reduce(frozen.count) { $0 + $1.count } }
 }
 
-/// Layers that an index needs no more.
-package struct Discarded: @unchecked Sendable {
+/// Layers that an index needs no more. They are not `Sendable`: who takes them out of the lock
+/// frees them on the same thread.
+package struct Discarded {
   let deltas: [Delta?]
   let runs: [Image]
   let strings: [InternedStrings]
