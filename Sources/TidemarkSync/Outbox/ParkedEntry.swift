@@ -76,22 +76,14 @@ extension Replicator {
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
   public func retry(_ sequence: UInt64) async throws(TidemarkError) -> UInt64 {
-    defer {
-      host.changed.raise()
-      poke()
-    }
-    return try await told { try $0.session().retry(sequence) }
+    try await rescheduling { try $0.session().retry(sequence) }
   }
 
   /// Sends refused entries once more, many in one commit.
   /// - Returns: the sequences of the new entries. What is not parked any more is passed over.
   @discardableResult
   public func retry(all sequences: [UInt64]) async throws(TidemarkError) -> [UInt64] {
-    defer {
-      host.changed.raise()
-      poke()
-    }
-    return try await told { try $0.session().retry(sequences) }
+    try await rescheduling { try $0.session().retry(sequences) }
   }
 
   /// Gives refused entries up, many in one commit; see ``discard(_:)``.
@@ -99,11 +91,7 @@ extension Replicator {
   ///   more is passed over.
   @discardableResult
   public func discard(all sequences: [UInt64]) async throws(TidemarkError) -> [Key] {
-    defer {
-      host.changed.raise()
-      poke()
-    }
-    return try await told { try $0.discard(sequences) }
+    try await rescheduling { try $0.discard(sequences) }
   }
 
   /// Gives a refused entry up: its key gets back what the peer has there. Where the log does not
@@ -112,11 +100,7 @@ extension Replicator {
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
   public func discard(_ sequence: UInt64) async throws(TidemarkError) -> [Key] {
-    defer {
-      host.changed.raise()
-      poke()
-    }
-    return try await told { try $0.discard(sequence) }
+    try await rescheduling { try $0.discard(sequence) }
   }
 
   /// The keys on which the resolver leaves the decision to the user, with both sides.
@@ -136,6 +120,17 @@ extension Replicator {
       news.raise()
     }
     try await told { try $0.session().decide(bytes, resolution) }
+  }
+
+  /// Does something that changes what is to be sent, and has the replicator look at once.
+  private func rescheduling<R: Sendable>(
+    _ body: @escaping @Sendable (inout HostState) throws -> R
+  ) async throws(TidemarkError) -> R {
+    defer {
+      host.changed.raise()
+      poke()
+    }
+    return try await told(body)
   }
 
   /// Does something with the session; what fails is told as a `TidemarkError`.
