@@ -63,6 +63,43 @@ struct Ballast: Sendable {
   }
 }
 
+/// The ballast's part of the writer's state: when it is to be looked at, and who is using it up.
+struct BallastState {
+  /// Bytes of log written since the ballast was looked at.
+  private var bytesSince = 0
+  /// Whether this opening has set aside what the ballast holds.
+  private(set) var isProven = false
+  /// How many are at a step for which the ballast was given up.
+  private var users = 0
+
+  init() {}
+
+  /// The state after the store was read anew: somebody else may have set aside what is there.
+  init(goingOnFrom former: BallastState) { bytesSince = former.bytesSince }
+
+  var isInUse: Bool { users > 0 }
+
+  func isDue(from bytes: Int) -> Bool { bytesSince >= bytes }
+
+  mutating func noteWritten(_ bytes: Int) { bytesSince += bytes }
+
+  mutating func noteProven() { isProven = true }
+
+  /// - Returns: whether anything was written since the last turn.
+  mutating func takeTurn() -> Bool {
+    defer { bytesSince = 0 }
+    return bytesSince > 0
+  }
+
+  mutating func beginUse() { users += 1 }
+
+  /// Bytes left over are to be set aside again.
+  mutating func endUse(dueFrom bytes: Int) {
+    users -= 1
+    bytesSince = max(bytesSince, bytes, 1)
+  }
+}
+
 extension Engine {
   var ballast: Ballast { Ballast(fileSystem: environment.fileSystem, storePath: path) }
 
@@ -74,15 +111,8 @@ extension Engine {
   ) throws(TidemarkError) -> R {
     do { return try step() } catch {
       guard error.code == .noSpace else { throw error }
-      writer.withLock { $0.ballastUsers += 1 }
-      defer {
-        writer.withLock { state in
-          state.ballastUsers -= 1
-          // Bytes left over are to be set aside again.
-          state.bytesSinceBallast = max(
-            state.bytesSinceBallast, configuration.ballastFromLogBytes, 1)
-        }
-      }
+      writer.withLock { $0.ballast.beginUse() }
+      defer { writer.withLock { $0.ballast.endUse(dueFrom: configuration.ballastFromLogBytes) } }
       guard ballast.release() else { throw error }
       return try step()
     }
@@ -98,13 +128,12 @@ extension Engine {
     // Under the writer's lock, so that no write takes what is given back for a moment, and so
     // that this has ended when the store's lock is released.
     writer.withLock { state in
-      guard state.lock != nil, !state.isSuspended, state.ballastUsers == 0 else { return }
+      guard state.lock != nil, !state.isSuspended, !state.ballast.isInUse else { return }
       // Once a store is closed nothing is allocated any more, also not what was given back.
-      guard state.bytesSinceBallast > 0 || (mayShrink && !state.isClosed) else { return }
-      state.bytesSinceBallast = 0
+      guard state.ballast.takeTurn() || (mayShrink && !state.isClosed) else { return }
       guard wanted > 0 || mayShrink else { return }
-      ballast.provide(wanted, isProven: state.ballastIsProven)
-      state.ballastIsProven = true
+      ballast.provide(wanted, isProven: state.ballast.isProven)
+      state.ballast.noteProven()
     }
   }
 }

@@ -36,7 +36,7 @@ extension Engine {
     // while the lock is held, since the names it takes away may be those of the next opening. A
     // backup goes on: it has its files, and writes elsewhere.
     files.refuseGrowth(beneath: path)
-    writer.wait { !$0.isCompacting && !$0.isWritingImage }
+    writer.wait { !$0.compactor.isRunning && !$0.runs.isWriting }
     let discarded = reading.withLock { $0.index.removeAll() }
     let lock: (any FileLock)? = writer.withLock { state in
       defer { state.lock = nil }

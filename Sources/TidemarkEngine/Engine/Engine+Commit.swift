@@ -192,8 +192,8 @@ extension Engine {
       state.unsyncedSince = environment.clock.monotonicNanoseconds()
     }
     state.unsyncedBytes += bytes
-    state.bytesSinceImage += bytes
-    state.bytesSinceBallast += bytes
+    state.runs.noteWritten(bytes)
+    state.ballast.noteWritten(bytes)
     state.written = state.sequence
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }

@@ -50,7 +50,7 @@ extension Engine {
         try read.checkReadable()
         guard read.manifest.historyFrom == manifest.historyFrom else { return nil as EngineView? }
         // All versions behind it stay, since each may be the last that counts.
-        read.pins[from, default: 0] += 1
+        read.views.pin(from)
         return EngineView(
           self, sequence: read.visible, lineage: read.lineage, pinned: from, ownTimeLimit: date)
       }

@@ -44,7 +44,7 @@ extension Engine {
         let mayBeListed =
           state.poison != nil || state.manifest.images.contains { $0.id == job.row.id }
         if !mayBeListed, !state.isClosed { try? environment.fileSystem.remove(job.path) }
-        state.isWritingImage = false
+        state.runs.end()
       }
       writer.broadcast()
       throw error
@@ -63,14 +63,11 @@ extension Engine {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.outdatedImageKept) { return }
     #endif
-    reading.withLock { read in
-      read.forgetsDeletesThrough = limit
-      read.keptDeletes = kept
-    }
+    reading.withLock { $0.nextRun.forgetDeletes(through: limit, but: kept) }
     // An empty store has no run.
     guard limit > 0 else { return }
     for _ in 0..<Limits.imageAttempts {
-      writer.wait { !$0.isWritingImage }
+      writer.wait { !$0.runs.isWriting }
       guard let info = try writeRun(.whole) else { continue }
       if info.sequence >= limit, info.dropTombstonesThrough == limit, info.keptDeletes == kept {
         return
@@ -101,7 +98,7 @@ extension Engine {
   private func beginRun(_ extent: RunExtent) throws(TidemarkError) -> RunJob? {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) -> RunJob? in
       try checkWritable(state)
-      guard !state.isWritingImage, state.sequence > 0 else { return nil }
+      guard !state.runs.isWriting, state.sequence > 0 else { return nil }
       try writeStaged(&state, mayCompress: true)
       let keyID = try keys.current()
       let fileKey = try newFileKey(keyID)
@@ -109,18 +106,12 @@ extension Engine {
       let sequence = state.sequence
       let manifest = state.manifest
       let job = reading.withLock { read -> RunJob in
-        // A delta frozen for a run that could not be written comes first.
-        var info =
-          read.frozen
-          ?? ImageInfo(
+        if read.nextRun.frozen == nil { read.index.freeze() }
+        var info = read.nextRun.begin(
+          id, historyFrom: manifest.historyFrom,
+          else: ImageInfo(
             storeID: manifest.storeID, imageID: id, sequence: sequence,
-            userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true)
-        info.imageID = id
-        info.dropTombstonesThrough = read.forgetsDeletesThrough
-        info.keptDeletes = read.keptDeletes
-        info.keepFormerMembers = manifest.historyFrom < info.sequence
-        if read.frozen == nil { read.index.freeze() }
-        read.frozen = info
+            userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true))
         info.fileKey = fileKey
         var row = Manifest.Image(id: id, sequence: info.sequence, length: 0)
         row.keyID = keyID
@@ -128,11 +119,10 @@ extension Engine {
         return RunJob(
           info: info, input: read.index.mergeInput(taking: taken), taken: taken,
           path: path + "/" + StoreLayout.indexDirectory + "/" + row.fileName, row: row,
-          generation: read.indexGeneration)
+          generation: read.nextRun.generation)
       }
       state.manifest.nextImageID += 1
-      state.isWritingImage = true
-      state.bytesSinceImage = 0
+      state.runs.begin()
       return job
     }
   }
@@ -188,7 +178,7 @@ extension Engine {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       let beneath = reading.withLock { read -> Set<UInt64>? in
-        guard read.indexGeneration == job.generation else { return nil }
+        guard read.nextRun.generation == job.generation else { return nil }
         return Set(read.index.runs.runs.dropFirst(job.taken).map(\.header.imageID))
       }
       guard let beneath else {
@@ -201,12 +191,12 @@ extension Engine {
       manifest.images.removeAll { !beneath.contains($0.id) }
       manifest.images.append(row)
       try updateManifest(manifest, &state)
-      state.isWritingImage = false
+      state.runs.end()
       try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
         do throws(IndexError) { discarded = try read.index.publish(run, taking: job.taken) } catch {
           throw describe(error)
         }
-        read.frozen = nil
+        read.nextRun.end()
       }
     }
     removeFiles(of: gone)

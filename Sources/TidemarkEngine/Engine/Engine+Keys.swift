@@ -17,7 +17,7 @@ extension Engine {
   func adopt(_ encryption: Encryption) throws(TidemarkError) {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      guard !state.isWritingImage else {
+      guard !state.runs.isWriting else {
         throw TidemarkError(.limitExceeded, "an index image is being written; try again")
       }
       try writeStaged(&state, mayCompress: true)
@@ -53,7 +53,7 @@ extension Engine {
       return
     }
     for _ in 0..<Limits.imageAttempts {
-      writer.wait { !$0.isWritingImage }
+      writer.wait { !$0.runs.isWriting }
       // It takes the place of all runs, those of the old key among them.
       if try writeRun(.whole) != nil { return }
     }

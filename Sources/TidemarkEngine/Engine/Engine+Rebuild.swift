@@ -18,8 +18,7 @@ extension Engine {
       let built = try builder.build(
         active: nil, salvage: configuration.recovery == .salvage, ignoresRuns: voidsImages)
       read.index = built.index
-      read.frozen = nil
-      read.indexGeneration += 1
+      read.nextRun.startOver()
       read.usage = built.usage
       read.staleBelow = max(read.staleBelow, built.staleBelow)
     }

@@ -43,7 +43,7 @@ extension Engine {
     reading.withLock { $0.isSuspended = true }
     // Work in the background meets the refusal and clears up behind itself.
     files.refuseGrowth()
-    writer.wait { !$0.isSyncing && !$0.isCompacting && !$0.isWritingImage }
+    writer.wait { !$0.isSyncing && !$0.compactor.isRunning && !$0.runs.isWriting }
     let lock: (any FileLock)? = writer.withLock { state in
       state.appender = nil
       defer { state.lock = nil }
@@ -86,7 +86,7 @@ extension Engine {
     writer.withLock { state in
       state.lock = lock
       state.isSuspended = false
-      state.mergeIsDue = true
+      state.compactor.noteSmallSegments()
     }
     reading.withLock { $0.isSuspended = false }
   }
@@ -149,12 +149,11 @@ extension Engine {
       var next = WriterState(
         manifest: opened.manifest, lock: nil, sequence: opened.lastSequence,
         commitTime: HybridTime(max(opened.latestCommitTime, state.commitTime.rawValue)),
-        durable: opened.durable, canWrite: opened.canWrite)
+        durable: opened.durable, canWrite: opened.canWrite,
+        compactor: CompactorState(goingOnFrom: state.compactor))
       next.isSuspended = true
-      next.bytesSinceBallast = state.bytesSinceBallast
+      next.ballast = BallastState(goingOnFrom: state.ballast)
       reading.withLock { read in
-        read.frozen = nil
-        read.indexGeneration += 1
         read.staged = []
         read.stagedTouches = [:]
         read.underWay = nil
@@ -171,50 +170,6 @@ extension Engine {
     try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
       try read.checkReadable()
     }
-  }
-}
-
-extension ReadState {
-  func checkReadable() throws(TidemarkError) {
-    if isClosed { throw TidemarkError(.closed, "the store is closed") }
-    if isSuspended { throw .suspended }
-  }
-
-  /// The last sequence that readers may have seen and that is still part of the history.
-  func common(with opened: Opened) -> UInt64 {
-    let theirs = opened.manifest.epochs
-    var end = visible
-    for row in manifest.epochs.reversed() where row.firstSequence <= end {
-      if let same = theirs.firstIndex(where: { $0.epoch == row.epoch }) {
-        let last =
-          same + 1 < theirs.count ? theirs[same + 1].firstSequence - 1 : opened.lastSequence
-        return min(end, last)
-      }
-      end = row.firstSequence - 1
-    }
-    return 0
-  }
-
-  /// Whether what was seen up to a sequence, in a lineage, is part of the history.
-  func hasKept(_ sequence: UInt64, of lineage: Int) -> Bool {
-    lineage == self.lineage || sequence <= commonThrough
-  }
-
-  /// Takes over what was read anew from the disk.
-  mutating func takeUp(_ opened: Opened, staleBelow: UInt64) {
-    let common = common(with: opened)
-    if common < visible {
-      lineage += 1
-      commonThrough = min(commonThrough, common)
-    }
-    opening += 1
-    index = opened.index
-    segments = opened.segments
-    visible = opened.lastSequence
-    durable = opened.durable
-    manifest = opened.manifest
-    usage = opened.usage
-    self.staleBelow = staleBelow
   }
 }
 

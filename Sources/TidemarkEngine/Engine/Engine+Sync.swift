@@ -154,14 +154,13 @@ extension Engine {
         try carryDurableForward(&state)
       }
       // The last space of a full disk is for those who have asked for it.
-      guard state.ballastUsers == 0 else { return }
-      runIsDue = !state.isWritingImage && state.bytesSinceImage >= configuration.imageEveryBytes
-      ballastIsDue = state.bytesSinceBallast >= configuration.ballastFromLogBytes
+      guard !state.ballast.isInUse else { return }
+      runIsDue = state.runs.isDue(every: configuration.imageEveryBytes)
+      ballastIsDue = state.ballast.isDue(from: configuration.ballastFromLogBytes)
       // A store in which nobody writes stays closed cleanly.
-      mergeIsDue = state.mergeIsDue && state.appender != nil
-      if mergeIsDue { state.mergeIsDue = false }
-      if state.mayHaveUnevenRuns, state.appender != nil, !state.isWritingImage {
-        state.mayHaveUnevenRuns = false
+      mergeIsDue = state.compactor.mergeIsDue && state.appender != nil
+      if mergeIsDue { state.compactor.noteMerge() }
+      if state.appender != nil, state.runs.takeTurnToEven() {
         let least = configuration.smallRunKeys
         runIsDue = runIsDue || reading.withLock { $0.index.runs.isUneven(least: least) }
       }

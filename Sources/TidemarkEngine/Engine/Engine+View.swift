@@ -45,7 +45,7 @@ extension Engine {
           "sequence \(wanted) is not reached yet; the newest is \(read.visible)")
       }
       try Self.checkKept(wanted, read.manifest)
-      read.pins[wanted, default: 0] += 1
+      read.views.pin(wanted)
       return (wanted, read.lineage)
     }
     return EngineView(self, sequence: pinned, lineage: lineage)
@@ -79,10 +79,7 @@ extension Engine {
   }
 
   func unpin(_ sequence: UInt64) {
-    reading.withLock { read in
-      guard let count = read.pins[sequence] else { return }
-      read.pins[sequence] = count > 1 ? count - 1 : nil
-    }
+    reading.withLock { $0.views.unpin(sequence) }
   }
 
   /// The newest entry of a key that counts in a view.

@@ -1,5 +1,5 @@
-// SAFETY: a ReadState is touched only under the lock that holds it, and cannot be copied out of it;
-// the index in it, which is not Sendable, does not leave it.
+// SAFETY: a WriterState is touched only under the monitor that holds it; who copies it looks at its
+// values alone. An Opened is handed over whole, and nobody keeps a part of it.
 
 /// The database, synchronous: bytes to state.
 ///
@@ -42,13 +42,13 @@ package final class Engine: Sendable {
       WriterState(
         manifest: opened.manifest, lock: opened.lock, sequence: opened.lastSequence,
         commitTime: HybridTime(opened.latestCommitTime), durable: opened.durable,
-        canWrite: opened.canWrite))
+        canWrite: opened.canWrite,
+        compactor: CompactorState(
+          isAutomatic: configuration.compactsByItself && opened.canWrite)))
     reading = Lock(
       ReadState(
         index: opened.index, segments: opened.segments, visible: opened.lastSequence,
         durable: opened.durable, manifest: opened.manifest, usage: opened.usage))
-    let compactsByItself = configuration.compactsByItself && opened.canWrite
-    writer.withLock { $0.automatic.isOn = compactsByItself }
   }
 
   /// The store's id, 16 bytes.
@@ -94,25 +94,13 @@ struct WriterState: @unchecked Sendable {
   var stagedSince: UInt64 = 0
   /// `durable` as the last frame says.
   var durableInLog: UInt64 = 0
-  /// Whether runs of the index may have been left to be merged by who has the time.
-  var mayHaveUnevenRuns = true
-  /// Bytes of log written since the last run.
-  var bytesSinceImage = 0
-  /// Bytes of log written since the ballast was looked at.
-  var bytesSinceBallast = 0
-  /// Whether this opening has set aside what the ballast holds.
-  var ballastIsProven = false
-  /// How many are at a step for which the ballast was given up.
-  var ballastUsers = 0
-  /// Whether small segments may have come together while nobody had the time to merge them.
-  var mergeIsDue = false
-  var isWritingImage = false
-  var isCompacting = false
-  var automatic = AutomaticCompaction()
+  var ballast = BallastState()
+  var runs = RunSchedule()
+  var compactor: CompactorState
 
   init(
     manifest: Manifest, lock: (any FileLock)?, sequence: UInt64, commitTime: HybridTime,
-    durable: UInt64, canWrite: Bool
+    durable: UInt64, canWrite: Bool, compactor: CompactorState
   ) {
     self.manifest = manifest
     self.lock = lock
@@ -120,77 +108,9 @@ struct WriterState: @unchecked Sendable {
     self.commitTime = commitTime
     self.durable = durable
     self.canWrite = canWrite
+    self.compactor = compactor
     written = sequence
     durableInLog = durable
-  }
-}
-
-/// The state that readers look at, under `reading`. It cannot be copied, since a copy would share
-/// the index with writers that change it under the lock.
-struct ReadState: ~Copyable, @unchecked Sendable {
-  var index: Index
-  /// By first sequence.
-  var segments: [Segment]
-  /// Frames whose entries are visible and not yet with the kernel.
-  var staged: [FrameBuilder] = []
-  /// The touches among them, by sequence.
-  var stagedTouches: [UInt64: Touch] = [:]
-  /// An entry that is visible and on its way to the kernel past `staged`; set while the writer's
-  /// lock is held, and for good when the write failed.
-  var underWay: (sequence: UInt64, value: ArraySlice<UInt8>)?
-  var visible: UInt64
-  var durable: UInt64
-  var manifest: Manifest
-  var usage: SpaceUsage
-  /// Ids of segments that a compaction has left as they are, since they would get no smaller.
-  var leftAlone: Set<UInt64> = []
-  /// Ids of sealed segments that hold none of the engine's own records, as far as that is known.
-  var recordless: Set<UInt64> = []
-  /// The image that the frozen delta is to become, while there is one.
-  var frozen: ImageInfo?
-  /// Counts up when the index is made anew: a run begun before must not be taken into use.
-  var indexGeneration = 0
-  /// Sequences that open views read at, with how many views each.
-  var pins: [UInt64: Int] = [:]
-  /// Deletes above this sequence stay, whatever else of the history goes.
-  var deletesKeptAbove = UInt64.max
-  /// Deletes up to here are left out of the index, but for those in `keptDeletes`: compactions
-  /// have let them go.
-  var forgetsDeletesThrough: UInt64 = 0
-  /// Deletes that the last compaction has kept for peers.
-  var keptDeletes: Set<UInt64> = []
-  var isClosed = false
-  var isSuspended = false
-  /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.
-  var opening = 0
-  /// Counts up when the history on the disk lacks entries which readers had seen.
-  var lineage = 0
-  /// Up to here all lineages are the same.
-  var commonThrough = UInt64.max
-  /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
-  var staleBelow: UInt64 = 0
-
-  init(
-    index: Index, segments: [Segment], visible: UInt64, durable: UInt64, manifest: Manifest,
-    usage: SpaceUsage
-  ) {
-    self.index = index
-    self.segments = segments
-    self.visible = visible
-    self.durable = durable
-    self.manifest = manifest
-    self.usage = usage
-  }
-
-  /// The segment that covers a sequence; nil for what compaction dropped with its segment.
-  func segment(covering sequence: UInt64) -> Segment? {
-    var low = 0
-    var high = segments.count
-    while low < high {
-      let middle = (low + high) / 2
-      if segments[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
-    }
-    return low == 0 ? nil : segments[low - 1]
   }
 }
 

@@ -78,8 +78,8 @@ extension Engine {
     let (poisoned, activeRawBytes) = writer.withLock { ($0.poison != nil, $0.appender?.rawBytes) }
     let compaction = writer.withLock { state in
       EngineStatus.Compaction(
-        isAutomatic: state.automatic.isOn, isRunning: state.isCompacting,
-        runs: state.automatic.runs, bytesFreed: state.automatic.bytesFreed)
+        isAutomatic: state.compactor.isAutomatic, isRunning: state.compactor.isRunning,
+        runs: state.compactor.runs, bytesFreed: state.compactor.bytesFreed)
     }
     try checkReadable()
     try countMissingUsage()
@@ -149,7 +149,7 @@ extension Engine {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.viewsForgotten) { return read.durable }
     #endif
-    return min(read.pins.keys.min() ?? .max, read.durable)
+    return min(read.views.least ?? .max, read.durable)
   }
 
   /// Where the log is proven to be on the disk.
@@ -231,7 +231,7 @@ private struct StatusFigures {
     self.floor = floor
     manifest = read.manifest
     usage = read.usage
-    pins = read.pins.keys.sorted()
+    pins = read.views.sequences
     liveKeys = read.index.liveKeys
     indexBytes = read.index.memoryBytes
   }

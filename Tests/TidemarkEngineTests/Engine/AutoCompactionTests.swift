@@ -39,7 +39,7 @@ struct AutoCompactionTests {
     }
     let live = try engine.status().bytes.live
     #expect(longest < 2 * live + 2 * store.configuration.segmentBytes)
-    let runs = engine.writer.withLock { $0.automatic.runs }
+    let runs = engine.writer.withLock { $0.compactor.runs }
     #expect(runs > 3)
     #expect(engine.liveKeys == keys)
     try engine.close()
@@ -149,6 +149,24 @@ struct AutoCompactionTests {
     #expect(engine.reading.withLock { $0.segments.map(\.id) } == before)
     #expect(try store.disk.list("/store/log").count == before.count)
     #expect(try engine.compact(CompactionOptions(dropHistory: true)).segmentsRewritten > 0)
+    try engine.close()
+  }
+
+  @Test("compactions go on by themselves after another process wrote to a suspended store")
+  func resumed() throws {
+    var store = store
+    store.configuration.retention = Retention(versionsPerKey: 1)
+    let engine = try store.open()
+    try engine.put("a", "1")
+    try engine.suspend()
+    let other = try store.open(on: store.disk.anotherProcess(), .write)
+    try other.put("b", "1")
+    try other.close()
+    try engine.resume()
+    #expect(try engine.status().compaction.isAutomatic)
+    var chance = SeededGenerator(seed: 5)
+    for i in 0..<1_500 { try engine.put("key \(i % 100)", value(&chance)) }
+    #expect(try engine.status().compaction.runs > 0)
     try engine.close()
   }
 

@@ -107,11 +107,11 @@ struct ClosingTests {
     try engine.put("last", "1")
     try engine.sealSegments()
     let before = engine.reading.withLock { $0.segments.count }
-    engine.writer.withLock { $0.isCompacting = true }
+    #expect(engine.writer.withLock { $0.compactor.begin() })
     // It ends once it is refused what it wants to write.
     let compaction = try WorkerThread(name: "compacts") {
       while !engine.isClosed { _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false } }
-      engine.writer.withLock { $0.isCompacting = false }
+      engine.writer.withLock { $0.compactor.end() }
       engine.writer.broadcast()
     }
     try engine.close()

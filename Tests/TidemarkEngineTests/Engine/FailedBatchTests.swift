@@ -81,7 +81,7 @@ struct FailedBatchTests {
     for i in stride(from: 0, to: 20_000, by: 500) {
       #expect(try engine.get("old key number \(i)") == "value \(i)")
     }
-    #expect(engine.reading.withLock { $0.indexGeneration } == 1)
+    #expect(engine.reading.withLock { $0.nextRun.generation } == 1)
     #expect(engine.liveKeys == 20_005)
     #expect(try engine.get("new4") == "value 4")
     try engine.put("new0", "again")

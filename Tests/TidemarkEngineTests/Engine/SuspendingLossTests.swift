@@ -127,4 +127,57 @@ struct SuspendingLossTests {
     #expect(try engine.get("k") == "new value")
     try engine.close()
   }
+
+  /// Has a store of fifty keys, and a record where it is given, compacted, and says its segments.
+  private func compact(
+    _ engine: Engine, record: RecordType? = nil
+  ) throws -> Set<UInt64> {
+    var batch = OperationBatch()
+    for i in 0..<50 {
+      try batch.add(.put, key: bytes("key \(i)").rawSpan, value: bytes("some value").rawSpan)
+    }
+    if let record { try RecordTable.add(record, key: [1], value: [2], to: &batch) }
+    try engine.commit(batch)
+    try engine.compact()
+    return engine.reading.withLock { Set($0.segments.map(\.id)) }
+  }
+
+  @Test("a record is found in a segment whose id the former log had given to another one")
+  func reusedID() throws {
+    try store.open().close()
+    let copy = store.disk.snapshot()
+    let engine = try store.open()
+    let ids = try compact(engine)
+    let recordless = engine.reading.withLock { $0.notes.recordless }
+    #expect(!recordless.isEmpty && recordless.isSubset(of: ids))
+    try engine.suspend()
+    // The user puts an older copy back, and another program goes on with that.
+    store.disk.restore(copy)
+    let other = try store.open(on: store.disk.anotherProcess(), .write)
+    #expect(try !compact(other, record: RecordType(rawValue: 40)).isDisjoint(with: recordless))
+    try other.close()
+    try engine.resume()
+    #expect(try RecordTable(engine).count == 1)
+    try engine.close()
+  }
+
+  @Test("the index keeps a delete that an older copy of the log has, though it was compacted away")
+  func deleteInCopy() throws {
+    let first = try store.open()
+    try first.put("a", "1")
+    try first.delete("a")
+    try first.close()
+    let copy = store.disk.snapshot()
+    let engine = try store.open()
+    try engine.put("b", "1")
+    try engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try engine.slot(ofKey: bytes("a").rawSpan) == nil)
+    try engine.suspend()
+    store.disk.restore(copy)
+    try engine.resume()
+    try engine.put("c", "1")
+    try engine.writeRun(.whole)
+    #expect(try engine.slot(ofKey: bytes("a").rawSpan)?.isDeleted == true)
+    try engine.close()
+  }
 }

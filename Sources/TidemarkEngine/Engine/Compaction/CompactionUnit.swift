@@ -101,7 +101,7 @@ struct CompactionUnit: Sendable {
   /// Remembers that the segments have nothing to gain, until something of them can go.
   private func leaveAlone() {
     let ids = group.segments.map(\.id)
-    engine.reading.withLock { $0.leftAlone.formUnion(ids) }
+    engine.reading.withLock { $0.notes.leaveAlone(ids) }
   }
 
   /// Whether the group is one segment as a compaction leaves it, and nothing else is asked for.
@@ -110,7 +110,7 @@ struct CompactionUnit: Sendable {
     let key = try engine.keys.current()
     guard group.segments.count == 1, !options.dense, segment.keyID == key else { return false }
     return segment.kind == .compacted
-      || engine.reading.withLock { $0.leftAlone.contains(segment.id) }
+      || engine.reading.withLock { $0.notes.leftAlone.contains(segment.id) }
   }
 
   /// Whether what was written is worth its place: one segment that loses nothing, keeps its key and

@@ -1,22 +1,3 @@
-/// The engine's knowledge of the compactions that it makes by itself; under `writer`.
-struct AutomaticCompaction {
-  /// Whether it makes any; may change at any time.
-  var isOn = false
-  /// Whether one is running: it gives way to whoever else wants to compact, or to close.
-  var isRunning = false
-  var mustStop = false
-  /// The last sealed segment when it was last decided whether one pays.
-  var decidedAt: UInt64?
-  /// When that is decided again, though no segment was sealed.
-  var decideAfter: UInt64 = 0
-  var delay = Limits.compactionDelayNanoseconds
-  /// So many raw bytes were superseded when a drop was last looked for in vain.
-  var supersededInVain = 0
-  /// How many there were, and by how much the log has shrunk.
-  var runs = 0
-  var bytesFreed = 0
-}
-
 /// Slows a compaction down that nobody waits for.
 struct CompactionPace: Sendable {
   /// Raw bytes.
@@ -38,27 +19,23 @@ extension Engine {
     let now = environment.clock.monotonicNanoseconds()
     return writer.withLock { state in
       // A store in which nobody writes stays closed cleanly.
-      guard state.automatic.isOn, state.appender != nil, !state.isClosed, !state.isSuspended,
-        state.poison == nil, !state.isCompacting, state.ballastUsers == 0,
+      guard state.appender != nil, !state.isClosed, !state.isSuspended, state.poison == nil,
+        !state.ballast.isInUse,
         let last = state.manifest.segments.last(where: { $0.state == .sealed })
       else { return false }
-      return last.id != state.automatic.decidedAt || now >= state.automatic.decideAfter
+      return state.compactor.isDue(at: last.id, now)
     }
   }
 
   /// Switches compactions by itself on or off. One that is running is broken off.
   package func setCompactsByItself(_ isOn: Bool) {
-    writer.withLock { state in
-      state.automatic.isOn = isOn
-      state.automatic.decideAfter = 0
-      if !isOn { state.automatic.mustStop = true }
-    }
+    writer.withLock { $0.compactor.setAutomatic(isOn) }
     writer.broadcast()
   }
 
   /// Breaks off a compaction that nobody has asked for.
   func stopAutomaticCompaction() {
-    writer.withLock { $0.automatic.mustStop = true }
+    writer.withLock { $0.compactor.stopAutomatic() }
     writer.broadcast()
   }
 
@@ -75,10 +52,7 @@ extension Engine {
       let report = try compact(automaticOptions(from: first))
       isDone = report.segmentsRewritten > 0
       let freed = report.bytesFreed
-      writer.withLock { state in
-        if isDone { state.automatic.runs += 1 }
-        state.automatic.bytesFreed += freed
-      }
+      writer.withLock { $0.compactor.count(hasRewritten: isDone, bytesFreed: freed) }
     } catch {
       // Somebody wants to compact, to close or to pause.
       guard [.closed, .suspended, .busy].contains(error.code) else { throw error }
@@ -88,19 +62,14 @@ extension Engine {
 
   private func decided(at id: UInt64?, inVain: Bool) {
     let now = environment.clock.monotonicNanoseconds()
-    writer.withLock { state in
-      let delay = inVain ? state.automatic.delay : Limits.compactionDelayNanoseconds
-      state.automatic.decidedAt = id
-      state.automatic.decideAfter = now &+ delay
-      state.automatic.delay = min(2 * delay, Limits.longestCompactionDelayNanoseconds)
-    }
+    writer.withLock { $0.compactor.decided(at: id, inVain: inVain, now) }
   }
 
   private func automaticOptions(
     from first: UInt64, dryRun: Bool = false
   ) -> CompactionOptions {
     var options = CompactionOptions(dryRun: dryRun, waits: false) { [self] in
-      writer.withLock { $0.automatic.mustStop || $0.isClosed || $0.isSuspended }
+      writer.withLock { $0.compactor.mustStop || $0.isClosed || $0.isSuspended }
     }
     var pace: CompactionPace?
     if !configuration.doesBackgroundWorkInline {
@@ -108,7 +77,7 @@ extension Engine {
         bytesPerSecond: compactionRate(), clock: environment.clock
       ) { [self] nanoseconds in
         _ = writer.wait(
-          timeoutNanoseconds: nanoseconds, until: { $0.automatic.mustStop || $0.isClosed })
+          timeoutNanoseconds: nanoseconds, until: { $0.compactor.mustStop || $0.isClosed })
       }
     }
     options.automatic = CompactionOptions.Automatic(first: first, pace: pace)
@@ -141,7 +110,7 @@ extension Engine {
           rawBytes: row.rawBytes, isCompacted: row.kind == .compacted,
           supersededBytes: read.usage.supersededBytes[row.id] ?? 0,
           boundedBytes: CompactionPlan.boundedBytes(row), firstSequence: row.firstSequence,
-          lastSequence: row.lastSequence, isLeftAlone: read.leftAlone.contains(row.id))
+          lastSequence: row.lastSequence, isLeftAlone: read.notes.leftAlone.contains(row.id))
       }
       return (
         CompactionChoice(
@@ -162,15 +131,15 @@ extension Engine {
     from first: Int, _ id: UInt64, _ choice: CompactionChoice
   ) throws(TidemarkError) -> Bool {
     let superseded = choice.rows.reduce(0) { $0 + $1.supersededBytes }
-    let known = writer.withLock { $0.automatic.supersededInVain }
-    // Data that could not go a while ago takes a walk over all heads to ask about again.
-    let isNews = superseded >= known + choice.dropFromBytes || superseded < known
     let now = environment.clock.monotonicNanoseconds()
-    guard isNews || writer.withLock({ now >= $0.automatic.decideAfter }) else { return false }
+    let mayPay = writer.withLock {
+      $0.compactor.mayDrop(of: superseded, from: choice.dropFromBytes, now)
+    }
+    guard mayPay else { return false }
     let forecast = try compact(automaticOptions(from: id, dryRun: true))
     let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
     let pays = forecast.droppedBytes >= choice.dropFromBytes && 3 * forecast.droppedBytes >= raw
-    writer.withLock { $0.automatic.supersededInVain = pays ? 0 : superseded }
+    writer.withLock { $0.compactor.lookedForDrops(among: superseded, inVain: !pays) }
     return pays
   }
 
@@ -178,7 +147,7 @@ extension Engine {
   func noteRecordless(_ rows: [Manifest.Segment]) {
     reading.withLock { read in
       for row in rows where read.segments.contains(where: { $0.id == row.id }) {
-        read.recordless.insert(row.id)
+        read.notes.noteRecordless(row.id)
       }
     }
   }

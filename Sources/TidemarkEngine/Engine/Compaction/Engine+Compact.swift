@@ -13,15 +13,12 @@ extension Engine {
     let isAutomatic = options.automatic != nil
     while try !beginCompacting(writes: !options.dryRun, isAutomatic: isAutomatic) {
       // One that nobody has asked for makes room for this one.
-      let isEnding = writer.withLock { state in
-        if state.automatic.isRunning { state.automatic.mustStop = true }
-        return state.automatic.isRunning
-      }
+      let isEnding = writer.withLock { $0.compactor.makeRoom() }
       writer.broadcast()
       guard options.waits || isEnding && !isAutomatic else {
         throw TidemarkError(.busy, "a compaction is running already; wait for it to end")
       }
-      writer.wait { !$0.isCompacting }
+      writer.wait { !$0.compactor.isRunning }
       try options.checkStop()
     }
     defer { endCompacting() }
@@ -155,19 +152,12 @@ extension Engine {
   ) throws(TidemarkError) -> Bool {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       if writes { try checkWritable(state) }
-      guard !state.isCompacting else { return false }
-      state.isCompacting = true
-      state.automatic.isRunning = isAutomatic
-      if isAutomatic { state.automatic.mustStop = !state.automatic.isOn }
-      return true
+      return state.compactor.begin(byItself: isAutomatic)
     }
   }
 
   private func endCompacting() {
-    writer.withLock { state in
-      state.isCompacting = false
-      state.automatic.isRunning = false
-    }
+    writer.withLock { $0.compactor.end() }
     writer.broadcast()
   }
 
@@ -204,7 +194,7 @@ extension Engine {
       // A compaction flushes first; its forecast takes that as done.
       (
         read.manifest.retention,
-        options.dryRun ? min(read.pins.keys.min() ?? .max, read.visible) : neededFloor(read)
+        options.dryRun ? min(read.views.least ?? .max, read.visible) : neededFloor(read)
       )
     }
     // One that cannot be read keeps everything.

@@ -54,8 +54,7 @@ extension Engine {
         read.segments.removeAll { inputs.contains($0.id) }
         read.segments.insert(contentsOf: outputs, at: place)
         for id in inputs { read.usage.supersededBytes[id] = nil }
-        read.recordless.subtract(inputs)
-        read.leftAlone.subtract(inputs)
+        read.notes.remove(inputs)
         for (row, superseded) in zip(swap.rows, swap.superseded) {
           read.usage.supersededBytes[row.id] = superseded
         }

@@ -19,7 +19,7 @@ extension Engine {
     let status = try status()
     var space = LogSpace(log: status.bytes.log)
     var superseded = 0.0
-    let leftAlone = reading.withLock { $0.leftAlone }
+    let leftAlone = reading.withLock { $0.notes.leftAlone }
     for segment in status.segments {
       if !segment.isCompacted, !leftAlone.contains(segment.id) { space.appended += segment.length }
       superseded += Double(segment.length) * segment.supersededShare

@@ -108,7 +108,7 @@ extension Engine {
     try markUnclean()
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      guard !state.isWritingImage else {
+      guard !state.runs.isWriting else {
         throw TidemarkError(.limitExceeded, "an index image is being written; try again")
       }
       try writeStaged(&state, mayCompress: true)

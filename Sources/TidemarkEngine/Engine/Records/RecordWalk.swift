@@ -76,7 +76,7 @@ struct RecordWalk {
       guard let segment = engine.reading.withLock({ $0.segment(covering: end) }),
         segment.isSealed, segment.kind == .compacted || !isNear, segment.lastSequence >= end
       else { return nil }
-      if engine.reading.withLock({ $0.recordless.contains(segment.id) }) {
+      if engine.reading.withLock({ $0.notes.recordless.contains(segment.id) }) {
         return segment.firstSequence
       }
       do throws(TidemarkError) {
@@ -95,7 +95,7 @@ struct RecordWalk {
         if isRecordless {
           engine.reading.withLock { read in
             if read.segments.contains(where: { $0 === segment }) {
-              read.recordless.insert(segment.id)
+              read.notes.noteRecordless(segment.id)
             }
           }
         }

@@ -1,0 +1,105 @@
+/// The compactor, as those see it who hold `writer`: whether the log is being rewritten, and when
+/// the engine should do that by itself.
+///
+/// One compaction runs at a time. One that nobody asked for gives way to whoever else wants to
+/// compact, to close or to suspend.
+struct CompactorState {
+  /// Whether a compaction runs.
+  private(set) var isRunning = false
+  /// Whether the one that runs was asked for by nobody.
+  private(set) var isRunningByItself = false
+  /// Whether that one should end.
+  private(set) var mustStop = false
+  /// Whether the engine begins any by itself; may change at any time.
+  private(set) var isAutomatic = false
+  /// Whether small segments may have come together while nobody had the time to merge them.
+  private(set) var mergeIsDue = false
+  /// The last sealed segment when it was last decided whether one pays.
+  private var decidedAt: UInt64?
+  /// When that is decided again, though no segment was sealed.
+  private var decideAfter: UInt64 = 0
+  private var delay = Limits.compactionDelayNanoseconds
+  /// So many raw bytes were superseded when a drop was last looked for in vain.
+  private var supersededInVain = 0
+  /// How many it made by itself, and by how much the log has shrunk.
+  private(set) var runs = 0
+  private(set) var bytesFreed = 0
+
+  init(isAutomatic: Bool) { self.isAutomatic = isAutomatic }
+
+  /// The state after the log was read anew: the user's wish and what was done outlive that, not
+  /// what was decided about other segments.
+  init(goingOnFrom former: CompactorState) {
+    isAutomatic = former.isAutomatic
+    runs = former.runs
+    bytesFreed = former.bytesFreed
+  }
+
+  /// Claims the one place for who rewrites the log.
+  /// - Returns: false when somebody else has it.
+  mutating func begin(byItself: Bool = false) -> Bool {
+    guard !isRunning else { return false }
+    isRunning = true
+    isRunningByItself = byItself
+    if byItself { mustStop = !isAutomatic }
+    return true
+  }
+
+  mutating func end() {
+    isRunning = false
+    isRunningByItself = false
+  }
+
+  /// Asks the compaction that runs, if nobody asked for it, to make room.
+  /// - Returns: whether there is one.
+  mutating func makeRoom() -> Bool {
+    if isRunningByItself { mustStop = true }
+    return isRunningByItself
+  }
+
+  mutating func stopAutomatic() { mustStop = true }
+
+  mutating func setAutomatic(_ isOn: Bool) {
+    isAutomatic = isOn
+    decideAfter = 0
+    if !isOn { mustStop = true }
+  }
+
+  mutating func noteSmallSegments() { mergeIsDue = true }
+
+  mutating func noteMerge() { mergeIsDue = false }
+
+  // MARK: Decisions
+
+  /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
+  /// - Parameters:
+  ///   - last: the last sealed segment.
+  ///   - now: in monotonic nanoseconds.
+  func isDue(at last: UInt64, _ now: UInt64) -> Bool {
+    isAutomatic && !isRunning && (last != decidedAt || now >= decideAfter)
+  }
+
+  /// Puts off the next decision: for longer and longer while the answer stays no.
+  mutating func decided(at last: UInt64?, inVain: Bool, _ now: UInt64) {
+    let delay = inVain ? self.delay : Limits.compactionDelayNanoseconds
+    decidedAt = last
+    decideAfter = now &+ delay
+    self.delay = min(2 * delay, Limits.longestCompactionDelayNanoseconds)
+  }
+
+  /// Whether to walk over all heads for entries that may go: not so soon again for those that could
+  /// not go a while ago.
+  func mayDrop(of superseded: Int, from least: Int, _ now: UInt64) -> Bool {
+    superseded >= supersededInVain + least || superseded < supersededInVain || now >= decideAfter
+  }
+
+  mutating func lookedForDrops(among superseded: Int, inVain: Bool) {
+    supersededInVain = inVain ? superseded : 0
+  }
+
+  /// Counts a compaction that the engine made by itself.
+  mutating func count(hasRewritten: Bool, bytesFreed bytes: Int) {
+    if hasRewritten { runs += 1 }
+    bytesFreed += bytes
+  }
+}

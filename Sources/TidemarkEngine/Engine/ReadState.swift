@@ -1,0 +1,106 @@
+// SAFETY: a ReadState is touched only under the lock that holds it, and cannot be copied out of it;
+// the index in it, which is not Sendable, does not leave it.
+
+/// The state that readers look at, under `reading`. It cannot be copied, since a copy would share
+/// the index with writers that change it under the lock.
+struct ReadState: ~Copyable, @unchecked Sendable {
+  var index: Index
+  /// By first sequence.
+  var segments: [Segment]
+  /// Frames whose entries are visible and not yet with the kernel.
+  var staged: [FrameBuilder] = []
+  /// The touches among them, by sequence.
+  var stagedTouches: [UInt64: Touch] = [:]
+  /// An entry that is visible and on its way to the kernel past `staged`; set while the writer's
+  /// lock is held, and for good when the write failed.
+  var underWay: (sequence: UInt64, value: ArraySlice<UInt8>)?
+  var visible: UInt64
+  var durable: UInt64
+  var manifest: Manifest
+  var usage: SpaceUsage
+  var notes = SegmentNotes()
+  var nextRun = NextRun()
+  var views = OpenViews()
+  /// Deletes above this sequence stay, whatever else of the history goes.
+  var deletesKeptAbove = UInt64.max
+  var isClosed = false
+  var isSuspended = false
+  /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.
+  var opening = 0
+  /// Counts up when the history on the disk lacks entries which readers had seen.
+  var lineage = 0
+  /// Up to here all lineages are the same.
+  var commonThrough = UInt64.max
+  /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
+  var staleBelow: UInt64 = 0
+
+  init(
+    index: Index, segments: [Segment], visible: UInt64, durable: UInt64, manifest: Manifest,
+    usage: SpaceUsage
+  ) {
+    self.index = index
+    self.segments = segments
+    self.visible = visible
+    self.durable = durable
+    self.manifest = manifest
+    self.usage = usage
+  }
+
+  /// The segment that covers a sequence; nil for what compaction dropped with its segment.
+  func segment(covering sequence: UInt64) -> Segment? {
+    var low = 0
+    var high = segments.count
+    while low < high {
+      let middle = (low + high) / 2
+      if segments[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : segments[low - 1]
+  }
+}
+
+extension ReadState {
+  func checkReadable() throws(TidemarkError) {
+    if isClosed { throw TidemarkError(.closed, "the store is closed") }
+    if isSuspended { throw .suspended }
+  }
+
+  /// The last sequence that readers may have seen and that is still part of the history.
+  func common(with opened: Opened) -> UInt64 {
+    let theirs = opened.manifest.epochs
+    var end = visible
+    for row in manifest.epochs.reversed() where row.firstSequence <= end {
+      if let same = theirs.firstIndex(where: { $0.epoch == row.epoch }) {
+        let last =
+          same + 1 < theirs.count ? theirs[same + 1].firstSequence - 1 : opened.lastSequence
+        return min(end, last)
+      }
+      end = row.firstSequence - 1
+    }
+    return 0
+  }
+
+  /// Whether what was seen up to a sequence, in a lineage, is part of the history.
+  func hasKept(_ sequence: UInt64, of lineage: Int) -> Bool {
+    lineage == self.lineage || sequence <= commonThrough
+  }
+
+  /// Takes over what was read anew from the disk.
+  mutating func takeUp(_ opened: Opened, staleBelow: UInt64) {
+    let common = common(with: opened)
+    if common < visible {
+      lineage += 1
+      commonThrough = min(commonThrough, common)
+    }
+    opening += 1
+    index = opened.index
+    nextRun.startOverWithLog()
+    segments = opened.segments
+    // Somebody else may have given its ids to other segments.
+    notes = SegmentNotes()
+    visible = opened.lastSequence
+    durable = opened.durable
+    manifest = opened.manifest
+    usage = opened.usage
+    self.staleBelow = staleBelow
+  }
+}
