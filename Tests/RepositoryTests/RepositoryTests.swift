@@ -52,6 +52,18 @@ struct RepositoryTests {
     #expect(sources.contains { $0.tokens.contains { $0.text == "PlantedBug" } })
   }
 
+  @Test("the paths of a put and of a get that README shows pass twelve files each, which exist")
+  func paths() throws {
+    let columns = try ReadmeRules.paths()
+    try #require(columns.count == 2 && columns.allSatisfy { $0.count > 5 }, "no table was found")
+    for column in columns { #expect(column.count <= 12, "\(column)") }
+    let known = Set(sources.map(\.path))
+    let missing = try ReadmeRules.files().filter { file in
+      !known.contains { $0.hasSuffix("/" + file) }
+    }
+    #expect(missing == [])
+  }
+
   @Test("every file that is unsafe says why it is safe")
   func reasons() { #expect(StyleRules.withoutReason(sources) == []) }
 
