@@ -71,6 +71,37 @@ enum LayerRules {
     return result
   }
 
+  /// Folders of the engine that lean on each other in a circle, by the types they name. A type
+  /// whose name is declared twice, or nested somewhere, draws no arrow.
+  static func circles(_ files: [SourceFile]) -> [String] {
+    var home: [String: Set<String>] = [:]
+    var free: Set<String> = []
+    for file in files where layer(of: file) != nil {
+      for name in file.types(topLevelOnly: false) { home[name, default: []].insert(file.path) }
+      free.formUnion(file.types(topLevelOnly: true))
+    }
+    var below: [String: Set<String>] = [:]
+    for file in files where layer(of: file) != nil {
+      for name in Set(file.tokens.filter(\.isTypeName).map(\.text)) where free.contains(name) {
+        guard let homes = home[name], homes.count == 1, let declared = homes.first else { continue }
+        below[folder(of: file.path), default: []].insert(folder(of: declared))
+      }
+    }
+    return below.keys.sorted().compactMap { start in
+      var reached: Set<String> = []
+      var open = Array(below[start] ?? []).filter { $0 != start }
+      while let next = open.popLast() {
+        guard reached.insert(next).inserted else { continue }
+        open += below[next] ?? []
+      }
+      return reached.contains(start) ? start : nil
+    }
+  }
+
+  private static func folder(of path: String) -> String {
+    path.split(separator: "/").dropLast().joined(separator: "/")
+  }
+
   /// Input, output, time, chance and threads have one door each, in Platform.
   static func sideDoors(_ files: [SourceFile]) -> [String] {
     files.flatMap { file -> [String] in

@@ -20,6 +20,9 @@ struct RepositoryTests {
   @Test("no layer of the engine names a type of a higher one")
   func layers() { #expect(LayerRules.upwardNames(sources) == []) }
 
+  @Test("no folders of the engine lean on each other in a circle")
+  func circles() { #expect(LayerRules.circles(sources) == []) }
+
   @Test("the engine reaches disk, time, chance and threads through Platform only")
   func sideDoors() { #expect(LayerRules.sideDoors(sources) == []) }
 

@@ -78,6 +78,21 @@ struct RuleTests {
     #expect(found("Engine/A.swift", "let x: KeyMap, y: Frame, z: Writer") == 0)
   }
 
+  @Test("folders that name each other's types are seen, also by way of a third")
+  func circles() {
+    let files = [
+      engine("Log/A.swift", "struct A {}"), engine("Log/Deep/B.swift", "struct B { let a: A }"),
+      engine("Log/Deep/Low/C.swift", "struct C { let a: A, b: B }"),
+    ]
+    #expect(LayerRules.circles(files) == [])
+    let up = engine("Log/D.swift", "struct D { let c: C }")
+    #expect(
+      LayerRules.circles(files + [up]).map { $0.split(separator: "/").last }
+        == ["Log", "Deep", "Low"])
+    let nested = engine("Log/D.swift", "struct D { struct C {}\nlet c: C }")
+    #expect(LayerRules.circles(files + [nested]) == [])
+  }
+
   @Test("a way around the seams is seen")
   func sideDoors() {
     for line in [
