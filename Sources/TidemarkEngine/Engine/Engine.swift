@@ -59,7 +59,7 @@ package final class Engine: Sendable {
   package var lastSequence: UInt64 { reading.withLock { $0.visible } }
   /// The highest sequence known to be on the disk.
   package var durableSequence: UInt64 { reading.withLock { $0.durable } }
-  /// How many keys there are.
+  /// How many keys there are, as far as the index knows; for estimates, and never refused.
   package var liveKeys: Int { reading.withLock { $0.index.liveKeys } }
 }
 
@@ -167,7 +167,8 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var lineage = 0
   /// Up to here all lineages are the same.
   var commonThrough = UInt64.max
-  /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
+  /// Below this sequence nothing is certain: damage hid which keys were written (salvage), or the
+  /// index may know entries of a batch that failed, and then this is the highest number.
   var staleBelow: UInt64 = 0
 
   init(

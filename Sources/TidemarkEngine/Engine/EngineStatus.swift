@@ -200,6 +200,14 @@ extension Engine {
     return superseded
   }
 
+  /// How many keys there are; unlike ``liveKeys`` this is sure.
+  package func countKeys() throws(TidemarkError) -> Int {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
+      return read.index.liveKeys
+    }
+  }
+
   /// All labels in byte order, with how many keys carry each.
   package func labelCounts() throws(TidemarkError) -> [(label: [UInt8], count: Int)] {
     try withIndex { (read) throws(IndexOrStoreError) in

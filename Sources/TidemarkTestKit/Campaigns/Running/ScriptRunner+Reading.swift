@@ -34,8 +34,9 @@ extension ScriptRunner {
     guard engine.lastSequence == model.lastSequence else {
       throw ScriptViolation("sequence \(engine.lastSequence) instead of \(model.lastSequence)")
     }
-    guard engine.liveKeys == model.count() else {
-      throw ScriptViolation("\(engine.liveKeys) keys instead of \(model.count())")
+    let count = try engine.countKeys()
+    guard count == model.count() else {
+      throw ScriptViolation("\(count) keys instead of \(model.count())")
     }
     try check(try rows(ModelQuery(), in: engine.view()), ModelQuery(), at: nil, "state")
     let labels = try engine.labelCounts()
