@@ -26,6 +26,8 @@ package struct EngineStatus: Sendable {
     package var isRunning: Bool
     package var runs: Int
     package var bytesFreed: Int
+    /// See `AutomaticCompaction.neededBytes`.
+    package var neededBytes: Int?
   }
 
   package struct Segment: Sendable {
@@ -79,7 +81,8 @@ extension Engine {
     let compaction = writer.withLock { state in
       EngineStatus.Compaction(
         isAutomatic: state.automatic.isOn, isRunning: state.isCompacting,
-        runs: state.automatic.runs, bytesFreed: state.automatic.bytesFreed)
+        runs: state.automatic.runs, bytesFreed: state.automatic.bytesFreed,
+        neededBytes: state.automatic.neededBytes)
     }
     try checkReadable()
     try countMissingUsage()

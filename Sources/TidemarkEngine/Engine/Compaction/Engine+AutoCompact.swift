@@ -12,6 +12,9 @@ struct AutomaticCompaction {
   var delay = Limits.compactionDelayNanoseconds
   /// So many raw bytes were superseded when a drop was last looked for in vain.
   var supersededInVain = 0
+  /// Bytes on the disk that the last one would have taken and that were not free; nil when there
+  /// was room.
+  var neededBytes: Int?
   /// How many there were, and by how much the log has shrunk.
   var runs = 0
   var bytesFreed = 0
@@ -72,6 +75,7 @@ extension Engine {
     defer { decided(at: id, inVain: !isDone) }
     do throws(TidemarkError) {
       guard let first = try firstWorthCompacting() else { return false }
+      writer.withLock { $0.automatic.neededBytes = nil }
       let report = try compact(automaticOptions(from: first))
       isDone = report.segmentsRewritten > 0
       let freed = report.bytesFreed
@@ -80,10 +84,16 @@ extension Engine {
         state.automatic.bytesFreed += freed
       }
     } catch {
-      // Somebody wants to compact, to close or to pause.
-      guard [.closed, .suspended, .busy].contains(error.code) else { throw error }
+      // Somebody wants to compact, to close or to pause, or there is no room now.
+      let isLacking = error.code == .noSpace && writer.withLock { $0.automatic.neededBytes != nil }
+      guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
     }
     return isDone
+  }
+
+  /// Takes note that there was no room; it is looked for again when one is due the next time.
+  func noteLack(of room: CompactionRoom) {
+    writer.withLock { $0.automatic.neededBytes = room.most }
   }
 
   private func decided(at id: UInt64?, inVain: Bool) {
