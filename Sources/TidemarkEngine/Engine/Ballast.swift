@@ -6,6 +6,8 @@
 struct Ballast: Sendable {
   private static let leastBytes = 1 << 20
   private static let mostBytes = 64 << 20
+  /// With so much space besides nobody needs to wait while some of it is set aside.
+  fileprivate static let plenty = 256 << 20
 
   let fileSystem: any FileSystem
   let storePath: String
@@ -95,16 +97,30 @@ extension Engine {
     let segments = reading.withLock { $0.segments }
     let log = segments.reduce(0) { $0 + $1.usedLength() }
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
-    // Under the writer's lock, so that no write takes what is given back for a moment, and so
-    // that this has ended when the store's lock is released.
-    writer.withLock { state in
-      guard state.lock != nil, !state.isSuspended, state.ballastUsers == 0 else { return }
+    let free = environment.fileSystem.freeBytes(path) ?? 0
+    let isProven = writer.withLock { state -> Bool? in
+      guard state.lock != nil, !state.isSuspended, state.ballastUsers == 0,
+        !state.isProvidingBallast
+      else { return nil }
       // Once a store is closed nothing is allocated any more, also not what was given back.
-      guard state.bytesSinceBallast > 0 || (mayShrink && !state.isClosed) else { return }
+      guard state.bytesSinceBallast > 0 || (mayShrink && !state.isClosed) else { return nil }
       state.bytesSinceBallast = 0
-      guard wanted > 0 || mayShrink else { return }
+      guard wanted > 0 || mayShrink else { return nil }
+      defer { state.ballastIsProven = true }
+      guard free < Ballast.plenty + wanted else {
+        state.isProvidingBallast = true
+        return state.ballastIsProven
+      }
+      // Nobody writes meanwhile, who could take what is given back for a moment.
       ballast.provide(wanted, isProven: state.ballastIsProven)
-      state.ballastIsProven = true
+      return nil
     }
+    guard let isProven else { return }
+    ballast.provide(wanted, isProven: isProven)
+    writer.withLock { $0.isProvidingBallast = false }
+    writer.broadcast()
   }
+
+  /// Waits until nobody sets space aside: with the store's lock others may do that.
+  func waitForBallast() { writer.wait { !$0.isProvidingBallast } }
 }

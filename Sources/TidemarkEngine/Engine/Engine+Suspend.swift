@@ -41,6 +41,7 @@ extension Engine {
 
   private func letGo() {
     reading.withLock { $0.isSuspended = true }
+    waitForBallast()
     // Whoever is at work in the background meets the refusal and clears up behind itself.
     files.refuseGrowth()
     writer.wait { !$0.isSyncing && !$0.isCompacting && !$0.isWritingImage }

@@ -102,6 +102,8 @@ struct WriterState: @unchecked Sendable {
   var bytesSinceBallast = 0
   /// Whether this opening has set aside what the ballast holds.
   var ballastIsProven = false
+  /// Whether space is being set aside beside those who write.
+  var isProvidingBallast = false
   /// How many are at a step for which the ballast was given up.
   var ballastUsers = 0
   /// Whether small segments may have come together while nobody had the time to merge them.
