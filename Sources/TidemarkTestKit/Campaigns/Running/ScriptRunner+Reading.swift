@@ -27,6 +27,9 @@ extension ScriptRunner {
     }
   }
 
+  /// Of so many labels the keys are compared.
+  private static let labelsChecked = 12
+
   /// Compares everything with the model.
   package mutating func checkAll() throws {
     countState()
@@ -43,6 +46,13 @@ extension ScriptRunner {
     let expected = model.labels()
     guard labels.map(\.label) == expected.map(\.label), labels.map(\.count) == expected.map(\.keys)
     else { throw ScriptViolation("labels are counted wrongly") }
+    for label in expected.prefix(Self.labelsChecked) {
+      var query = ModelQuery()
+      query.all = [label.label]
+      try check(
+        try rows(query, in: engine.view()), query, at: nil,
+        "the label \(ModelStore.readable(label.label))")
+    }
     for key in model.state().keys.sortedBytes() { try checkKey(key) }
   }
 
