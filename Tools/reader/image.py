@@ -8,7 +8,7 @@ from .faults import Damage, InputOutput, TooNew
 from .fields import MASK64, Fields
 
 PAGE = 4096
-CHUNK = 65536
+CHUNK = 16384
 SECTIONS = 13
 _MAGIC = b"TIDEIDX1"
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -51,8 +51,8 @@ class Image:
         if xxh64(page[:4088]) != int.from_bytes(page[4088:], "little"):
             raise Damage(self.path, 4088, "the checksum of the header is wrong")
         major = int.from_bytes(page[8:10], "little")
-        if major != 2:
-            raise TooNew(f"{self.path}: its major version is {major}, not 2")
+        if major != 3:
+            raise TooNew(f"{self.path}: its major version is {major}, not 3")
         fields = Fields(page, self.path, 0, at=12)
         sections = fields.u32()
         fields.take(16)
@@ -116,7 +116,7 @@ class Image:
     def damage(self, number, reason):
         """Damage in a section."""
         data = self.sections[number][0]
-        return Damage(self.path, PAGE + (data >> 16) * (CHUNK + 8) + (data & 65535), reason)
+        return Damage(self.path, PAGE + data // CHUNK * (CHUNK + 8) + data % CHUNK, reason)
 
     def section(self, number):
         offset, count, _ = self.sections[number]

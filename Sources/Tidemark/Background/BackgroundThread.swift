@@ -2,7 +2,8 @@ internal import TidemarkEngine
 
 /// The thread that does what nobody waits for: background syncs, index images.
 ///
-/// It sleeps until a commit wakes it, then looks about every 50 ms until all is settled.
+/// It starts with the first commit, looks about every 50 ms until all is settled, and sleeps until
+/// a commit wakes it.
 final class BackgroundThread: Sendable {
   private static let pauseNanoseconds: UInt64 = 50_000_000
   /// After failures it looks less and less often, down to this.
@@ -14,14 +15,14 @@ final class BackgroundThread: Sendable {
   private struct State {
     var isStopping = false
     var isAsleep = true
-    var hasNews = true
+    var hasNews = false
+    var thread: WorkerThread?
   }
 
   private let engine: Engine
   private let compactor: CompactionThread?
   private let state = Monitor(State())
   private let failure = Lock<TidemarkError?>(nil)
-  private let thread = Lock<WorkerThread?>(nil)
   private let observation = Lock<Int?>(nil)
 
   init(_ engine: Engine, _ compactor: CompactionThread?) {
@@ -32,14 +33,12 @@ final class BackgroundThread: Sendable {
   /// The error that the last round of work ended with.
   var lastError: TidemarkError? { failure.withLock { $0 } }
 
-  /// Starts the thread.
-  func start() throws(TidemarkError) {
-    let (engine, compactor, state, failure) = (engine, compactor, state, failure)
-    let worker = try WorkerThread(name: "tidemark-work") {
-      Self.run(engine, compactor, state, failure)
-    }
-    thread.withLock { $0 = worker }
-    let token = engine.observe { Self.wake(state) }
+  /// Whether there is a thread.
+  var isStarted: Bool { state.withLock { $0.thread != nil } }
+
+  /// Begins to look at what is committed; ``stop()`` lets the store go again.
+  func start() {
+    let token = engine.observe { [self] in wake() }
     observation.withLock { $0 = token }
   }
 
@@ -51,14 +50,25 @@ final class BackgroundThread: Sendable {
   }
 
   /// Waits for the thread to end; after ``stop()`` only.
-  func join() { thread.withLock { $0 }?.join() }
+  func join() { state.withLock { $0.thread }?.join() }
 
-  private static func wake(_ state: Monitor<State>) {
+  private func wake() {
     let sleeps = state.withLock { state in
       state.hasNews = true
+      if state.thread == nil, !state.isStopping { startThread(&state) }
       return state.isAsleep
     }
     if sleeps { state.signal() }
+  }
+
+  /// Starts the thread; where the system gives none, the next commit tries again.
+  private func startThread(_ state: inout State) {
+    let (engine, compactor, monitor, failure) = (engine, compactor, self.state, failure)
+    do throws(TidemarkError) {
+      state.thread = try WorkerThread(name: "tidemark-work") {
+        Self.run(engine, compactor, monitor, failure)
+      }
+    } catch { failure.withLock { $0 = error } }
   }
 
   private static func run(

@@ -4,7 +4,8 @@ internal import TidemarkEngine
 ///
 /// Tasks stage their entries themselves and wait here. The thread takes all who wait, leads one
 /// sync through the highest of their sequences and resumes them: a group commit. The queue needs
-/// no limit of its own, since staging makes writers wait at 16 MiB of unsynced log.
+/// no limit of its own, since staging makes writers wait at 16 MiB of unsynced log. It starts with
+/// the first who waits.
 final class CommitThread: Sendable {
   private struct Waiter {
     var sequence: UInt64
@@ -16,21 +17,16 @@ final class CommitThread: Sendable {
   private struct State {
     var waiters: [Waiter] = []
     var isStopping = false
+    var thread: WorkerThread?
   }
 
   private let engine: Engine
   private let state = Monitor(State())
-  private let thread = Lock<WorkerThread?>(nil)
 
   init(_ engine: Engine) { self.engine = engine }
 
-  /// Starts the thread.
-  func start() throws(TidemarkError) {
-    let engine = engine
-    let state = state
-    let worker = try WorkerThread(name: "tidemark-commit") { Self.run(engine, state) }
-    thread.withLock { $0 = worker }
-  }
+  /// Whether there is a thread.
+  var isStarted: Bool { state.withLock { $0.thread != nil } }
 
   /// Lets the thread end once nobody waits any more.
   func stop() {
@@ -39,25 +35,45 @@ final class CommitThread: Sendable {
   }
 
   /// Waits for the thread to end; after ``stop()`` only.
-  func join() { thread.withLock { $0 }?.join() }
+  func join() { state.withLock { $0.thread }?.join() }
 
   /// Returns once everything up to a sequence is on the disk.
   func wait(through sequence: UInt64, of lineage: Int) async throws(TidemarkError) {
     if engine.isDurable(sequence, of: lineage) { return }
     let failure = await withCheckedContinuation { continuation in
-      let isTaken = state.withLock { state in
-        guard !state.isStopping else { return false }
-        state.waiters.append(
-          Waiter(sequence: sequence, lineage: lineage, continuation: continuation))
-        return true
-      }
-      if isTaken {
-        state.broadcast()
-      } else {
+      let waiter = Waiter(sequence: sequence, lineage: lineage, continuation: continuation)
+      do throws(TidemarkError) {
+        if try enqueue(waiter) { return state.broadcast() }
         continuation.resume(returning: Self.outcome(sequence, of: lineage, engine, nil))
+      } catch {
+        // This thread syncs where no other can be had: what becomes of the entry must be known.
+        continuation.resume(returning: Self.sync(sequence, of: lineage, engine))
       }
     }
     if let failure { throw failure }
+  }
+
+  /// - Returns: false when the thread is ending.
+  /// - Throws: when it cannot be started.
+  private func enqueue(_ waiter: Waiter) throws(TidemarkError) -> Bool {
+    let engine = engine
+    let monitor = state
+    return try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard !state.isStopping else { return false }
+      if state.thread == nil {
+        state.thread = try WorkerThread(name: "tidemark-commit") { Self.run(engine, monitor) }
+      }
+      state.waiters.append(waiter)
+      return true
+    }
+  }
+
+  private static func sync(
+    _ sequence: UInt64, of lineage: Int, _ engine: Engine
+  ) -> TidemarkError? {
+    var failure: TidemarkError?
+    do { try engine.sync(through: sequence, of: lineage) } catch { failure = error }
+    return outcome(sequence, of: lineage, engine, failure)
   }
 
   private static func run(_ engine: Engine, _ state: Monitor<State>) {

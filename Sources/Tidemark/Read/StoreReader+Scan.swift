@@ -78,8 +78,7 @@ extension StoreReader {
   public func count(_ query: EntryQuery = EntryQuery()) throws(TidemarkError) -> Int {
     let source = source
     if query.isUnrestricted, source.view == nil {
-      try source.engine.checkReadable()
-      return min(source.engine.liveKeys, max(0, query.limit ?? .max))
+      return min(try source.engine.countKeys(), max(0, query.limit ?? .max))
     }
     var query = query
     // Counting needs no order, and that of the key needs no sorting.

@@ -22,7 +22,8 @@ extension Store.Status {
         ? nil : Encrypted(keys: status.keyIDs, filesToRewrite: status.filesToRewrite),
       compaction: BackgroundCompaction(
         isAutomatic: status.compaction.isAutomatic, isRunning: status.compaction.isRunning,
-        runs: status.compaction.runs, bytesFreed: status.compaction.bytesFreed),
+        runs: status.compaction.runs, bytesFreed: status.compaction.bytesFreed,
+        neededBytes: status.compaction.neededBytes),
       isPoisoned: status.isPoisoned,
       backgroundError: backgroundError)
   }

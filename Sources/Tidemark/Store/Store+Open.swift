@@ -49,12 +49,7 @@ extension Store {
       path, configuration: configuration.engineConfiguration,
       environment: configuration.engineEnvironment)
     let writes = configuration.access != .readOnly && configuration.recovery == .strict
-    do {
-      return try Store(engine, usesThreads: configuration.usesThreads, canWrite: writes)
-    } catch {
-      try? engine.close()
-      throw error
-    }
+    return Store(engine, usesThreads: configuration.usesThreads, canWrite: writes)
   }
 
   /// Makes everything durable and closes the store. Reads and writes fail from then on, and

@@ -81,6 +81,9 @@ extension Store {
       public var runs: Int
       /// By how many bytes these have made the log smaller.
       public var bytesFreed: Int
+      /// Bytes that must be free on the disk for the one that was due last, and were not; nil when
+      /// there was room.
+      public var neededBytes: Int?
     }
 
     /// The store's id, 16 bytes; copies share it.

@@ -28,14 +28,13 @@ public final class Store: Sendable {
   /// Held while the store is being closed: a second one who closes waits for the first.
   let closing = Lock(())
 
-  init(_ engine: Engine, usesThreads: Bool, canWrite: Bool) throws(TidemarkError) {
+  init(_ engine: Engine, usesThreads: Bool, canWrite: Bool) {
     self.engine = engine
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
     compactor = usesThreads && canWrite ? CompactionThread(engine) : nil
     background = usesThreads && canWrite ? BackgroundThread(engine, compactor) : nil
-    try commits?.start()
-    try background?.start()
+    background?.start()
   }
 
   deinit {
@@ -44,6 +43,11 @@ public final class Store: Sendable {
     compactor?.stop()
     commits?.stop()
     try? engine.close()
+  }
+
+  /// How many threads of its own it has now; for tests.
+  package var threads: Int {
+    [background?.isStarted, commits?.isStarted].count { $0 == true }
   }
 
   /// The synchronous forms of everything that is async, for programs without tasks; they block

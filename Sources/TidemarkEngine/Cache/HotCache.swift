@@ -33,7 +33,7 @@ package final class HotCache: Sendable {
     }
     let layout = HotCacheLayout(fitting: limitBytes)
     self.layout = layout
-    words = AtomicWords(count: layout.words, usesHugePages: layout.usesHugePages)
+    words = AtomicWords(count: layout.words)
     locks = (0..<layout.shards).map { _ in Lock(HotCacheQueues(layout)) }
   }
 

@@ -1,6 +1,9 @@
 // The table: linear probing, grown in place; and the ghost queue beside it. For writers.
 extension HotCacheShard {
   private static let firstSlots = 64
+  /// From so many slots on a shard takes huge pages: the first value that a store reads should not
+  /// wait for megabytes of zeros.
+  private static let slotsForHugePages = 1024
 
   var slots: Int { Int(words.load(slotsWord)) }
 
@@ -62,6 +65,11 @@ extension HotCacheShard {
   func growTable(_ queues: HotCacheQueues) -> Bool {
     let new = min(max(Self.firstSlots, 2 * slots), layout.slots)
     guard new > slots else { return false }
+    if layout.usesHugePages, slots < Self.slotsForHugePages, new >= Self.slotsForHugePages {
+      // The table's small pages go, which would be in the way of a large one.
+      words.release(table, slots)
+      words.useHugePages(table, layout.shardWords)
+    }
     words.clear(table, new)
     words.clear(table + layout.ghost, new / 4)
     words.store(slotsWord, UInt64(new))

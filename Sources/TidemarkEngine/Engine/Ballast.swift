@@ -6,6 +6,8 @@
 struct Ballast: Sendable {
   private static let leastBytes = 1 << 20
   private static let mostBytes = 64 << 20
+  /// With so much space besides nobody needs to wait while some of it is set aside.
+  fileprivate static let plenty = 256 << 20
 
   let fileSystem: any FileSystem
   let storePath: String
@@ -77,6 +79,11 @@ struct BallastState {
   /// The state after the store was read anew: somebody else may have set aside what is there.
   init(goingOnFrom former: BallastState) { bytesSince = former.bytesSince }
 
+  /// Whether space is being set aside beside those who write.
+  var isBeingProvided = false
+
+  /// Whether nobody has to do with it.
+  var isFree: Bool { !isInUse && !isBeingProvided }
   var isInUse: Bool { users > 0 }
 
   func isDue(from bytes: Int) -> Bool { bytesSince >= bytes }
@@ -125,15 +132,27 @@ extension Engine {
     let segments = reading.withLock { $0.segments }
     let log = segments.reduce(0) { $0 + $1.usedLength() }
     let wanted = Ballast.wanted(forLog: log, from: configuration.ballastFromLogBytes)
-    // Under the writer's lock, so that no write takes what is given back for a moment, and so
-    // that this has ended when the store's lock is released.
-    writer.withLock { state in
-      guard state.lock != nil, !state.isSuspended, !state.ballast.isInUse else { return }
+    let free = environment.fileSystem.freeBytes(path) ?? 0
+    let isProven = writer.withLock { state -> Bool? in
+      guard state.lock != nil, !state.isSuspended, state.ballast.isFree else { return nil }
       // Once a store is closed nothing is allocated any more, also not what was given back.
-      guard state.ballast.takeTurn() || (mayShrink && !state.isClosed) else { return }
-      guard wanted > 0 || mayShrink else { return }
+      guard state.ballast.takeTurn() || (mayShrink && !state.isClosed) else { return nil }
+      guard wanted > 0 || mayShrink else { return nil }
+      defer { state.ballast.noteProven() }
+      guard free < Ballast.plenty + wanted else {
+        state.ballast.isBeingProvided = true
+        return state.ballast.isProven
+      }
+      // Nobody writes meanwhile, who could take what is given back for a moment.
       ballast.provide(wanted, isProven: state.ballast.isProven)
-      state.ballast.noteProven()
+      return nil
     }
+    guard let isProven else { return }
+    ballast.provide(wanted, isProven: isProven)
+    writer.withLock { $0.ballast.isBeingProvided = false }
+    writer.broadcast()
   }
+
+  /// Waits until nobody sets space aside: with the store's lock others may do that.
+  func waitForBallast() { writer.wait { !$0.ballast.isBeingProvided } }
 }

@@ -24,6 +24,9 @@ struct CompactorState {
   /// How many it made by itself, and by how much the log has shrunk.
   private(set) var runs = 0
   private(set) var bytesFreed = 0
+  /// Bytes on the disk that the last one would have taken and that were not free; nil when there
+  /// was room.
+  var neededBytes: Int?
 
   init(isAutomatic: Bool) { self.isAutomatic = isAutomatic }
 

@@ -22,6 +22,7 @@ extension Engine {
       try withBallast { () throws(TidemarkError) in try finishWriting(.closed) }
     } catch { failure = error }
     if failure == nil || failure?.code == .noSpace { provideBallast() }
+    waitForBallast()
     writer.withLock { state in
       state.isClosed = true
       state.appender = nil

@@ -107,8 +107,15 @@ extension Engine {
     }
   }
 
+  /// - Parameter below: see `ReadState.staleBelow`.
   static func possiblyStale(_ below: UInt64) -> TidemarkError {
-    TidemarkError(
+    guard below < .max else {
+      return TidemarkError(
+        .poisoned,
+        "a batch failed midway, and the index could not be made anew without it; close and reopen "
+          + "the store")
+    }
+    return TidemarkError(
       .possiblyStale,
       "the key may have been written in a damaged part of the log; repair into a new store",
       sequences: 1...max(1, below - 1))

@@ -11,7 +11,7 @@ extension Engine {
     if state.appender == nil {
       try beginSegment(&state, isNewEpoch: true)
     } else if let appender = state.appender, !appender.isEmpty || state.stagedBytes > 0,
-      appender.length + bytes + state.stagedBytes > configuration.segmentBytes
+      isFull(appender.length + bytes + state.stagedBytes, state)
     {
       try writeStaged(&state, mayCompress: true)
       if appender.length + bytes > configuration.segmentBytes {
@@ -23,6 +23,19 @@ extension Engine {
       // `length` yet.
       try state.appender?.reserve(bytes + state.stagedBytes * 2 + 4096)
     } catch { throw TidemarkError(error, while: "making space in the log") }
+  }
+
+  /// Whether the active segment is to be sealed before it gets so long.
+  ///
+  /// Whoever seals it syncs it, while all who write wait. So a little more goes into it as long as
+  /// a sync is under way or much is not synced yet, which the background sees to.
+  private func isFull(_ length: Int, _ state: WriterState) -> Bool {
+    let full = configuration.segmentBytes
+    guard length > full else { return false }
+    guard state.isSyncing || state.unsyncedBytes > Limits.unsyncedBytesAtSealing else {
+      return true
+    }
+    return length > full + full / 8
   }
 
   /// Seals the active segment, if there is one, and begins the next.

@@ -41,6 +41,7 @@ extension Engine {
 
   private func letGo() {
     reading.withLock { $0.isSuspended = true }
+    waitForBallast()
     // Work in the background meets the refusal and clears up behind itself.
     files.refuseGrowth()
     writer.wait { !$0.isSyncing && !$0.compactor.isRunning && !$0.runs.isWriting }

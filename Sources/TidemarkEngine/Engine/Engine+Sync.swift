@@ -146,7 +146,9 @@ extension Engine {
         try writeStaged(&state, mayCompress: true)
       }
       let age = now &- state.unsyncedSince
-      if state.unsyncedBytes >= Limits.unsyncedBytesBeforeSync
+      let isFull = (state.appender?.length ?? 0) >= configuration.segmentBytes
+      let most = isFull ? Limits.unsyncedBytesAtSealing + 1 : Limits.unsyncedBytesBeforeSync
+      if state.unsyncedBytes >= most
         || (state.unsyncedBytes > 0 && age >= Limits.unsyncedNanoseconds)
       {
         syncGoal = state.written

@@ -59,7 +59,7 @@ package final class Engine: Sendable {
   package var lastSequence: UInt64 { reading.withLock { $0.visible } }
   /// The highest sequence known to be on the disk.
   package var durableSequence: UInt64 { reading.withLock { $0.durable } }
-  /// How many keys there are.
+  /// How many keys there are, as far as the index knows; for estimates, and never refused.
   package var liveKeys: Int { reading.withLock { $0.index.liveKeys } }
 }
 

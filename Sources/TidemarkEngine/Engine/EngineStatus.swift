@@ -26,6 +26,8 @@ package struct EngineStatus: Sendable {
     package var isRunning: Bool
     package var runs: Int
     package var bytesFreed: Int
+    /// See ``CompactorState/neededBytes``.
+    package var neededBytes: Int?
   }
 
   package struct Segment: Sendable {
@@ -79,7 +81,8 @@ extension Engine {
     let compaction = writer.withLock { state in
       EngineStatus.Compaction(
         isAutomatic: state.compactor.isAutomatic, isRunning: state.compactor.isRunning,
-        runs: state.compactor.runs, bytesFreed: state.compactor.bytesFreed)
+        runs: state.compactor.runs, bytesFreed: state.compactor.bytesFreed,
+        neededBytes: state.compactor.neededBytes)
     }
     try checkReadable()
     try countMissingUsage()
@@ -198,6 +201,14 @@ extension Engine {
       }
     }
     return superseded
+  }
+
+  /// How many keys there are; unlike ``liveKeys`` this is sure.
+  package func countKeys() throws(TidemarkError) -> Int {
+    try withIndex { (read) throws(IndexOrStoreError) in
+      if read.staleBelow > 0 { throw .store(Self.possiblyStale(read.staleBelow)) }
+      return read.index.liveKeys
+    }
   }
 
   /// All labels in byte order, with how many keys carry each.

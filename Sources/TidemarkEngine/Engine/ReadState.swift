@@ -31,7 +31,8 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var lineage = 0
   /// Up to here all lineages are the same.
   var commonThrough = UInt64.max
-  /// Below this sequence nothing is certain: damage hid which keys were written (salvage).
+  /// Below this sequence nothing is certain: damage hid which keys were written (salvage), or the
+  /// index may know entries of a batch that failed, and then this is the highest number.
   var staleBelow: UInt64 = 0
 
   init(

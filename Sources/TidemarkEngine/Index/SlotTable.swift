@@ -1,5 +1,6 @@
-// SAFETY: each part owns one allocation of `room` entries, made and freed here alone. Walks
-// start below `capacity` and stop at an empty entry; the last entry of a part always is one.
+// SAFETY: each part owns one allocation of `room` entries, made and freed here alone, or shares the
+// one that is never written when it has no room. Walks start below `capacity`, or at the start, and
+// stop at an empty entry; the last entry of a part always is one.
 
 /// A hash table from keys to slot numbers.
 ///
@@ -25,20 +26,25 @@ final class SlotTable {
   private static let partCount = 256
   private static let firstCapacity = 8
   private let parts: UnsafeMutablePointer<Part>
+  /// What parts without an entry have in common: opening makes no allocation for each.
+  private let nothing: UnsafeMutablePointer<UInt64>
   /// Bytes in use.
   private(set) var memoryBytes = 0
 
   init() {
     unsafe parts = .allocate(capacity: Self.partCount)
-    for i in 0..<Self.partCount {
-      unsafe (parts + i).initialize(to: Self.makePart(capacity: 0))
-      unsafe memoryBytes += parts[i].room * 8
-    }
+    unsafe nothing = .allocate(capacity: 1)
+    unsafe nothing.initialize(to: 0)
+    let empty = unsafe Part(entries: nothing, capacity: 0, room: 0, count: 0)
+    unsafe parts.initialize(repeating: empty, count: Self.partCount)
   }
 
   deinit {
-    for i in 0..<Self.partCount { unsafe parts[i].entries.deallocate() }
+    for i in 0..<Self.partCount where unsafe parts[i].room > 0 {
+      unsafe parts[i].entries.deallocate()
+    }
     unsafe parts.deallocate()
+    unsafe nothing.deallocate()
   }
 
   /// Finds a key's slot number.
@@ -120,7 +126,7 @@ final class SlotTable {
       if fits {
         unsafe new.count = old.count
         unsafe part.pointee = new
-        unsafe old.entries.deallocate()
+        if unsafe old.room > 0 { unsafe old.entries.deallocate() }
         unsafe memoryBytes += (new.room - old.room) * 8
         return
       }

@@ -38,7 +38,8 @@ package final class ManifestStore: Sendable {
   ///   `formatTooOld` when another version wrote it.
   package func load() throws(TidemarkError) -> Loaded? {
     var copies: [Copy] = []
-    for copy in StoreLayout.manifests.indices { copies.append(try read(copy)) }
+    var decoded: (bytes: [UInt8], manifest: Manifest)?
+    for copy in StoreLayout.manifests.indices { copies.append(try read(copy, &decoded)) }
     var best: (Int, Manifest)?
     var problem: FormatError?
     for (i, copy) in copies.enumerated() {
@@ -77,7 +78,11 @@ package final class ManifestStore: Sendable {
       file: file, cause: problem)
   }
 
-  private func read(_ copy: Int) throws(TidemarkError) -> Copy {
+  /// - Parameter decoded: the copy that was read before, if it is whole: mostly both are equal, so
+  ///   that one is decoded.
+  private func read(
+    _ copy: Int, _ decoded: inout (bytes: [UInt8], manifest: Manifest)?
+  ) throws(TidemarkError) -> Copy {
     lengths.withLock { $0[copy] = 0 }
     do {
       let file = try fileSystem.open(storePath + "/" + StoreLayout.manifests[copy], .read)
@@ -86,7 +91,12 @@ package final class ManifestStore: Sendable {
       lengths.withLock { $0[copy] = length }
       guard length <= Limits.manifestBytes else { return .invalid(FormatError("too long")) }
       let bytes = try file.read(length, at: 0)
-      do { return .valid(try Manifest(decoding: bytes.rawSpan)) } catch { return .invalid(error) }
+      if let decoded, decoded.bytes == bytes { return .valid(decoded.manifest) }
+      do throws(FormatError) {
+        let manifest = try Manifest(decoding: bytes.rawSpan)
+        decoded = (bytes, manifest)
+        return .valid(manifest)
+      } catch { return .invalid(error) }
     } catch {
       if error.number == ErrorNumber.noEntry { return .missing }
       throw TidemarkError(error, while: "reading MANIFEST")

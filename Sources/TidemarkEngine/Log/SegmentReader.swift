@@ -45,12 +45,12 @@ package enum SegmentReader {
     throw .format(FormatError("dictionary does not match its checksum"))
   }
 
-  /// A dictionary from its stored bytes.
+  /// A dictionary from its stored bytes, for reading: what it takes to compress with it is more.
   package static func dictionary(
     _ stored: [UInt8], _ sealer: BlockSealer?
   ) throws(FormatError) -> ZstdDictionary {
     let bytes = try sealer?.open(stored.rawSpan, .dictionary) ?? stored
-    return try ZstdDictionary(bytes, level: FrameCodecs.compactionLevel)
+    return try ZstdDictionary(bytes)
   }
 
   /// The footer of a sealed segment.

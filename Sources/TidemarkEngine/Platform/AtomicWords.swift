@@ -26,11 +26,9 @@ struct AtomicWords: @unchecked Sendable {
   private let base: UnsafeMutablePointer<Atomic<UInt64>>
 
   /// Reserves words; all are zero.
-  /// - Parameters:
-  ///   - count: how many.
-  ///   - usesHugePages: whether pages may be of megabytes, where the system has such.
+  /// - Parameter count: how many.
   /// - Returns: nil when the system has no address space left.
-  init?(count: Int, usesHugePages: Bool) {
+  init?(count: Int) {
     precondition(count > 0)
     #if os(Linux)
       let kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
@@ -40,10 +38,6 @@ struct AtomicWords: @unchecked Sendable {
     let bytes = count * Self.wordBytes
     let mapped = unsafe mmap(nil, bytes, PROT_READ | PROT_WRITE, Int32(kind), -1, 0)
     guard let mapped = unsafe mapped, unsafe mapped != MAP_FAILED else { return nil }
-    #if os(Linux)
-      // Saves most of what a look-up in large memory waits for address translation.
-      if usesHugePages { _ = unsafe madvise(mapped, bytes, MADV_HUGEPAGE) }
-    #endif
     self.count = count
     unsafe base = mapped.bindMemory(to: Atomic<UInt64>.self, capacity: count)
   }
@@ -51,6 +45,21 @@ struct AtomicWords: @unchecked Sendable {
   /// Gives the words back.
   @unsafe
   func unmap() { unsafe munmap(UnsafeMutableRawPointer(base), count * Self.wordBytes) }
+
+  /// Lets pages of a range that were not touched yet be of megabytes, where the system has such:
+  /// saves most of what a look-up in large memory waits for address translation. The first touch
+  /// of such a page takes as long as hundreds of look-ups.
+  func useHugePages(_ index: Int, _ words: Int) {
+    check(index, words)
+    #if os(Linux)
+      let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+      guard page > 0 else { return }
+      let start = index * Self.wordBytes / page * page
+      let end = (index + words) * Self.wordBytes / page * page
+      guard start < end else { return }
+      _ = unsafe madvise(UnsafeMutableRawPointer(base) + start, end - start, MADV_HUGEPAGE)
+    #endif
+  }
 
   /// How many words hold so many bytes.
   @inline(__always)

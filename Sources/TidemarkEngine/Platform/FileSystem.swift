@@ -30,6 +30,13 @@ package protocol FileSystem: Sendable {
 
   /// Sixteen bytes that stay the same until the machine starts again.
   func bootIdentifier() throws(FileSystemError) -> [UInt8]
+
+  /// How many bytes files in a directory may still take; nil where nobody can tell.
+  func freeBytes(_ path: String) -> Int?
+}
+
+extension FileSystem {
+  package func freeBytes(_ path: String) -> Int? { nil }
 }
 
 /// How a file is opened.

@@ -60,6 +60,8 @@ package enum Limits {
 
   /// A background sync starts at this many unsynced bytes.
   package static let unsyncedBytesBeforeSync = 4 << 20
+  /// A full segment with more unsynced bytes is synced before it is sealed, while writers go on.
+  package static let unsyncedBytesAtSealing = 1 << 20
   /// Writers wait at this many unsynced bytes.
   package static let unsyncedBytesBeforeWait = 16 << 20
   /// A background sync starts when the oldest unsynced byte is this old.

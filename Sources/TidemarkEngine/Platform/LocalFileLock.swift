@@ -79,12 +79,17 @@ final class LocalFileLock: FileLock {
     return Array(text.prefix(count))
   }
 
+  /// Writes the text over the one before, filled up with line feeds: cutting the file first takes
+  /// a step of the file system's journal, for which no opening should wait.
   private static func writeOwner(_ owner: [UInt8], _ descriptor: Int32) throws(SystemError) {
-    try SystemFiles.truncate(descriptor, to: 0)
+    let before = try readOwner(descriptor)
+    let filling = max(0, before.count - owner.count)
+    let text = owner + [UInt8](repeating: UInt8(ascii: "\n"), count: filling)
+    guard text != before else { return }
     do throws(SystemError) {
       var offset = 0
-      while offset < owner.count {
-        let rest = owner.rawSpan.extracting(droppingFirst: offset)
+      while offset < text.count {
+        let rest = text.rawSpan.extracting(droppingFirst: offset)
         let count = try SystemFiles.write(descriptor, rest, at: offset)
         guard count > 0 else { throw SystemError(number: ErrorNumber.inputOutput) }
         offset += count

@@ -58,6 +58,8 @@ package struct LocalFileSystem: FileSystem {
     }
   }
 
+  package func freeBytes(_ path: String) -> Int? { try? SystemFiles.freeBytes(path) }
+
   private func perform<R>(
     _ operation: FileSystemError.Operation, _ path: String,
     _ body: () throws(SystemError) -> R

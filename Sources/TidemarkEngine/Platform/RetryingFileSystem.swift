@@ -44,6 +44,8 @@ struct RetryingFileSystem: FileSystem {
   func bootIdentifier() throws(FileSystemError) -> [UInt8] {
     try retrying { () throws(FileSystemError) in try base.bootIdentifier() }
   }
+
+  func freeBytes(_ path: String) -> Int? { base.freeBytes(path) }
 }
 
 /// A file whose calls are made again after an interruption.

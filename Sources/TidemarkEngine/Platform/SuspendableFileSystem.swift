@@ -138,6 +138,8 @@ final class SuspendableFileSystem: FileSystem {
     try round(.bootIdentifier, "")
     return try base.bootIdentifier()
   }
+
+  func freeBytes(_ path: String) -> Int? { base.freeBytes(path) }
 }
 
 /// A file that is closed while its file system is suspended, and opened again by its next call.

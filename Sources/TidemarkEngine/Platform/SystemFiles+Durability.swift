@@ -76,6 +76,15 @@ extension SystemFiles {
     }
   }
 
+  /// Bytes that a user without privileges may still write where a path is.
+  static func freeBytes(_ path: String) throws(SystemError) -> Int {
+    var info = statvfs()
+    _ = try retry { unsafe statvfs(path, &info) }
+    let unit = info.f_frsize > 0 ? info.f_frsize : info.f_bsize
+    let (bytes, isMore) = UInt64(info.f_bavail).multipliedReportingOverflow(by: UInt64(unit))
+    return isMore ? .max : Int(clamping: bytes)
+  }
+
   /// The text that the system identifies its running since the last start with.
   static func bootIdentifierText() throws(SystemError) -> [UInt8] {
     #if canImport(Darwin)

@@ -17,7 +17,7 @@ extension ChecksumRepair {
 
   /// Bytes of an image's header page, of its chunks, and of the checksum behind each.
   static let imageHeaderBytes = 4096
-  static let imageChunkBytes = 1 << 16
+  static let imageChunkBytes = 1 << 14
   static let imageMagic: UInt64 = 0x3158_4449_4544_4954
 
   /// Makes an index image right: magic, checksums of the header page and of every chunk.

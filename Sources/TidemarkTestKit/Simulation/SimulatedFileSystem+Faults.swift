@@ -20,6 +20,10 @@ extension SimulatedFileSystem {
   /// How many bytes of the disk are in use, in blocks of 4096 bytes.
   public var usedBytes: Int { machine.withLock { $0.usedBytes } }
 
+  package func freeBytes(_ path: String) -> Int? {
+    machine.withLock { state in state.freePages.map { $0 * PagedBytes.pageBytes } }
+  }
+
   /// How many files a process may have open before `EMFILE`; nil for no limit.
   public var maximumOpenFiles: Int? {
     get { machine.withLock { $0.maximumOpenFiles } }

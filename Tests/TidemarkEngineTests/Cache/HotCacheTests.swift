@@ -2,6 +2,12 @@ import Testing
 
 @testable import TidemarkEngine
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 @Suite struct HotCacheTests {
   @Test("an inserted value is found with its sequence, and gone once it is removed")
   func insertAndRemove() {
@@ -19,6 +25,23 @@ import Testing
     #expect(cache.count == 0)
     #expect(cache.statistics == (hits: 20, misses: 20))
   }
+
+  #if os(Linux)
+    @Test("the first values take little memory of a large cache, as pages are small at first")
+    func firstTouch() throws {
+      let cache = HotCache(limitBytes: 1 << 30, seed: 1)
+      for i in 0..<8 {
+        cache.put(CacheKeys.key(i), CacheKeys.value(i, 1, count: 200), sequence: 1)
+      }
+      let words = try #require(cache.words)
+      let memory = words.plainBytes(0, words.count)
+      let page = sysconf(Int32(_SC_PAGESIZE))
+      var pages = [UInt8](repeating: 0, count: (memory.count + page - 1) / page)
+      #expect(mincore(memory.baseAddress, memory.count, &pages) == 0)
+      #expect(pages.count { $0 & 1 != 0 } * page < 1 << 20)
+      withExtendedLifetime(cache) {}
+    }
+  #endif
 
   @Test("keys of 1 and of 65,535 bytes are kept, none and longer ones are not")
   func keyLengths() {

@@ -52,7 +52,14 @@ struct FailedBatchTests {
     for name in store.disk.files() where name.hasSuffix(".idx") { store.disk.erase(name) }
     let batch = try putAndTouch()
     #expect(throws: TidemarkError.self) { try engine.commit(batch) }
-    #expect(throws: TidemarkError.self) { try engine.slot(ofKey: bytes("A").rawSpan) }
+    let reads: [() throws -> Void] = [
+      { _ = try engine.slot(ofKey: bytes("A").rawSpan) }, { _ = try engine.keys() },
+      { _ = try engine.countKeys() }, { _ = try engine.labelCounts() },
+    ]
+    for read in reads {
+      let error = #expect(throws: TidemarkError.self) { try read() }
+      #expect(error?.code == .poisoned)
+    }
     let error = #expect(throws: TidemarkError.self) { try engine.put("C", "see") }
     #expect(error?.code == .poisoned)
     try? engine.close()

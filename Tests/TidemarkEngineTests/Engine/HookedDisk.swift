@@ -79,6 +79,7 @@ final class HookedDisk: FileSystem {
     try base.lock(path, owner: owner)
   }
   func bootIdentifier() throws(FileSystemError) -> [UInt8] { try base.bootIdentifier() }
+  func freeBytes(_ path: String) -> Int? { base.freeBytes(path) }
 }
 
 private final class HookedFile: File {
@@ -113,7 +114,9 @@ private final class HookedFile: File {
       try file.allocate(to: length)
     }
   }
-  func sync() throws(FileSystemError) { try file.sync() }
+  func sync() throws(FileSystemError) {
+    try disk.around(.sync, path) { () throws(FileSystemError) in try file.sync() }
+  }
   func close() { file.close() }
 }
 

@@ -74,6 +74,29 @@ struct IndexRunsTests {
     #expect(report.findings == [] && report.images == 3)
   }
 
+  @Test("a run over others tells of lost labels also when no history is kept any more")
+  func lostLabels() throws {
+    var engine = try store.open()
+    for i in 0..<600 { try engine.put("key\(1000 + i)", "old", labels: ["inbox"]) }
+    try engine.close()
+    engine = try store.open(.write)
+    for i in 0..<60 { try engine.put("key\(1000 + 10 * i)", "new", labels: ["done"]) }
+    // MANIFEST says that history goes, and then the run that would merge all cannot be written.
+    store.disk.plan = [FaultRule(.error(.EIO), .call(1), calls: .only([.open]), path: ".idx")]
+    #expect(throws: TidemarkError.self) { try engine.compact(CompactionOptions(dropHistory: true)) }
+    store.disk.plan = .none
+    #expect(try engine.bounds().historyFrom == 660)
+    try engine.close()
+    engine = try store.open(.write)
+    #expect(runs(engine) == [60, 600])
+    for (label, count) in [("inbox", 540), ("done", 60)] {
+      var query = ScanQuery()
+      query.labels = LabelQuery(all: [bytes(label)])
+      #expect(try engine.keys(query).count == count)
+    }
+    try engine.close()
+  }
+
   @Test(
     "a run that is damaged or missing is made up for by those beneath and the log", arguments: 0..<3
   )

@@ -170,7 +170,9 @@ import TidemarkEngine
         Issue.record("released by an earlier holder")
         return
       }
-      #expect(try fileSystem.open(name, .read).read(100, at: 0) == [2])
+      // What was longer may be filled up with line feeds.
+      let text = try fileSystem.open(name, .read).read(100, at: 0)
+      #expect(text.split(separator: UInt8(ascii: "\n")) == [[2]])
       _ = second
     }
   }

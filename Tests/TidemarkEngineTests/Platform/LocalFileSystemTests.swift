@@ -118,8 +118,27 @@ import Testing
         return
       }
       #expect(try !SystemFiles.lock(outsider))
-      #expect(try fileSystem.open(name, .read).read(100, at: 0) == [1])
+      let text = try fileSystem.open(name, .read).read(100, at: 0)
+      #expect(text.split(separator: UInt8(ascii: "\n")) == [[1]])
       _ = outcome
+    }
+  }
+
+  @Test("a lock file keeps its length, so that taking the lock waits for no journal")
+  func lengthOfLock() throws {
+    try FileSystemTests.with(.local) { fileSystem, path in
+      let name = path + "/LOCK"
+      for owner in ["pid 1234567\n", "pid 89\n", "pid 89\n", "pid 345\n"] {
+        guard case .acquired(let lock) = try fileSystem.lock(name, owner: Array(owner.utf8)) else {
+          Issue.record("not acquired")
+          return
+        }
+        let text = try fileSystem.open(name, .read).read(100, at: 0)
+        #expect(text.count == 12)
+        #expect(String(decoding: text, as: UTF8.self).hasPrefix(owner))
+        #expect(text.drop { $0 != UInt8(ascii: "\n") }.allSatisfy { $0 == UInt8(ascii: "\n") })
+        lock.release()
+      }
     }
   }
 

@@ -49,6 +49,18 @@ struct CompactionUnit: Sendable {
       let forecast = try forecast(&fates)
       if options.dryRun || forecast.keepsAll { return forecast }
     }
+    let room = engine.room(for: group, floor)
+    do throws(TidemarkError) {
+      try engine.check(room, isAutomatic: options.automatic != nil)
+      return try rewrite(&fates)
+    } catch {
+      if error.code == .noSpace, options.automatic != nil { engine.noteLack(of: room) }
+      throw error
+    }
+  }
+
+  /// Writes the group anew, unless that gains nothing.
+  private func rewrite(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     var outcome = Outcome()
     var rewrite = try CompactionRewrite(engine, group, pinned: pinned, options: options)
     let (tally, row) = try rewrite.run(&fates)

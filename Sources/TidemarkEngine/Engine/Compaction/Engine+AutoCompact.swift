@@ -49,15 +49,22 @@ extension Engine {
     defer { decided(at: id, inVain: !isDone) }
     do throws(TidemarkError) {
       guard let first = try firstWorthCompacting() else { return false }
+      writer.withLock { $0.compactor.neededBytes = nil }
       let report = try compact(automaticOptions(from: first))
       isDone = report.segmentsRewritten > 0
       let freed = report.bytesFreed
       writer.withLock { $0.compactor.count(hasRewritten: isDone, bytesFreed: freed) }
     } catch {
-      // Somebody wants to compact, to close or to pause.
-      guard [.closed, .suspended, .busy].contains(error.code) else { throw error }
+      // Somebody wants to compact, to close or to pause, or there is no room now.
+      let isLacking = error.code == .noSpace && writer.withLock { $0.compactor.neededBytes != nil }
+      guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
     }
     return isDone
+  }
+
+  /// Takes note that there was no room; it is looked for again when one is due the next time.
+  func noteLack(of room: CompactionRoom) {
+    writer.withLock { $0.compactor.neededBytes = room.most }
   }
 
   private func decided(at id: UInt64?, inVain: Bool) {

@@ -6,7 +6,7 @@
 ///
 /// ```
 /// file      header page (4096) | chunk 0 | checksum 0 | chunk 1 | checksum 1 | …
-/// chunk     64 KiB of data, the last one what remains
+/// chunk     16 KiB of data, the last one what remains
 /// checksum  u64 XXH64 of the chunk, seed: image id + chunk number * an odd constant
 ///           In an encrypted image every chunk is encrypted and its tag of 16 bytes follows it;
 ///           the checksum covers both.
@@ -52,7 +52,7 @@
 /// ```
 enum ImageLayout {
   static let magic: UInt64 = 0x3158_4449_4544_4954  // "TIDEIDX1"
-  static let majorVersion: UInt16 = 2
+  static let majorVersion: UInt16 = 3
   static let minorVersion: UInt16 = 0
   static let knownFeatures: UInt64 = encryptionFeature
   /// The chunks are encrypted.
@@ -65,7 +65,9 @@ enum ImageLayout {
   static let baseOffset = 440
   static let sealOffset = 488
 
-  static let chunkShift = 16
+  /// So little that the first look-up in a run waits for few pages, and keeps few that nobody asks
+  /// for.
+  static let chunkShift = 14
   static let chunkBytes = 1 << chunkShift
   static let checksumBytes = 8
 

@@ -29,11 +29,11 @@ struct MergedKeys {
     while try labels.next(bounds.isEmpty) { bounds.append((labels.id, labels.mostCarriers)) }
     memberships = MembershipBuilder(bounds)
     #if TIDEMARK_PLANTED
-      let overrides = !input.isWhole && !PlantedBug.isOn(.lostLabelForgotten)
+      let overrides = !PlantedBug.isOn(.lostLabelForgotten)
     #else
-      let overrides = !input.isWhole
+      let overrides = true
     #endif
-    if !memberships.isEmpty, info.keepFormerMembers || overrides {
+    if !memberships.isEmpty, input.isWhole ? info.keepFormerMembers : overrides {
       for keys in [input.frozen.count] + input.runs.map(\.count) {
         newOrdinals.append([UInt32](repeating: Self.dropped, count: keys))
       }

@@ -1,11 +1,17 @@
 /// Writes an image's data from front to back, chunk by chunk with checksums.
 struct SectionWriter {
+  /// So much is collected before it is written.
+  private static let writeBytes = 256 << 10
+
   private let file: any File
   private let fileKey: NewFileKey?
   private let sealer: BlockSealer?
   private(set) var header: ImageHeader
   private var chunk: [UInt8] = []
   private var chunks = 0
+  /// Chunks with their checksums that are to be written next, and where.
+  private var output: [UInt8] = []
+  private var written = ImageLayout.headerBytes
   private var sectionStart = 0
 
   /// - Parameter fileKey: drawn for this image; nil when it is not to be encrypted.
@@ -74,18 +80,24 @@ struct SectionWriter {
     } catch { throw .imageInvalid(error) }
     var sum = ByteWriter()
     sum.u64(XXH64.hash(chunk.rawSpan, seed: seed))
-    chunk.append(contentsOf: sum.bytes)
-    let tagBytes = sealer == nil ? 0 : BlockSealer.tagBytes
-    try store(
-      chunk.rawSpan, at: ImageLayout.fileOffset(ofChunk: chunks, tagBytes: tagBytes))
+    output.append(contentsOf: chunk)
+    output.append(contentsOf: sum.bytes)
     chunk.removeAll(keepingCapacity: true)
     chunks += 1
+    if output.count >= Self.writeBytes { try writeOut() }
+  }
+
+  private mutating func writeOut() throws(IndexError) {
+    try store(output.rawSpan, at: written)
+    written += output.count
+    output.removeAll(keepingCapacity: true)
   }
 
   /// Writes what is left, and the header at last: until then the file is no image.
   mutating func finish(_ change: (inout ImageHeader) -> Void) throws(IndexError) {
     header.dataBytes = dataBytes
     if !chunk.isEmpty { try flush() }
+    try writeOut()
     change(&header)
     do throws(FormatError) { try header.seal(with: fileKey) } catch { throw .imageInvalid(error) }
     try store(header.encoded().rawSpan, at: 0)

@@ -78,13 +78,17 @@ internal import TidemarkEngine
   /// - Parameters:
   ///   - encrypted: whether the store is encrypted.
   ///   - attempts: how many scripts are tried.
+  ///   - stops: called at the begin of each trial; what it returns is asked all through it, and
+  ///     ends the trial without a failure. So a campaign that takes minutes for a script that
+  ///     passes does not hold up the search.
   public func shortest(
-    _ failure: CampaignFailure, encrypted: Bool = false, attempts: Int = 200
+    _ failure: CampaignFailure, encrypted: Bool = false, attempts: Int = 200,
+    stops: () -> () -> Bool = { { false } }
   ) -> CampaignFailure {
     var best = failure
     _ = shrink(failure.script, attempts: attempts) { candidate in
       do {
-        _ = try run(candidate, encrypted: encrypted)
+        _ = try run(candidate, encrypted: encrypted, unless: stops())
         return false
       } catch {
         if let failure = error as? CampaignFailure { best = failure }

@@ -120,6 +120,8 @@ package struct CrashSweep {
       disk.restart(keeping: .random(seed: generator.next()))
     }
     try runner.recover(atLeast: runner.acknowledged(powerCut: hasLostPower))
+    // Closing writes a run of the index, also where nothing was written since the crash.
+    if generator.chance(0.5) { try runner.run(.closeAndReopen) }
     // The store must be of use afterwards.
     try runner.run(.write(ScriptWrite(.put, ScriptBytes("after"), ScriptBytes("crash"))))
     try runner.run(.closeAndReopen)

@@ -27,6 +27,9 @@ extension ScriptRunner {
     }
   }
 
+  /// Of so many labels the keys are compared.
+  private static let labelsChecked = 12
+
   /// Compares everything with the model.
   package mutating func checkAll() throws {
     countState()
@@ -34,14 +37,22 @@ extension ScriptRunner {
     guard engine.lastSequence == model.lastSequence else {
       throw ScriptViolation("sequence \(engine.lastSequence) instead of \(model.lastSequence)")
     }
-    guard engine.liveKeys == model.count() else {
-      throw ScriptViolation("\(engine.liveKeys) keys instead of \(model.count())")
+    let count = try engine.countKeys()
+    guard count == model.count() else {
+      throw ScriptViolation("\(count) keys instead of \(model.count())")
     }
     try check(try rows(ModelQuery(), in: engine.view()), ModelQuery(), at: nil, "state")
     let labels = try engine.labelCounts()
     let expected = model.labels()
     guard labels.map(\.label) == expected.map(\.label), labels.map(\.count) == expected.map(\.keys)
     else { throw ScriptViolation("labels are counted wrongly") }
+    for label in expected.prefix(Self.labelsChecked) {
+      var query = ModelQuery()
+      query.all = [label.label]
+      try check(
+        try rows(query, in: engine.view()), query, at: nil,
+        "the label \(ModelStore.readable(label.label))")
+    }
     for key in model.state().keys.sortedBytes() { try checkKey(key) }
   }
 

@@ -91,7 +91,12 @@ struct Torture: AsyncParsableCommand {
     outcome.print(showsTrace: trace)
     if let failure = outcome.failure {
       Output.line("FAILED: \(failure.message)\nlooking for the shortest script that fails ...")
-      try Failures.report(campaign.shortest(failure, encrypted: encrypted), directory: directory)
+      let end = ContinuousClock.now + .seconds(300)
+      let shortest = campaign.shortest(failure, encrypted: encrypted) {
+        let limit = min(end, .now + .seconds(20))
+        return { ContinuousClock.now > limit }
+      }
+      try Failures.report(shortest, directory: directory)
       throw ExitCode.failure
     }
     // A part of one seed need not have met everything.
