@@ -56,8 +56,20 @@ extension SealedLocator {
   /// In how many rows the first column's number is below another one. Numbers lie about evenly, so
   /// that guesses from the bounds find most groups with few looks: W. W. Peterson, "Addressing
   /// for random-access storage", 1957.
-  func rows(_ table: Packed, below number: UInt64) throws(LogReadError) -> Int {
+  /// - Parameter directory: of the table, where there is one.
+  func rows(
+    _ table: Packed, below number: UInt64, _ directory: GroupDirectory? = nil
+  ) throws(LogReadError) -> Int {
     guard table.rows > 0 else { return 0 }
+    if let directory {
+      guard var (low, high) = directory.bounds(below: number) else { return 0 }
+      while high - low > 1 {
+        let middle = (low + high) / 2
+        let first = try group(table, middle, column: 0).first
+        if first < number { low = middle } else { high = middle }
+      }
+      return try rows(table, inGroup: low, below: number)
+    }
     // The first numbers of groups `low` and `high`.
     var low = 0
     var high = PackedColumns.groups(rows: table.rows) - 1

@@ -7,6 +7,8 @@ package final class SealedLocator: Sendable {
   /// Every chunk's bytes, chunk n at n << `chunkShift`.
   let memory: ReservedMemory
   private let loading = Lock(())
+  /// Of the sequences, once all of their groups were read.
+  private let directory = OnceReference<GroupDirectory>()
   private let sections: [Section]
   private let blocks: Packed
   private let checksums: Section
@@ -83,7 +85,7 @@ package final class SealedLocator: Sendable {
   }
 
   /// Bytes of chunks held in memory.
-  package var memoryBytes: Int { memory.loadedBytes }
+  package var memoryBytes: Int { memory.loadedBytes + (directory.object?.memoryBytes ?? 0) }
 
   package func frame(_ index: Int) throws(LogReadError) -> FrameRecord {
     guard index >= 0, index < footer.frameCount else { throw Self.outOfBounds }
@@ -119,7 +121,7 @@ package final class SealedLocator: Sendable {
 
   /// How many of a compacted segment's sequences are below one.
   package func sequences(below sequence: UInt64) throws(LogReadError) -> Int {
-    try rows(sequences, below: sequence)
+    try rows(sequences, below: sequence, directory.object)
   }
 
   // MARK: Values
@@ -282,7 +284,18 @@ extension SealedLocator {
         let bytes = try bytes(section, chunk)
         target.store(copying: bytes.rawSpan, at: 0)
       }
+      if section.firstChunk == sequences.records.firstChunk { makeDirectory() }
     }
+  }
+
+  private func makeDirectory() {
+    let records = sequences.records
+    let chunks = records.firstChunk..<(records.firstChunk + records.chunkCount)
+    guard sequences.rows > 0, chunks.allSatisfy(memory.isLoaded) else { return }
+    let groups = 0..<PackedColumns.groups(rows: sequences.rows)
+    let firsts = groups.compactMap { try? group(sequences, $0, column: 0).first }
+    guard firsts.count == groups.count else { return }
+    _ = directory.set(GroupDirectory(firsts))
   }
 
   /// The bytes of a chunk, from the disk.

@@ -1,0 +1,39 @@
+/// Where the groups of a packed column begin, by ranges of numbers of equal length: a look-up that
+/// would guess its way through the groups asks for one.
+final class GroupDirectory: Sendable {
+  private let base: UInt64
+  private let shift: UInt64
+  /// For each range how many groups begin below it, and their number at the end.
+  private let counts: [UInt32]
+
+  /// - Parameter firsts: the first number of each group, ascending; at least one.
+  init(_ firsts: [UInt64]) {
+    base = firsts[0]
+    let span = max(firsts[firsts.count - 1], base) - base
+    // About two ranges a group.
+    let wanted = span / UInt64(2 * firsts.count)
+    shift = wanted == 0 ? 0 : UInt64(64 - wanted.leadingZeroBitCount)
+    var counts: [UInt32] = []
+    let ranges = Int(span >> shift) + 1
+    counts.reserveCapacity(ranges + 1)
+    var group = 0
+    for range in 0..<ranges {
+      let begin = base + UInt64(range) << shift
+      while group < firsts.count, firsts[group] < begin { group += 1 }
+      counts.append(UInt32(group))
+    }
+    counts.append(UInt32(firsts.count))
+    self.counts = counts
+  }
+
+  /// Bytes of memory that it takes, about.
+  var memoryBytes: Int { counts.count * 4 }
+
+  /// The last group that is known to begin below a number, and the first, or the end, that is
+  /// known not to; nil when none begins below it.
+  func bounds(below number: UInt64) -> (low: Int, high: Int)? {
+    guard number > base else { return nil }
+    let range = min(Int(truncatingIfNeeded: (number - base) >> shift), counts.count - 2)
+    return (max(Int(counts[range]) - 1, 0), Int(counts[range + 1]))
+  }
+}
