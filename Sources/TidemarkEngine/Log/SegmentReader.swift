@@ -45,7 +45,7 @@ package enum SegmentReader {
     throw .format(FormatError("dictionary does not match its checksum"))
   }
 
-  /// A dictionary from its stored bytes, for reading: what it takes to compress with it is more.
+  /// A dictionary from its stored bytes, for reading only, which is prepared faster.
   package static func dictionary(
     _ stored: [UInt8], _ sealer: BlockSealer?
   ) throws(FormatError) -> ZstdDictionary {
