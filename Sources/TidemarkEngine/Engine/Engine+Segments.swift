@@ -27,8 +27,8 @@ extension Engine {
 
   /// Whether the active segment is to be sealed before it gets so long.
   ///
-  /// Whoever seals it syncs it, while all who write wait. So a little more goes into it as long as
-  /// a sync is under way or much is not synced yet, which the background sees to.
+  /// Sealing syncs it, while all who write wait. So a little more goes into it as long as a sync is
+  /// under way or much is not synced yet, which the background sees to.
   private func isFull(_ length: Int, _ state: WriterState) -> Bool {
     let full = configuration.segmentBytes
     guard length > full else { return false }

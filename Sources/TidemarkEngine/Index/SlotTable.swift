@@ -26,7 +26,7 @@ final class SlotTable {
   private static let partCount = 256
   private static let firstCapacity = 8
   private let parts: UnsafeMutablePointer<Part>
-  /// What parts without an entry have in common: opening makes no allocation for each.
+  /// Parts without an entry have this in common: opening makes no allocation for each.
   private let nothing: UnsafeMutablePointer<UInt64>
   /// Bytes in use.
   private(set) var memoryBytes = 0

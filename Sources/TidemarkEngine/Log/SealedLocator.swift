@@ -7,7 +7,7 @@ package final class SealedLocator: Sendable {
   /// Every chunk's bytes, chunk n at n << `chunkShift`.
   let memory: ReservedMemory
   private let loading = Lock(())
-  /// Of the sequences, once all of their groups were read.
+  /// The directory of the sequences, once all of their groups were read.
   private let directory = OnceReference<GroupDirectory>()
   private let sections: [Section]
   private let blocks: Packed

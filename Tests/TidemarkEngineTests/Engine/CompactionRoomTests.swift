@@ -29,7 +29,7 @@ struct CompactionRoomTests {
     store.disk.files().filter { $0.hasSuffix(".seg") || $0.hasSuffix(".run") }
   }
 
-  /// What MANIFEST lists, as paths of the disk.
+  /// The files that MANIFEST lists, as paths of the disk.
   private func listed(_ engine: Engine) -> [String] {
     engine.reading.withLock { read in
       read.manifest.segments.map { "store/log/" + $0.fileName }.sorted()

@@ -170,7 +170,7 @@ import TidemarkEngine
         Issue.record("released by an earlier holder")
         return
       }
-      // What was longer may be filled up with line feeds.
+      // A longer text before it may be filled up with line feeds.
       let text = try fileSystem.open(name, .read).read(100, at: 0)
       #expect(text.split(separator: UInt8(ascii: "\n")) == [[2]])
       _ = second

@@ -35,7 +35,7 @@ struct CompactionRoom: Sendable, Hashable {
 }
 
 extension Engine {
-  /// What rewriting a group takes.
+  /// The room that rewriting a group takes.
   func room(for group: CompactionPlan.Group, _ floor: CompactionFloor) -> CompactionRoom {
     let superseded = floor.drops ? reading.withLock { $0.usage.supersededBytes } : nil
     return CompactionRoom(

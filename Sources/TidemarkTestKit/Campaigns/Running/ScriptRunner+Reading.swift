@@ -27,7 +27,7 @@ extension ScriptRunner {
     }
   }
 
-  /// Of so many labels the keys are compared.
+  /// The number of labels whose keys are compared.
   private static let labelsChecked = 12
 
   /// Compares everything with the model.
