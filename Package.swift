@@ -26,12 +26,13 @@ let strict: [SwiftSetting] =
   + (optimizes ? [.unsafeFlags(["-O"])] : [])
 
 /// Tests speak to the engine through its safe interface only; they need no `unsafe` markers.
-let relaxed: [SwiftSetting] = [
-  .enableUpcomingFeature("ExistentialAny"),
-  .enableUpcomingFeature("MemberImportVisibility"),
-  .enableExperimentalFeature("Lifetimes"),
-  .treatAllWarnings(as: .error),
-]
+let relaxed: [SwiftSetting] =
+  [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+    .treatAllWarnings(as: .error),
+  ] + (optimizes ? [.define("TIDEMARK_OPTIMIZED")] : [])
 
 let package = Package(
   name: "tidemark",
@@ -115,8 +116,11 @@ let package = Package(
     .testTarget(
       name: "TidemarkEngineTests", dependencies: ["TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),
+    // Counts what a test's own thread asks of the memory, where the C library lets it.
+    .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .testTarget(
-      name: "TidemarkTests", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkTestKit"],
+      name: "TidemarkTests",
+      dependencies: ["CAllocationCount", "Tidemark", "TidemarkEngine", "TidemarkTestKit"],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkFoundationTests", dependencies: ["TidemarkFoundation", "Tidemark"],

@@ -14,16 +14,19 @@ public struct PutOptions: Sendable, Hashable {
   /// The same in seconds.
   package var maxAgeSeconds: UInt32?
   /// Whose data it is.
-  public var storageClass: StorageClass
+  public var storageClass = StorageClass.owned
   /// Where the entry was written first; nil for here.
   public var origin: Origin?
   /// Sequences of entries of this store that a peer must have before this one: those in the
   /// receipts of earlier writes. At most 16.
-  public var after: [UInt64]
+  public var after: [UInt64] = []
   /// Entries with a higher priority go to a peer first: above 0 before what is usual, below 0 when
   /// nothing else is left. A hint, which yields to order: a key's changes go in the order of the
   /// writes, entries go behind what they come after, and what others wait for does not wait itself.
-  public var priority: Int
+  public var priority = 0
+
+  /// No options: what most puts have, and faster than the same with arguments.
+  public init() {}
 
   /// Options of a put.
   /// - Parameters:

@@ -82,9 +82,26 @@ public struct WriteBatch: Sendable {
     put key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
     _ condition: WriteCondition?
   ) throws(TidemarkError) {
-    try add(
-      .put, key, value, labels: labels, attributes: options.isEmpty ? nil : options.attributes,
-      if: condition)
+    guard options.isEmpty, condition == nil, !atomicAtPeer else {
+      return try add(
+        .put, key, value, labels: labels, attributes: options.isEmpty ? nil : options.attributes,
+        if: condition)
+    }
+    guard !labels.isEmpty else { return try operations.add(.put, key: key, value: value) }
+    let before = operations.mark
+    do throws(TidemarkError) {
+      try operations.add(.put, key: key, value: value, labelSet: try addLabels(labels))
+    } catch {
+      operations.rollBack(to: before)
+      throw error
+    }
+  }
+
+  /// Adds a set of labels, of which there is at least one.
+  private mutating func addLabels(_ labels: [EntryLabel]) throws(TidemarkError) -> Int {
+    guard labels.count == 1 else { return try operations.addLabelSet(labels.map(\.bytes)) }
+    let label = labels[0].bytes
+    return try operations.addLabel(label.rawSpan)
   }
 
   /// Adds a delete; nothing happens if the key is absent.
@@ -107,6 +124,9 @@ public struct WriteBatch: Sendable {
   mutating func add(
     delete key: RawSpan, time: Timestamp?, if condition: WriteCondition?
   ) throws(TidemarkError) {
+    guard time != nil || condition != nil || atomicAtPeer else {
+      return try operations.add(.delete, key: key)
+    }
     var attributes: EntryAttributes?
     if let time {
       attributes = EntryAttributes()
@@ -146,9 +166,6 @@ public struct WriteBatch: Sendable {
     _ kind: EntryKind, _ key: RawSpan, _ value: RawSpan? = nil, labels: [EntryLabel] = [],
     attributes: EntryAttributes?, if condition: WriteCondition?
   ) throws(TidemarkError) {
-    guard !labels.isEmpty || attributes != nil || condition != nil || atomicAtPeer else {
-      return try operations.add(kind, key: key, value: value)
-    }
     var attributes = attributes
     if atomicAtPeer {
       // Each commit gets a number of its own.
@@ -158,7 +175,7 @@ public struct WriteBatch: Sendable {
     }
     let before = operations.mark
     do throws(TidemarkError) {
-      let labelSet = labels.isEmpty ? -1 : try operations.addLabelSet(labels.map(\.bytes))
+      let labelSet = labels.isEmpty ? -1 : try addLabels(labels)
       let index = addCondition(condition)
       try operations.add(
         kind, key: key, value: value, labelSet: labelSet, attributes: attributes,

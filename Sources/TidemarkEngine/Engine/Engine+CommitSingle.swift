@@ -117,14 +117,10 @@ extension ReadState {
       size: .ofEntry(key: key.byteCount, value: value?.byteCount ?? 0))
     let previous: Slot?
     do throws(IndexError) {
-      if entry.kind == .delete {
-        guard let present = try index.lookup(key, hash: hash), !present.isDeleted else {
-          return .notFound
-        }
-        slot.size = .deleted
-      }
-      previous = try index.upsert(key, hash: hash, slot)
+      if entry.kind == .delete { slot.size = .deleted }
+      previous = try index.upsert(key, hash: hash, slot, ifPresent: entry.kind == .delete)
     } catch { return .failed }
+    if entry.kind == .delete, previous?.isDeleted ?? true { return .notFound }
     if let previous, !previous.isDeleted {
       usage.supersede(previous, in: segment(covering: previous.sequence))
     }

@@ -8,7 +8,7 @@ package struct OperationBatch: Sendable {
     package var keyLength: Int
     package var valueStart = 0
     package var valueLength = 0
-    /// Index into `labelSets`; -1 for none.
+    /// Index into the sets of `labels`; -1 for none.
     package var labelSet = -1
     package var attributesStart = 0
     package var attributesLength = 0
@@ -31,8 +31,7 @@ package struct OperationBatch: Sendable {
   /// Keys, values and attributes.
   package private(set) var arena: [UInt8] = []
   package private(set) var operations: [Operation] = []
-  /// Sorted and without repetition each.
-  package private(set) var labelSets: [[[UInt8]]] = []
+  private(set) var labels = BatchLabels()
   package private(set) var conditions: [Condition] = []
   /// Whether a condition is on a hash.
   private(set) var asksForHashes = false
@@ -46,9 +45,9 @@ package struct OperationBatch: Sendable {
 
   /// No frame and no reservation on the disk can need more than this.
   package var storedBound: Int {
-    let labels = labelSets.indices.reduce(0) { $0 + labelBytes(ofSet: $1) }
-    return Self.storedBound(
-      bytes: arena.count, operations: operations.count, touches: touches, labelBytes: labels)
+    Self.storedBound(
+      bytes: arena.count, operations: operations.count, touches: touches,
+      labelBytes: labels.storedBytes)
   }
 
   /// The same for a batch of so many bytes and operations.
@@ -62,11 +61,6 @@ package struct OperationBatch: Sendable {
     return bytes + operations * 96 + touches * (Limits.hashBytes + 16) + labelBytes
       * min(frames, operations + 1)
       + (blocks + frames * 8) * 24 + 4096
-  }
-
-  /// The length of a set of labels in a frame.
-  func labelBytes(ofSet set: Int) -> Int {
-    labelSets[set].reduce(2) { $0 + $1.count + 2 }
   }
 
   @_lifetime(borrow self)
@@ -107,9 +101,15 @@ package struct OperationBatch: Sendable {
         .invalidArgument,
         "a label of \(label.count) bytes; labels have 1 to \(Limits.labelBytes) bytes")
     }
-    if labelSets.last == sorted { return labelSets.count - 1 }
-    labelSets.append(sorted)
-    return labelSets.count - 1
+    return self.labels.add(sorted)
+  }
+
+  /// The same for one label, fast where a batch repeats few of them.
+  package mutating func addLabel(_ label: RawSpan) throws(TidemarkError) -> Int {
+    guard label.byteCount > 0, label.byteCount <= Limits.labelBytes else {
+      return try addLabelSet([[UInt8](copying: label)])
+    }
+    return labels.add(label)
   }
 
   package mutating func addCondition(_ condition: Condition) -> Int {
@@ -219,7 +219,7 @@ package struct OperationBatch: Sendable {
   /// How much the batch holds now.
   package var mark: Mark {
     Mark(
-      arena: arena.count, operations: operations.count, labelSets: labelSets.count,
+      arena: arena.count, operations: operations.count, labelSets: labels.sets.count,
       conditions: conditions.count, asksForHashes: asksForHashes)
   }
 
@@ -227,7 +227,7 @@ package struct OperationBatch: Sendable {
   package mutating func rollBack(to mark: Mark) {
     arena.removeLast(arena.count - mark.arena)
     operations.removeLast(operations.count - mark.operations)
-    labelSets.removeLast(labelSets.count - mark.labelSets)
+    labels.removeSets(from: mark.labelSets)
     conditions.removeLast(conditions.count - mark.conditions)
     asksForHashes = mark.asksForHashes
   }
@@ -236,7 +236,7 @@ package struct OperationBatch: Sendable {
   package mutating func removeAll() {
     arena.removeAll(keepingCapacity: true)
     operations.removeAll(keepingCapacity: true)
-    labelSets.removeAll(keepingCapacity: true)
+    labels.removeSets(from: 0)
     conditions.removeAll(keepingCapacity: true)
     asksForHashes = false
     touches = 0

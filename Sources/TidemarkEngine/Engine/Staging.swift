@@ -11,15 +11,6 @@ struct Staging {
   private let sequenceBefore: UInt64
   private let commitTime: HybridTime
   private let startsOwnFrame: Bool
-  /// The last operation that makes an entry waits here until it is known whether it is the
-  /// batch's last, since that one carries the mark.
-  private var held: Held?
-  private struct Held {
-    var entry: FrameBuilder.Entry
-    var operation: OperationBatch.Operation
-    /// In the place of the operation's own.
-    var attributes: [UInt8]?
-  }
   private var frames: [FrameBuilder] = []
   private var caches: LogCaches?
 
@@ -37,8 +28,9 @@ struct Staging {
     self.caches = caches
     try check(batch, &read)
     var sets: [UInt32] = []
-    for labels in batch.labelSets {
-      do { sets.append(try read.index.labelTable.intern(labels)) } catch { throw .index(error) }
+    sets.reserveCapacity(batch.labels.sets.count)
+    for set in batch.labels.sets.indices {
+      sets.append(try intern(set, of: batch, read.index.labelTable))
     }
     if !startsOwnFrame, let last = read.staged.last, !last.isFull, next == last.lastSequence + 1 {
       frames = [read.staged.removeLast()]
@@ -47,18 +39,27 @@ struct Staging {
       for operation in batch.operations {
         try apply(operation, of: batch, sets: sets, &read, hotCache)
       }
-      if var last = held {
-        last.entry.endsBatch = true
-        try append(last, batch, read.index)
-      }
     } catch {
       let first = sequenceBefore + 1
       read.stagedTouches = read.stagedTouches.filter { $0.key < first }
       if !startsOwnFrame { read.staged.append(contentsOf: frames) }
       throw error
     }
+    if next - 1 > sequenceBefore { frames[frames.count - 1].endBatch() }
     read.staged.append(contentsOf: frames)
     read.visible = next - 1
+  }
+
+  private func intern(
+    _ set: Int, of batch: OperationBatch, _ table: LabelTable
+  ) throws(IndexOrStoreError) -> UInt32 {
+    do throws(IndexError) {
+      let count = batch.labels.sets[set].count
+      if count == 1 { return try table.intern(batch.labels.label(0, ofSet: set)) }
+      table.beginSet()
+      for number in 0..<count { try table.addLabel(batch.labels.label(number, ofSet: set)) }
+      return try table.finishSet()
+    } catch { throw .index(error) }
   }
 
   /// All conditions are judged on the state before the batch.
@@ -97,10 +98,10 @@ struct Staging {
   ) throws(IndexOrStoreError) {
     let key = batch.key(of: operation)
     guard operation.kind != .record else {
-      try hold(
+      append(
         FrameBuilder.Entry(
           kind: .record, endsBatch: false, sequence: next, commitTime: commitTime.rawValue),
-        operation, batch, read.index)
+        operation, batch)
       return
     }
     let hash = read.index.hash(key)
@@ -109,12 +110,11 @@ struct Staging {
       size: .ofEntry(key: operation.keyLength, value: operation.valueLength))
     var touch: Touch?
     if operation.kind != .put {
-      let found = try inIndex { () throws(IndexError) in
-        try read.index.lookup(key, hash: hash)
-      }
-      let present = found.flatMap { $0.isDeleted ? nil : $0 }
       if operation.kind == .touch {
-        guard let present else { return }
+        let found = try inIndex { () throws(IndexError) in
+          try read.index.lookup(key, hash: hash)
+        }
+        guard let present = found, !present.isDeleted else { return }
         var renewed = Touch(valueSequence: present.sequence)
         if present.size.isTouched { renewed = try self.touch(present.sequence, read) }
         let merged = try renewed.renew(by: batch.attributes(of: operation))
@@ -125,14 +125,15 @@ struct Staging {
         slot.size.isTouched = true
         read.stagedTouches[next] = renewed
       } else {
-        guard present != nil || operation.isForced else { return }
         slot.labelSet = 0
         slot.size = .deleted
       }
     }
+    let needsKey = operation.kind == .delete && !operation.isForced
     let previous = try inIndex { () throws(IndexError) in
-      try read.index.upsert(key, hash: hash, slot)
+      try read.index.upsert(key, hash: hash, slot, ifPresent: needsKey)
     }
+    if needsKey, previous?.isDeleted ?? true { return }
     hasChangedIndex = true
     if let previous, !previous.isDeleted {
       read.usage.supersede(previous, in: read.segment(covering: previous.sequence))
@@ -143,7 +144,7 @@ struct Staging {
     entry.labelSetID = operation.kind == .put ? slot.labelSet : 0
     entry.previous = Self.link(to: previous)
     entry.valueSequence = touch?.valueSequence ?? 0
-    try hold(entry, operation, batch, read.index, attributes: touch?.encoded)
+    append(entry, operation, batch, attributes: touch?.encoded)
   }
 
   /// The link of the entry that replaces a slot to the one before.
@@ -185,37 +186,34 @@ struct Staging {
     do { return try body() } catch { throw .index(error) }
   }
 
-  private mutating func hold(
-    _ entry: FrameBuilder.Entry, _ operation: OperationBatch.Operation,
-    _ batch: OperationBatch, _ index: Index, attributes: [UInt8]? = nil
-  ) throws(IndexOrStoreError) {
-    if let last = held { try append(last, batch, index) }
-    held = Held(entry: entry, operation: operation, attributes: attributes)
-    next += 1
-    let attributesLength = attributes?.count ?? operation.attributesLength
-    rawBytes += operation.keyLength + operation.valueLength + attributesLength + 16
-    if operation.labelSet >= 0 { labelBytes += batch.labelBytes(ofSet: operation.labelSet) }
-    let time = operation.ownTime ?? commitTime.timestamp
-    latestTime = max(latestTime ?? time, time)
-  }
-
+  /// Adds an entry to the last frame.
+  /// - Parameter own: in the place of the operation's own attributes.
   private mutating func append(
-    _ held: Held, _ batch: OperationBatch, _ index: Index
-  ) throws(IndexOrStoreError) {
-    let operation = held.operation
+    _ entry: FrameBuilder.Entry, _ operation: OperationBatch.Operation, _ batch: OperationBatch,
+    attributes own: [UInt8]? = nil
+  ) {
     if frames.isEmpty || (startsOwnFrame && frames[frames.count - 1].isFull) {
       frames.append(FrameBuilder())
     }
-    let given = batch.attributes(of: operation)
-    let own = held.attributes ?? []
-    let attributes = held.attributes == nil ? given : own.rawSpan
-    do throws(IndexError) {
-      try frames[frames.count - 1].add(
-        held.entry, key: batch.key(of: operation),
-        value: operation.kind == .put || operation.kind == .record
-          ? batch.value(of: operation) : nil,
-        attributes: attributes
-      ) { (id) throws(IndexError) in try index.labelTable.labels(ofSet: id) }
-    } catch { throw .index(error) }
+    next += 1
+    rawBytes += operation.keyLength + operation.valueLength + 16
+    rawBytes += own?.count ?? operation.attributesLength
+    if operation.labelSet >= 0 { labelBytes += batch.labels.sets[operation.labelSet].storedBytes }
+    let time = operation.ownTime ?? commitTime.timestamp
+    latestTime = max(latestTime ?? time, time)
+    let key = batch.key(of: operation)
+    let frame = frames.count - 1
+    if let own {
+      // A touch, which has neither value nor labels.
+      frames[frame].append(entry, key: key, value: nil, attributes: own.rawSpan)
+      return
+    }
+    if frames[frame].needsLabels(ofSet: entry.labelSetID) {
+      frames[frame].addLabelSet(entry.labelSetID, batch.labels, operation.labelSet)
+    }
+    let hasValue = operation.kind == .put || operation.kind == .record
+    frames[frame].append(
+      entry, key: key, value: hasValue ? batch.value(of: operation) : nil,
+      attributes: batch.attributes(of: operation))
   }
 }

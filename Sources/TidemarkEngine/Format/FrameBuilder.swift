@@ -11,18 +11,20 @@ package struct FrameBuilder: Sendable {
   package private(set) var entryCount = 0
   package private(set) var firstSequence: UInt64 = 0
   package private(set) var lastSequence: UInt64 = 0
-  private let hasExplicitSequences: Bool
-  private let isHistory: Bool
+  let hasExplicitSequences: Bool
+  let isHistory: Bool
   /// A block is closed once it holds this many raw bytes.
   private let blockTarget: Int
   /// A longer value has blocks of its own.
   private let mostInBlock: Int
-  private var heads = ByteWriter()
-  private var labelSets = ByteWriter()
-  private var labelSetCount = 0
+  private(set) var heads = ByteWriter()
+  private(set) var labelSets = ByteWriter()
+  private(set) var labelSetCount = 0
   /// Sets already in the table, by the id that the caller knows them by.
-  private var labelSetIndex: [UInt32: Int] = [:]
-  private var baseCommitTime: UInt64 = 0
+  private var labelSetIndex = IDMap()
+  /// Where the last entry's head begins.
+  private var lastHead = 0
+  private(set) var baseCommitTime: UInt64 = 0
   private var lastCommitTime: UInt64 = 0
   private var lastHeadSequence: UInt64 = 0
   package private(set) var values: [UInt8] = []
@@ -62,6 +64,12 @@ package struct FrameBuilder: Sendable {
     isFull || (isHistory && !isEmpty && values.count + length > blockTarget)
   }
 
+  /// Marks the last entry as the last of its batch.
+  mutating func endBatch() {
+    guard entryCount > 0 else { return }
+    heads.bytes[lastHead] |= 0x10
+  }
+
   /// An entry's fields, as the builder takes them.
   package struct Entry {
     package var kind: EntryKind
@@ -93,7 +101,40 @@ package struct FrameBuilder: Sendable {
     _ entry: Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan,
     labels: (UInt32) throws(E) -> [[UInt8]]
   ) throws(E) {
-    let labelSet = try index(ofLabelSet: entry.labelSetID, labels)
+    if needsLabels(ofSet: entry.labelSetID) {
+      let set = try labels(entry.labelSetID)
+      labelSets.varint(set.count)
+      for label in set {
+        labelSets.varint(label.count)
+        labelSets.raw(label)
+      }
+      noteLabelSet(entry.labelSetID)
+    }
+    append(entry, key: key, value: value, attributes: attributes)
+  }
+
+  /// Whether the frame has not seen a set yet, so that its labels are to be given before its entry.
+  func needsLabels(ofSet id: UInt32) -> Bool { id != 0 && labelSetIndex[id] == nil }
+
+  /// Gives the labels of a set that the frame has not seen yet.
+  /// - Parameters:
+  ///   - id: the set's, as entries name it.
+  ///   - labels: sets of a batch.
+  ///   - index: which of them.
+  mutating func addLabelSet(_ id: UInt32, _ labels: BatchLabels, _ index: Int) {
+    labels.write(index, into: &labelSets)
+    noteLabelSet(id)
+  }
+
+  private mutating func noteLabelSet(_ id: UInt32) {
+    labelSetIndex.insert(id, labelSetCount)
+    labelSetCount += 1
+  }
+
+  /// Adds an entry whose labels the frame has seen.
+  mutating func append(_ entry: Entry, key: RawSpan, value: RawSpan?, attributes: RawSpan) {
+    let labelSet = entry.labelSetID == 0 ? nil : labelSetIndex[entry.labelSetID]
+    lastHead = heads.count
     if entryCount == 0 {
       firstSequence = entry.sequence
       lastHeadSequence = entry.sequence
@@ -133,22 +174,6 @@ package struct FrameBuilder: Sendable {
     place(value)
   }
 
-  private mutating func index<E: Error>(
-    ofLabelSet id: UInt32, _ labels: (UInt32) throws(E) -> [[UInt8]]
-  ) throws(E) -> Int? {
-    guard id != 0 else { return nil }
-    if let known = labelSetIndex[id] { return known }
-    let set = try labels(id)
-    labelSets.varint(set.count)
-    for label in set {
-      labelSets.varint(label.count)
-      labelSets.raw(label)
-    }
-    labelSetIndex[id] = labelSetCount
-    labelSetCount += 1
-    return labelSetCount - 1
-  }
-
   /// Where the value of the n-th entry stands in `values`.
   package func valueRange(of entry: Int) -> Range<Int> {
     (entry == 0 ? 0 : Int(valueEnds[entry - 1]))..<Int(valueEnds[entry])
@@ -175,197 +200,11 @@ package struct FrameBuilder: Sendable {
     }
   }
 
-  private mutating func closeBlock() {
+  /// Ends the block that values go into.
+  mutating func closeBlock() {
     guard openBlock > 0 else { return }
     blockLengths.append(openBlock)
     openBlock = 0
-  }
-}
-
-/// A frame's bytes, and what a locator needs to know of them.
-package struct BuiltFrame: Sendable {
-  package var header: FrameHeader
-  package var blocks: [BlockEntry]
-  package var places: [ValuePlace]
-}
-
-extension FrameBuilder {
-  /// Appends the frame to `output`.
-  /// - Parameters:
-  ///   - output: gets header, payload and padding.
-  ///   - offset: where in the file the frame will stand.
-  ///   - salt: the segment's salt.
-  ///   - durableThrough: the highest sequence known to be synced.
-  ///   - level: zstd's level; nil stores raw.
-  ///   - codecs: the segment's.
-  package mutating func finish(
-    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64,
-    level: Int32?, codecs: FrameCodecs
-  ) throws(FormatError) -> BuiltFrame {
-    closeBlock()
-    if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
-      return try finishRaw(
-        appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
-    }
-    var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
-    raw.varint(labelSetCount)
-    raw.raw(labelSets.bytes)
-    raw.u64(baseCommitTime)
-    raw.raw(heads.bytes)
-    // Where blocks stand follows from the length of the heads, and encryption needs to know it.
-    var storedHeads: [UInt8] = []
-    var headsCodec = Codec.raw
-    if let level {
-      headsCodec = try codecs.encode(raw.bytes.rawSpan, level: level, appendingTo: &storedHeads)
-    } else {
-      storedHeads = raw.bytes
-    }
-    var body: [UInt8] = []
-    var blocks = try compressBlocks(into: &body, level: level, codecs: codecs)
-    let tableLength = try tableLength(blocks)
-    let frontLength = tableLength + storedHeads.count + codecs.tagBytes
-    let frontStart = offset + FormatConstants.frameHeaderBytes
-    try finish(
-      &blocks, in: &body, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
-    var front = ByteWriter(capacity: frontLength)
-    for block in blocks { block.encode(into: &front) }
-    let usesDictionary =
-      headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
-    var header = FrameHeader(
-      storedLength: frontLength + body.count, headsRawLength: raw.count,
-      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
-      blockCount: blocks.count, headsChecksum: 0,
-      headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences, isHistory: isHistory,
-      usesDictionary: usesDictionary, frontLength: frontLength)
-    if let sealer = codecs.sealer {
-      try sealer.seal(
-        &storedHeads, from: 0, .heads(at: frontStart + tableLength),
-        authenticating: header.associatedData + front.bytes)
-    }
-    front.raw(storedHeads)
-    header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
-    output.append(contentsOf: header.encoded(salt: salt, offset: offset))
-    output.append(contentsOf: front.bytes)
-    output.append(contentsOf: body)
-    let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
-    output.append(contentsOf: repeatElement(0, count: padding))
-    return BuiltFrame(header: header, blocks: blocks, places: places)
-  }
-
-  /// The same where nothing is compressed or encrypted: every byte goes to its place at once.
-  private func finishRaw(
-    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64
-  ) throws(FormatError) -> BuiltFrame {
-    let start = output.count
-    let tableStart = start + FormatConstants.frameHeaderBytes
-    let headsStart = tableStart + blockLengths.count * FormatConstants.blockEntryBytes
-    output.reserveCapacity(headsStart + labelSets.count + heads.count + values.count + 32)
-    output.append(contentsOf: repeatElement(0, count: headsStart - start))
-    var writer = ByteWriter()
-    swap(&writer.bytes, &output)
-    writer.varint(labelSetCount)
-    writer.raw(labelSets.bytes)
-    writer.u64(baseCommitTime)
-    writer.raw(heads.bytes)
-    swap(&writer.bytes, &output)
-    let bodyStart = output.count
-    output.append(contentsOf: values)
-    var blocks: [BlockEntry] = []
-    blocks.reserveCapacity(blockLengths.count)
-    var position = bodyStart
-    for length in blockLengths {
-      let checksum = CRC32C.checksum(try output.rawSpan.slice(position, length))
-      let block = BlockEntry(
-        storedLength: length, rawLength: length, checksum: checksum, codec: .raw)
-      let place = tableStart + blocks.count * FormatConstants.blockEntryBytes
-      output.withMutableRawSpan { block.encode(into: &$0, at: place) }
-      blocks.append(block)
-      position += length
-    }
-    let frontLength = bodyStart - tableStart
-    let header = FrameHeader(
-      storedLength: frontLength + values.count, headsRawLength: bodyStart - headsStart,
-      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
-      blockCount: blocks.count,
-      headsChecksum: XXH64.hash(output.rawSpan.extracting(tableStart..<bodyStart)),
-      headsCodec: .raw, hasExplicitSequences: hasExplicitSequences, usesDictionary: false,
-      frontLength: frontLength)
-    header.encode(into: &output, at: start, salt: salt, offset: offset)
-    output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
-    return BuiltFrame(header: header, blocks: blocks, places: places)
-  }
-
-  /// Appends the blocks, compressed, one behind the other.
-  private func compressBlocks(
-    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs
-  ) throws(FormatError) -> [BlockEntry] {
-    var blocks: [BlockEntry] = []
-    blocks.reserveCapacity(blockLengths.count)
-    let added =
-      codecs.tagBytes + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
-    var start = 0
-    for length in blockLengths {
-      let raw = try values.rawSpan.slice(start, length)
-      start += length
-      let storedStart = body.count
-      var codec = Codec.raw
-      if let level {
-        codec = try codecs.encode(raw, level: level, appendingTo: &body)
-      } else {
-        body.append(copying: raw)
-      }
-      blocks.append(
-        BlockEntry(
-          storedLength: body.count - storedStart + added, rawLength: length,
-          checksum: hasExplicitSequences ? nil : 0, codec: codec))
-    }
-    return blocks
-  }
-
-  private func tableLength(_ blocks: [BlockEntry]) throws(FormatError) -> Int {
-    guard hasExplicitSequences else { return blocks.count * FormatConstants.blockEntryBytes }
-    var table = ByteWriter(capacity: blocks.count * 4)
-    for block in blocks { block.encode(into: &table) }
-    return table.count
-  }
-
-  /// Encrypts compressed blocks, where that is asked for, and adds their checksums.
-  /// - Parameter offset: where in the file the first one will stand.
-  private func finish(
-    _ blocks: inout [BlockEntry], in body: inout [UInt8], at offset: Int, salt: UInt32,
-    sealer: BlockSealer?
-  ) throws(FormatError) {
-    let growth =
-      (sealer == nil ? 0 : BlockSealer.tagBytes)
-      + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
-    var packed: [UInt8] = []
-    if growth > 0 {
-      swap(&packed, &body)
-      body.reserveCapacity(packed.count + growth * blocks.count)
-    }
-    var start = 0
-    for number in blocks.indices {
-      let count = blocks[number].storedLength - growth
-      let stored = growth > 0 ? body.count : start
-      if growth > 0 { body.append(copying: try packed.rawSpan.slice(start, count)) }
-      start += count
-      let place = offset + stored
-      if let sealer {
-        try sealer.seal(
-          &body, from: stored, .block(at: place),
-          authenticating: blocks[number].associatedData)
-      }
-      if hasExplicitSequences {
-        let checksum = BlockEntry.checksum(
-          body.rawSpan.extracting(stored..<body.count), salt: salt, at: place)
-        for shift: UInt32 in [0, 8, 16, 24] {
-          body.append(UInt8(truncatingIfNeeded: checksum >> shift))
-        }
-      } else {
-        blocks[number].checksum = CRC32C.checksum(
-          try body.rawSpan.slice(stored, blocks[number].storedLength))
-      }
-    }
   }
 
   /// A frame without entries, which only carries `durableThrough` forward.
@@ -378,17 +217,5 @@ extension FrameBuilder {
     return try builder.finish(
       appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough,
       level: nil, codecs: codecs)
-  }
-}
-
-extension FrameBuilder.Entry {
-  /// An entry that was read from the log, to be written again; its labels are given apart.
-  package init(rewriting head: EntryHead) {
-    self.init(
-      kind: head.kind, endsBatch: head.endsBatch, sequence: head.sequence,
-      commitTime: head.commitTime)
-    previous = head.previous
-    valueSequence = head.valueSequence
-    created = head.created
   }
 }

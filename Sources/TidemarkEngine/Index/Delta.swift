@@ -6,7 +6,8 @@
 final class Delta {
   let store = SlotStore()
   private let table = SlotTable()
-  /// All slot numbers by key.
+  /// Slot numbers by key: the first ones, up to those that were added since somebody wanted them
+  /// in order.
   private(set) var order = SortedSlots()
   var labels = DeltaLabels()
   /// Live keys here less live keys that they replace beneath.
@@ -27,12 +28,20 @@ final class Delta {
     let number = store.count
     store.append(key, slot)
     table.insert(hash, number)
-    order.append(number)
   }
 
   /// Makes ordered access possible.
   func settleOrder() {
-    if !order.isSettled { order.settle(store) }
+    guard order.count < store.count else { return }
+    order.append(order.count..<store.count)
+    order.settle(store)
+  }
+
+  /// All slot numbers by key, whether ordered access is possible or not.
+  func sorted(from order: SortedSlots) -> [UInt32] {
+    var all = order
+    all.append(all.count..<store.count)
+    return all.sorted(store)
   }
 
   /// Whether all parts agree; for tests.

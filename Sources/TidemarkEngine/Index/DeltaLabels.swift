@@ -1,6 +1,8 @@
 /// The label changes of a delta: who got or lost one, and how the counts moved.
 struct DeltaLabels {
   private var byLabel = IDMap()
+  /// The same places, by sets of one label that the delta names.
+  private var bySet = IDMap()
   /// The labels that this delta touched, in order of first touch.
   private(set) var ids: [UInt32] = []
   private var changes: [Int] = []
@@ -10,7 +12,8 @@ struct DeltaLabels {
 
   /// Bytes in use.
   var memoryBytes: Int {
-    candidates.reduce(byLabel.memoryBytes + ids.count * 64) { $0 + $1.memoryBytes }
+    let tables = byLabel.memoryBytes + bySet.memoryBytes + ids.count * 64
+    return candidates.reduce(tables) { $0 + $1.memoryBytes }
   }
 
   /// By how much the number of live keys with this label changed.
@@ -24,6 +27,23 @@ struct DeltaLabels {
   /// How many candidates a label has, about.
   func candidateCount(_ label: UInt32) -> Int {
     byLabel[label].map { candidates[$0].count } ?? 0
+  }
+
+  /// Notes that a key which is new in this delta carries a set of one label, and carried it or none
+  /// before.
+  /// - Returns: false for a set that was not remembered; then nothing is noted.
+  @inline(__always)
+  mutating func note(_ number: Int, to set: UInt32, isGained: Bool) -> Bool {
+    guard let index = bySet[set] else { return false }
+    if isGained { changes[index] += 1 }
+    candidates[index].append(number)
+    return true
+  }
+
+  /// Remembers a set of one label that was noted.
+  mutating func remember(_ set: UInt32, ofLabel label: UInt32) {
+    guard bySet[set] == nil else { return }
+    bySet.insert(set, touch(label))
   }
 
   /// Notes that a key went over from one set of labels to another.

@@ -55,17 +55,19 @@ package final class Index {
   }
 
   /// Makes `slot` the newest of a key.
+  /// - Parameter ifPresent: whether nothing changes when the key is not there, or deleted.
   /// - Returns: the slot before, or nil if the key was never written.
   /// - Throws: nothing has changed then.
   @discardableResult
   package func upsert(
-    _ key: RawSpan, hash: UInt64, _ slot: Slot
+    _ key: RawSpan, hash: UInt64, _ slot: Slot, ifPresent: Bool = false
   ) throws(IndexError) -> Slot? {
     guard slot.sequence <= Slot.maxSequence else { throw IndexError.limitExceeded }
     var slot = slot
     slot.labelSet = slot.effectiveLabelSet
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
+      if ifPresent, old.isDeleted { return old }
       #if TIDEMARK_PLANTED
         if PlantedBug.isOn(.labelsNotUpdated), !old.isDeleted, !slot.isDeleted {
           active.store.replace(number, slot)
@@ -85,6 +87,7 @@ package final class Index {
     } else {
       old = try runs.lookup(key, hash: hash)
     }
+    if ifPresent, old?.isDeleted ?? true { return old }
     try noteChange(active.count, isNew: true, from: old, to: slot)
     active.insert(key, hash, slot)
     return old
@@ -107,13 +110,18 @@ package final class Index {
   ) throws(IndexError) {
     let oldSet = old?.effectiveLabelSet ?? 0
     let newSet = new.effectiveLabelSet
-    if oldSet != newSet || (isNew && newSet != 0) {
+    if newSet != 0, isNew, oldSet == 0 || oldSet == newSet,
+      active.labels.note(number, to: newSet, isGained: oldSet == 0)
+    {
+      // The set was noted by another key of this delta, as most are.
+    } else if oldSet != newSet || (isNew && newSet != 0) {
       try labelTable.labelIDs(ofSet: oldSet, into: &oldIDs)
       try labelTable.labelIDs(ofSet: newSet, into: &newIDs)
       // The run that is made of this delta knows the labels that it names, and nothing else.
       try labelTable.activate(oldSet, labels: oldIDs)
       try labelTable.activate(newSet, labels: newIDs)
       active.labels.note(number, isNew: isNew, from: oldIDs, to: newIDs)
+      if newIDs.count == 1 { active.labels.remember(newSet, ofLabel: newIDs[0]) }
     }
     let wasLive = old.map { !$0.isDeleted } ?? false
     active.liveChange += (new.isDeleted ? 0 : 1) - (wasLive ? 1 : 0)

@@ -35,6 +35,18 @@ package final class LabelTable {
     return try finishSet()
   }
 
+  /// The id of the set of one label.
+  package func intern(_ label: RawSpan) throws(IndexError) -> UInt32 {
+    guard label.byteCount > 0, label.byteCount <= Limits.labelBytes else {
+      throw IndexError.limitExceeded
+    }
+    let id = try labels.intern(label)
+    if let set = setOfLabel[id] { return UInt32(set) }
+    beginSet()
+    try addLabel(label)
+    return try finishSet()
+  }
+
   /// Begins a set label by label, which spares an array for whoever has spans.
   package func beginSet() { idScratch.removeAll(keepingCapacity: true) }
 

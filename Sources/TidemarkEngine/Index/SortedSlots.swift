@@ -30,6 +30,12 @@ struct SortedSlots {
     count += 1
   }
 
+  /// Adds numbers that are not in here yet.
+  mutating func append(_ numbers: Range<Int>) {
+    tail.reserveCapacity(tail.count + numbers.count)
+    for number in numbers { append(number) }
+  }
+
   /// Adds a number that may be in here already.
   mutating func appendMaybeAgain(_ number: Int) {
     append(number)

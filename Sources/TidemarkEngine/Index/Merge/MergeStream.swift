@@ -24,7 +24,7 @@ struct MergeStream {
 
   init(_ input: MergeInput) {
     store = input.frozen.store
-    order = input.frozenOrder.sorted(input.frozen.store)
+    order = input.frozen.sorted(from: input.frozenOrder)
     runs = input.runs.map(RunReader.init)
   }
 

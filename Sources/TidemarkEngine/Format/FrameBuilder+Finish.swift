@@ -1,0 +1,198 @@
+/// A frame's bytes, and what a locator needs to know of them.
+package struct BuiltFrame: Sendable {
+  package var header: FrameHeader
+  package var blocks: [BlockEntry]
+  package var places: [ValuePlace]
+}
+
+extension FrameBuilder {
+  /// Appends the frame to `output`.
+  /// - Parameters:
+  ///   - output: gets header, payload and padding.
+  ///   - offset: where in the file the frame will stand.
+  ///   - salt: the segment's salt.
+  ///   - durableThrough: the highest sequence known to be synced.
+  ///   - level: zstd's level; nil stores raw.
+  ///   - codecs: the segment's.
+  package mutating func finish(
+    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64,
+    level: Int32?, codecs: FrameCodecs
+  ) throws(FormatError) -> BuiltFrame {
+    closeBlock()
+    if level == nil, codecs.tagBytes == 0, !hasExplicitSequences {
+      return try finishRaw(
+        appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
+    }
+    var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
+    raw.varint(labelSetCount)
+    raw.raw(labelSets.bytes)
+    raw.u64(baseCommitTime)
+    raw.raw(heads.bytes)
+    // Where blocks stand follows from the length of the heads, and encryption needs to know it.
+    var storedHeads: [UInt8] = []
+    var headsCodec = Codec.raw
+    if let level {
+      headsCodec = try codecs.encode(raw.bytes.rawSpan, level: level, appendingTo: &storedHeads)
+    } else {
+      storedHeads = raw.bytes
+    }
+    var body: [UInt8] = []
+    var blocks = try compressBlocks(into: &body, level: level, codecs: codecs)
+    let tableLength = try tableLength(blocks)
+    let frontLength = tableLength + storedHeads.count + codecs.tagBytes
+    let frontStart = offset + FormatConstants.frameHeaderBytes
+    try finish(
+      &blocks, in: &body, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
+    var front = ByteWriter(capacity: frontLength)
+    for block in blocks { block.encode(into: &front) }
+    let usesDictionary =
+      headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
+    var header = FrameHeader(
+      storedLength: frontLength + body.count, headsRawLength: raw.count,
+      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
+      blockCount: blocks.count, headsChecksum: 0,
+      headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences, isHistory: isHistory,
+      usesDictionary: usesDictionary, frontLength: frontLength)
+    if let sealer = codecs.sealer {
+      try sealer.seal(
+        &storedHeads, from: 0, .heads(at: frontStart + tableLength),
+        authenticating: header.associatedData + front.bytes)
+    }
+    front.raw(storedHeads)
+    header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
+    output.append(contentsOf: header.encoded(salt: salt, offset: offset))
+    output.append(contentsOf: front.bytes)
+    output.append(contentsOf: body)
+    let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
+    output.append(contentsOf: repeatElement(0, count: padding))
+    return BuiltFrame(header: header, blocks: blocks, places: places)
+  }
+
+  /// The same where nothing is compressed or encrypted: every byte goes to its place at once.
+  private func finishRaw(
+    appendingTo output: inout [UInt8], offset: Int, salt: UInt32, durableThrough: UInt64
+  ) throws(FormatError) -> BuiltFrame {
+    let start = output.count
+    let tableStart = start + FormatConstants.frameHeaderBytes
+    let headsStart = tableStart + blockLengths.count * FormatConstants.blockEntryBytes
+    output.reserveCapacity(headsStart + labelSets.count + heads.count + values.count + 32)
+    output.append(contentsOf: repeatElement(0, count: headsStart - start))
+    var writer = ByteWriter()
+    swap(&writer.bytes, &output)
+    writer.varint(labelSetCount)
+    writer.raw(labelSets.bytes)
+    writer.u64(baseCommitTime)
+    writer.raw(heads.bytes)
+    swap(&writer.bytes, &output)
+    let bodyStart = output.count
+    output.append(contentsOf: values)
+    var blocks: [BlockEntry] = []
+    blocks.reserveCapacity(blockLengths.count)
+    var position = bodyStart
+    for length in blockLengths {
+      let checksum = CRC32C.checksum(try output.rawSpan.slice(position, length))
+      let block = BlockEntry(
+        storedLength: length, rawLength: length, checksum: checksum, codec: .raw)
+      let place = tableStart + blocks.count * FormatConstants.blockEntryBytes
+      output.withMutableRawSpan { block.encode(into: &$0, at: place) }
+      blocks.append(block)
+      position += length
+    }
+    let frontLength = bodyStart - tableStart
+    let header = FrameHeader(
+      storedLength: frontLength + values.count, headsRawLength: bodyStart - headsStart,
+      firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
+      blockCount: blocks.count,
+      headsChecksum: XXH64.hash(output.rawSpan.extracting(tableStart..<bodyStart)),
+      headsCodec: .raw, hasExplicitSequences: hasExplicitSequences, usesDictionary: false,
+      frontLength: frontLength)
+    header.encode(into: &output, at: start, salt: salt, offset: offset)
+    output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
+    return BuiltFrame(header: header, blocks: blocks, places: places)
+  }
+
+  /// Appends the blocks, compressed, one behind the other.
+  private func compressBlocks(
+    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs
+  ) throws(FormatError) -> [BlockEntry] {
+    var blocks: [BlockEntry] = []
+    blocks.reserveCapacity(blockLengths.count)
+    let added =
+      codecs.tagBytes + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
+    var start = 0
+    for length in blockLengths {
+      let raw = try values.rawSpan.slice(start, length)
+      start += length
+      let storedStart = body.count
+      var codec = Codec.raw
+      if let level {
+        codec = try codecs.encode(raw, level: level, appendingTo: &body)
+      } else {
+        body.append(copying: raw)
+      }
+      blocks.append(
+        BlockEntry(
+          storedLength: body.count - storedStart + added, rawLength: length,
+          checksum: hasExplicitSequences ? nil : 0, codec: codec))
+    }
+    return blocks
+  }
+
+  private func tableLength(_ blocks: [BlockEntry]) throws(FormatError) -> Int {
+    guard hasExplicitSequences else { return blocks.count * FormatConstants.blockEntryBytes }
+    var table = ByteWriter(capacity: blocks.count * 4)
+    for block in blocks { block.encode(into: &table) }
+    return table.count
+  }
+
+  /// Encrypts compressed blocks, where that is asked for, and adds their checksums.
+  /// - Parameter offset: where in the file the first one will stand.
+  private func finish(
+    _ blocks: inout [BlockEntry], in body: inout [UInt8], at offset: Int, salt: UInt32,
+    sealer: BlockSealer?
+  ) throws(FormatError) {
+    let growth =
+      (sealer == nil ? 0 : BlockSealer.tagBytes)
+      + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
+    var packed: [UInt8] = []
+    if growth > 0 {
+      swap(&packed, &body)
+      body.reserveCapacity(packed.count + growth * blocks.count)
+    }
+    var start = 0
+    for number in blocks.indices {
+      let count = blocks[number].storedLength - growth
+      let stored = growth > 0 ? body.count : start
+      if growth > 0 { body.append(copying: try packed.rawSpan.slice(start, count)) }
+      start += count
+      let place = offset + stored
+      if let sealer {
+        try sealer.seal(
+          &body, from: stored, .block(at: place),
+          authenticating: blocks[number].associatedData)
+      }
+      if hasExplicitSequences {
+        let checksum = BlockEntry.checksum(
+          body.rawSpan.extracting(stored..<body.count), salt: salt, at: place)
+        for shift: UInt32 in [0, 8, 16, 24] {
+          body.append(UInt8(truncatingIfNeeded: checksum >> shift))
+        }
+      } else {
+        blocks[number].checksum = CRC32C.checksum(
+          try body.rawSpan.slice(stored, blocks[number].storedLength))
+      }
+    }
+  }
+}
+
+extension FrameBuilder.Entry {
+  /// An entry that was read from the log, to be written again; its labels are given apart.
+  package init(rewriting head: EntryHead) {
+    self.init(
+      kind: head.kind, endsBatch: head.endsBatch, sequence: head.sequence,
+      commitTime: head.commitTime)
+    previous = head.previous
+    valueSequence = head.valueSequence
+    created = head.created
+  }
+}
