@@ -73,14 +73,13 @@ struct BallastState {
   private(set) var isProven = false
   /// How many are at a step for which the ballast was given up.
   private var users = 0
+  /// Whether space is being set aside beside those who write.
+  var isBeingProvided = false
 
   init() {}
 
   /// The state after the store was read anew: somebody else may have set aside what is there.
   init(goingOnFrom former: BallastState) { bytesSince = former.bytesSince }
-
-  /// Whether space is being set aside beside those who write.
-  var isBeingProvided = false
 
   /// Whether nobody has to do with it.
   var isFree: Bool { !isInUse && !isBeingProvided }
