@@ -33,7 +33,7 @@ final class GroupDirectory: Sendable {
   /// known not to; nil when none begins below it.
   func bounds(below number: UInt64) -> (low: Int, high: Int)? {
     guard number > base else { return nil }
-    let range = min(Int(truncatingIfNeeded: (number - base) >> shift), counts.count - 2)
+    let range = Int(min((number - base) >> shift, UInt64(counts.count - 2)))
     return (max(Int(counts[range]) - 1, 0), Int(counts[range + 1]))
   }
 }
