@@ -261,7 +261,8 @@ struct CompactionRewrite {
       }
       try merge.advance()
     }
-    if !batch.isEmpty { try handOver(&batch) }
+    batch.release()
+    if !batch.bytes.isEmpty { try handOver(&batch) }
     try writing?.value()
     writing = nil
   }

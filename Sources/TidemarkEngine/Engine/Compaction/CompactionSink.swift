@@ -18,7 +18,7 @@ struct CompactionSink: Sendable {
     while start < batch.count {
       let entry: LooseEntry
       do { entry = try LooseEntry(batch.rawSpan, at: start) } catch { throw .format(error) }
-      if !entry.isUnwanted { try add(entry, batch, at: start) }
+      try add(entry, batch, at: start)
       start += entry.byteCount
     }
   }
@@ -66,22 +66,58 @@ struct CompactionSink: Sendable {
 }
 
 /// The entries that stay, on their way to a sink.
+///
+/// Only the newest of the engine's own records of every type and key says anything. So those are
+/// held back until another key comes, which is soon: a merge brings all of a key together.
 struct SurvivorBatch {
   /// Handed over once it has so many bytes.
   static let fullBytes = 2 << 20
 
+  private struct Held {
+    /// Nil where it is no record that a newer one replaces.
+    var type: RecordType?
+    var bytes: [UInt8]
+  }
+
   private(set) var bytes: [UInt8] = []
-  /// Where the newest record of each type stands, of those with the key that is at hand.
-  private var records: [UInt32: Int] = [:]
-  private var recordKey: [UInt8] = []
+  /// The newest record of each type of the key at hand, and what comes between them.
+  private var held: [Held] = []
+  private var heldKey: [UInt8] = []
+  private var heldBytes = 0
 
   var isFull: Bool { bytes.count >= Self.fullBytes }
-  var isEmpty: Bool { bytes.isEmpty }
 
   /// Adds the entry that an input is at.
   /// - Parameter entry: the entry as it is to be written.
   mutating func add(_ entry: LooseEntry, of input: EntryInput) throws(TidemarkError) {
-    if entry.kind == .record { try replaceOlder(input) }
+    if !held.isEmpty, heldKey != input.key { release() }
+    let type = entry.kind == .record ? try replaceableType(of: input) : nil
+    if type == nil, held.isEmpty || heldBytes >= Self.fullBytes {
+      // Many versions of a program's key with the name of a record stay out of memory.
+      release()
+      return try Self.append(entry, of: input, to: &bytes)
+    }
+    if let type {
+      heldKey = input.key
+      if let older = held.firstIndex(where: { $0.type == type }) {
+        heldBytes -= held.remove(at: older).bytes.count
+      }
+    }
+    var own = Held(type: type, bytes: [])
+    try Self.append(entry, of: input, to: &own.bytes)
+    heldBytes += own.bytes.count
+    held.append(own)
+  }
+
+  /// The type of a record; nil for types of which many with the same name count.
+  private func replaceableType(of input: EntryInput) throws(TidemarkError) -> RecordType? {
+    let type = RecordType(rawValue: try input.attributes().recordType)
+    return type.isListed || type == .checkpoint ? type : nil
+  }
+
+  private static func append(
+    _ entry: LooseEntry, of input: EntryInput, to bytes: inout [UInt8]
+  ) throws(TidemarkError) {
     entry.encode(to: &bytes)
     bytes.append(contentsOf: input.key)
     input.appendAttributes(to: &bytes)
@@ -92,18 +128,11 @@ struct SurvivorBatch {
     }
   }
 
-  /// Only the newest of the engine's own records of every type and key says anything. An older
-  /// one of an earlier batch stays, to no harm.
-  private mutating func replaceOlder(_ input: EntryInput) throws(TidemarkError) {
-    if recordKey != input.key {
-      recordKey = input.key
-      records.removeAll()
-    }
-    let type = RecordType(rawValue: try input.attributes().recordType)
-    // Records of other types may be many with the same name.
-    guard type.isListed || type == .checkpoint else { return }
-    if let older = records[type.rawValue] { LooseEntry.markUnwanted(in: &bytes, at: older) }
-    records[type.rawValue] = bytes.count
+  /// Adds what was held back: nothing that replaces it comes any more.
+  mutating func release() {
+    for one in held { bytes += one.bytes }
+    held.removeAll()
+    heldBytes = 0
   }
 
   /// The bytes so far, which are handed over.
@@ -111,7 +140,6 @@ struct SurvivorBatch {
     let taken = bytes
     bytes = []
     bytes.reserveCapacity(Self.fullBytes + (256 << 10))
-    records.removeAll()
     return taken
   }
 }

@@ -16,7 +16,7 @@ package struct CompactionOptions: Sendable {
   /// rewritten by then stays so.
   package var shouldStop: (@Sendable () -> Bool)?
   /// Says of a record whether a newer one of its name is durable. Without, only those go that have
-  /// a newer one close by.
+  /// a newer one among what is rewritten with them.
   package var isSuperseded: (@Sendable (RecordName, _ sequence: UInt64) -> Bool)?
 
   package init(

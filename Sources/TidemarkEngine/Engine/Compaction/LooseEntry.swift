@@ -4,7 +4,7 @@
 ///  0 u32 length of the whole           16 u64 commit time
 ///  4 u8  kind, end of batch (bit 4)    24 u64 previous sequence
 ///  5 u8  flags: 1 = has a value,       32 u64 sequence of a touch's put
-///        2 = not wanted any more       40 u64 created
+///        2 = history                   40 u64 created
 ///  6 u16 key length                    48 u32 label set, a number of `LabelSets`
 ///  8 u64 sequence                      52 u16 length of the attributes, then u16 zero
 /// 56 key, attributes, value
@@ -15,8 +15,7 @@ struct LooseEntry: Sendable {
   private static let emptyHead = [UInt8](repeating: 0, count: headBytes)
   private static let endsBatchBit: UInt8 = 0x10
   private static let valueFlag: UInt8 = 1
-  private static let unwantedFlag: UInt8 = 2
-  private static let historyFlag: UInt8 = 4
+  private static let historyFlag: UInt8 = 2
 
   var kind: EntryKind
   var endsBatch: Bool
@@ -32,8 +31,6 @@ struct LooseEntry: Sendable {
   var valueLength: Int
   /// Whether no read of the newest state needs it.
   var isHistory = false
-  /// Whether a later entry has taken its place since its bytes were written.
-  private(set) var isUnwanted = false
 
   init(_ head: EntryHead, labelSet: UInt32) {
     kind = head.kind
@@ -86,7 +83,6 @@ struct LooseEntry: Sendable {
     endsBatch = first & Self.endsBatchBit != 0
     let flags = try bytes.u8(at: offset + 5)
     hasValue = flags & Self.valueFlag != 0
-    isUnwanted = flags & Self.unwantedFlag != 0
     isHistory = flags & Self.historyFlag != 0
     keyLength = Int(try bytes.u16(at: offset + 6))
     sequence = try bytes.u64(at: offset + 8)
@@ -100,11 +96,6 @@ struct LooseEntry: Sendable {
     guard valueLength >= 0, length <= bytes.byteCount - offset else {
       throw FormatError("an entry of a run ends too early")
     }
-  }
-
-  /// Marks an entry whose bytes begin at `offset` as one that is to be passed over.
-  static func markUnwanted(in bytes: inout [UInt8], at offset: Int) {
-    bytes[offset + 5] |= unwantedFlag
   }
 
   /// The entry as it is written to a segment; its labels are given apart.
