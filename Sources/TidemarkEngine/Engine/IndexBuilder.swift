@@ -168,18 +168,8 @@ struct IndexReplayer {
       }
       let previous = try index.upsert(key, hash: hash, slot)
       if let previous, !previous.isDeleted {
-        usage.supersede(previous, in: segment(covering: previous.sequence))
+        usage.supersede(previous, in: segments.covering(previous.sequence))
       }
     }
-  }
-
-  private func segment(covering sequence: UInt64) -> Segment? {
-    var low = 0
-    var high = segments.count
-    while low < high {
-      let middle = (low + high) / 2
-      if segments[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
-    }
-    return low == 0 ? nil : segments[low - 1]
   }
 }

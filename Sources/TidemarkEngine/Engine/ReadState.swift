@@ -49,13 +49,7 @@ struct ReadState: ~Copyable, @unchecked Sendable {
 
   /// The segment that covers a sequence; nil for what compaction dropped with its segment.
   func segment(covering sequence: UInt64) -> Segment? {
-    var low = 0
-    var high = segments.count
-    while low < high {
-      let middle = (low + high) / 2
-      if segments[middle].firstSequence <= sequence { low = middle + 1 } else { high = middle }
-    }
-    return low == 0 ? nil : segments[low - 1]
+    segments.covering(sequence)
   }
 }
 

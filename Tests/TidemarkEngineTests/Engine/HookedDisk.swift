@@ -4,7 +4,7 @@ import TidemarkTestKit
 
 /// A disk that calls a test before or after one certain call, so that the test can order what
 /// else happens.
-final class HookedDisk: FileSystem {
+final class HookedDisk: ForwardingDisk {
   enum Moment { case before, after }
 
   private struct Hook {
@@ -15,7 +15,7 @@ final class HookedDisk: FileSystem {
     var body: @Sendable () -> Void
   }
 
-  private let base: any FileSystem
+  let base: any FileSystem
   private let hook = Lock<Hook?>(nil)
 
   init(_ base: any FileSystem) { self.base = base }
@@ -70,54 +70,42 @@ final class HookedDisk: FileSystem {
       HookedFile(try base.open(path, mode), path, self)
     }
   }
-  func createDirectory(_ path: String) throws(FileSystemError) { try base.createDirectory(path) }
-  func syncDirectory(_ path: String) throws(FileSystemError) { try base.syncDirectory(path) }
-  func list(_ path: String) throws(FileSystemError) -> [String] { try base.list(path) }
-  func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-  func kind(_ path: String) throws(FileSystemError) -> FileKind? { try base.kind(path) }
-  func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
-    try base.lock(path, owner: owner)
-  }
-  func bootIdentifier() throws(FileSystemError) -> [UInt8] { try base.bootIdentifier() }
-  func freeBytes(_ path: String) -> Int? { base.freeBytes(path) }
 }
 
-private final class HookedFile: File {
-  private let file: any File
+private final class HookedFile: ForwardingFile {
+  let base: any File
   private let path: String
   private let disk: HookedDisk
 
-  init(_ file: any File, _ path: String, _ disk: HookedDisk) {
-    self.file = file
+  init(_ base: any File, _ path: String, _ disk: HookedDisk) {
+    self.base = base
     self.path = path
     self.disk = disk
   }
 
-  func length() throws(FileSystemError) -> Int { try file.length() }
   func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int {
     disk.reach(.before, .read, path)
-    let count = try file.read(into: &buffer, at: offset)
+    let count = try base.read(into: &buffer, at: offset)
     disk.reach(.after, .read, path)
     return count
   }
   func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int {
     disk.reach(.before, .write, path)
-    return try file.write(bytes, at: offset)
+    return try base.write(bytes, at: offset)
   }
   func truncate(to length: Int) throws(FileSystemError) {
     try disk.around(.truncate, path) { () throws(FileSystemError) in
-      try file.truncate(to: length)
+      try base.truncate(to: length)
     }
   }
   func allocate(to length: Int) throws(FileSystemError) {
     try disk.around(.allocate, path) { () throws(FileSystemError) in
-      try file.allocate(to: length)
+      try base.allocate(to: length)
     }
   }
   func sync() throws(FileSystemError) {
-    try disk.around(.sync, path) { () throws(FileSystemError) in try file.sync() }
+    try disk.around(.sync, path) { () throws(FileSystemError) in try base.sync() }
   }
-  func close() { file.close() }
 }
 
 /// The messages that two threads of a test send each other; nobody waits for ever.

@@ -158,56 +158,37 @@ struct RepairCornersTests {
 }
 
 /// A disk on which some pages of a file give an error.
-private struct FailingPages: FileSystem {
-  let disk: MemoryFileSystem
+private struct FailingPages: ForwardingDisk {
+  let base: any FileSystem
   let file: String
   let pages: [Int]
 
-  init(_ disk: MemoryFileSystem, file: String, pages: [Int]) {
-    self.disk = disk
+  init(_ base: any FileSystem, file: String, pages: [Int]) {
+    self.base = base
     self.file = file
     self.pages = pages
   }
 
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
-    let opened = try disk.open(path, mode)
+    let opened = try base.open(path, mode)
     return path.hasSuffix("store/" + file) ? FailingFile(opened, pages) : opened
   }
-  func createDirectory(_ path: String) throws(FileSystemError) {
-    try disk.createDirectory(path)
-  }
-  func syncDirectory(_ path: String) throws(FileSystemError) { try disk.syncDirectory(path) }
-  func list(_ path: String) throws(FileSystemError) -> [String] { try disk.list(path) }
-  func remove(_ path: String) throws(FileSystemError) { try disk.remove(path) }
-  func kind(_ path: String) throws(FileSystemError) -> FileKind? { try disk.kind(path) }
-  func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
-    try disk.lock(path, owner: owner)
-  }
-  func bootIdentifier() throws(FileSystemError) -> [UInt8] { try disk.bootIdentifier() }
 }
 
-private final class FailingFile: File {
-  let file: any File
+private final class FailingFile: ForwardingFile {
+  let base: any File
   let pages: [Int]
 
-  init(_ file: any File, _ pages: [Int]) {
-    self.file = file
+  init(_ base: any File, _ pages: [Int]) {
+    self.base = base
     self.pages = pages
   }
 
-  func length() throws(FileSystemError) -> Int { try file.length() }
   func read(into buffer: inout MutableRawSpan, at offset: Int) throws(FileSystemError) -> Int {
     let end = offset + buffer.byteCount
     if pages.contains(where: { $0 < end && $0 + 4096 > offset }) {
       throw FileSystemError(.read, path: "", number: ErrorNumber.inputOutput)
     }
-    return try file.read(into: &buffer, at: offset)
+    return try base.read(into: &buffer, at: offset)
   }
-  func write(_ bytes: RawSpan, at offset: Int) throws(FileSystemError) -> Int {
-    try file.write(bytes, at: offset)
-  }
-  func truncate(to length: Int) throws(FileSystemError) { try file.truncate(to: length) }
-  func allocate(to length: Int) throws(FileSystemError) { try file.allocate(to: length) }
-  func sync() throws(FileSystemError) { try file.sync() }
-  func close() { file.close() }
 }

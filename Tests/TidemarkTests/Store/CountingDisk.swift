@@ -1,9 +1,10 @@
 import CAllocationCount
 import TidemarkEngine
+import TidemarkTestKit
 
 /// A disk in memory that counts what is asked of its files, and what it allocates itself.
-final class CountingDisk: FileSystem {
-  private let base = MemoryFileSystem()
+final class CountingDisk: ForwardingDisk {
+  let base: any FileSystem = MemoryFileSystem()
   private let counts = Lock((calls: 0, allocations: 0))
 
   /// Calls that would be system calls on a real disk.
@@ -22,20 +23,10 @@ final class CountingDisk: FileSystem {
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
     CountingFile(try base.open(path, mode), self)
   }
-
-  func createDirectory(_ path: String) throws(FileSystemError) { try base.createDirectory(path) }
-  func syncDirectory(_ path: String) throws(FileSystemError) { try base.syncDirectory(path) }
-  func list(_ path: String) throws(FileSystemError) -> [String] { try base.list(path) }
-  func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-  func kind(_ path: String) throws(FileSystemError) -> FileKind? { try base.kind(path) }
-  func lock(_ path: String, owner: [UInt8]) throws(FileSystemError) -> FileLockOutcome {
-    try base.lock(path, owner: owner)
-  }
-  func bootIdentifier() throws(FileSystemError) -> [UInt8] { try base.bootIdentifier() }
 }
 
-private final class CountingFile: File {
-  private let base: any File
+private final class CountingFile: ForwardingFile {
+  let base: any File
   private let disk: CountingDisk
 
   init(_ base: any File, _ disk: CountingDisk) {
@@ -78,6 +69,4 @@ private final class CountingFile: File {
     defer { disk.noteCall(before) }
     try base.sync()
   }
-
-  func close() { base.close() }
 }
