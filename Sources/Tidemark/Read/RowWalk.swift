@@ -12,6 +12,8 @@ struct RowWalk: ~Copyable {
   private var next = 0
   private var sizes: PageSizes
   private var reader: RowReader
+  /// So many rows of the page the reader knows already.
+  private var prepared = 0
 
   init(
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
@@ -32,6 +34,7 @@ struct RowWalk: ~Copyable {
       guard let size = sizes.next() else { return nil }
       page = try scan.nextPage(limit: size)
       next = 0
+      prepared = 0
       guard !page.isEmpty else {
         sizes = PageSizes(limit: 0)
         return nil
@@ -46,6 +49,14 @@ struct RowWalk: ~Copyable {
   mutating func entry(_ row: ScanRow, values: Bool) throws(TidemarkError) -> Entry {
     var entry = try source.entry(try source.engine.entry(at: row.sequence), values: false)
     if values {
+      let position = next - 1
+      if position >= prepared {
+        let rows = page[position...]
+        prepared = position
+        prepared += reader.prepare(rows.count) {
+          (rows[position + $0].sequence, rows[position + $0].isTouch)
+        }
+      }
       try reader.read(row.sequence, isTouch: row.isTouch) { entry.value = [UInt8](copying: $0) }
     }
     return entry

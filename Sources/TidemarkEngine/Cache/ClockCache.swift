@@ -29,6 +29,24 @@ package final class ClockCache<Value: Sendable>: Sendable {
       return index
     }
 
+    /// Brings closer what a look-up of these will meet.
+    func prefetch(_ addresses: [BlockAddress]) {
+      let mask = table.count &- 1
+      // The sums keep the loads from being left out; none of a pass waits for another.
+      var sum: UInt32 = 0
+      for address in addresses { sum &+= table[Int(truncatingIfNeeded: address.hash) & mask] }
+      var isAny = sum > 0
+      for address in addresses {
+        let number = Int(table[Int(truncatingIfNeeded: address.hash) & mask])
+        if number > 0 { isAny = slots[number &- 1].wasUsed || isAny }
+      }
+      guard isAny else { return }
+      for address in addresses {
+        let number = Int(table[Int(truncatingIfNeeded: address.hash) & mask])
+        if number > 0 { prefetchObject(slots[number &- 1].value) }
+      }
+    }
+
     mutating func grow() {
       table = Array(repeating: 0, count: max(16, table.count * 2))
       for (number, slot) in slots.enumerated() { table[find(slot.address)] = UInt32(number + 1) }
@@ -96,6 +114,31 @@ package final class ClockCache<Value: Sendable>: Sendable {
       return state.slots[Int(number) &- 1].value
     }
   }
+
+  /// The values of many addresses. Each look-up waits for memory three times, at places that have
+  /// nothing to do with each other: so it is asked for them all, one step after the other.
+  /// - Parameter values: gets one for each address, nil for what is not here.
+  func values(for addresses: [BlockAddress], into values: inout [Value?]) {
+    values.removeAll(keepingCapacity: true)
+    state.withLock { state in
+      guard !state.table.isEmpty else {
+        return values.append(contentsOf: repeatElement(nil, count: addresses.count))
+      }
+      state.prefetch(addresses)
+      for address in addresses {
+        let number = Int(state.table[state.find(address)]) &- 1
+        guard number >= 0 else {
+          values.append(nil)
+          continue
+        }
+        state.slots[number].wasUsed = true
+        values.append(state.slots[number].value)
+      }
+    }
+  }
+
+  /// Whether something so large is kept.
+  func holds(bytes: Int) -> Bool { state.withLock { bytes <= $0.limit / 4 } }
 
   /// Keeps a value; one larger than a quarter of the limit is not kept.
   package func insert(_ value: Value, for address: BlockAddress, bytes: Int) {

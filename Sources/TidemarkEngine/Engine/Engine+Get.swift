@@ -42,7 +42,7 @@ extension Engine {
 
   /// Gives decoded blocks what the hot cache leaves over.
   func shareCacheBytes() {
-    caches.blocks.setLimit(configuration.blockCacheBytes(beside: hotCache.bytes))
+    caches.setBlockBytes(configuration.blockCacheBytes(beside: hotCache.bytes))
   }
 
   /// Calls `body` with a key's value and sequence, and returns its result.

@@ -21,24 +21,36 @@ extension EngineScan {
       let page = try nextRows(limit: size)
       let fills = !epochs.isEmpty && page.isOfPresent
       if page.isEmpty { return }
+      var prepared = 0
       for position in 0..<page.count {
         guard values else {
           goesOn = try body(page.key(at: position), RawSpan())
           if goesOn { continue } else { return }
         }
+        if position == prepared {
+          prepared += reader.prepare(page.count - position) { page[position + $0] }
+        }
         let row = page[position]
-        try reader.read(row.sequence, isTouch: row.isTouch) { (value) throws(TidemarkError) in
-          let key = page.key(at: position)
-          if fills {
-            engine.hotCache.fill(key, sequence: row.sequence, value: value, epochs: epochs)
+        if let place = try reader.next(row.sequence) {
+          let value = reader.value(at: place)
+          if fills { fill(page.key(at: position), row.sequence, value, epochs) }
+          goesOn = try body(page.key(at: position), value)
+        } else {
+          try engine.read(of: row.sequence, isTouch: row.isTouch) {
+            (value, _) throws(TidemarkError) in
+            if fills { fill(page.key(at: position), row.sequence, value, epochs) }
+            goesOn = try body(page.key(at: position), value)
           }
-          goesOn = try body(key, value)
         }
         if !goesOn { return }
       }
       pages.took(page.count)
       if fills { engine.shareCacheBytes() }
     }
+  }
+
+  private func fill(_ key: RawSpan, _ sequence: UInt64, _ value: RawSpan, _ epochs: [UInt64]) {
+    engine.hotCache.fill(key, sequence: sequence, value: value, epochs: epochs)
   }
 }
 

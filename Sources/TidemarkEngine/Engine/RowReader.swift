@@ -1,30 +1,97 @@
-/// Reads the values of many entries one after the other.
+// SAFETY: a value lies in a block that the reader keeps, and changes only in calls that mutate it.
+
+/// Reads the values of many entries one behind the other, some rows ahead.
 ///
-/// It keeps hold of the segments that it has met and of the block that was read last in each, so
-/// that neighbours in one block cost one decoding and one look-up, whatever the caches hold.
+/// Rows need what lies all over memory. So for some of them together it is worked out where they
+/// lie, then their blocks are found, then their bytes are asked for: the processor waits for many
+/// at a time. Neighbours in one block cost one decoding and one look-up, whatever
+/// the caches hold.
 package struct RowReader {
   /// As many as a scan by key is likely to go back and forth between.
   private static let heldMost = 16
+  private static let firstAhead = 4
+  private static let mostAhead = 32
+  /// Rows ahead end here: blocks may be long.
+  private static let aheadBytes = 1 << 20
 
-  private struct Held {
+  /// A segment that was met.
+  private final class Held {
     let segment: Segment
     var range: ClosedRange<UInt64>
     /// The locator of a segment that was sealed when it was met: asked without a lock.
     let locator: SealedLocator?
-    /// The block that was read last; empty when there is none.
-    var bytes: [UInt8] = []
-    /// Where it stands in a segment that is appended to.
-    var offset: UInt32 = 0
-    /// Its row in the locator of a sealed segment, and where it lies in the raw values.
+    var sequences: SlotSequences?
+    /// The slot that was found last.
+    var slot = -1
+    /// How often a neighbour of that slot was searched for, as if it could be anywhere.
+    var searches = 0
+    /// Which of `blocks` was met last; -1 for none.
+    var block = -1
+    /// The row of that block in the locator, and where it lies in the raw values.
     var row = -1
     var values: Range<UInt64> = 0..<0
+
+    init(_ segment: Segment, _ range: ClosedRange<UInt64>, _ locator: SealedLocator?) {
+      self.segment = segment
+      self.range = range
+      self.locator = locator
+    }
+  }
+
+  private struct Block {
+    let segment: Segment
+    let record: BlockRecord
+    /// Empty until it was read, and where that failed.
+    var bytes: [UInt8] = []
+  }
+
+  private struct Row {
+    var sequence: UInt64
+    /// Which of `blocks`; -1 for what is read by itself.
+    var block = -1
+    var start = 0
+    var count = 0
+  }
+
+  /// Where a value lies among the blocks that are at hand.
+  struct Place {
+    fileprivate var block: Int
+    fileprivate var range: Range<Int>
   }
 
   private let engine: Engine
   private var held: [Held] = []
-  private var last = 0
+  private var rows: [Row] = []
+  private var next = 0
+  private var blocks: [Block] = []
+  private var ahead = Self.firstAhead
 
   package init(_ engine: Engine) { self.engine = engine }
+
+  /// Where the value of the next row lies.
+  /// - Parameter sequence: the row's.
+  /// - Returns: nil for what ``Engine/read(of:isTouch:_:)`` is to read.
+  /// - Throws: `closed`, `suspended`.
+  mutating func next(_ sequence: UInt64) throws(TidemarkError) -> Place? {
+    guard next < rows.count, rows[next].sequence == sequence else { return nil }
+    let row = rows[next]
+    next += 1
+    guard row.block >= 0, row.start <= blocks[row.block].bytes.count - row.count else {
+      return nil
+    }
+    // A block that is at hand would be served beyond the end of the store's being open.
+    try engine.checkReadable()
+    return Place(block: row.block, range: row.start..<(row.start + row.count))
+  }
+
+  /// The bytes at a place, until the next rows are prepared.
+  @_lifetime(borrow self)
+  func value(at place: Place) -> RawSpan {
+    // A span lends the block, where the array would retain it for each row.
+    let blocks = blocks.span
+    let bytes = blocks[place.block].bytes.rawSpan.extracting(place.range)
+    return unsafe _overrideLifetime(bytes, borrowing: self)
+  }
 
   /// Calls `body` with the value of an entry.
   /// - Parameters:
@@ -34,92 +101,163 @@ package struct RowReader {
   package mutating func read(
     _ sequence: UInt64, isTouch: Bool, _ body: (RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) {
-    // A block that is held would be served beyond the end of the store's being open.
-    try engine.checkReadable()
-    if !isTouch, let number = try number(of: sequence),
-      let range = find(sequence, in: number)
-    {
-      let bytes = held[number].bytes
-      return try body(bytes.rawSpan.extracting(range))
-    }
+    if let place = try next(sequence) { return try body(value(at: place)) }
     try engine.read(of: sequence, isTouch: isTouch) { (value, _) throws(TidemarkError) in
       try body(value)
     }
   }
 
-  /// The held segment that covers a sequence; nil when no segment does.
-  private mutating func number(of sequence: UInt64) throws(TidemarkError) -> Int? {
-    if last < held.count, held[last].range.contains(sequence) { return last }
-    for number in held.indices where held[number].range.contains(sequence) {
-      last = number
-      return number
+  /// Finds the blocks of rows that are about to be read, in this order.
+  /// - Parameters:
+  ///   - most: how many there are; at least one.
+  ///   - row: tells of each its sequence, and whether it is a touch.
+  /// - Returns: how many of them were taken in: one at least.
+  package mutating func prepare(
+    _ most: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)
+  ) -> Int {
+    next = 0
+    rows.removeAll(keepingCapacity: true)
+    keepLastBlocks()
+    let kept = blocks.count
+    var bytes = 0
+    var here: Held?
+    for position in 0..<min(most, ahead) where bytes < Self.aheadBytes {
+      let (sequence, isTouch) = row(position)
+      if here?.range.contains(sequence) != true { here = hold(sequence) }
+      let count = blocks.count
+      var found: Row?
+      if !isTouch, let here { found = place(of: sequence, in: here) }
+      rows.append(found ?? Row(sequence: sequence))
+      if blocks.count > count { bytes += Int(blocks[count].record.rawLength) }
     }
-    guard case .segment(let segment) = try engine.place(of: sequence) else { return nil }
+    ahead = min(2 * ahead, Self.mostAhead)
+    loadBlocks(from: kept)
+    let all = blocks.span
+    for row in rows where row.block >= 0 {
+      let bytes = all[row.block].bytes.rawSpan
+      guard row.start <= bytes.byteCount - row.count else { continue }
+      bytes.extracting(row.start..<(row.start + row.count)).prefetch()
+    }
+    for segment in held where segment.searches > 0 { noteSearches(in: segment) }
+    return rows.count
+  }
+
+  /// Forgets all blocks but those that may hold the next rows, too.
+  private mutating func keepLastBlocks() {
+    var kept: [Block] = []
+    for segment in held where segment.block >= 0 {
+      kept.append(blocks[segment.block])
+      segment.block = kept.count - 1
+    }
+    blocks = kept
+  }
+
+  /// Reads the blocks behind those that are there.
+  private mutating func loadBlocks(from first: Int) {
+    guard first < blocks.count else { return }
+    var addresses: [BlockAddress] = []
+    addresses.reserveCapacity(blocks.count - first)
+    for block in blocks[first...] { addresses.append(block.segment.address(of: block.record)) }
+    var found: [[UInt8]?] = []
+    engine.caches.blocks.values(for: addresses, into: &found)
+    for number in first..<blocks.count {
+      let record = blocks[number].record
+      // Two records of a bad locator may name one place and differ in the length.
+      if let bytes = found[number - first], bytes.count == Int(record.rawLength) {
+        blocks[number].bytes = bytes
+      } else {
+        let bytes = try? blocks[number].segment.block(
+          record, sequence: 0, caches: engine.caches, keepsRaw: true)
+        blocks[number].bytes = bytes ?? []
+      }
+    }
+  }
+
+  // MARK: Finding
+
+  /// The segment that covers a sequence; nil when none does.
+  private mutating func hold(_ sequence: UInt64) -> Held? {
+    if let known = held.first(where: { $0.range.contains(sequence) }) { return known }
+    guard case .segment(let segment) = try? engine.place(of: sequence) else { return nil }
     let range = segment.range
     guard range.contains(sequence) else { return nil }
     // The segment that is appended to covers more than it did.
-    if let number = held.firstIndex(where: { $0.segment === segment }) {
-      held[number].range = range
-      last = number
-    } else if held.count < Self.heldMost {
-      last = held.count
-      held.append(try Self.held(segment, range))
-    } else {
-      last = (last + 1) % held.count
-      held[last] = try Self.held(segment, range)
+    if let known = held.first(where: { $0.segment === segment }) {
+      known.range = range
+      return known
     }
-    return last
+    let locator = segment.isSealed ? (try? segment.sealedLocator()) ?? nil : nil
+    let new = Held(segment, range, locator)
+    if let locator, locator.footer.sequenceCount > 0 {
+      new.sequences = engine.caches.sequences.value(for: segment.address(of: .none))
+    }
+    if held.count == Self.heldMost { held.removeFirst() }
+    held.append(new)
+    return new
   }
 
-  private static func held(
-    _ segment: Segment, _ range: ClosedRange<UInt64>
-  ) throws(TidemarkError) -> Held {
-    Held(
-      segment: segment, range: range,
-      locator: segment.isSealed ? try segment.sealedLocator() : nil)
-  }
-
-  /// Sees to it that the block that holds a value is held.
-  /// - Returns: where in it the value lies; nil for what is better read by itself, and for what
-  ///   cannot be read here, since compaction may have replaced the segment.
-  private mutating func find(_ sequence: UInt64, in number: Int) -> Range<Int>? {
-    guard let locator = held[number].locator else { return findAppended(sequence, in: number) }
-    guard let slot = (try? locator.slot(of: sequence)) ?? nil,
-      let value = try? locator.valueRange(ofSlot: slot)
+  /// Where a value lies.
+  /// - Returns: nil for what is better read by itself, and for what cannot be read here, since a
+  ///   compaction may have replaced the segment.
+  private mutating func place(of sequence: UInt64, in held: Held) -> Row? {
+    guard let locator = held.locator else { return placeAppended(sequence, in: held) }
+    guard let slot = slot(of: sequence, in: held, locator),
+      let value = try? locator.valueRange(ofSlot: slot), !value.isEmpty
     else { return nil }
-    if value.isEmpty { return 0..<0 }
-    let values = held[number].values
-    if !values.contains(value.lowerBound) {
-      guard
-        let block = try? locator.block(holding: value.lowerBound, near: held[number].row + 1),
-        value.upperBound <= block.range.upperBound,
-        let bytes = try? held[number].segment.block(
-          block.record, sequence: sequence, caches: engine.caches, keepsRaw: true)
-      else { return nil }
-      held[number].bytes = bytes
-      held[number].row = block.row
-      held[number].values = block.range
+    if held.block < 0 || !held.values.contains(value.lowerBound) {
+      guard let found = try? locator.block(holding: value.lowerBound, near: held.row + 1) else {
+        return nil
+      }
+      held.block = blocks.count
+      held.row = found.row
+      held.values = found.range
+      blocks.append(Block(segment: held.segment, record: found.record))
     }
-    let held = held[number].values
-    guard value.upperBound <= held.upperBound else { return nil }
-    let start = Int(value.lowerBound - held.lowerBound)
-    return start..<(start + value.count)
+    guard value.upperBound <= held.values.upperBound else { return nil }
+    return Row(
+      sequence: sequence, block: held.block,
+      start: Int(value.lowerBound - held.values.lowerBound), count: value.count)
   }
 
-  private mutating func findAppended(_ sequence: UInt64, in number: Int) -> Range<Int>? {
-    let segment = held[number].segment
-    guard let location = try? segment.locate(sequence), location.more.isEmpty else { return nil }
-    if location.length == 0 { return 0..<0 }
-    let range = location.position..<(location.position + location.length)
-    if held[number].offset != location.first.offset || range.upperBound > held[number].bytes.count {
-      guard
-        let bytes = try? segment.block(
-          location.first, sequence: sequence, caches: engine.caches, keepsRaw: true),
-        range.upperBound <= bytes.count
-      else { return nil }
-      held[number].bytes = bytes
-      held[number].offset = location.first.offset
+  private mutating func placeAppended(_ sequence: UInt64, in held: Held) -> Row? {
+    guard let location = (try? held.segment.locate(sequence)) ?? nil, location.more.isEmpty,
+      location.length > 0
+    else { return nil }
+    if held.block < 0 || blocks[held.block].record != location.first {
+      held.block = blocks.count
+      blocks.append(Block(segment: held.segment, record: location.first))
     }
-    return range
+    return Row(
+      sequence: sequence, block: held.block, start: location.position, count: location.length)
+  }
+
+  /// The slot of an entry: in the order of keys mostly the one beside the last.
+  private func slot(of sequence: UInt64, in held: Held, _ locator: SealedLocator) -> Int? {
+    let last = held.slot
+    if let sequences = held.sequences {
+      let slot = sequences.holds(sequence, at: last + 1) ? last + 1 : last - 1
+      if sequences.holds(sequence, at: slot) {
+        held.slot = slot
+        return slot
+      }
+    }
+    guard let slot = (try? locator.slot(of: sequence)) ?? nil else { return nil }
+    if slot == last + 1 || slot == last - 1 { held.searches += 1 }
+    held.slot = slot
+    return slot
+  }
+
+  /// Lists the sequences of all slots, once searching has cost as much.
+  private func noteSearches(in held: Held) {
+    let searches = held.searches
+    held.searches = 0
+    guard let locator = held.locator, locator.footer.sequenceCount > 0,
+      locator.noteSearches(searches)
+    else { return }
+    let bytes = SlotSequences.memoryBytes(slots: locator.footer.slotCount)
+    guard engine.caches.sequences.holds(bytes: bytes), let all = try? SlotSequences(locator)
+    else { return }
+    engine.caches.keep(all, for: held.segment.address(of: .none), bytes: bytes)
+    held.sequences = all
   }
 }

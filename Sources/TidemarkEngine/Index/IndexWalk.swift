@@ -74,6 +74,7 @@ struct IndexWalk {
       let cursor = deltas[winner]
       slot = cursor.number.map(cursor.delta.store.slot)
     } else {
+      let images = images.span
       slot = try images[winner - deltas.count].slot()
     }
     guard let slot, try filter.passes(slot) else { return nil }
@@ -141,15 +142,18 @@ struct IndexWalk {
       let store = deltas[layer].delta.store
       return unsafe _overrideLifetime(store.key(number), borrowing: self)
     }
-    let image = images[layer - deltas.count]
-    guard let ordinal = image.ordinal else { return RawSpan() }
-    return unsafe _overrideLifetime(try image.key(ordinal), borrowing: self)
+    // A span lends its elements, where an array would retain them for each key.
+    let images = images.span
+    guard let ordinal = images[layer - deltas.count].ordinal else { return RawSpan() }
+    return unsafe _overrideLifetime(
+      try images[layer - deltas.count].key(ordinal), borrowing: self)
   }
 
   private mutating func advance(_ layer: Int) throws(IndexError) {
     if layer < deltas.count {
       deltas[layer].advance()
     } else {
+      let images = images.span
       try images[layer - deltas.count].advance()
     }
   }

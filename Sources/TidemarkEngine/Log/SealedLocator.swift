@@ -15,6 +15,8 @@ package final class SealedLocator: Sendable {
   private let values: Packed
   private let frames: Section
   private let sequences: Packed
+  /// How many times scans have looked for the slot behind the one before.
+  private let searches = Lock(0)
 
   private static let chunkShift = 14
 
@@ -118,6 +120,20 @@ package final class SealedLocator: Sendable {
     else { return nil }
     return try self.sequence(place).slot
   }
+
+  /// Takes note that scans have searched for slots that lay one behind the other.
+  /// - Returns: whether that has cost about as much as to list the sequences of all slots.
+  func noteSearches(_ count: Int) -> Bool {
+    searches.withLock { searches in
+      searches += count
+      guard searches > footer.slotCount / Self.searchCost else { return false }
+      searches = 0
+      return true
+    }
+  }
+
+  /// A search takes as long as to list so many slots.
+  private static let searchCost = 16
 
   /// How many of a compacted segment's sequences are below one.
   package func sequences(below sequence: UInt64) throws(LogReadError) -> Int {

@@ -19,6 +19,17 @@ extension RawSpan {
   }
 }
 
+/// Asks the processor for the first bytes of an object, before it is retained: of a value that is
+/// one reference.
+@inline(__always)
+func prefetchObject<Value>(_ value: borrowing Value) {
+  guard MemoryLayout<Value>.size == MemoryLayout<UInt>.size else { return }
+  unsafe withUnsafeBytes(of: value) { bytes in
+    let address = unsafe bytes.loadUnaligned(as: UInt.self)
+    if let object = unsafe UnsafeRawPointer(bitPattern: address) { unsafe prefetch(object) }
+  }
+}
+
 /// Asks the processor for what lies at an address.
 @unsafe
 @inline(__always)
