@@ -120,7 +120,7 @@ package final class EngineScan {
     let first = query.descending ? query.upTo : query.from
     let last = query.descending ? query.from : query.upTo
     let start = resumption ?? first
-    var page = KeyPage()
+    var page = KeyPage(room: min(limit, 1_024))
     let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
       if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
       let isPast =

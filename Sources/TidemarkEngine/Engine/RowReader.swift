@@ -119,17 +119,7 @@ package struct RowReader {
     rows.removeAll(keepingCapacity: true)
     keepLastBlocks()
     let kept = blocks.count
-    var bytes = 0
-    var here: Held?
-    for position in 0..<min(most, ahead) where bytes < Self.aheadBytes {
-      let (sequence, isTouch) = row(position)
-      if here?.range.contains(sequence) != true { here = hold(sequence) }
-      let count = blocks.count
-      var found: Row?
-      if !isTouch, let here { found = place(of: sequence, in: here) }
-      rows.append(found ?? Row(sequence: sequence))
-      if blocks.count > count { bytes += Int(blocks[count].record.rawLength) }
-    }
+    placeRows(min(most, ahead), row)
     ahead = min(2 * ahead, Self.mostAhead)
     loadBlocks(from: kept)
     let all = blocks.span
@@ -196,12 +186,44 @@ package struct RowReader {
     return new
   }
 
+  /// Finds where the values of the next rows lie.
+  private mutating func placeRows(
+    _ count: Int, _ row: (Int) -> (sequence: UInt64, isTouch: Bool)
+  ) {
+    var bytes = 0
+    while rows.count < count, bytes < Self.aheadBytes {
+      let (sequence, isTouch) = row(rows.count)
+      guard !isTouch, let here = hold(sequence) else {
+        rows.append(Row(sequence: sequence))
+        continue
+      }
+      let (locator, sequences) = (here.locator, here.sequences)
+      // Constants for all rows in the segment: to load a reference of an object counts it.
+      while rows.count < count, bytes < Self.aheadBytes {
+        let (sequence, isTouch) = row(rows.count)
+        guard here.range.contains(sequence) else { break }
+        let known = blocks.count
+        var found: Row?
+        if !isTouch {
+          if let locator {
+            found = place(of: sequence, in: here, locator, sequences)
+          } else {
+            found = placeAppended(sequence, in: here)
+          }
+        }
+        rows.append(found ?? Row(sequence: sequence))
+        if blocks.count > known { bytes += Int(blocks[known].record.rawLength) }
+      }
+    }
+  }
+
   /// Where a value lies.
   /// - Returns: nil for what is better read by itself, and for what cannot be read here, since a
   ///   compaction may have replaced the segment.
-  private mutating func place(of sequence: UInt64, in held: Held) -> Row? {
-    guard let locator = held.locator else { return placeAppended(sequence, in: held) }
-    guard let slot = slot(of: sequence, in: held, locator),
+  private mutating func place(
+    of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
+  ) -> Row? {
+    guard let slot = Self.slot(of: sequence, in: held, locator, sequences),
       let value = try? locator.valueRange(ofSlot: slot), !value.isEmpty
     else { return nil }
     if held.block < 0 || !held.values.contains(value.lowerBound) {
@@ -232,9 +254,11 @@ package struct RowReader {
   }
 
   /// The slot of an entry: in the order of keys mostly the one beside the last.
-  private func slot(of sequence: UInt64, in held: Held, _ locator: SealedLocator) -> Int? {
+  private static func slot(
+    of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
+  ) -> Int? {
     let last = held.slot
-    if let sequences = held.sequences {
+    if let sequences {
       let slot = sequences.holds(sequence, at: last + 1) ? last + 1 : last - 1
       if sequences.holds(sequence, at: slot) {
         held.slot = slot

@@ -47,6 +47,16 @@ struct IndexWalk {
     try choose()
     while page.count < limit {
       guard winner >= 0 else { return true }
+      if second < 0, !isShared, winner >= deltas.count, winner == 0 || !looksUp {
+        // No other layer has any keys left.
+        try images[winner - deltas.count].takeAll { (key, slot) throws(IndexError) in
+          guard page.count < limit, try filter.passes(slot) else { return false }
+          page.append(key, slot)
+          return true
+        }
+        try choose()
+        guard page.count < limit, winner >= 0 else { continue }
+      }
       if let slot = try wantedSlot() {
         page.append(try key(winner), slot)
       } else {

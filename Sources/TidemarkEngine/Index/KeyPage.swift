@@ -16,6 +16,12 @@ package struct KeyPage: Sendable {
 
   package init() {}
 
+  /// A page with room for so many keys of common length.
+  init(room: Int) {
+    entries.reserveCapacity(room)
+    bytes.reserveCapacity(room * 24)
+  }
+
   /// How many keys there are.
   package var count: Int { entries.count }
 

@@ -61,6 +61,23 @@ final class ImageCursor {
     }
   }
 
+  /// Calls `body` with the keys from here on, up to the first that it does not take, which the
+  /// cursor then stands at. Does nothing where posting lists choose the keys.
+  @inline(__always)
+  func takeAll(
+    _ body: (RawSpan, Slot) throws(IndexError) -> Bool
+  ) throws(IndexError) {
+    guard isAll else { return }
+    let buffer = buffer
+    while let ordinal {
+      let number = ordinal / ImageLayout.keysPerBlock
+      if number != block { try decode(number) }
+      let position = ordinal % ImageLayout.keysPerBlock
+      guard try body(buffer.key(position), buffer[position]) else { return }
+      try advance()
+    }
+  }
+
   /// The slot of the key that the cursor stands at; nil at the end.
   @inline(__always)
   func slot() throws(IndexError) -> Slot? {
