@@ -11,14 +11,17 @@ struct Staging {
   private let sequenceBefore: UInt64
   private let commitTime: HybridTime
   private let startsOwnFrame: Bool
+  /// Gets the blocks of its own frames.
+  private let packing: BatchPacking?
   private var frames: [FrameBuilder] = []
   private var caches: LogCaches?
 
-  init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool) {
+  init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool, packing: BatchPacking?) {
     self.next = next
     sequenceBefore = next - 1
     self.commitTime = commitTime
     self.startsOwnFrame = startsOwnFrame
+    self.packing = packing
   }
 
   /// Applies the whole batch, or nothing of it as far as frames are concerned.
@@ -193,7 +196,7 @@ struct Staging {
     attributes own: [UInt8]? = nil
   ) {
     if frames.isEmpty || (startsOwnFrame && frames[frames.count - 1].isFull) {
-      frames.append(FrameBuilder())
+      frames.append(FrameBuilder(packing: packing?.frame))
     }
     next += 1
     rawBytes += operation.keyLength + operation.valueLength + 16
