@@ -1,5 +1,7 @@
 /// One batch on its way into the index and into frames, under both locks.
 struct Staging {
+  /// So many keys are looked for in the index at a time.
+  private static let prefetched = 32
   /// The next sequence to give out.
   private(set) var next: UInt64
   private(set) var rawBytes = 0
@@ -39,8 +41,16 @@ struct Staging {
       frames = [read.staged.removeLast()]
     }
     do throws(IndexOrStoreError) {
-      for operation in batch.operations {
-        try apply(operation, of: batch, sets: sets, &read, hotCache)
+      var hashes: [UInt64] = []
+      let operations = batch.operations
+      for start in stride(from: 0, to: operations.count, by: Self.prefetched) {
+        let portion = operations[start..<min(start + Self.prefetched, operations.count)]
+        hashes.removeAll(keepingCapacity: true)
+        for operation in portion { hashes.append(read.index.hash(batch.key(of: operation))) }
+        if portion.count > 1 { read.index.prefetch(hashes) }
+        for (operation, hash) in zip(portion, hashes) {
+          try apply(operation, hash: hash, of: batch, sets: sets, &read, hotCache)
+        }
       }
     } catch {
       let first = sequenceBefore + 1
@@ -96,8 +106,8 @@ struct Staging {
   }
 
   private mutating func apply(
-    _ operation: OperationBatch.Operation, of batch: OperationBatch, sets: [UInt32],
-    _ read: inout ReadState, _ hotCache: HotCache
+    _ operation: OperationBatch.Operation, hash: UInt64, of batch: OperationBatch,
+    sets: [UInt32], _ read: inout ReadState, _ hotCache: HotCache
   ) throws(IndexOrStoreError) {
     let key = batch.key(of: operation)
     guard operation.kind != .record else {
@@ -107,7 +117,6 @@ struct Staging {
         operation, batch)
       return
     }
-    let hash = read.index.hash(key)
     var slot = Slot(
       sequence: next, labelSet: operation.labelSet < 0 ? 0 : sets[operation.labelSet],
       size: .ofEntry(key: operation.keyLength, value: operation.valueLength))

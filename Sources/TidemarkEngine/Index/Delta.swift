@@ -23,6 +23,13 @@ final class Delta {
   @inline(__always)
   func find(_ key: RawSpan, _ hash: UInt64) -> Int? { table.find(hash, key, in: store) }
 
+  /// Asks the processor for what finding some keys will touch.
+  func prefetch(_ hashes: [UInt64]) {
+    for hash in hashes { table.prefetch(hash) }
+    for hash in hashes { if let number = table.likely(hash) { store.prefetchRecord(number) } }
+    for hash in hashes { if let number = table.likely(hash) { store.prefetchKey(number) } }
+  }
+
   /// Adds a key that is not in here.
   func insert(_ key: RawSpan, _ hash: UInt64, _ slot: Slot) {
     let number = store.count
