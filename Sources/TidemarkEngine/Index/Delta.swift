@@ -26,7 +26,13 @@ final class Delta {
   /// Asks the processor for what finding some keys will touch.
   func prefetch(_ hashes: [UInt64]) {
     for hash in hashes { table.prefetch(hash) }
-    for hash in hashes { if let number = table.likely(hash) { store.prefetchRecord(number) } }
+    var isKnown = false
+    for hash in hashes {
+      guard let number = table.likely(hash) else { continue }
+      store.prefetchRecord(number)
+      isKnown = true
+    }
+    guard isKnown else { return }
     for hash in hashes { if let number = table.likely(hash) { store.prefetchKey(number) } }
   }
 

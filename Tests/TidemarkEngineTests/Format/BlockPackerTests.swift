@@ -5,6 +5,13 @@ import TidemarkTestKit
 
 @Suite("Compression of a batch on two threads") struct BlockPackerTests {
   private let contexts = ZstdContexts()
+  private let text = [UInt8](repeating: 1, count: 40_000) + [UInt8](repeating: 2, count: 40_000)
+  private let noise: [UInt8]
+
+  init() {
+    var random = SeededGenerator(seed: 5)
+    noise = (0..<80_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+  }
 
   /// Values of all lengths, some of which do not compress.
   private func values(_ random: inout SeededGenerator) -> [[UInt8]] {
@@ -15,10 +22,9 @@ import TidemarkTestKit
         case 5, 6: 0
         default: Int.random(in: 1...900, using: &random)
         }
-      let isNoise = Int.random(in: 0..<4, using: &random) == 0
-      return (0..<length).map { place in
-        isNoise ? UInt8.random(in: 0...255, using: &random) : UInt8(place / 9 % 50)
-      }
+      let start = Int.random(in: 0..<80_000 - length, using: &random)
+      let source = Int.random(in: 0..<4, using: &random) == 0 ? noise : text
+      return Array(source[start..<start + length])
     }
   }
 
@@ -71,10 +77,8 @@ import TidemarkTestKit
   func busyHelper() throws {
     let packer = BlockPacker(contexts: contexts)
     defer { packer.stop() }
-    var random = SeededGenerator(seed: 4)
-    let noise = (0..<32_768).map { _ in UInt8.random(in: 0...15, using: &random) }
     var raw: [UInt8] = []
-    for part in 0..<128 { raw += noise.reversed() + [UInt8(part)] + noise }
+    for part in 0..<100 { raw += noise + [UInt8(part)] }
     let long = raw.count
     raw += [UInt8](repeating: 7, count: 40_000)
     let lengths = [long, 10_000, 10_000, 10_000, 10_000]
