@@ -88,6 +88,9 @@ package final class BlockPacker: Sendable {
   /// Whether there is a thread; it starts with the first block.
   package var isStarted: Bool { queue.withLock { $0.thread != nil } }
 
+  /// Blocks that nobody has begun; for tests.
+  var waiting: Int { queue.withLock { $0.end - $0.front } }
+
   /// Begins a batch; ``finish()`` ends it.
   /// - Returns: what its frames are given.
   func begin() -> BatchPacking {

@@ -36,8 +36,17 @@ import TidemarkTestKit
 
   @Test("a log has the same bytes whether a thread has helped or not")
   func sameLog() throws {
-    let stores = [store(usesThread: false), store(usesThread: true)]
-    for store in stores {
+    try expectSameLog()
+    #if Encryption
+      try expectSameLog(TestKeys.encryption(1))
+    #endif
+  }
+
+  private func expectSameLog(_ encryption: Encryption? = nil) throws {
+    var stores = [store(usesThread: false), store(usesThread: true)]
+    for index in stores.indices {
+      stores[index].configuration.encryption = encryption
+      let store = stores[index]
       let engine = try store.open()
       for round in 0..<12 {
         // Batches of several frames, too.

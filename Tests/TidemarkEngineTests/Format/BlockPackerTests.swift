@@ -95,21 +95,25 @@ import TidemarkTestKit
   func batches() throws {
     let packer = BlockPacker(contexts: contexts)
     defer { packer.stop() }
-    for number in 0..<50 {
-      let raw = [UInt8](repeating: UInt8(number), count: 16_000)
+    let codecs = FrameCodecs(contexts: contexts)
+    var long: [UInt8] = []
+    let digits = noise.map { $0 & 15 }
+    for part in 0..<190 { long += digits[(part * 7)...] + noise[..<part] }
+    for number in 1...5 {
       var former = packer.begin().frame
-      former.offer(raw, [8_000, 8_000])
+      former.offer(long, [long.count])
+      while packer.waiting > 0 {}
+      // The helper is at a block that nobody wants any more, and then at this one.
       var frame = packer.begin().frame
       #expect(former.fetch(0) == nil)
-      frame.offer(raw, [2_000, 2_000, 12_000])
+      frame.offer([UInt8](repeating: UInt8(number), count: 2_000), [2_000])
+      while packer.waiting > 0 {}
       try frame.complete()
-      for (block, length) in [2_000, 2_000, 12_000].enumerated() {
-        // The helper may still be at it.
-        guard let packed = frame.fetch(block) else { continue }
-        let codecs = FrameCodecs(contexts: contexts)
-        let found = try codecs.decode(packed.bytes.rawSpan, codec: .zstd, rawLength: length)
-        #expect(found == [UInt8](repeating: UInt8(number), count: length))
-      }
+      var packed: BlockPacker.Packed?
+      while packed == nil { packed = frame.fetch(0) }
+      let bytes = packed?.bytes ?? []
+      let found = try codecs.decode(bytes.rawSpan, codec: .zstd, rawLength: 2_000)
+      #expect(found == [UInt8](repeating: UInt8(number), count: 2_000))
     }
   }
 
