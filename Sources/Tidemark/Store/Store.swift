@@ -47,7 +47,7 @@ public final class Store: Sendable {
 
   /// How many threads of its own it has now; for tests.
   package var threads: Int {
-    [background?.isStarted, commits?.isStarted].count { $0 == true }
+    [background?.isStarted, commits?.isStarted, engine.packer?.isStarted].count { $0 == true }
   }
 
   /// The synchronous forms of everything that is async, for programs without tasks; they block

@@ -38,6 +38,7 @@ extension Engine {
     // backup goes on: it has its files, and writes elsewhere.
     files.refuseGrowth(beneath: path)
     writer.wait { !$0.compactor.isRunning && !$0.runs.isWriting }
+    packer?.stop()
     let discarded = reading.withLock { $0.index.removeAll() }
     let lock: (any FileLock)? = writer.withLock { state in
       defer { state.lock = nil }

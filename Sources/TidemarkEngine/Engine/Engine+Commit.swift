@@ -62,7 +62,9 @@ extension Engine {
       }
       let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
       try makeRoom(for: batch.storedBound, &state)
-      let result = try stageLocked(batch, &state)
+      let packing = beginPacking(batch, durability)
+      defer { if packing != nil { packer?.finish() } }
+      let result = try stageLocked(batch, packing, &state)
       if durability != .async || state.stagedBytes >= Limits.stagedBytes {
         try writeStaged(&state, mayCompress: durability != .durable)
       }
@@ -70,6 +72,15 @@ extension Engine {
     }
     afterCommit()
     return result
+  }
+
+  /// Lets a thread compress blocks of a batch while it is being staged, if it goes to the kernel
+  /// compressed right after that.
+  private func beginPacking(_ batch: OperationBatch, _ durability: Durability) -> BatchPacking? {
+    guard durability == .buffered, batch.count > 1,
+      batch.arena.count >= Limits.compressFromBytes
+    else { return nil }
+    return packer?.begin()
   }
 
   /// Turns conditions on validator hashes into conditions on the sequences that carry them now.
@@ -128,12 +139,12 @@ extension Engine {
 
   /// Takes sequences, makes the entries visible and leaves them in frames to be written.
   private func stageLocked(
-    _ batch: OperationBatch, _ state: inout WriterState
+    _ batch: OperationBatch, _ packing: BatchPacking?, _ state: inout WriterState
   ) throws(TidemarkError) -> CommitResult {
     let commitTime = state.commitTime.next(wallClock: environment.clock.now())
     let first = state.sequence + 1
     var staging = Staging(
-      next: first, commitTime: commitTime, startsOwnFrame: batch.count > 1)
+      next: first, commitTime: commitTime, startsOwnFrame: batch.count > 1, packing: packing)
     var attempt = 0
     while true {
       do throws(IndexOrStoreError) {
@@ -146,7 +157,8 @@ extension Engine {
         if staging.hasChangedIndex || error.voidsImage { discardFailedBatch(after: error, &state) }
         attempt += 1
         guard attempt == 1, error.voidsImage, state.poison == nil else { throw describe(error) }
-        staging = Staging(next: first, commitTime: commitTime, startsOwnFrame: true)
+        staging = Staging(
+          next: first, commitTime: commitTime, startsOwnFrame: true, packing: packing)
       }
     }
     guard staging.next > first else {

@@ -12,7 +12,9 @@ package final class Engine: Sendable {
   /// With `files` as its file system.
   package let environment: EngineEnvironment
   let files: SuspendableFileSystem
-  let contexts = ZstdContexts()
+  let contexts: ZstdContexts
+  /// Compresses blocks of batches on a thread of its own; nil where writers do all work themselves.
+  package let packer: BlockPacker?
   let keys: KeyRing
   let caches: LogCaches
   let hotCache: HotCache
@@ -34,6 +36,8 @@ package final class Engine: Sendable {
     self.configuration = configuration
     self.environment = environment
     self.files = files
+    contexts = ZstdContexts()
+    packer = configuration.doesBackgroundWorkInline ? nil : BlockPacker(contexts: contexts)
     caches = opened.caches
     keys = opened.keys
     hotCache = HotCache(limitBytes: configuration.hotCacheBytes, seed: opened.manifest.hashSeed)

@@ -137,16 +137,35 @@ package struct OperationBatch: Sendable {
     attributes: EntryAttributes? = nil, condition: Int = -1, isForced: Bool = false
   ) throws(TidemarkError) {
     // Everything is checked before anything is added: a change that is refused leaves no trace.
-    try Self.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
     try attributes?.check()
+    var operation = try begin(kind, key, value, labelSet)
+    operation.isForced = isForced
+    operation.condition = condition
+    if let attributes, !attributes.isEmpty { add(attributes, to: &operation) }
+    operations.append(operation)
+    if kind == .touch { touches += 1 }
+  }
+
+  /// The same for a change that says nothing besides, as most do.
+  package mutating func add(
+    _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1
+  ) throws(TidemarkError) {
+    operations.append(try begin(kind, key, value, labelSet))
+    if kind == .touch { touches += 1 }
+  }
+
+  /// Adds the bytes of a change that is within its bounds.
+  private mutating func begin(
+    _ kind: EntryKind, _ key: RawSpan, _ value: RawSpan?, _ labelSet: Int
+  ) throws(TidemarkError) -> Operation {
+    try Self.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
     guard arena.count + key.byteCount + (value?.byteCount ?? 0) <= Limits.batchBytes,
       operations.count < Limits.batchOperations
     else {
       throw TidemarkError(
         .limitExceeded, "a batch of more than \(Limits.batchBytes >> 20) MiB; split it")
     }
-    var operation = Operation(
-      kind: kind, isForced: isForced, keyStart: arena.count, keyLength: key.byteCount)
+    var operation = Operation(kind: kind, keyStart: arena.count, keyLength: key.byteCount)
     arena.append(copying: key)
     if let value {
       operation.valueStart = arena.count
@@ -154,17 +173,16 @@ package struct OperationBatch: Sendable {
       arena.append(copying: value)
     }
     operation.labelSet = labelSet
-    operation.condition = condition
-    if let attributes, !attributes.isEmpty {
-      operation.ownTime = attributes.time
-      scratch.bytes.removeAll(keepingCapacity: true)
-      attributes.encode(into: &scratch)
-      operation.attributesStart = arena.count
-      operation.attributesLength = scratch.count
-      arena.append(contentsOf: scratch.bytes)
-    }
-    operations.append(operation)
-    if kind == .touch { touches += 1 }
+    return operation
+  }
+
+  private mutating func add(_ attributes: EntryAttributes, to operation: inout Operation) {
+    operation.ownTime = attributes.time
+    scratch.bytes.removeAll(keepingCapacity: true)
+    attributes.encode(into: &scratch)
+    operation.attributesStart = arena.count
+    operation.attributesLength = scratch.count
+    arena.append(contentsOf: scratch.bytes)
   }
 
   /// The number of an atomic group until the batch is committed. Numbers of groups

@@ -1,5 +1,7 @@
 /// One batch on its way into the index and into frames, under both locks.
 struct Staging {
+  /// So many keys are looked for in the index at a time.
+  private static let prefetched = 32
   /// The next sequence to give out.
   private(set) var next: UInt64
   private(set) var rawBytes = 0
@@ -11,14 +13,17 @@ struct Staging {
   private let sequenceBefore: UInt64
   private let commitTime: HybridTime
   private let startsOwnFrame: Bool
+  /// Gets the blocks of its own frames.
+  private let packing: BatchPacking?
   private var frames: [FrameBuilder] = []
   private var caches: LogCaches?
 
-  init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool) {
+  init(next: UInt64, commitTime: HybridTime, startsOwnFrame: Bool, packing: BatchPacking?) {
     self.next = next
     sequenceBefore = next - 1
     self.commitTime = commitTime
     self.startsOwnFrame = startsOwnFrame
+    self.packing = packing
   }
 
   /// Applies the whole batch, or nothing of it as far as frames are concerned.
@@ -36,8 +41,16 @@ struct Staging {
       frames = [read.staged.removeLast()]
     }
     do throws(IndexOrStoreError) {
-      for operation in batch.operations {
-        try apply(operation, of: batch, sets: sets, &read, hotCache)
+      var hashes: [UInt64] = []
+      let operations = batch.operations
+      for start in stride(from: 0, to: operations.count, by: Self.prefetched) {
+        let portion = operations[start..<min(start + Self.prefetched, operations.count)]
+        hashes.removeAll(keepingCapacity: true)
+        for operation in portion { hashes.append(read.index.hash(batch.key(of: operation))) }
+        if portion.count > 1 { read.index.prefetch(hashes) }
+        for (operation, hash) in zip(portion, hashes) {
+          try apply(operation, hash: hash, of: batch, sets: sets, &read, hotCache)
+        }
       }
     } catch {
       let first = sequenceBefore + 1
@@ -93,8 +106,8 @@ struct Staging {
   }
 
   private mutating func apply(
-    _ operation: OperationBatch.Operation, of batch: OperationBatch, sets: [UInt32],
-    _ read: inout ReadState, _ hotCache: HotCache
+    _ operation: OperationBatch.Operation, hash: UInt64, of batch: OperationBatch,
+    sets: [UInt32], _ read: inout ReadState, _ hotCache: HotCache
   ) throws(IndexOrStoreError) {
     let key = batch.key(of: operation)
     guard operation.kind != .record else {
@@ -104,7 +117,6 @@ struct Staging {
         operation, batch)
       return
     }
-    let hash = read.index.hash(key)
     var slot = Slot(
       sequence: next, labelSet: operation.labelSet < 0 ? 0 : sets[operation.labelSet],
       size: .ofEntry(key: operation.keyLength, value: operation.valueLength))
@@ -193,7 +205,7 @@ struct Staging {
     attributes own: [UInt8]? = nil
   ) {
     if frames.isEmpty || (startsOwnFrame && frames[frames.count - 1].isFull) {
-      frames.append(FrameBuilder())
+      frames.append(FrameBuilder(packing: packing?.frame))
     }
     next += 1
     rawBytes += operation.keyLength + operation.valueLength + 16

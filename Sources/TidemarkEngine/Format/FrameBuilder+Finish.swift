@@ -23,6 +23,9 @@ extension FrameBuilder {
       return try finishRaw(
         appendingTo: &output, offset: offset, salt: salt, durableThrough: durableThrough)
     }
+    let packing = level == BlockPacker.level && codecs.dictionary == nil ? packing : nil
+    // Heads come after it: the helper finishes the block that it is at meanwhile.
+    try packing?.complete()
     var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
     raw.varint(labelSetCount)
     raw.raw(labelSets.bytes)
@@ -37,7 +40,7 @@ extension FrameBuilder {
       storedHeads = raw.bytes
     }
     var body: [UInt8] = []
-    var blocks = try compressBlocks(into: &body, level: level, codecs: codecs)
+    var blocks = try compressBlocks(into: &body, level: level, codecs: codecs, packing)
     let tableLength = try tableLength(blocks)
     let frontLength = tableLength + storedHeads.count + codecs.tagBytes
     let frontStart = offset + FormatConstants.frameHeaderBytes
@@ -113,7 +116,7 @@ extension FrameBuilder {
 
   /// Appends the blocks, compressed, one behind the other.
   private func compressBlocks(
-    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs
+    into body: inout [UInt8], level: Int32?, codecs: FrameCodecs, _ packing: FramePacking?
   ) throws(FormatError) -> [BlockEntry] {
     var blocks: [BlockEntry] = []
     blocks.reserveCapacity(blockLengths.count)
@@ -125,7 +128,10 @@ extension FrameBuilder {
       start += length
       let storedStart = body.count
       var codec = Codec.raw
-      if let level {
+      if let packed = packing?.fetch(blocks.count) {
+        codec = packed.codec
+        if codec == .raw { body.append(copying: raw) } else { body += packed.bytes }
+      } else if let level {
         codec = try codecs.encode(raw, level: level, appendingTo: &body)
       } else {
         body.append(copying: raw)

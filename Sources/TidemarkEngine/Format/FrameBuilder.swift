@@ -34,6 +34,15 @@ package struct FrameBuilder: Sendable {
   package private(set) var blockLengths: [Int] = []
   private var openBlock = 0
   package private(set) var places: [ValuePlace] = []
+  /// Gets blocks as they become whole; nil where nobody helps to compress them.
+  private(set) var packing: FramePacking?
+
+  /// - Parameters:
+  ///   - packing: gets blocks as they become whole.
+  init(packing: FramePacking?) {
+    self.init()
+    self.packing = packing
+  }
 
   /// - Parameters:
   ///   - hasExplicitSequences: whether it is for a compacted segment.
@@ -198,6 +207,7 @@ package struct FrameBuilder: Sendable {
       blockLengths.append(part)
       openBlock -= part
     }
+    packing?.offer(values, blockLengths)
   }
 
   /// Ends the block that values go into.
@@ -205,6 +215,7 @@ package struct FrameBuilder: Sendable {
     guard openBlock > 0 else { return }
     blockLengths.append(openBlock)
     openBlock = 0
+    packing?.offer(values, blockLengths)
   }
 
   /// A frame without entries, which only carries `durableThrough` forward.

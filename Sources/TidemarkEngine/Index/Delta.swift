@@ -23,6 +23,19 @@ final class Delta {
   @inline(__always)
   func find(_ key: RawSpan, _ hash: UInt64) -> Int? { table.find(hash, key, in: store) }
 
+  /// Asks the processor for what finding some keys will touch.
+  func prefetch(_ hashes: [UInt64]) {
+    for hash in hashes { table.prefetch(hash) }
+    var isKnown = false
+    for hash in hashes {
+      guard let number = table.likely(hash) else { continue }
+      store.prefetchRecord(number)
+      isKnown = true
+    }
+    guard isKnown else { return }
+    for hash in hashes { if let number = table.likely(hash) { store.prefetchKey(number) } }
+  }
+
   /// Adds a key that is not in here.
   func insert(_ key: RawSpan, _ hash: UInt64, _ slot: Slot) {
     let number = store.count

@@ -38,6 +38,14 @@ package final class Index {
     return try runs.lookup(key, hash: hash)
   }
 
+  /// Asks the processor for what look-ups of some keys will touch, so that they wait for the memory
+  /// of all at once.
+  package func prefetch(_ hashes: [UInt64]) {
+    active.prefetch(hashes)
+    frozen?.prefetch(hashes)
+    runs.prefetch(hashes, keys: true)
+  }
+
   /// Whether a put or delete is the newest entry of its key, and was not touched since.
   package func isNewest(
     _ sequence: UInt64, of key: RawSpan, hash: UInt64
@@ -65,6 +73,8 @@ package final class Index {
     guard slot.sequence <= Slot.maxSequence else { throw IndexError.limitExceeded }
     var slot = slot
     slot.labelSet = slot.effectiveLabelSet
+    // Held here, so that not every step below holds and lets go of it.
+    let active = active
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
       if ifPresent, old.isDeleted { return old }
@@ -74,7 +84,7 @@ package final class Index {
           return old
         }
       #endif
-      try noteChange(number, isNew: false, from: old, to: slot)
+      try noteChange(number, in: active, isNew: false, from: old, to: slot)
       active.store.replace(number, slot)
       return old
     }
@@ -84,11 +94,11 @@ package final class Index {
     var old: Slot?
     if let frozen, let number = frozen.find(key, hash) {
       old = frozen.store.slot(number)
-    } else {
+    } else if runs.newest != nil {
       old = try runs.lookup(key, hash: hash)
     }
     if ifPresent, old?.isDeleted ?? true { return old }
-    try noteChange(active.count, isNew: true, from: old, to: slot)
+    try noteChange(active.count, in: active, isNew: true, from: old, to: slot)
     active.insert(key, hash, slot)
     return old
   }
@@ -106,7 +116,7 @@ package final class Index {
   /// Books what a new slot means for counts and candidates; reads everything before it changes
   /// anything.
   private func noteChange(
-    _ number: Int, isNew: Bool, from old: Slot?, to new: Slot
+    _ number: Int, in active: Delta, isNew: Bool, from old: Slot?, to new: Slot
   ) throws(IndexError) {
     let oldSet = old?.effectiveLabelSet ?? 0
     let newSet = new.effectiveLabelSet

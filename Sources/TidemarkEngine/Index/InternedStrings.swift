@@ -24,6 +24,7 @@ struct InternedStrings {
 
   /// The string numbered `index` in order of arrival.
   @_lifetime(borrow self)
+  @inline(__always)
   private func content(at index: Int) -> RawSpan {
     let entry = entries[index]
     return bytes.rawSpan.extracting(entry.offset..<(entry.offset + entry.count))
@@ -41,7 +42,8 @@ struct InternedStrings {
     return try body(content(at: index))
   }
 
-  /// The id of a string.
+  /// The id of a string; inlined, since a call on a property of an object copies all of this first.
+  @inline(__always)
   func find(_ content: RawSpan) -> UInt32? {
     guard !byContent.isEmpty else { return nil }
     let hash = KeyHash.hash(content, seed: seed)

@@ -3,8 +3,8 @@
 /// An id is good as long as some layer of the index names it: whoever keeps one longer than the
 /// owner's lock keeps the labels instead.
 package final class LabelTable {
-  var labels: StringInterner
-  var sets: StringInterner
+  let labels: StringInterner
+  let sets: StringInterner
   /// For sets of one label, which most are: the label by set and the set by label, as far as they
   /// were interned for the active delta.
   private var labelOfSet = IDMap()

@@ -39,8 +39,9 @@ package struct RunList: Sendable {
   }
 
   /// Asks the processor for what ``isNewest(_:of:hash:)`` will look at.
-  package func prefetch(_ hashes: [UInt64]) {
-    for run in runs { run.prefetch(hashes) }
+  /// - Parameter keys: whether ``lookup(_:hash:)`` will come, which compares keys.
+  package func prefetch(_ hashes: [UInt64], keys: Bool = false) {
+    for run in runs { run.prefetch(hashes, keys: keys) }
   }
 
   /// How many keys carry a label: the newest run that names it knows.

@@ -69,6 +69,25 @@ final class SlotTable {
     }
   }
 
+  /// Asks the processor for where a key's entry is, or would be.
+  @inline(__always)
+  func prefetch(_ hash: UInt64) {
+    let part = unsafe parts + Int(hash >> 56)
+    unsafe TidemarkEngine.prefetch(
+      part.pointee.entries + Self.home(hash & 0xffff_ffff, part.pointee.capacity))
+  }
+
+  /// The first number with the tag of a key, which is as good as always the key's.
+  @inline(__always)
+  func likely(_ hash: UInt64) -> Int? {
+    let part = unsafe parts + Int(hash >> 56)
+    let tag = hash & 0xffff_ffff
+    var entry = unsafe part.pointee.entries + Self.home(tag, part.pointee.capacity)
+    while unsafe entry.pointee != 0, unsafe entry.pointee >> 32 < tag { unsafe entry += 1 }
+    let value = unsafe entry.pointee
+    return value != 0 && value >> 32 == tag ? Int(value & 0xffff_ffff) - 1 : nil
+  }
+
   /// Adds a number whose key is not in the table yet.
   func insert(_ hash: UInt64, _ number: Int) {
     let part = unsafe parts + Int(hash >> 56)

@@ -55,6 +55,8 @@ package enum Limits {
   package static let ballastFromLogBytes = 4 << 20
   /// Groups of fewer raw bytes are stored uncompressed, unless compaction writes them.
   package static let compressFromBytes = 64 << 10
+  /// A thread helps to compress this many raw bytes of a batch, which are in memory once more.
+  package static let bytesToPack = 16 << 20
   /// Largest compression dictionary.
   package static let dictionaryBytes = 64 << 10
 

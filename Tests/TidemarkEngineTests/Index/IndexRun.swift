@@ -145,6 +145,7 @@ struct IndexRun {
     for _ in 0..<50 {
       let key = key()
       let hash = index.hash(key.rawSpan)
+      if random.below(2) == 0 { index.prefetch([hash, hash &+ 1, random.next()]) }
       let slot = try index.lookup(key.rawSpan, hash: hash)
       try check(key, slot)
       try checkNewest(key, hash, slot)

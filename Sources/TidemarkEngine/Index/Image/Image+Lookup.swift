@@ -65,7 +65,8 @@ extension Image {
 
   /// Asks the processor for what ``holds(_:hash:)`` will look at, as far as it was read from the
   /// file: so that it waits for the memory of many keys at once.
-  func prefetch(_ hashes: [UInt64]) {
+  /// - Parameter keys: whether ``lookup(_:hash:)`` will come, which compares keys.
+  func prefetch(_ hashes: [UInt64], keys: Bool) {
     let buckets = header[.hash].count
     guard buckets > 0 else { return }
     for hash in hashes {
@@ -82,8 +83,18 @@ extension Image {
       guard matches != 0, matches.trailingZeroBitCount < ImageLayout.entriesPerBucket else {
         continue
       }
-      prefetchRecord(Int(Self.ordinal(bytes, matches.trailingZeroBitCount)))
+      let ordinal = Int(Self.ordinal(bytes, matches.trailingZeroBitCount))
+      if keys { prefetchBlock(of: ordinal) } else { prefetchRecord(ordinal) }
     }
+  }
+
+  private func prefetchBlock(of ordinal: Int) {
+    let number = ordinal / ImageLayout.keysPerBlock
+    guard
+      isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
+      let place = try? blockRange(number)
+    else { return }
+    prefetch(.blocks, place.start, place.end - place.start)
   }
 
   private func prefetchRecord(_ ordinal: Int) {
