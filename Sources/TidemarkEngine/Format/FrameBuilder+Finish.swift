@@ -5,6 +5,17 @@ package struct BuiltFrame: Sendable {
   package var places: [ValuePlace]
 }
 
+/// A frame whose heads and blocks are compressed, and not encrypted yet.
+package struct PackedFrame: Sendable {
+  fileprivate var heads: [UInt8] = []
+  fileprivate var headsRawLength: Int
+  fileprivate var headsCodec = Codec.raw
+  fileprivate var blocks: [BlockEntry] = []
+  fileprivate var body: [UInt8] = []
+
+  fileprivate init(headsRawLength: Int) { self.headsRawLength = headsRawLength }
+}
+
 extension FrameBuilder {
   /// Appends the frame to `output`.
   /// - Parameters:
@@ -26,21 +37,46 @@ extension FrameBuilder {
     let packing = level == BlockPacker.level && codecs.dictionary == nil ? packing : nil
     // Heads come after it: the helper finishes the block that it is at meanwhile.
     try packing?.complete()
+    return try finish(
+      try packed(level: level, codecs: codecs, packing), appendingTo: &output, offset: offset,
+      salt: salt, durableThrough: durableThrough, codecs: codecs)
+  }
+
+  /// Compresses the frame, whose last block is closed. Where in a file it will stand does not
+  /// matter yet, so that frames can be compressed side by side.
+  package func packed(
+    level: Int32?, codecs: FrameCodecs
+  ) throws(FormatError) -> PackedFrame {
+    try packed(level: level, codecs: codecs, nil)
+  }
+
+  private func packed(
+    level: Int32?, codecs: FrameCodecs, _ packing: FramePacking?
+  ) throws(FormatError) -> PackedFrame {
     var raw = ByteWriter(capacity: labelSets.count + heads.count + 16)
     raw.varint(labelSetCount)
     raw.raw(labelSets.bytes)
     raw.u64(baseCommitTime)
     raw.raw(heads.bytes)
-    // Where blocks stand follows from the length of the heads, and encryption needs to know it.
-    var storedHeads: [UInt8] = []
-    var headsCodec = Codec.raw
+    var frame = PackedFrame(headsRawLength: raw.count)
     if let level {
-      headsCodec = try codecs.encode(raw.bytes.rawSpan, level: level, appendingTo: &storedHeads)
+      frame.headsCodec = try codecs.encode(
+        raw.bytes.rawSpan, level: level, appendingTo: &frame.heads)
     } else {
-      storedHeads = raw.bytes
+      frame.heads = raw.bytes
     }
-    var body: [UInt8] = []
-    var blocks = try compressBlocks(into: &body, level: level, codecs: codecs, packing)
+    frame.blocks = try compressBlocks(into: &frame.body, level: level, codecs: codecs, packing)
+    return frame
+  }
+
+  /// Appends the frame, which was compressed, to `output`; see the other form.
+  package func finish(
+    _ packed: PackedFrame, appendingTo output: inout [UInt8], offset: Int, salt: UInt32,
+    durableThrough: UInt64, codecs: FrameCodecs
+  ) throws(FormatError) -> BuiltFrame {
+    // Where blocks stand follows from the length of the heads, and encryption needs to know it.
+    var storedHeads = packed.heads
+    var (blocks, body) = (packed.blocks, packed.body)
     let tableLength = try tableLength(blocks)
     let frontLength = tableLength + storedHeads.count + codecs.tagBytes
     let frontStart = offset + FormatConstants.frameHeaderBytes
@@ -49,12 +85,13 @@ extension FrameBuilder {
     var front = ByteWriter(capacity: frontLength)
     for block in blocks { block.encode(into: &front) }
     let usesDictionary =
-      headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
+      packed.headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
     var header = FrameHeader(
-      storedLength: frontLength + body.count, headsRawLength: raw.count,
+      storedLength: frontLength + body.count, headsRawLength: packed.headsRawLength,
       firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
       blockCount: blocks.count, headsChecksum: 0,
-      headsCodec: headsCodec, hasExplicitSequences: hasExplicitSequences, isHistory: isHistory,
+      headsCodec: packed.headsCodec, hasExplicitSequences: hasExplicitSequences,
+      isHistory: isHistory,
       usesDictionary: usesDictionary, frontLength: frontLength)
     if let sealer = codecs.sealer {
       try sealer.seal(

@@ -36,12 +36,15 @@ package struct SegmentLayout: Sendable, Hashable {
 package struct CompactedSegmentWriter {
   /// The bytes that are collected before they are written.
   private static let writeBytes = 1 << 20
+  /// Raw bytes of frames that wait to be compressed by two threads.
+  private static let waitingBytes = 4 << 20
 
   private let row: Manifest.Segment
   private let path: String
   private let fileSystem: any FileSystem
   private let file: any File
   private let layout: SegmentLayout
+  private let usesThread: Bool
   private var newest: Stream
   private var history: Stream
   /// The last key of which `newest` has got an entry.
@@ -51,12 +54,23 @@ package struct CompactedSegmentWriter {
   private var written: Int
   private var table = LocatorTable()
   private var chain: UInt64 = 0
+  /// Frames that are complete, and not compressed yet.
+  private var waiting: [Waiting] = []
+  /// Raw bytes of them.
+  private var waitingBytes = 0
   /// Label sets met so far; the id that a frame knows a set by is its place here, less one.
   private var labelSets: [[[UInt8]]] = []
   private var labelSetIDs: [[[UInt8]]: UInt32] = [:]
   package private(set) var entryCount = 0
   /// Raw bytes of the entries so far, counted the way that commits count them.
   package private(set) var rawBytes = 0
+
+  /// A frame that is complete.
+  private struct Waiting {
+    var builder: FrameBuilder
+    var sequences: [UInt64]
+    var isHistory: Bool
+  }
 
   /// Frames of one kind.
   private struct Stream {
@@ -97,10 +111,11 @@ package struct CompactedSegmentWriter {
   ///   - storePath: the store's directory.
   ///   - layout: how values are packed.
   ///   - fileKey: drawn for this segment; nil when it is not to be encrypted.
+  ///   - usesThread: whether another thread compresses half of the frames.
   package init(
     creating row: Manifest.Segment, storeID: [UInt8], storePath: String,
     fileSystem: any FileSystem, contexts: ZstdContexts, layout: SegmentLayout,
-    fileKey: NewFileKey? = nil
+    fileKey: NewFileKey? = nil, usesThread: Bool = false
   ) throws(LogReadError) {
     var header = SegmentHeader(
       storeID: storeID, segmentID: row.id, baseSequence: row.firstSequence, salt: row.salt,
@@ -129,6 +144,7 @@ package struct CompactedSegmentWriter {
     self.row = row
     self.fileSystem = fileSystem
     self.layout = layout
+    self.usesThread = usesThread
     newest = Stream(
       FrameCodecs(contexts: contexts, dictionary: dictionary, sealer: sealer),
       level: layout.level, isHistory: false, blockTarget: layout.blockTarget)
@@ -148,7 +164,7 @@ package struct CompactedSegmentWriter {
 
   /// About how long the file will be, without locator and footer.
   package var length: Int {
-    written + output.count + newest.builder.rawBytes + history.builder.rawBytes
+    written + output.count + waitingBytes + newest.builder.rawBytes + history.builder.rawBytes
   }
 
   /// The id by which `add` takes a set of labels; good for this writer only.
@@ -214,25 +230,69 @@ package struct CompactedSegmentWriter {
   private mutating func closeFrame(ofHistory isHistory: Bool) throws(LogReadError) {
     var stream = isHistory ? history : newest
     guard !stream.builder.isEmpty else { return }
+    stream.builder.closeBlock()
+    waitingBytes += stream.builder.rawBytes
+    waiting.append(
+      Waiting(
+        builder: stream.builder, sequences: stream.sequences, isHistory: isHistory))
+    stream.clear()
+    if isHistory { history = stream } else { newest = stream }
+    // A thread is worth starting for many frames.
+    if !usesThread || waitingBytes >= Self.waitingBytes { try writeFrames() }
+  }
+
+  /// Compresses the frames that are complete, on two threads if that may be, and takes them in.
+  private mutating func writeFrames() throws(LogReadError) {
+    let frames = waiting
+    waiting.removeAll()
+    var middle = 0
+    var bytes = 0
+    while middle < frames.count, bytes < waitingBytes / 2 {
+      bytes += frames[middle].builder.rawBytes
+      middle += 1
+    }
+    waitingBytes = 0
+    if !usesThread { middle = frames.count }
+    let (newest, history) = (newest, history)
+    @Sendable func pack(_ frames: ArraySlice<Waiting>) -> Result<[PackedFrame], FormatError> {
+      var packed: [PackedFrame] = []
+      do throws(FormatError) {
+        for frame in frames {
+          let stream = frame.isHistory ? history : newest
+          packed.append(try frame.builder.packed(level: stream.level, codecs: stream.codecs))
+        }
+      } catch { return .failure(error) }
+      return .success(packed)
+    }
+    let (first, second) = (frames[..<middle], frames[middle...])
+    let other = Deferred(name: "tidemark-blocks", usesThread: !second.isEmpty) { pack(second) }
+    let own = pack(first)
+    let packed: [PackedFrame]
+    do throws(FormatError) {
+      // Nobody can be told that the thread ended early; then this one does its work.
+      packed = try own.get() + ((try? other.value()) ?? pack(second)).get()
+    } catch { throw .format(error) }
+    for (frame, packed) in zip(frames, packed) { try append(frame, packed) }
+  }
+
+  private mutating func append(_ frame: Waiting, _ packed: PackedFrame) throws(LogReadError) {
     let offset = written + output.count
     // An uncompressed block takes its own length, and each block a tag and a row of the table.
-    let most = stream.builder.rawBytes + (stream.builder.blockLengths.count + 2) * 64
+    let most = frame.builder.rawBytes + (frame.builder.blockLengths.count + 2) * 64
     guard offset + most < Int(UInt32.max) else {
       throw .format(FormatError("a segment would get longer than places in it can say"))
     }
-    let frame: BuiltFrame
+    let built: BuiltFrame
     do {
-      frame = try stream.builder.finish(
-        appendingTo: &output, offset: offset, salt: row.salt, durableThrough: 0,
-        level: stream.level, codecs: stream.codecs)
+      built = try frame.builder.finish(
+        packed, appendingTo: &output, offset: offset, salt: row.salt, durableThrough: 0,
+        codecs: (frame.isHistory ? history : newest).codecs)
     } catch { throw .format(error) }
     table.append(
-      header: frame.header, offset: offset, blocks: frame.blocks, places: frame.places,
-      sequences: stream.sequences)
-    let header = frame.header.encoded(salt: row.salt, offset: offset)
+      header: built.header, offset: offset, blocks: built.blocks, places: built.places,
+      sequences: frame.sequences)
+    let header = built.header.encoded(salt: row.salt, offset: offset)
     chain = XXH64.hash(header.rawSpan, seed: chain)
-    stream.clear()
-    if isHistory { history = stream } else { newest = stream }
     if output.count >= Self.writeBytes { try writeOut() }
   }
 
@@ -244,6 +304,7 @@ package struct CompactedSegmentWriter {
 
   /// Writes and syncs the frames so far: for who is slow, so that no long sync comes at the end.
   package mutating func syncSoFar() throws(LogReadError) {
+    try writeFrames()
     try writeOut()
     try sync()
   }
@@ -260,6 +321,7 @@ package struct CompactedSegmentWriter {
   ) throws(LogReadError) -> Manifest.Segment {
     try closeFrame(ofHistory: false)
     try closeFrame(ofHistory: true)
+    try writeFrames()
     var footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: written + output.count, chain: chain, latestTime: latestTime,

@@ -18,7 +18,7 @@ private struct WrittenSegment {
   let row: Manifest.Segment
   let segment: Segment
 
-  init(_ items: [Item], layout: SegmentLayout) throws {
+  init(_ items: [Item], layout: SegmentLayout, usesThread: Bool = false) throws {
     try fileSystem.createDirectory("s")
     try fileSystem.createDirectory("s/log")
     let storeID = [UInt8](repeating: 7, count: 16)
@@ -26,7 +26,7 @@ private struct WrittenSegment {
       id: 3, state: .sealed, kind: .compacted, salt: 0x1234_5678, firstSequence: 10)
     var writer = try CompactedSegmentWriter(
       creating: row, storeID: storeID, storePath: "s", fileSystem: fileSystem,
-      contexts: contexts, layout: layout)
+      contexts: contexts, layout: layout, usesThread: usesThread)
     for item in items {
       var entry = FrameBuilder.Entry(
         kind: item.value == nil ? .delete : .put, endsBatch: true, sequence: item.sequence,
@@ -48,6 +48,12 @@ private struct WrittenSegment {
     segment = Segment(
       self.row, storeID: storeID, storePath: "s", fileSystem: fileSystem, contexts: contexts,
       keys: KeyRing())
+  }
+
+  func bytes() throws -> [UInt8] {
+    let file = try fileSystem.open("s/log/" + row.fileName, .read)
+    defer { file.close() }
+    return try file.read(try file.length(), at: 0)
   }
 
   func value(_ sequence: UInt64, caches: LogCaches) throws -> [UInt8]? {
@@ -159,6 +165,25 @@ func compactedSegmentWalks() throws {
   #expect(count == written.row.entryCount)
   #expect(walker.chain == footer.chain && footer.chain == written.row.chain)
   #expect(footer.latestTime == Timestamp(seconds: 5))
+}
+
+@Test("a segment is the same byte for byte whether one thread compresses its frames or two do")
+func compactedSegmentThreads() throws {
+  var items = items(withHistory: true)
+  // Also more than what waits for the second thread at a time.
+  for number in 0..<300 {
+    let value = (0..<20_000).map { UInt8(truncatingIfNeeded: ($0 * $0) >> 7 ^ number) }
+    items.append(
+      WrittenSegment.Item(
+        key: bytes("z\(1_000 + number)"), sequence: UInt64(50_000 + number), value: value))
+  }
+  for layout in layouts {
+    let one = try WrittenSegment(items, layout: layout)
+    let two = try WrittenSegment(items, layout: layout, usesThread: true)
+    let file = try one.bytes()
+    #expect(try file.count > 100_000 && file == two.bytes())
+    #expect(one.row == two.row)
+  }
 }
 
 @Test("a discarded segment leaves no file")

@@ -51,7 +51,12 @@ struct CompactionRewrite {
   private var latestCommitTime: UInt64 = 0
   /// Made for the first batch: where nothing stays there is no file.
   private let sink = Lock<CompactionSink?>(nil)
-  private var writing: Deferred<Void>?
+  /// Asked without the lock, which the sink's thread holds for as long as it writes.
+  private var hasSink = false
+  /// Batches on their way to the sink, which takes one after the other.
+  private var writing: [Deferred<Void>] = []
+  /// So many batches may wait for the sink.
+  private static let batchesAhead = 2
   /// When a slow compaction has waited last.
   private var lastPause: UInt64 = 0
 
@@ -103,8 +108,8 @@ struct CompactionRewrite {
 
   /// Removes what was written.
   mutating func discard() {
-    _ = try? writing?.value()
-    writing = nil
+    for batch in writing { _ = try? batch.value() }
+    writing = []
     removeRuns()
     // Outside of the lock: what throws within is not always told from what the lock hands on.
     var given = sink.withLock { sink in
@@ -263,23 +268,27 @@ struct CompactionRewrite {
     }
     batch.release()
     if !batch.bytes.isEmpty { try handOver(&batch) }
-    try writing?.value()
-    writing = nil
+    for batch in writing { try batch.value() }
+    writing = []
   }
 
   /// Lets another thread write a batch while the next one is merged.
   private mutating func handOver(_ batch: inout SurvivorBatch) throws(TidemarkError) {
-    let last = writing
-    writing = nil
-    try last?.value()
+    // Ahead of the sink, which has two threads: else all would wait for each other in turn.
+    if writing.count > Self.batchesAhead { try writing.removeFirst().value() }
     try checkPace(after: batch.bytes.count)
-    if sink.withLock({ $0 == nil }) { try makeSink() }
+    if !hasSink {
+      try makeSink()
+      hasSink = true
+    }
     let bytes = batch.takeBytes()
     let (engine, sink) = (engine, sink)
     // One long sync at the end would keep those waiting who write durably.
     let syncsOften = options.automatic?.pace != nil
-    writing = Deferred(name: "tidemark-compact", usesThread: usesThread) {
+    let before = writing.last
+    let batch = Deferred(name: "tidemark-compact", usesThread: usesThread) {
       () throws(TidemarkError) in
+      try before?.value()
       // Dense blocks take long; who is put to sleep has no time for them.
       do throws(FileSystemError) { try engine.files.checkGrowth(.write, engine.path) } catch {
         throw TidemarkError(error, while: "compacting the log")
@@ -291,6 +300,7 @@ struct CompactionRewrite {
         }
       } catch { throw engine.describe(error) }
     }
+    writing.append(batch)
   }
 
   private func makeSink() throws(TidemarkError) {
@@ -304,7 +314,7 @@ struct CompactionRewrite {
       let writer = try CompactedSegmentWriter(
         creating: row, storeID: engine.storeID, storePath: engine.path,
         fileSystem: engine.environment.fileSystem, contexts: engine.contexts, layout: layout,
-        fileKey: fileKey)
+        fileKey: fileKey, usesThread: usesThread)
       sink.withLock { $0 = CompactionSink(writer, labels: labels) }
     } catch { throw engine.describe(error) }
   }
