@@ -150,6 +150,8 @@ package struct ImageHeader: Sendable {
     let labels = self[.labels].count
     guard liveKeys + deletedKeys == keys, sequence <= Slot.maxSequence, base <= sequence,
       base > 0 || totalLiveKeys == liveKeys,
+      // Runs above take a base of 0 to mean that nothing is below.
+      sequence > 0 || keys == 0,
       self[.blocks].count == keys,
       has(.blockOffsets, count: blocks, bytes: (blocks + 1) * ImageLayout.offsetBytes),
       self[.samples].count == samples, self[.samples].bytes >= (samples + 1) * 4,
