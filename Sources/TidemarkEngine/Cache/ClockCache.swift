@@ -137,9 +137,6 @@ package final class ClockCache<Value: Sendable>: Sendable {
     }
   }
 
-  /// Whether something so large is kept.
-  func holds(bytes: Int) -> Bool { state.withLock { bytes <= $0.limit / 4 } }
-
   /// Keeps a value; one larger than a quarter of the limit is not kept.
   package func insert(_ value: Value, for address: BlockAddress, bytes: Int) {
     state.withLock { state in

@@ -13,6 +13,7 @@ package struct RowReader {
   private static let mostAhead = 32
   /// Rows ahead end here: blocks may be long.
   private static let aheadBytes = 1 << 20
+  private static let noBlock = -2
 
   /// A segment that was met.
   private final class Held {
@@ -47,7 +48,7 @@ package struct RowReader {
 
   private struct Row {
     var sequence: UInt64
-    /// Which of `blocks`; -1 for what is read by itself.
+    /// Which of `blocks`; `noBlock` for an empty value, -1 for what is read by itself.
     var block = -1
     var start = 0
     var count = 0
@@ -76,9 +77,10 @@ package struct RowReader {
     guard next < rows.count, rows[next].sequence == sequence else { return nil }
     let row = rows[next]
     next += 1
-    guard row.block >= 0, row.start <= blocks[row.block].bytes.count - row.count else {
-      return nil
-    }
+    guard
+      row.block == Self.noBlock
+        || row.block >= 0 && row.start <= blocks[row.block].bytes.count - row.count
+    else { return nil }
     // A block that is at hand would be served beyond the end of the store's being open.
     try engine.checkReadable()
     return Place(block: row.block, range: row.start..<(row.start + row.count))
@@ -87,6 +89,7 @@ package struct RowReader {
   /// The bytes at a place, until the next rows are prepared.
   @_lifetime(borrow self)
   func value(at place: Place) -> RawSpan {
+    if place.block == Self.noBlock { return RawSpan() }
     // A span lends the block, where the array would retain it for each row.
     let blocks = blocks.span
     let bytes = blocks[place.block].bytes.rawSpan.extracting(place.range)
@@ -224,12 +227,14 @@ package struct RowReader {
     of sequence: UInt64, in held: Held, _ locator: SealedLocator, _ sequences: SlotSequences?
   ) -> Row? {
     guard let slot = Self.slot(of: sequence, in: held, locator, sequences),
-      let value = try? locator.valueRange(ofSlot: slot), !value.isEmpty
+      let value = try? locator.valueRange(ofSlot: slot)
     else { return nil }
+    if value.isEmpty { return Row(sequence: sequence, block: Self.noBlock) }
     if held.block < 0 || !held.values.contains(value.lowerBound) {
-      guard let found = try? locator.block(holding: value.lowerBound, near: held.row + 1) else {
-        return nil
-      }
+      // A value of several blocks is read by itself, which reads them all.
+      guard let found = try? locator.block(holding: value.lowerBound, near: held.row + 1),
+        value.upperBound <= found.range.upperBound
+      else { return nil }
       held.block = blocks.count
       held.row = found.row
       held.values = found.range
@@ -242,9 +247,9 @@ package struct RowReader {
   }
 
   private mutating func placeAppended(_ sequence: UInt64, in held: Held) -> Row? {
-    guard let location = (try? held.segment.locate(sequence)) ?? nil, location.more.isEmpty,
-      location.length > 0
+    guard let location = (try? held.segment.locate(sequence)) ?? nil, location.more.isEmpty
     else { return nil }
+    if location.length == 0 { return Row(sequence: sequence, block: Self.noBlock) }
     if held.block < 0 || blocks[held.block].record != location.first {
       held.block = blocks.count
       blocks.append(Block(segment: held.segment, record: location.first))
@@ -278,10 +283,15 @@ package struct RowReader {
     guard let locator = held.locator, locator.footer.sequenceCount > 0,
       locator.noteSearches(searches)
     else { return }
+    let address = held.segment.address(of: .none)
     let bytes = SlotSequences.memoryBytes(slots: locator.footer.slotCount)
-    guard engine.caches.sequences.holds(bytes: bytes), let all = try? SlotSequences(locator)
-    else { return }
-    engine.caches.keep(all, for: held.segment.address(of: .none), bytes: bytes)
-    held.sequences = all
+    // Somebody else may have made it meanwhile.
+    if let known = engine.caches.sequences.value(for: address) {
+      held.sequences = known
+    } else if engine.caches.hasRoom(forSequences: bytes),
+      let all = try? SlotSequences(locator), engine.caches.keep(all, for: address, bytes: bytes)
+    {
+      held.sequences = all
+    }
   }
 }

@@ -45,9 +45,12 @@ package final class BlockPacker: Sendable {
     }
 
     mutating func takeFirst() -> Taken? {
-      guard front < end else { return nil }
-      front += 1
-      return take(front - 1)
+      while front < end {
+        front += 1
+        // The writer may have taken some before others were offered.
+        if let taken = take(front - 1) { return taken }
+      }
+      return nil
     }
 
     mutating func takeLast() -> Taken? {
@@ -124,7 +127,7 @@ package final class BlockPacker: Sendable {
     return number
   }
 
-  /// Starts the thread, if need be; where the system gives none, the next block tries again.
+  /// Starts the thread, if need be; where the system gives none, the next frame tries again.
   private func start(_ queue: inout Queue) -> Bool {
     guard !queue.isStopping else { return false }
     guard queue.thread == nil else { return true }

@@ -267,11 +267,12 @@ package struct CompactedSegmentWriter {
     let (first, second) = (frames[..<middle], frames[middle...])
     let other = Deferred(name: "tidemark-blocks", usesThread: !second.isEmpty) { pack(second) }
     let own = pack(first)
+    // The thread is waited for whatever happens; where it ended early this one does its work.
+    let others = (try? other.value()) ?? pack(second)
     let packed: [PackedFrame]
-    do throws(FormatError) {
-      // Nobody can be told that the thread ended early; then this one does its work.
-      packed = try own.get() + ((try? other.value()) ?? pack(second)).get()
-    } catch { throw .format(error) }
+    do throws(FormatError) { packed = try own.get() + others.get() } catch {
+      throw .format(error)
+    }
     for (frame, packed) in zip(frames, packed) { try append(frame, packed) }
   }
 

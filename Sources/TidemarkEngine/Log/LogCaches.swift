@@ -25,11 +25,32 @@ package struct LogCaches: Sendable {
     }
   }
 
+  /// Whether a list of sequences fits beside those that there are: who reads goes on to hold one
+  /// that is evicted.
+  func hasRoom(forSequences bytes: Int) -> Bool {
+    spare.withLock { Self.hasRoom(bytes, sequences.bytes, $0) }
+  }
+
+  private static func hasRoom(_ bytes: Int, _ taken: Int, _ spare: Int) -> Bool {
+    bytes <= spare / 8 && taken + bytes <= spare / 2
+  }
+
   /// Keeps the sequences of a segment's slots, for which blocks make room.
-  func keep(_ list: SlotSequences, for address: BlockAddress, bytes: Int) {
+  /// - Returns: false when there is no room.
+  func keep(_ list: SlotSequences, for address: BlockAddress, bytes: Int) -> Bool {
     spare.withLock { spare in
+      guard Self.hasRoom(bytes, sequences.bytes, spare) else { return false }
       sequences.insert(list, for: address, bytes: bytes)
       blocks.setLimit(spare - sequences.bytes)
+      return true
+    }
+  }
+
+  /// Forgets the sequences of slots: the segments may be gone.
+  func removeSequences() {
+    spare.withLock { spare in
+      sequences.removeAll()
+      blocks.setLimit(spare)
     }
   }
 
@@ -37,6 +58,6 @@ package struct LogCaches: Sendable {
   func removeAll() {
     blocks.removeAll()
     fronts.removeAll()
-    sequences.removeAll()
+    removeSequences()
   }
 }

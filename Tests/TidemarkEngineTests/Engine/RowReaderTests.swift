@@ -101,8 +101,27 @@ struct RowReaderTests {
       #expect(isListed == (cacheBytes > 1 << 20))
       engine.shareCacheBytes()
       #expect(engine.caches.bytes + engine.hotCache.bytes <= max(cacheBytes, 128 << 10))
+      try engine.delete("key/1")
+      try engine.compact(CompactionOptions(dropHistory: true))
+      #expect(engine.caches.sequences.bytes == 0)
       try engine.close()
     }
+  }
+
+  @Test("a scan of values of several blocks keeps none of their blocks")
+  func longValues() throws {
+    var store = TestStore()
+    store.configuration.cacheBytes = 8 << 20
+    let engine = try store.open()
+    let value = String(repeating: "word ", count: 8_000)
+    for number in 0..<20 { try engine.put("key/\(number)", value + "\(number)") }
+    for _ in 0..<2 {
+      engine.caches.removeAll()
+      #expect(try scan(engine, descending: false).count == 20)
+      #expect(engine.caches.blocks.bytes == 0)
+      try engine.compact()
+    }
+    try engine.close()
   }
 
   @Test("a cache answers for many addresses as for each", arguments: 0..<5)

@@ -54,11 +54,16 @@ struct CompactionRewrite {
   /// Asked without the lock, which the sink's thread holds for as long as it writes.
   private var hasSink = false
   /// Batches on their way to the sink, which takes one after the other.
-  private var writing: [Deferred<Void>] = []
-  /// So many batches may wait for the sink.
+  private var writing: [Written] = []
+  /// So many batches of common length may wait for the sink.
   private static let batchesAhead = 2
   /// When a slow compaction has waited last.
   private var lastPause: UInt64 = 0
+
+  private struct Written {
+    var done: Deferred<Void>
+    var bytes: Int
+  }
 
   init(
     _ engine: Engine, _ group: CompactionPlan.Group, pinned: PinnedVersions?,
@@ -108,7 +113,7 @@ struct CompactionRewrite {
 
   /// Removes what was written.
   mutating func discard() {
-    for batch in writing { _ = try? batch.value() }
+    for batch in writing { _ = try? batch.done.value() }
     writing = []
     removeRuns()
     // Outside of the lock: what throws within is not always told from what the lock hands on.
@@ -268,14 +273,17 @@ struct CompactionRewrite {
     }
     batch.release()
     if !batch.bytes.isEmpty { try handOver(&batch) }
-    for batch in writing { try batch.value() }
+    for batch in writing { try batch.done.value() }
     writing = []
   }
 
   /// Lets another thread write a batch while the next one is merged.
   private mutating func handOver(_ batch: inout SurvivorBatch) throws(TidemarkError) {
     // Ahead of the sink, which has two threads: else all would wait for each other in turn.
-    if writing.count > Self.batchesAhead { try writing.removeFirst().value() }
+    let most = Self.batchesAhead * SurvivorBatch.fullBytes
+    while writing.count > Self.batchesAhead
+      || !writing.isEmpty && writing.reduce(0, { $0 + $1.bytes }) > most + most / 2
+    { try writing.removeFirst().done.value() }
     try checkPace(after: batch.bytes.count)
     if !hasSink {
       try makeSink()
@@ -285,7 +293,7 @@ struct CompactionRewrite {
     let (engine, sink) = (engine, sink)
     // One long sync at the end would keep those waiting who write durably.
     let syncsOften = options.automatic?.pace != nil
-    let before = writing.last
+    let before = writing.last?.done
     let batch = Deferred(name: "tidemark-compact", usesThread: usesThread) {
       () throws(TidemarkError) in
       try before?.value()
@@ -300,7 +308,7 @@ struct CompactionRewrite {
         }
       } catch { throw engine.describe(error) }
     }
-    writing.append(batch)
+    writing.append(Written(done: batch, bytes: bytes.count))
   }
 
   private func makeSink() throws(TidemarkError) {

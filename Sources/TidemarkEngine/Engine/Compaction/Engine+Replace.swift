@@ -60,6 +60,7 @@ extension Engine {
         }
       }
     }
+    caches.removeSequences()
     // A file that cannot be removed now is a leftover, which the next opening clears away.
     for segment in swap.inputs { try? environment.fileSystem.remove(path + "/" + segment.fileName) }
     removeFiles(of: goneImages)
