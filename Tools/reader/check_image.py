@@ -11,7 +11,7 @@ def problems(image):
         # A broken chunk's content says nothing.
         return
     image.read = keys = image.read_keys()
-    live = sum(1 for key in keys if key.size_class)
+    live = sum(1 for key in keys if key.is_live)
     if live != image.live:
         yield image.damage(0, f"{live} keys are live, and the header says {image.live}")
     yield from _hash_table(image, keys)
@@ -20,7 +20,8 @@ def problems(image):
     yield from _lists(image, keys)
     usage = Fields(image.section(12), image.path, image.damage(12, "").offset)
     for _ in range(usage.varint()):
-        usage.varint(), usage.varint()
+        usage.varint()
+        usage.varint(usage.varint() + 1)
     usage.ended("usage")
 
 
@@ -49,12 +50,12 @@ def problems_together(runs, newest, history_from):
             for number in (1, 0):
                 for ordinal in run.list(label, number):
                     listed[run.read[ordinal].key] = not number
-        live = sum(1 for _, _, key in keys.values() if key.size_class)
+        live = sum(1 for _, _, key in keys.values() if key.is_live)
         if live != run.total_live:
             yield run.damage(0, f"{live} keys are live in all, and the header says {run.total_live}")
         expected = {}
         for name, (other, _, key) in keys.items():
-            for label in other.sets[key.label_set] if key.size_class else ():
+            for label in other.sets[key.label_set] if key.is_live else ():
                 expected.setdefault(label, set()).add(name)
         for label, listed in carriers.items():
             names = {name for name, carries in listed.items() if carries}
@@ -125,7 +126,7 @@ def _lists(image, keys):
     for ordinal, key in enumerate(keys):
         if key.label_set not in image.sets:
             raise image.damage(0, f"key {ordinal} has a set of labels that is not there")
-        for label in image.sets[key.label_set] if key.size_class else ():
+        for label in image.sets[key.label_set] if key.is_live else ():
             carriers.setdefault(label, []).append(ordinal)
     if set(carriers) - set(image.places):
         yield image.damage(5, "labels are missing")
@@ -145,13 +146,18 @@ def _entries(newest_run, keys, names, newest, history_from):
         entry, put = newest.get(name, (None, None))
         if entry is None or entry.sequence != key.sequence:
             # Compaction may have dropped what was the newest then.
-            if is_exact and (key.size_class or entry is not None):
+            if is_exact and (key.is_live or entry is not None):
                 yield run.damage(0, f"key {ordinal} has sequence {key.sequence}, not the log's")
             continue
         wanted = 0
         if entry.is_there:
             wanted = size_class(len(name) + put.value_length + 16)
+            if put.is_cached:
+                # Whether older entries may be the user's own shows in what may be gone by now.
+                wanted = 64 | key.size_class & 32 | max(wanted // 2, 1)
             wanted |= 128 if entry.kind == heads.TOUCH else 0
+        elif entry.kind == heads.EVICT:
+            wanted = key.size_class & 64
         if key.size_class != wanted:
             yield run.damage(0, f"key {ordinal} has size class {key.size_class}, not {wanted}")
         labels = sorted(names[label] for label in run.sets[key.label_set])
@@ -165,6 +171,7 @@ def _entries(newest_run, keys, names, newest, history_from):
 
 def size_class(size):
     """The class of an entry's size in bytes."""
+    size = max(size, 32)
     octave = size.bit_length() - 1
-    quarter = (size << 2 >> octave) & 3
-    return min(1 + 4 * octave + quarter, 126)
+    third = (3 * size >> octave) - 3
+    return min(1 + 3 * (octave - 5) + third, 63)

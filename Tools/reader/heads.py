@@ -20,6 +20,11 @@ class Entry:
         """Whether the key is there when this is its newest entry."""
         return self.kind in (PUT, TOUCH)
 
+    @property
+    def is_cached(self):
+        """Whether the entry says that it is of cached data."""
+        return attributes(self.attributes, "", 0).is_cache
+
 
 class Attributes:
     """The attributes of an entry besides key, value and labels; here, what is printed of it."""

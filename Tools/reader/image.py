@@ -22,6 +22,11 @@ class ImageKey:
 
     __slots__ = ("key", "sequence", "label_set", "size_class")
 
+    @property
+    def is_live(self):
+        """Whether the key is there."""
+        return bool(self.size_class & (31 if self.size_class & 64 else 63))
+
 
 class Image:
     """An image in memory, its checksums compared.

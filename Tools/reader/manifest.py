@@ -76,6 +76,7 @@ class Manifest:
     retention: Tuple[Optional[int], Optional[int], Optional[int]]
     history_from: int
     dropped_through: int
+    evicted_through: int
     next_segment: int
     next_image: int
     commit_time: int
@@ -140,6 +141,7 @@ def _decode(fields):
         retention=(fields.optional(), fields.optional(), fields.optional(1 << 32)),
         history_from=fields.varint(SEQUENCES),
         dropped_through=fields.varint(SEQUENCES),
+        evicted_through=fields.varint(SEQUENCES),
         next_segment=fields.varint(),
         next_image=fields.varint(),
         commit_time=fields.varint(),

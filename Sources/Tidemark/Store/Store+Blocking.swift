@@ -10,6 +10,7 @@ extension Store {
     /// Makes everything durable and closes the store. Further calls do nothing.
     public func close() throws(TidemarkError) {
       try store.closing.withLock { _ throws(TidemarkError) in
+        for region in store.caches.withLock({ $0 }) { region.saveIfUsed() }
         store.background?.stop()
         store.background?.join()
         store.compactor?.stop()

@@ -25,6 +25,8 @@ public final class Store: Sendable {
   let commits: CommitThread?
   let background: BackgroundThread?
   let compactor: CompactionThread?
+  /// Its caches; held while cached values are staged, so that evictions are in the same commit.
+  let caches = Lock<[CacheRegion]>([])
   /// Held while the store is being closed: a second one who closes waits for the first.
   let closing = Lock(())
 

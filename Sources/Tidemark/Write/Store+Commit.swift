@@ -7,7 +7,7 @@ extension Store {
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
     let operations = try operations(of: batch)
-    return try receipt(of: engine.stage(operations, durability: durability), durability)
+    return try receipt(of: stage(operations, durability), durability)
   }
 
   /// Waits on the calling thread until what was staged is as safe as asked for.
@@ -52,7 +52,7 @@ extension Store {
       try TidemarkError.checkCancellation()
     }
     return try await receipt(
-      of: engine.stage(operations, durability: durability, waitsForRoom: false), durability)
+      of: stage(operations, durability, waitsForRoom: false), durability)
   }
 
   /// The operations to be committed.

@@ -72,6 +72,9 @@ struct CompactorState {
 
   mutating func noteMerge() { mergeIsDue = false }
 
+  /// Whether the engine may begin one by itself now.
+  var isIdle: Bool { isAutomatic && !isRunning }
+
   // MARK: Decisions
 
   /// Whether to look if a compaction pays: a segment was sealed, or much time has passed.
@@ -79,7 +82,7 @@ struct CompactorState {
   ///   - last: the last sealed segment.
   ///   - now: in monotonic nanoseconds.
   func isDue(at last: UInt64, _ now: UInt64) -> Bool {
-    isAutomatic && !isRunning && (last != decidedAt || now >= decideAfter)
+    isIdle && (last != decidedAt || now >= decideAfter)
   }
 
   /// Puts off the next decision: for longer and longer while the answer stays no.

@@ -113,6 +113,7 @@ extension Engine {
             storeID: manifest.storeID, imageID: id, sequence: sequence,
             userInfo: read.usage.encoded(), dropTombstonesThrough: 0, keepFormerMembers: true))
         info.fileKey = fileKey
+        info.forgetsEvictionsThrough = neededFloor(read)
         var row = Manifest.Image(id: id, sequence: info.sequence, length: 0)
         row.keyID = keyID
         let taken = runsToMerge(extent, read.index)

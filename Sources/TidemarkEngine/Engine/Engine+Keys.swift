@@ -41,7 +41,7 @@ extension Engine {
     state.appender = nil
     reading.withLock { read in
       read.segments.removeAll { $0.id == appender.row.id }
-      read.usage.supersededBytes[appender.row.id] = nil
+      read.usage.rows[appender.row.id] = nil
     }
     try? environment.fileSystem.remove(path + "/" + appender.segment.fileName)
   }

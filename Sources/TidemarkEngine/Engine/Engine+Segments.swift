@@ -89,7 +89,7 @@ extension Engine {
     state.appender = appender
     reading.withLock { read in
       read.segments.append(appender.segment)
-      read.usage.supersededBytes[row.id] = 0
+      read.usage.rows[row.id] = SpaceUsage.Row()
     }
     if old != nil { advanceDurable(to: state.written, &state) }
   }

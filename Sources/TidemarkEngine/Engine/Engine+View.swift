@@ -117,9 +117,10 @@ extension Engine {
         .damaged, "a version of the key was lost in a damaged part of the log",
         sequences: hole.firstSequence...hole.lastSequence)
     }
-    guard sequence <= manifest.historyFrom || sequence <= manifest.droppedThrough else {
-      throw missing(sequence)
-    }
+    guard
+      sequence
+        <= max(manifest.historyFrom, manifest.droppedThrough, manifest.evictedThrough)
+    else { throw missing(sequence) }
     return nil
   }
 

@@ -94,7 +94,7 @@ extension Engine {
     var rows: [EngineStatus.Segment] = []
     for segment in read.segments {
       let length = segment.usedLength()
-      let superseded = read.usage.supersededBytes[segment.id] ?? 0
+      let superseded = read.usage.rows[segment.id]?.superseded ?? 0
       let sealed = read.manifest.segments.first { $0.id == segment.id && $0.state == .sealed }
       // An active segment that another process writes is known by its length alone.
       let raw = sealed?.rawBytes ?? activeRawBytes ?? length
@@ -174,33 +174,35 @@ extension Engine {
   /// after the image was written.
   func countMissingUsage() throws(TidemarkError) {
     let missing = reading.withLock { read in
-      read.segments.filter { read.usage.supersededBytes[$0.id] == nil }
+      read.segments.filter { read.usage.rows[$0.id] == nil }
     }
     for segment in missing {
-      let bytes: Int
-      do throws(TidemarkError) { bytes = try supersededBytes(in: segment) } catch {
+      let row: SpaceUsage.Row
+      do throws(TidemarkError) { row = try usage(of: segment) } catch {
         // A compaction has replaced it meanwhile, and counted what it wrote instead.
         guard isCurrent(segment) else { continue }
         throw error
       }
       reading.withLock { read in
         guard read.segments.contains(where: { $0 === segment }) else { return }
-        read.usage.supersededBytes[segment.id] = bytes
+        read.usage.rows[segment.id] = row
       }
     }
   }
 
-  private func supersededBytes(in segment: Segment) throws(TidemarkError) -> Int {
-    var superseded = 0
+  private func usage(of segment: Segment) throws(TidemarkError) -> SpaceUsage.Row {
+    var usage = SpaceUsage.Row()
     for record in try segment.frames() {
       let front = try segment.front(record, caches: caches)
       for head in front.entries where head.kind != .record {
         let slot = try slot(ofKey: front.key(of: head))
         guard slot?.sequence != head.sequence, head.kind == .put else { continue }
-        superseded += head.keyLength + head.valueLength + 16
+        let bytes = head.keyLength + head.valueLength + 16
+        usage.superseded += bytes
+        if front.isCached(head) { usage.cached += bytes }
       }
     }
-    return superseded
+    return usage
   }
 
   /// How many keys there are; unlike ``liveKeys`` this is sure.

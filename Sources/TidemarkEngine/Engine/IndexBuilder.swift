@@ -134,7 +134,7 @@ struct IndexReplayer {
     self.segments = segments
     self.after = after
     for segment in segments where segment.firstSequence > after {
-      self.usage.supersededBytes[segment.id] = self.usage.supersededBytes[segment.id] ?? 0
+      self.usage.rows[segment.id] = self.usage.rows[segment.id] ?? SpaceUsage.Row()
     }
   }
 
@@ -149,6 +149,9 @@ struct IndexReplayer {
         size: .ofEntry(key: entry.keyLength, value: entry.valueLength))
       switch entry.kind {
       case .put:
+        if front.isCached(entry) {
+          slot.size = slot.size.cached(over: try index.lookup(key, hash: hash)?.size)
+        }
         if entry.labelSet >= 0 {
           if let known = sets[entry.labelSet] {
             slot.labelSet = known
@@ -162,6 +165,9 @@ struct IndexReplayer {
         slot.labelSet = present.labelSet
         slot.size = present.size
         slot.size.isTouched = true
+      case .evict where front.isCached(entry):
+        slot.size = try index.lookup(key, hash: hash)?.size.afterEviction ?? .evicted
+        usage.noteEviction(ofKey: entry.keyLength, in: segments.covering(entry.sequence))
       case .delete, .evict:
         slot.size = .deleted
       case .record: continue

@@ -4,6 +4,8 @@ package struct OperationBatch: Sendable {
     package var kind: EntryKind
     /// Commits a tombstone even when the key is absent (imports take a sequence for every line).
     package var isForced = false
+    /// Whether it is of cached data.
+    package var isCached = false
     package var keyStart: Int
     package var keyLength: Int
     package var valueStart = 0
@@ -24,6 +26,10 @@ package struct OperationBatch: Sendable {
     case sequence(UInt64)
     /// The newest entry of the key, a delete as well, is this one; 0 for none at all.
     case entry(UInt64)
+    /// The key holds nothing that the user wrote, nor a delete of such.
+    case notOwned
+    /// An eviction alone has it: it does nothing where this is not the key's newest entry any more.
+    case isNewest(UInt64)
     /// The key carries a validator hash; the engine makes a sequence of it before it stages.
     case hash([UInt8])
   }
@@ -35,6 +41,8 @@ package struct OperationBatch: Sendable {
   package private(set) var conditions: [Condition] = []
   /// Whether a condition is on a hash.
   private(set) var asksForHashes = false
+  /// Whether any change is of cached data.
+  package private(set) var hasCached = false
   private var scratch = ByteWriter()
   private var touches = 0
 
@@ -146,6 +154,20 @@ package struct OperationBatch: Sendable {
     if kind == .touch { touches += 1 }
   }
 
+  /// Adds the eviction of a cached value, which does nothing where the key is absent or has another
+  /// value by then, or one that is not cached.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - sequence: the key's newest entry; 0 for whichever it is.
+  package mutating func addEviction(
+    of key: RawSpan, at sequence: UInt64
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.entryClass = .cache
+    let condition = sequence > 0 ? addCondition(.isNewest(sequence)) : -1
+    try add(.evict, key: key, attributes: attributes, condition: condition)
+  }
+
   /// The same for a change that says nothing besides, as most do.
   package mutating func add(
     _ kind: EntryKind, key: RawSpan, value: RawSpan? = nil, labelSet: Int = -1
@@ -178,6 +200,8 @@ package struct OperationBatch: Sendable {
 
   private mutating func add(_ attributes: EntryAttributes, to operation: inout Operation) {
     operation.ownTime = attributes.time
+    operation.isCached = attributes.entryClass == .cache
+    if operation.isCached { hasCached = true }
     scratch.bytes.removeAll(keepingCapacity: true)
     attributes.encode(into: &scratch)
     operation.attributesStart = arena.count
@@ -257,6 +281,7 @@ package struct OperationBatch: Sendable {
     labels.removeSets(from: 0)
     conditions.removeAll(keepingCapacity: true)
     asksForHashes = false
+    hasCached = false
     touches = 0
   }
 }

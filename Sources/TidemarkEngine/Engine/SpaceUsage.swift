@@ -3,24 +3,48 @@
 /// Counted in size classes, so that an overwrite never reads the old entry; compaction makes
 /// the figures exact.
 package struct SpaceUsage: Sendable, Hashable {
+  /// The count of a segment.
+  package struct Row: Sendable, Hashable {
+    /// Raw bytes that something newer has replaced.
+    package var superseded = 0
+    /// Raw bytes among them of cached values and evictions: they go whatever the retention.
+    package var cached = 0
+
+    package init(superseded: Int = 0, cached: Int = 0) {
+      self.superseded = superseded
+      self.cached = cached
+    }
+  }
+
   /// By segment id. A segment without a row has not been counted yet.
-  package var supersededBytes: [UInt64: Int] = [:]
+  package var rows: [UInt64: Row] = [:]
 
   package init() {}
 
   /// Notes that the entry of `slot` was replaced.
   mutating func supersede(_ slot: Slot, in segment: Segment?) {
     guard let segment else { return }
-    supersededBytes[segment.id, default: 0] += slot.size.approximateBytes
+    let bytes = slot.size.approximateBytes
+    rows[segment.id, default: Row()].superseded += bytes
+    if slot.size.isCached { rows[segment.id, default: Row()].cached += bytes }
+  }
+
+  /// Notes an entry that says nothing but that a cached value was given up.
+  mutating func noteEviction(ofKey length: Int, in segment: Segment?) {
+    guard let segment else { return }
+    let bytes = SizeClass.ofEntry(key: length, value: 0).approximateBytes
+    rows[segment.id, default: Row()].superseded += bytes
+    rows[segment.id, default: Row()].cached += bytes
   }
 
   /// For the image: what has been counted at its sequence.
   package func encoded() -> [UInt8] {
     var writer = ByteWriter()
-    writer.varint(supersededBytes.count)
-    for (id, bytes) in supersededBytes.sorted(by: { $0.key < $1.key }) {
+    writer.varint(rows.count)
+    for (id, row) in rows.sorted(by: { $0.key < $1.key }) {
       writer.varint(id)
-      writer.varint(bytes)
+      writer.varint(row.superseded)
+      writer.varint(row.cached)
     }
     return writer.bytes
   }
@@ -29,7 +53,8 @@ package struct SpaceUsage: Sendable, Hashable {
     var reader = ByteReader(bytes)
     for _ in 0..<(try reader.varint(atMost: Limits.segments)) {
       let id = try reader.varint()
-      supersededBytes[id] = try reader.varint(atMost: 1 << 48)
+      let superseded = try reader.varint(atMost: 1 << 48)
+      rows[id] = Row(superseded: superseded, cached: try reader.varint(atMost: superseded))
     }
     guard reader.remaining == 0 else { throw FormatError("bytes behind the space usage") }
   }

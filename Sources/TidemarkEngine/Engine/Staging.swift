@@ -95,6 +95,9 @@ struct Staging {
         case .entry(let sequence): (slot?.sequence ?? 0) == sequence
         // Made a sequence before anything is staged.
         case .hash: false
+        case .notOwned: slot?.size.isCached ?? true
+        // Looked at when it is applied.
+        case .isNewest: true
         }
       guard holds else {
         throw .store(
@@ -121,25 +124,18 @@ struct Staging {
       sequence: next, labelSet: operation.labelSet < 0 ? 0 : sets[operation.labelSet],
       size: .ofEntry(key: operation.keyLength, value: operation.valueLength))
     var touch: Touch?
-    if operation.kind != .put {
-      if operation.kind == .touch {
-        let found = try inIndex { () throws(IndexError) in
-          try read.index.lookup(key, hash: hash)
-        }
-        guard let present = found, !present.isDeleted else { return }
-        var renewed = Touch(valueSequence: present.sequence)
-        if present.size.isTouched { renewed = try self.touch(present.sequence, read) }
-        let merged = try renewed.renew(by: batch.attributes(of: operation))
-        touch = renewed
-        touch?.encoded = merged
-        slot.labelSet = present.labelSet
-        slot.size = present.size
-        slot.size.isTouched = true
-        read.stagedTouches[next] = renewed
-      } else {
-        slot.labelSet = 0
-        slot.size = .deleted
-      }
+    if operation.kind == .touch {
+      touch = try renewal(by: operation, key, hash: hash, of: batch, &slot, &read)
+      guard touch != nil else { return }
+    } else if operation.kind != .put {
+      slot.labelSet = 0
+      slot.size = .deleted
+    }
+    if operation.isCached, operation.kind != .touch {
+      let evicted = operation.condition < 0 ? nil : batch.conditions[operation.condition]
+      guard let size = try sizeOfCached(operation, evicted, key, hash: hash, slot.size, read)
+      else { return }
+      slot.size = size
     }
     let needsKey = operation.kind == .delete && !operation.isForced
     let previous = try inIndex { () throws(IndexError) in
@@ -150,6 +146,9 @@ struct Staging {
     if let previous, !previous.isDeleted {
       read.usage.supersede(previous, in: read.segment(covering: previous.sequence))
     }
+    if operation.kind == .evict, operation.isCached {
+      read.usage.noteEviction(ofKey: operation.keyLength, in: read.segments.last)
+    }
     Self.forget(key, hash: hash, hotCache)
     var entry = FrameBuilder.Entry(
       kind: operation.kind, endsBatch: false, sequence: next, commitTime: commitTime.rawValue)
@@ -157,6 +156,43 @@ struct Staging {
     entry.previous = Self.link(to: previous)
     entry.valueSequence = touch?.valueSequence ?? 0
     append(entry, operation, batch, attributes: touch?.encoded)
+  }
+
+  /// The content of a touch, whose slot is that of the value which it renews; nil where there is
+  /// none.
+  private func renewal(
+    by operation: OperationBatch.Operation, _ key: RawSpan, hash: UInt64,
+    of batch: OperationBatch, _ slot: inout Slot, _ read: inout ReadState
+  ) throws(IndexOrStoreError) -> Touch? {
+    let found = try inIndex { () throws(IndexError) in try read.index.lookup(key, hash: hash) }
+    guard let present = found, !present.isDeleted else { return nil }
+    var renewed = Touch(valueSequence: present.sequence)
+    if present.size.isTouched { renewed = try touch(present.sequence, read) }
+    let merged = try renewed.renew(by: batch.attributes(of: operation))
+    slot.labelSet = present.labelSet
+    slot.size = present.size
+    slot.size.isTouched = true
+    read.stagedTouches[next] = renewed
+    renewed.encoded = merged
+    return renewed
+  }
+
+  /// The size class of a cached value, or of what is left of one that is given up; nil where there
+  /// is nothing to give up: only cached values are, and only those that were meant.
+  private func sizeOfCached(
+    _ operation: OperationBatch.Operation, _ condition: OperationBatch.Condition?,
+    _ key: RawSpan, hash: UInt64, _ size: SizeClass, _ read: borrowing ReadState
+  ) throws(IndexOrStoreError) -> SizeClass? {
+    let index = read.index
+    let present = try inIndex { () throws(IndexError) in try index.lookup(key, hash: hash) }
+    guard operation.kind == .evict else { return size.cached(over: present?.size) }
+    guard let present, !present.isDeleted else { return nil }
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.ownedEvicted) { return .deleted }
+    #endif
+    guard present.size.isCached else { return nil }
+    if case .isNewest(let sequence) = condition, present.sequence != sequence { return nil }
+    return present.size.afterEviction
   }
 
   /// The link of the entry that replaces a slot to the one before.

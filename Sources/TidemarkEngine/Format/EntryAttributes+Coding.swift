@@ -65,6 +65,16 @@ extension EntryAttributes {
     }
   }
 
+  /// Whether encoded attributes say that the value is cached. Those that cannot be read do not.
+  static func tellCached(_ bytes: RawSpan) -> Bool {
+    guard bytes.byteCount > 0 else { return false }
+    var reader = ByteReader(bytes)
+    guard let bits = try? reader.varint(), Field(rawValue: bits).contains(.entryClass) else {
+      return false
+    }
+    return (try? EntryAttributes(decoding: bytes))?.entryClass == .cache
+  }
+
   /// Decodes attributes, which must fill `bytes` exactly.
   package init(decoding bytes: RawSpan) throws(FormatError) {
     self.init()

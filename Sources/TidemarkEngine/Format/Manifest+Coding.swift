@@ -31,7 +31,8 @@ extension Manifest {
     Self.encode(optional: retention.bytes, into: &writer)
     Self.encode(optional: retention.versionsPerKey.map(UInt64.init), into: &writer)
     for number in [
-      historyFrom, droppedThrough, nextSegmentID, nextImageID, latestCommitTime, lastSequence,
+      historyFrom, droppedThrough, evictedThrough, nextSegmentID, nextImageID, latestCommitTime,
+      lastSequence,
     ] { writer.varint(number) }
     writer.time(historyTime)
     writer.varint(epochs.count)
@@ -100,6 +101,7 @@ extension Manifest {
     }
     historyFrom = try reader.varint()
     droppedThrough = try reader.varint()
+    evictedThrough = try reader.varint()
     nextSegmentID = try reader.varint()
     nextImageID = try reader.varint()
     latestCommitTime = try reader.varint()
@@ -142,7 +144,7 @@ extension Manifest {
   private func checkBounds() throws(FormatError) {
     let ids = [generation, nextSegmentID, nextImageID] + segments.map(\.id) + images.map(\.id)
     let sequences =
-      [historyFrom, droppedThrough, lastSequence] + epochs.map(\.firstSequence)
+      [historyFrom, droppedThrough, evictedThrough, lastSequence] + epochs.map(\.firstSequence)
       + images.map(\.sequence) + damage.flatMap { [$0.firstSequence, $0.lastSequence] }
     guard ids.allSatisfy({ $0 < 1 << 62 }), sequences.allSatisfy({ $0 < 1 << 48 }) else {
       throw FormatError("number out of bounds in the manifest")

@@ -25,6 +25,8 @@ package struct Manifest: Sendable, Hashable {
   package var historyTime: Timestamp?
   /// The highest tombstone that compaction dropped.
   package var droppedThrough: UInt64 = 0
+  /// The highest cached version that compaction dropped: links may name such that are gone.
+  package var evictedThrough: UInt64 = 0
   package var nextSegmentID: UInt64 = 1
   package var nextImageID: UInt64 = 1
   /// Never goes back, even when the entries that carried it are gone.

@@ -101,6 +101,11 @@ package final class DecodedFront: Sendable {
     return try EntryAttributes(decoding: attributeBytes(of: entry))
   }
 
+  /// Whether an entry is of cached data; a touch does not say that of itself.
+  package func isCached(_ entry: EntryHead) -> Bool {
+    entry.attributesLength > 0 && EntryAttributes.tellCached(attributeBytes(of: entry))
+  }
+
   /// Where values stand, for the locator.
   package func places() throws(FormatError) -> [ValuePlace] {
     try LocatorTable.places(lengths: entries.map(\.valueLength), blocks: blocks)

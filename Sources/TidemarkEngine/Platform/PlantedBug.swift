@@ -51,6 +51,8 @@
     case lastEntryLostAtSealing
     /// The cache answers with the value before the last write.
     case cacheNotInvalidated
+    /// An eviction takes whatever value the key has.
+    case ownedEvicted
     /// A key that is written over keeps its labels.
     case labelsNotUpdated
     /// A run over others leaves deletes out.

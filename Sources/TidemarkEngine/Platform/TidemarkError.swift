@@ -43,6 +43,8 @@ public struct TidemarkError: Error, Sendable {
     public static let conflict = Code("conflict")
     /// The system refused or failed.
     public static let inputOutput = Code("inputOutput")
+    /// A value cannot be made of bytes, or bytes of a value.
+    public static let coding = Code("coding")
     /// No permission to read or write the store's files.
     public static let permissionDenied = Code("permissionDenied")
     /// The store is encrypted, and no key was given.

@@ -41,6 +41,8 @@ public struct ScriptGenerator: Sendable {
   public mutating func next() -> ScriptStep {
     switch pickKind() {
     case .put: .write(write(.put))
+    case .cache: .write(write(.cache))
+    case .evict: .write(write(.evict))
     case .delete: .write(write(.delete))
     case .touch: .write(write(.touch))
     case .batch: .batch(batch())
@@ -92,7 +94,10 @@ public struct ScriptGenerator: Sendable {
 
   private mutating func batch() -> [ScriptWrite] {
     (0..<generator.int(in: 1...max(1, profile.batchCount))).map { _ in
-      switch generator.int(below: 10) {
+      if profile.weights[.cache] ?? 0 > 0, generator.chance(0.5) {
+        return write(generator.chance(0.7) ? .cache : .evict)
+      }
+      return switch generator.int(below: 10) {
       case 0...5: write(.put)
       case 6...8: write(.delete)
       default: write(.touch)
@@ -102,7 +107,7 @@ public struct ScriptGenerator: Sendable {
 
   private mutating func write(_ operation: ModelEntry.Operation) -> ScriptWrite {
     let key = keys.any(&generator)
-    guard operation == .put else { return ScriptWrite(operation, key) }
+    guard operation.givesValue else { return ScriptWrite(operation, key) }
     var count = generator.int(in: 0...max(0, profile.labelsPerEntry))
     if generator.chance(0.02) { count = 64 }
     var chosen: [ScriptBytes] = []
@@ -112,7 +117,7 @@ public struct ScriptGenerator: Sendable {
     let hash: ScriptBytes =
       generator.chance(0.3)
       ? .noise(seed: generator.next() % 1000, count: generator.int(in: 1...64)) : .literal([])
-    return ScriptWrite(.put, key, value(), labels: chosen, hash: hash)
+    return ScriptWrite(operation, key, value(), labels: chosen, hash: hash)
   }
 
   // MARK: Values

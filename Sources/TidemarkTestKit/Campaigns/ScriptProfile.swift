@@ -1,7 +1,8 @@
 /// The steps that a made-up script is rich in.
 ///
 /// Every kind of step can occur in every profile, since bugs live in combinations that nobody
-/// thought of; a profile only makes some more likely.
+/// thought of; a profile only makes some more likely. Cached values are in one profile alone, since
+/// less can be said of the past of their keys.
 public struct ScriptProfile: Sendable, Hashable {
   /// The look of keys.
   public enum Keys: String, Sendable, Hashable, CaseIterable {
@@ -73,7 +74,8 @@ public struct ScriptProfile: Sendable, Hashable {
   }
 
   private static let usual: [ScriptStep.Kind: Int] = [
-    .put: 300, .delete: 80, .touch: 30, .batch: 80, .compareAndPut: 30, .undo: 6, .clear: 2,
+    .put: 300, .cache: 0, .evict: 0, .delete: 80, .touch: 30, .batch: 80, .compareAndPut: 30,
+    .undo: 6, .clear: 2,
     .flush: 30, .snapshot: 12, .compact: 8, .compactDroppingHistory: 4, .loseImages: 3,
     .closeAndReopen: 12, .kill: 0, .powerCut: 0, .durability: 6, .advanceClock: 12, .jumpClock: 3,
     .get: 60, .scan: 60, .view: 40, .holdView: 6, .releaseView: 8, .history: 25,
@@ -124,10 +126,18 @@ public struct ScriptProfile: Sendable, Hashable {
       .closeAndReopen: 60, .holdView: 10,
     ])
 
+  /// Cached values beside those that the user wrote, evicted and compacted away.
+  public static let cached = ScriptProfile(
+    "cached", keys: .short, keyCount: 8, values: .records,
+    changing: [
+      .put: 60, .cache: 300, .evict: 120, .delete: 30, .touch: 80, .snapshot: 40, .compact: 60,
+      .loseImages: 20, .closeAndReopen: 30, .holdView: 12, .history: 60,
+    ])
+
   /// All of them.
   public static let all: [ScriptProfile] = [
     .mixed, .deleteHeavy, .overwriteHeavy, .sharedPrefixes, .nonASCII, .tiny, .huge, .borders,
-    .manyLabels, .maintenance, .emptied,
+    .manyLabels, .maintenance, .emptied, .cached,
   ]
 
   /// The same with kills and power cuts in the script itself.

@@ -67,7 +67,7 @@ public enum ScriptStep: Sendable, Hashable {
 
   /// The kind of a step, without its details.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    case put, delete, touch, batch, compareAndPut, undo, clear
+    case put, cache, evict, delete, touch, batch, compareAndPut, undo, clear
     case flush, snapshot, compact, compactDroppingHistory, loseImages
     case closeAndReopen, kill, powerCut, durability, advanceClock, jumpClock
     case get, scan, view, holdView, releaseView, history, difference, entries, verify
@@ -79,6 +79,8 @@ public enum ScriptStep: Sendable, Hashable {
     case .write(let write):
       switch write.operation {
       case .put: .put
+      case .cache: .cache
+      case .evict: .evict
       case .delete: .delete
       case .touch: .touch
       }

@@ -87,7 +87,7 @@ extension ScriptWrite: CustomStringConvertible {
   /// The write as a script's text has it.
   public var description: String {
     var text = "\(operation.rawValue) \(key)"
-    if operation == .put { text += " \(value)" }
+    if operation.givesValue { text += " \(value)" }
     for label in labels { text += " label=\(label)" }
     if hash.count > 0 { text += " hash=\(hash)" }
     return text
@@ -95,7 +95,7 @@ extension ScriptWrite: CustomStringConvertible {
 
   init(_ operation: ModelEntry.Operation, _ words: inout ScriptWords) throws(ScriptError) {
     self.init(operation, try words.bytes())
-    guard operation == .put else { return }
+    guard operation.givesValue else { return }
     value = try words.bytes()
     while let word = words.peek, word != ";" {
       _ = try words.next()

@@ -6,19 +6,26 @@ public struct ModelEntry: Sendable, Hashable {
   public enum Operation: String, Sendable, Hashable, CaseIterable {
     /// Gives a key a value, labels and a validator hash.
     case put
+    /// Gives a key a value that a server has: what it replaces of that kind is not kept.
+    case cache
+    /// Gives up the value of a key, if it is one that a server has.
+    case evict
     /// Takes a key away.
     case delete
     /// Says that a key's value is still right, and changes nothing else.
     case touch
+
+    /// Whether it comes with a value and labels.
+    var givesValue: Bool { self == .put || self == .cache }
   }
 
   /// The operation of the entry.
   public var operation: Operation
   /// The key.
   public var key: [UInt8]
-  /// The value; empty unless this is a put.
+  /// The value; empty unless this gives one.
   public var value: [UInt8]
-  /// The labels; empty unless this is a put.
+  /// The labels; empty unless this gives a value.
   public var labels: Set<[UInt8]>
   /// The caller's validator hash; empty for none.
   public var hash: [UInt8]
@@ -56,12 +63,15 @@ public struct ModelRow: Sendable, Hashable {
   public var valueSequence: UInt64
   /// The sequence of the key's last entry, a touch too.
   public var sequence: UInt64
+  /// Whether a server has the value.
+  public var isCached: Bool
 
   /// Creates a row.
   public init(
     key: [UInt8], value: [UInt8], labels: Set<[UInt8]> = [], hash: [UInt8] = [],
-    valueSequence: UInt64 = 0, sequence: UInt64 = 0
+    valueSequence: UInt64 = 0, sequence: UInt64 = 0, isCached: Bool = false
   ) {
+    self.isCached = isCached
     self.key = key
     self.value = value
     self.labels = labels

@@ -23,6 +23,30 @@ extension ModelStore {
     entries.filter { $0.key == key }
   }
 
+  /// Keys that hold or have held what a server has: of those a store keeps such values only as long
+  /// as nothing newer has replaced them.
+  public var cachedKeys: Set<[UInt8]> {
+    Set(entries.lazy.filter { $0.operation == .cache }.map(\.key))
+  }
+
+  /// Sequences of the entries that a store need not keep: values that a server has, the touches of
+  /// such, and what gave them up.
+  public func passingSequences() -> Set<UInt64> {
+    var passing: Set<UInt64> = []
+    var rows: [[UInt8]: ModelRow] = [:]
+    for entry in entries {
+      let isCached =
+        switch entry.operation {
+        case .cache, .evict: true
+        case .touch: rows[entry.key]?.isCached ?? false
+        case .put, .delete: false
+        }
+      if isCached { passing.insert(entry.sequence) }
+      Self.apply(entry, to: &rows)
+    }
+    return passing
+  }
+
   /// All entries after a sequence, the oldest first.
   public func entries(since sequence: UInt64) -> [ModelEntry] {
     entries.filter { $0.sequence > sequence }
@@ -98,11 +122,18 @@ extension ModelStore {
   ///   - rows: what the store gave.
   ///   - query: what it was asked for.
   ///   - sequence: as of which sequence; nil for the present.
+  ///   - keys: keys that are not compared.
   /// - Returns: the first difference, in words, with keys in a readable form.
   public func mismatch(
-    of rows: [ModelRow], _ query: ModelQuery = ModelQuery(), at sequence: UInt64? = nil
+    of rows: [ModelRow], _ query: ModelQuery = ModelQuery(), at sequence: UInt64? = nil,
+    except keys: Set<[UInt8]> = []
   ) -> String? {
-    let right = self.rows(query, at: sequence)
+    var right = self.rows(query, at: sequence)
+    var rows = rows
+    if !keys.isEmpty {
+      right.removeAll { keys.contains($0.key) }
+      rows.removeAll { keys.contains($0.key) }
+    }
     for (index, pair) in zip(right, rows).enumerated() where !pair.0.holdsTheSame(as: pair.1) {
       return "row \(index) is \(Self.describe(pair.1)), should be \(Self.describe(pair.0))"
     }

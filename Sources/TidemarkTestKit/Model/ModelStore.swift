@@ -48,7 +48,8 @@ public struct ModelStore: Sendable, Hashable {
       let isPresent = present[entry.key] != nil
       let isVain =
         switch entry.operation {
-        case .put: false
+        case .put, .cache: false
+        case .evict: present[entry.key]?.isCached != true
         case .delete: !isPresent && !keepingVainDeletes
         case .touch: !isPresent
         }
@@ -137,11 +138,12 @@ public struct ModelStore: Sendable, Hashable {
 
   static func apply(_ entry: ModelEntry, to rows: inout [[UInt8]: ModelRow]) {
     switch entry.operation {
-    case .put:
+    case .put, .cache:
       rows[entry.key] = ModelRow(
         key: entry.key, value: entry.value, labels: entry.labels, hash: entry.hash,
-        valueSequence: entry.sequence, sequence: entry.sequence)
-    case .delete: rows[entry.key] = nil
+        valueSequence: entry.sequence, sequence: entry.sequence,
+        isCached: entry.operation == .cache)
+    case .delete, .evict: rows[entry.key] = nil
     case .touch: rows[entry.key]?.sequence = entry.sequence
     }
   }

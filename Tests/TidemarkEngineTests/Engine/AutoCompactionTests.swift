@@ -183,14 +183,18 @@ struct AutoCompactionTests {
     try engine.close()
   }
 
-  private func row(_ raw: Int, _ isCompacted: Bool, superseded: Int = 0) -> CompactionChoice.Row {
+  private func row(
+    _ raw: Int, _ isCompacted: Bool, superseded: Int = 0, cached: Int = 0
+  ) -> CompactionChoice.Row {
     CompactionChoice.Row(
-      rawBytes: raw, isCompacted: isCompacted, supersededBytes: superseded, boundedBytes: raw,
-      firstSequence: 1, lastSequence: 2)
+      rawBytes: raw, isCompacted: isCompacted,
+      superseded: SpaceUsage.Row(superseded: superseded + cached, cached: cached),
+      boundedBytes: raw, firstSequence: 1, lastSequence: 2)
   }
 
   private func choice(_ rows: [CompactionChoice.Row], keepsAll: Bool = false) -> CompactionChoice {
-    CompactionChoice(rows: rows, mergeFromBytes: 64, dropFromBytes: 32, keepsAll: keepsAll)
+    CompactionChoice(
+      rows: rows, mergeFromBytes: 64, dropFromBytes: 32, purgeFromBytes: 8, keepsAll: keepsAll)
   }
 
   @Test("segments are merged with neighbours that are not much longer")
@@ -219,6 +223,16 @@ struct AutoCompactionTests {
     let rows = [row(300, true), row(100, true, superseded: 90), row(50, false)]
     #expect(choice(rows).firstToDrop() == nil)
     #expect(choice(Array(rows.dropFirst())).firstToDrop() == 0)
+  }
+
+  @Test("cached data goes from the newest segments, as far back as half of them is such")
+  func purging() {
+    #expect(choice([row(10, false, cached: 7)], keepsAll: true).firstToDrop() == nil)
+    #expect(choice([row(17, false, cached: 8)], keepsAll: true).firstToDrop() == nil)
+    #expect(choice([row(16, false, cached: 8)], keepsAll: true).firstToDrop() == 0)
+    let rows = [row(900, true), row(20, true, cached: 5), row(20, false, cached: 20)]
+    #expect(choice(rows, keepsAll: true).firstToDrop() == 1)
+    #expect(choice(rows).firstToDrop() == 1)
   }
 
   @Test("as many segments as may come are written a number of times that grows with its logarithm")

@@ -3,22 +3,43 @@ import Testing
 @testable import TidemarkEngine
 
 struct SlotTests {
-  @Test("size classes grow with the size and stay within an eighth of it")
+  @Test("size classes grow with the size and stay within a sixth of it")
   func classes() {
     var last = SizeClass.deleted
-    for bytes in Array(1...5000) + (13...30).map({ 1 << $0 }) {
+    for bytes in Array(32...5000) + (13...26).map({ 1 << $0 }) {
       let size = SizeClass(bytes: bytes)
-      #expect(!size.isDeleted)
+      #expect(!size.isDeleted && !size.isCached)
       #expect(size.rawValue >= last.rawValue)
       let error = abs(size.approximateBytes - bytes)
-      #expect(error * 8 <= bytes, "\(bytes) is taken for \(size.approximateBytes)")
+      #expect(error * 6 <= bytes, "\(bytes) is taken for \(size.approximateBytes)")
+      let cached = size.cached(over: nil)
+      #expect(cached.isCached && !cached.isDeleted)
+      let cachedError = abs(cached.approximateBytes - bytes)
+      #expect(cachedError * 2 <= bytes, "\(bytes) is taken for \(cached.approximateBytes)")
       last = size
     }
   }
 
+  @Test("a cached value that is given up leaves a key to be forgotten, unless older ones are owned")
+  func evictions() {
+    let owned = SizeClass(bytes: 250)
+    let first = owned.cached(over: nil)
+    #expect(first.afterEviction == .evicted && SizeClass.evicted.isDeleted)
+    #expect(SizeClass.evicted.isCached && SizeClass.evicted.approximateBytes == 0)
+    #expect(owned.cached(over: first).afterEviction == .evicted)
+    #expect(owned.cached(over: .evicted).afterEviction == .evicted)
+    for former in [owned, .deleted, owned.cached(over: owned)] {
+      #expect(owned.cached(over: former).isCached)
+      #expect(owned.cached(over: former).afterEviction == .deleted)
+    }
+    var touched = first
+    touched.isTouched = true
+    #expect(touched.isCached && touched.afterEviction == .evicted)
+  }
+
   @Test("sizes beyond the last class share it")
   func saturation() {
-    #expect(SizeClass(bytes: .max).rawValue == 126)
+    #expect(SizeClass(bytes: .max).rawValue == 63)
     #expect(SizeClass(bytes: 0) == SizeClass(bytes: 1))
   }
 

@@ -8,7 +8,7 @@ struct CompactionChoice {
     var rawBytes: Int
     var isCompacted: Bool
     /// Raw bytes of entries in it that something newer has replaced.
-    var supersededBytes = 0
+    var superseded = SpaceUsage.Row()
     /// The most that its entries take in a new segment.
     var boundedBytes: Int
     var firstSequence: UInt64
@@ -29,18 +29,32 @@ struct CompactionChoice {
   let mergeFromBytes: Int
   /// Superseded data is dropped once it is at least so much.
   let dropFromBytes: Int
+  /// The same for cached data, which is there to be replaced.
+  let purgeFromBytes: Int
   /// Whether every version of everything is kept.
   let keepsAll: Bool
 
   /// The first segment, where half of all bytes may be such that can go; else nil.
   func firstToDrop() -> Int? {
-    guard !keepsAll, !rows.isEmpty, fits(from: 0) else { return nil }
-    var (raw, superseded) = (0, 0)
-    for row in rows {
-      raw += row.rawBytes
-      superseded += min(row.supersededBytes, row.rawBytes)
+    if !keepsAll, !rows.isEmpty, fits(from: 0) {
+      let raw = rows.reduce(0) { $0 + $1.rawBytes }
+      let superseded = rows.reduce(0) { $0 + min($1.superseded.superseded, $1.rawBytes) }
+      if superseded >= dropFromBytes, superseded >= raw - superseded { return 0 }
     }
-    return superseded >= dropFromBytes && superseded >= raw - superseded ? 0 : nil
+    return firstToPurge()
+  }
+
+  /// From which segment on half of the bytes may be cached data that can go, as far back as
+  /// possible: older segments need not take part, since all that a server has goes by itself.
+  private func firstToPurge() -> Int? {
+    var (raw, cached) = (0, 0)
+    var found: Int?
+    for first in rows.indices.reversed() {
+      raw += rows[first].rawBytes
+      cached += min(rows[first].superseded.cached, rows[first].rawBytes)
+      if cached >= purgeFromBytes, 2 * cached >= raw, fits(from: first) { found = first }
+    }
+    return found
   }
 
   /// From which segment on to merge for the order of keys alone; nil where that gains too little.

@@ -11,6 +11,7 @@ struct CompactionFates {
   private let pinned: PinnedVersions?
   private let isRecordSuperseded: (@Sendable (RecordName, UInt64) -> Bool)?
   private var versions: NeededVersions
+  private(set) var cached: CachedVersions
   private var creations = CreationTimes()
   /// The key that was asked about last, and what the index says of it.
   private var key: [UInt8]?
@@ -30,23 +31,33 @@ struct CompactionFates {
     self.pinned = pinned
     self.isRecordSuperseded = isRecordSuperseded
     versions = NeededVersions(engine, floor)
+    cached = CachedVersions(engine, limit: 0)
     hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
+  }
+
+  /// Begins with the entries of a group of segments, which are rewritten together.
+  mutating func begin(_ range: ClosedRange<UInt64>) {
+    cached = CachedVersions(engine, limit: min(floor.cached, range.upperBound))
   }
 
   /// Decides whether an entry stays. Those of a key are best asked about one behind the other.
   /// - Parameters:
   ///   - head: the entry.
   ///   - key: its key.
+  ///   - isCached: whether it says that it is of cached data.
   ///   - recordType: of a record of the engine's, its type.
   mutating func fate(
-    of head: LooseEntry, key: RawSpan, recordType: () throws(TidemarkError) -> RecordType
+    of head: LooseEntry, key: RawSpan, isCached: Bool,
+    recordType: () throws(TidemarkError) -> RecordType
   ) throws(TidemarkError) -> Fate {
     guard head.kind != .record else {
       return try isSuperseded(head, key, recordType)
         ? .dropped : .kept(created: 0, isSuperseded: false)
     }
     if self.key?.rawSpan.isEqual(to: key) != true { try enter(key) }
-    let fate = try fate(of: head, key: key, slot)
+    let fate =
+      try cached.drops(head, slot, isCached: isCached)
+      ? .dropped : telling(try fate(of: head, key: key, slot), of: head)
     // Behind the newest version nothing comes, nor behind the delete of a forgotten key.
     if let slot, slot.sequence != head.sequence {
       creations.note(head)
@@ -58,9 +69,18 @@ struct CompactionFates {
 
   private mutating func enter(_ key: RawSpan) throws(TidemarkError) {
     creations.leaveKey()
+    cached.enter()
     self.key = nil
     slot = try engine.slot(ofKey: key)
     self.key = [UInt8](copying: key)
+  }
+
+  /// The same, telling when the key was created where older cached versions go.
+  private func telling(_ fate: Fate, of head: LooseEntry) throws(TidemarkError) -> Fate {
+    guard case .kept(_, let isSuperseded) = fate, cached.link(of: head.previous) != nil else {
+      return fate
+    }
+    return .kept(created: try created(head), isSuperseded: isSuperseded)
   }
 
   private mutating func fate(

@@ -89,7 +89,9 @@ struct CompactionSwap: Sendable {
   var inputs: [Segment]
   var rows: [Manifest.Segment]
   /// Superseded bytes of every row.
-  var superseded: [Int]
+  var superseded: [SpaceUsage.Row]
   /// The highest tombstone that was dropped.
   var droppedThrough: UInt64
+  /// The highest cached version that was dropped.
+  var evictedThrough: UInt64
 }

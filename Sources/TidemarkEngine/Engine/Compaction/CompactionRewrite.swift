@@ -258,7 +258,9 @@ struct CompactionRewrite {
         throw input.damage("an entry outside the range of its segment")
       }
       latestCommitTime = max(latestCommitTime, entry.commitTime)
-      let fate = try fates.fate(of: entry, key: input.key.rawSpan) { () throws(TidemarkError) in
+      let fate = try fates.fate(
+        of: entry, key: input.key.rawSpan, isCached: input.isCached
+      ) { () throws(TidemarkError) in
         RecordType(rawValue: try input.attributes().recordType)
       }
       tally.count(fate, of: entry)
@@ -266,6 +268,7 @@ struct CompactionRewrite {
         entry.created = created
         entry.isHistory = isSuperseded && !fates.isTouched
         if let link = pinned?.links[entry.sequence] { entry.previous = link }
+        if let link = fates.cached.link(of: entry.previous) { entry.previous = link }
         try batch.add(entry, of: input)
         if batch.isFull { try handOver(&batch) }
       }

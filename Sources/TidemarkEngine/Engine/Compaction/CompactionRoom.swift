@@ -37,7 +37,8 @@ struct CompactionRoom: Sendable, Hashable {
 extension Engine {
   /// The room that rewriting a group takes.
   func room(for group: CompactionPlan.Group, _ floor: CompactionFloor) -> CompactionRoom {
-    let superseded = floor.drops ? reading.withLock { $0.usage.supersededBytes } : nil
+    let rows = reading.withLock { $0.usage.rows }
+    let superseded = rows.mapValues { floor.drops ? $0.superseded : $0.cached }
     return CompactionRoom(
       group, superseded: superseded, windowBytes: configuration.compactionWindowBytes)
   }

@@ -81,6 +81,8 @@ struct CompactionFloor: Sendable {
   /// Deletes above stay, also below the limit: somebody has yet to hear of them. The index knows
   /// nothing of those; only who reads the log finds them.
   var deletes = UInt64.max
+  /// Cached versions at or below go once something newer has replaced them.
+  var cached: UInt64 = 0
   /// Whether anything may go at all.
   var drops: Bool { sequence > 0 || versionsPerKey != nil }
   /// Everything above stays.

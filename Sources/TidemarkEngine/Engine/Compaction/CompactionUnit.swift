@@ -44,7 +44,8 @@ struct CompactionUnit: Sendable {
   func run(_ fates: inout CompactionFates) throws(TidemarkError) -> Outcome {
     // A segment that is laid out already gains by a drop alone, and the heads tell of one.
     let isLaidOut = try isLaidOut()
-    if isLaidOut, !floor.drops, options.isSuperseded == nil { return Outcome() }
+    if isLaidOut, !mayDrop { return Outcome() }
+    fates.begin(group.range)
     if options.dryRun || isLaidOut {
       let forecast = try forecast(&fates)
       if options.dryRun || forecast.keepsAll { return forecast }
@@ -67,7 +68,8 @@ struct CompactionUnit: Sendable {
     outcome.count(tally)
     let swap = CompactionSwap(
       inputs: group.segments, rows: row.map { [$0] } ?? [],
-      superseded: row == nil ? [] : [tally.superseded], droppedThrough: tally.droppedThrough)
+      superseded: row == nil ? [] : [SpaceUsage.Row(superseded: tally.superseded)],
+      droppedThrough: tally.droppedThrough, evictedThrough: fates.cached.droppedThrough)
     do throws(TidemarkError) {
       guard try isGain(swap, outcome) else {
         rewrite.discard()
@@ -93,8 +95,9 @@ struct CompactionUnit: Sendable {
         let front = try frames.front(record)
         for head in front.entries {
           let entry = LooseEntry(head, labelSet: 0)
-          let fate = try fates.fate(of: entry, key: front.key(of: head)) {
-            () throws(TidemarkError) in
+          let fate = try fates.fate(
+            of: entry, key: front.key(of: head), isCached: front.isCached(head)
+          ) { () throws(TidemarkError) in
             do throws(FormatError) {
               return RecordType(rawValue: try front.attributes(of: head).recordType)
             } catch {
@@ -108,6 +111,14 @@ struct CompactionUnit: Sendable {
     var outcome = Outcome()
     outcome.count(tally)
     return outcome
+  }
+
+  /// Whether anything may have to go.
+  private var mayDrop: Bool {
+    floor.drops || options.isSuperseded != nil
+      || engine.reading.withLock { read in
+        group.segments.contains { read.usage.rows[$0.id]?.cached ?? 1 > 0 }
+      }
   }
 
   /// Remembers that the segments have nothing to gain, until something of them can go.

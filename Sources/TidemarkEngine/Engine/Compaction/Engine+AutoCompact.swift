@@ -20,8 +20,10 @@ extension Engine {
     return writer.withLock { state in
       // A store in which nobody writes stays closed cleanly.
       guard state.appender != nil, !state.isClosed, !state.isSuspended, state.poison == nil,
-        !state.ballast.isInUse,
-        let last = state.manifest.segments.last(where: { $0.state == .sealed })
+        !state.ballast.isInUse
+      else { return false }
+      if state.compactor.isIdle, activeIsToPurge(state) { return true }
+      guard let last = state.manifest.segments.last(where: { $0.state == .sealed })
       else { return false }
       return state.compactor.isDue(at: last.id, now)
     }
@@ -44,6 +46,7 @@ extension Engine {
   @discardableResult
   package func compactIfWorthwhile() throws(TidemarkError) -> Bool {
     guard compactionIsDue() else { return false }
+    try sealToPurge()
     let id = writer.withLock { $0.manifest.segments.last { $0.state == .sealed }?.id }
     var isDone = false
     defer { decided(at: id, inVain: !isDone) }
@@ -60,6 +63,24 @@ extension Engine {
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
     }
     return isDone
+  }
+
+  /// Whether at least half of the active segment is cached data that can go.
+  private func activeIsToPurge(_ state: borrowing WriterState) -> Bool {
+    guard let appender = state.appender else { return false }
+    let cached = reading.withLock { $0.usage.rows[appender.row.id]?.cached ?? 0 }
+    return cached >= purgeFromBytes && 2 * cached >= appender.rawBytes
+  }
+
+  /// Seals the active segment where that lets much cached data go: what is written over and over
+  /// would else wait until the segment is full.
+  private func sealToPurge() throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+      guard state.compactor.isIdle, activeIsToPurge(state) else { return }
+      try writeStaged(&state, mayCompress: true)
+      try beginSegment(&state, isNewEpoch: false)
+    }
   }
 
   /// Takes note that there was no room; it is looked for again when one is due the next time.
@@ -104,6 +125,9 @@ extension Engine {
   /// Appended segments are merged once they have so many raw bytes: one that was filled has more.
   private var mergeFromBytes: Int { max(1, configuration.segmentBytes / 2) }
 
+  /// Cached data that was replaced goes once it is so much, also from the active segment.
+  var purgeFromBytes: Int { max(1, configuration.segmentBytes / 8) }
+
   // MARK: Choice
 
   /// The id of the segment from which on it pays to compact; nil where it does not. Whether entries
@@ -115,14 +139,14 @@ extension Engine {
       let rows = sealed.map { row in
         CompactionChoice.Row(
           rawBytes: row.rawBytes, isCompacted: row.kind == .compacted,
-          supersededBytes: read.usage.supersededBytes[row.id] ?? 0,
+          superseded: read.usage.rows[row.id] ?? SpaceUsage.Row(),
           boundedBytes: CompactionPlan.boundedBytes(row), firstSequence: row.firstSequence,
           lastSequence: row.lastSequence, isLeftAlone: read.notes.leftAlone.contains(row.id))
       }
       return (
         CompactionChoice(
           rows: rows, mergeFromBytes: mergeFromBytes, dropFromBytes: mergeFromBytes,
-          keepsAll: read.manifest.retention == .everything),
+          purgeFromBytes: purgeFromBytes, keepsAll: read.manifest.retention == .everything),
         sealed.map(\.id)
       )
     }
@@ -137,15 +161,15 @@ extension Engine {
   private func paysToDrop(
     from first: Int, _ id: UInt64, _ choice: CompactionChoice
   ) throws(TidemarkError) -> Bool {
-    let superseded = choice.rows.reduce(0) { $0 + $1.supersededBytes }
+    let superseded = choice.rows.reduce(0) { $0 + $1.superseded.superseded }
     let now = environment.clock.monotonicNanoseconds()
     let mayPay = writer.withLock {
-      $0.compactor.mayDrop(of: superseded, from: choice.dropFromBytes, now)
+      $0.compactor.mayDrop(of: superseded, from: choice.purgeFromBytes, now)
     }
     guard mayPay else { return false }
     let forecast = try compact(automaticOptions(from: id, dryRun: true))
     let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
-    let pays = forecast.droppedBytes >= choice.dropFromBytes && 3 * forecast.droppedBytes >= raw
+    let pays = forecast.droppedBytes >= choice.purgeFromBytes && 3 * forecast.droppedBytes >= raw
     writer.withLock { $0.compactor.lookedForDrops(among: superseded, inVain: !pays) }
     return pays
   }
@@ -170,6 +194,7 @@ extension ReadState {
       let row = manifest.segments.first(where: { $0.id == segment.id }),
       row.keyID == manifest.keyID
     else { return false }
-    return !floor.drops || usage.supersededBytes[segment.id] == 0
+    let counted = usage.rows[segment.id]
+    return (floor.drops ? counted?.superseded : counted?.cached ?? 0) == 0
   }
 }

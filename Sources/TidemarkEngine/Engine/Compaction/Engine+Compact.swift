@@ -55,7 +55,7 @@ extension Engine {
     var floor = try compactionFloor(options, pins)
     let (plan, isWhole) = compactionPlan(options, floor)
     // All versions of a key together tell which of them may go.
-    if !isWhole { floor = CompactionFloor(sequence: 0) }
+    if !isWhole { floor = CompactionFloor(sequence: 0, cached: floor.cached) }
     if floor.drops, !options.dryRun { floor = try raiseHistoryFrom(floor) }
     if report.segmentsBefore == 0 {
       measureLog { (segments, bytes) in
@@ -197,14 +197,17 @@ extension Engine {
         options.dryRun ? min(read.views.least ?? .max, read.visible) : neededFloor(read)
       )
     }
+    let cached = needed
     // One that cannot be read keeps everything.
     if pins.contains(where: { $0.pin == nil }) { needed = 0 }
     let deletes = reading.withLock { $0.deletesKeptAbove }
     if options.dropHistory {
-      return CompactionFloor(sequence: needed, needed: needed, deletes: deletes)
+      return CompactionFloor(
+        sequence: needed, needed: needed, deletes: deletes, cached: cached)
     }
     var floor = CompactionFloor(
-      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed, deletes: deletes)
+      sequence: 0, versionsPerKey: retention.versionsPerKey, needed: needed, deletes: deletes,
+      cached: cached)
     if let age = retention.ageSeconds {
       floor.sequence = max(floor.sequence, try lastSequence(olderThan: age))
     }

@@ -32,6 +32,7 @@ extension Engine {
       }
       manifest.segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
       manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
+      manifest.evictedThrough = max(manifest.evictedThrough, swap.evictedThrough)
       #if TIDEMARK_PLANTED
         if PlantedBug.isOn(.outdatedImageKept) {
           manifest.droppedThrough = state.manifest.droppedThrough
@@ -53,10 +54,10 @@ extension Engine {
         let place = read.segments.firstIndex { inputs.contains($0.id) } ?? 0
         read.segments.removeAll { inputs.contains($0.id) }
         read.segments.insert(contentsOf: outputs, at: place)
-        for id in inputs { read.usage.supersededBytes[id] = nil }
+        for id in inputs { read.usage.rows[id] = nil }
         read.notes.remove(inputs)
         for (row, superseded) in zip(swap.rows, swap.superseded) {
-          read.usage.supersededBytes[row.id] = superseded
+          read.usage.rows[row.id] = superseded
         }
       }
     }

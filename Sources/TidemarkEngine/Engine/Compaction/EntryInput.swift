@@ -17,6 +17,9 @@ class EntryInput {
   /// Appends the entry's attributes, as encoded.
   func appendAttributes(to bytes: inout [UInt8]) {}
 
+  /// Whether the entry says that it is of cached data.
+  var isCached: Bool { false }
+
   /// Appends the entry's value.
   func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {}
 
@@ -115,6 +118,8 @@ final class SegmentInput: EntryInput {
     if let front { bytes.append(copying: front.attributeBytes(of: head)) }
   }
 
+  override var isCached: Bool { front?.isCached(head) ?? false }
+
   override func appendValue(to bytes: inout [UInt8]) throws(TidemarkError) {
     if let front { try frames.appendValue(of: head, in: front, to: &bytes) }
   }
@@ -180,6 +185,12 @@ final class LooseInput: EntryInput {
   override func appendAttributes(to target: inout [UInt8]) {
     let bytes = bytes
     target.append(copying: bytes.rawSpan.extracting(place(entry.attributesPlace)))
+  }
+
+  override var isCached: Bool {
+    guard entry.attributesLength > 0 else { return false }
+    let bytes = bytes
+    return EntryAttributes.tellCached(bytes.rawSpan.extracting(place(entry.attributesPlace)))
   }
 
   override func appendValue(to target: inout [UInt8]) {

@@ -11,8 +11,9 @@ struct ImageComparison {
   private let forgottenThrough: UInt64
   private let holes: [ClosedRange<UInt64>]
   private var met = 0
-  /// Newest entry of keys without a slot, by the key's hash, and whether it removes the key.
-  private var absent: [UInt64: (sequence: UInt64, removes: Bool)] = [:]
+  /// Newest entry of keys without a slot, by the key's hash, and whether the index may have
+  /// forgotten it.
+  private var absent: [UInt64: (sequence: UInt64, isForgettable: Bool)] = [:]
   /// Whether not all of the log could be shown.
   var isPartial = false
   private(set) var problem: String?
@@ -32,7 +33,7 @@ struct ImageComparison {
       let key = front.key(of: entry)
       let hash = KeyHash.hash(key, seed: seed)
       guard let slot = try runs.lookup(key, hash: hash) else {
-        noteAbsent(entry, hash)
+        noteAbsent(entry, hash, isEviction: entry.kind == .evict && front.isCached(entry))
         continue
       }
       // A touch of an absent key changes nothing.
@@ -48,20 +49,21 @@ struct ImageComparison {
     }
   }
 
-  private mutating func noteAbsent(_ entry: EntryHead, _ hash: UInt64) {
+  private mutating func noteAbsent(_ entry: EntryHead, _ hash: UInt64, isEviction: Bool) {
     guard entry.kind != .touch else { return }
     if let known = absent[hash], known.sequence > entry.sequence { return }
     guard absent.count < Limits.verifyAbsentKeys else {
       isPartial = true
       return
     }
-    absent[hash] = (entry.sequence, entry.kind.removes)
+    let isForgettable = isEviction || entry.kind.removes && entry.sequence <= forgottenThrough
+    absent[hash] = (entry.sequence, isForgettable)
   }
 
   /// Draws the conclusions once all entries were shown.
   mutating func finish() {
     guard problem == nil, !isPartial else { return }
-    if absent.values.contains(where: { !$0.removes || $0.sequence > forgottenThrough }) {
+    if absent.values.contains(where: { !$0.isForgettable }) {
       problem = "the index lacks a key"
     } else if met != runs.liveKeys, holes.isEmpty {
       problem = "the index names entries that the log does not have"

@@ -194,6 +194,7 @@ package struct StoreRepair {
   ) {
     let dropped = plan.dropped.last ?? 0
     result.droppedThrough = dropped
+    result.evictedThrough = dropped
     result.historyFrom = max(1, dropped, dangling)
     guard result.historyFrom > 1 else { return }
     report.notes.append(

@@ -23,10 +23,15 @@ package struct Slot: Sendable, Hashable {
   var effectiveLabelSet: UInt32 { size.isDeleted ? 0 : labelSet }
 }
 
-/// The size of an entry, roughly: four classes an octave, so within about an eighth.
+/// The size of an entry, roughly, and what else is to be known of it without a look at the log.
 ///
-/// Zero means deleted. Bit 7 means that the newest entry is a touch, so that the value lies at
-/// an older sequence.
+/// ```
+/// bit 7     the newest entry is a touch, so that the value lies at an older sequence
+/// bit 6     the value is cached: a copy of what a server has
+/// bits 5-0  the size, three classes an octave from 32 bytes on; 0 means deleted
+/// ```
+/// Of a cached value bit 5 says that older entries of the key may be the user's own, and bits 4-0
+/// hold half of the size. Sizes are within about a sixth, those of cached values within a third.
 package struct SizeClass: RawRepresentable, Sendable, Hashable {
   package var rawValue: UInt8
 
@@ -34,21 +39,45 @@ package struct SizeClass: RawRepresentable, Sendable, Hashable {
 
   /// The class of a deleted key.
   package static let deleted = SizeClass(rawValue: 0)
+  /// The class of a key whose cached value was given up, and which never had another one: nobody
+  /// needs to know of it once the log knows nothing of it either.
+  package static let evicted = SizeClass(rawValue: 0x40)
   private static let touchedBit: UInt8 = 0x80
-  private static let highest: UInt8 = 126
+  private static let cachedBit: UInt8 = 0x40
+  private static let overOwnedBit: UInt8 = 0x20
+  private static let highest = 63
+  private static let leastOctave = 5
 
-  /// The class of an entry of `bytes` bytes; anything from 2.5 GiB on shares the last one.
+  /// The class of an entry of `bytes` bytes; anything from 64 MiB on shares the last one.
   package init(bytes: Int) {
-    let value = UInt64(max(bytes, 1))
+    let value = UInt64(min(max(bytes, 1 << Self.leastOctave), 1 << 40))
     let octave = 63 - value.leadingZeroBitCount
-    let quarter =
-      octave >= 2 ? (value >> UInt64(octave - 2)) & 3 : (value << UInt64(2 - octave)) & 3
-    let code = 1 + 4 * octave + Int(quarter)
-    rawValue = UInt8(min(code, Int(Self.highest)))
+    // Even steps within an octave need no roots.
+    let third = Int((3 * value) >> UInt64(octave)) - 3
+    let code = 1 + 3 * (octave - Self.leastOctave) + third
+    rawValue = UInt8(min(code, Self.highest))
   }
 
-  /// Whether the key is deleted.
-  package var isDeleted: Bool { rawValue & ~Self.touchedBit == 0 }
+  /// The same entry as a cached value.
+  /// - Parameter former: the key's newest entry before it.
+  package func cached(over former: SizeClass?) -> SizeClass {
+    let isOverOwned = former.map { !$0.isCached || $0.hidesOwned } ?? false
+    return SizeClass(
+      rawValue: rawValue & Self.touchedBit | Self.cachedBit
+        | (isOverOwned ? Self.overOwnedBit : 0) | max(code / 2, 1))
+  }
+
+  /// The class of the key once its value was given up.
+  var afterEviction: SizeClass { isCached && !hidesOwned ? .evicted : .deleted }
+
+  /// Whether the key is deleted, or its value was given up.
+  package var isDeleted: Bool { code == 0 }
+
+  /// Whether the value is cached, or was until it was given up.
+  package var isCached: Bool { rawValue & Self.cachedBit != 0 }
+
+  /// Whether the key's value is cached and older entries may be the user's own.
+  var hidesOwned: Bool { isCached && rawValue & Self.overOwnedBit != 0 }
 
   /// Whether the newest entry is a touch.
   package var isTouched: Bool {
@@ -56,15 +85,16 @@ package struct SizeClass: RawRepresentable, Sendable, Hashable {
     set { rawValue = newValue ? rawValue | Self.touchedBit : rawValue & ~Self.touchedBit }
   }
 
+  /// From 1 to 63; 0 for a deleted key.
+  private var code: UInt8 {
+    isCached ? 2 * (rawValue & 0x1f) : rawValue & 0x3f
+  }
+
   /// The middle of the class, in bytes; 0 for a deleted key.
   package var approximateBytes: Int {
-    let class7 = rawValue & ~Self.touchedBit
-    guard class7 > 0 else { return 0 }
-    let code = Int(class7) - 1
-    let octave = code >> 2
-    let mantissa = 4 + code & 3
-    guard octave >= 2 else { return mantissa >> (2 - octave) }
-    let width = 1 << (octave - 2)
-    return mantissa * width + width / 2
+    guard code > 0 else { return 0 }
+    let (octave, third) = (Int(code) - 1).quotientAndRemainder(dividingBy: 3)
+    let base = 1 << (octave + Self.leastOctave)
+    return base + base * (2 * third + 1) / 6
   }
 }

@@ -10,6 +10,8 @@ package struct ImageInfo: Sendable {
   package var userInfo: [UInt8]
   /// Deleted keys whose delete is at or below this leave the index, but for those in `keptDeletes`.
   package var dropTombstonesThrough: UInt64
+  /// Keys whose cached value was given up at or below this leave the index.
+  package var forgetsEvictionsThrough: UInt64 = 0
   /// Sequences of deletes that stay known, since the log keeps them.
   package var keptDeletes: Set<UInt64> = []
   /// Whether keys that used to carry a label are kept for views of the past.

@@ -71,6 +71,9 @@ struct MergedKeys {
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.deleteForgottenOverRuns), slot.isDeleted, !input.isWhole { return true }
     #endif
+    if slot.size == .evicted, input.isWhole, slot.sequence <= info.forgetsEvictionsThrough {
+      return true
+    }
     return slot.isDeleted && input.isWhole && slot.sequence <= info.dropTombstonesThrough
       && !info.keptDeletes.contains(slot.sequence)
   }

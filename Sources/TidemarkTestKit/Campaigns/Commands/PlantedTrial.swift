@@ -77,7 +77,8 @@ extension Campaign {
         [.bits]
       case .tombstoneDroppedEarly, .mergedOutOfOrder, .windowForgotten, .outdatedImageKept,
         .viewsForgotten, .sequenceReused, .lastEntryLostAtSealing, .cacheNotInvalidated,
-        .labelsNotUpdated, .linkEndsAtDelete, .deleteForgottenOverRuns, .lostLabelForgotten:
+        .labelsNotUpdated, .ownedEvicted, .linkEndsAtDelete, .deleteForgottenOverRuns,
+        .lostLabelForgotten:
         [.model, .crash]
       }
     }

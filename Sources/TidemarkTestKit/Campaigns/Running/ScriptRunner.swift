@@ -22,7 +22,15 @@ package struct ScriptRunner {
   private var durability = Durability.buffered
   /// Views below this sequence are gone.
   private(set) var viewableFrom: UInt64 = 0
-  private var held: [(view: EngineView, rows: [ModelRow])] = []
+  private var held: [HeldView] = []
+
+  private struct HeldView {
+    var view: EngineView
+    var rows: [ModelRow]
+    /// Keys that are not compared.
+    var unsure: Set<[UInt8]>
+  }
+
   /// How many states were compared.
   package private(set) var statesChecked = 0
   /// Whether the engine said that an outcome is unknown: it takes no more writes then.
@@ -164,10 +172,17 @@ package struct ScriptRunner {
       if !entry.hash.isEmpty { attributes.hash = entry.hash }
       let kind: EntryKind =
         switch entry.operation {
-        case .put: .put
+        case .put, .cache: .put
         case .delete: .delete
         case .touch: .touch
+        case .evict: .evict
         }
+      guard kind != .evict else {
+        let key = entry.key
+        try batch.addEviction(of: key.rawSpan, at: 0)
+        continue
+      }
+      if entry.operation == .cache { attributes.entryClass = .cache }
       let key = entry.key
       let value = entry.value
       try batch.add(
@@ -226,7 +241,7 @@ package struct ScriptRunner {
       note(error)
       throw error
     }
-    for (view, rows) in held { try check(view, holds: rows) }
+    for held in held { try check(held) }
   }
 
   private mutating func raiseViewableFrom(_ engine: Engine) {
@@ -291,21 +306,27 @@ package struct ScriptRunner {
   mutating func hold(_ point: ScriptPoint) throws {
     let sequence = sequence(point)
     let rows = model.rows(at: sequence)
-    held.append((try opened().view(at: sequence), rows))
+    held.append(
+      HeldView(view: try opened().view(at: sequence), rows: rows, unsure: unsureKeys(at: sequence)))
   }
 
   mutating func release() throws {
     guard !held.isEmpty else { return }
-    let (view, expected) = held.removeFirst()
-    try check(view, holds: expected)
+    try check(held.removeFirst())
     statesChecked += 1
   }
 
-  private func check(_ view: EngineView, holds expected: [ModelRow]) throws {
-    let rows = try rows(ModelQuery(), in: view)
+  private func check(_ held: HeldView) throws {
+    let rows = try rows(ModelQuery(), in: held.view).filter { !held.unsure.contains($0.key) }
+    let expected = held.rows.filter { !held.unsure.contains($0.key) }
     guard rows.map(\.key) == expected.map(\.key),
       zip(rows, expected).allSatisfy({ $0.holdsTheSame(as: $1) })
-    else { throw ScriptViolation("a view held at \(view.sequence) has changed") }
+    else { throw ScriptViolation("a view held at \(held.view.sequence) has changed") }
+  }
+
+  /// Keys of which a past state need not be known: replaced values that a server has are not kept.
+  func unsureKeys(at sequence: UInt64?) -> Set<[UInt8]> {
+    sequence.map { $0 < model.lastSequence } ?? false ? model.cachedKeys : []
   }
 
   /// A run of the index may be lost: those beneath must not bring deleted keys back.

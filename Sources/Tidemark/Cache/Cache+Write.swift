@@ -1,0 +1,175 @@
+public import TidemarkEngine
+
+extension Cache {
+  /// Keeps what the server has said; what was used least recently makes room, in the same commit.
+  /// - Parameters:
+  ///   - key: the key, without the cache's prefix.
+  ///   - value: the value.
+  ///   - labels: up to 64.
+  ///   - hash: a validator hash, up to 64 bytes, such as an ETag.
+  ///   - maxAge: for how long the value is valid from now; nil for the policy's.
+  ///   - durability: when to return; nil for the store's.
+  /// - Throws: `conflict` where the key holds, or held, what the user wrote; `coding`; what
+  ///   ``Store/put(_:_:labels:options:if:durability:)-(_,BytesConvertible,_,_,_,_)`` throws.
+  public func put(
+    _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
+    maxAge: Duration? = nil, durability: Durability? = nil
+  ) async throws(TidemarkError) {
+    let batch = try batch(key, value, labels, hash, maxAge)
+    _ = try await store.commit(batch, durability)
+  }
+
+  /// Says that the server's value is still the same, without writing it again.
+  /// - Parameters:
+  ///   - key: the key, without the cache's prefix.
+  ///   - hash: a new validator hash; nil leaves the old one.
+  ///   - maxAge: for how long the value is valid from now; nil leaves that as it is.
+  ///   - durability: when to return; nil for the store's.
+  /// - Returns: false when there is no such entry; then nothing is written.
+  @discardableResult
+  public func touch(
+    _ key: some BytesConvertible, hash: [UInt8]? = nil, maxAge: Duration? = nil,
+    durability: Durability? = nil
+  ) async throws(TidemarkError) -> Bool {
+    guard let batch = try touchBatch(full(key), hash, try seconds(maxAge, full(key))) else {
+      return false
+    }
+    return try await !store.commit(batch, durability).sequences.isEmpty
+  }
+
+  /// Marks entries as valid no more, which they stay until they are written or touched again.
+  /// - Parameter keys: the keys, without the cache's prefix.
+  public func markStale(keys: [Key]) async throws(TidemarkError) {
+    _ = try await store.commit(try staleBatch(keys.map { full($0) }), nil)
+  }
+
+  /// Marks the entries with these labels as valid no more.
+  public func markStale(labels: LabelFilter) async throws(TidemarkError) {
+    _ = try await store.commit(try staleBatch(try keys(labels)), nil)
+  }
+
+  /// Gives an entry up.
+  /// - Parameter key: the key, without the cache's prefix.
+  /// - Returns: false when there is no such entry.
+  @discardableResult
+  public func remove(
+    _ key: some BytesConvertible, durability: Durability? = nil
+  ) async throws(TidemarkError) -> Bool {
+    try await !store.commit(try removal([full(key)]), durability).sequences.isEmpty
+  }
+
+  /// Gives all entries up, or those with some labels.
+  public func removeAll(
+    labels: LabelFilter = .everything, durability: Durability? = nil
+  ) async throws(TidemarkError) {
+    _ = try await store.commit(try removal(try keys(labels)), durability)
+  }
+
+  /// Gives up entries that have been valid no more for a while.
+  /// - Parameter duration: for how long; zero takes all that are valid no more.
+  /// - Returns: how many there were.
+  @discardableResult
+  public func removeStale(
+    for duration: Duration = .zero, durability: Durability? = nil
+  ) async throws(TidemarkError) -> Int {
+    let stale = try region.stale(at: region.now, for: Int64(clamping: duration.wholeMilliseconds))
+    var batch = WriteBatch()
+    for sequence in stale {
+      guard let entry = try region.engine.entryIfKept(at: sequence) else { continue }
+      try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
+    }
+    return try await store.commit(batch, durability).sequences.count
+  }
+
+  // MARK: Batches
+
+  private func batch(
+    _ key: some BytesConvertible, _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?,
+    _ maxAge: Duration?
+  ) throws(TidemarkError) -> WriteBatch {
+    let bytes: [UInt8]
+    do { bytes = try coding.encode(value) } catch {
+      throw TidemarkError(.coding, "a value for the cache cannot be encoded", cause: error)
+    }
+    var attributes = EntryAttributes()
+    attributes.entryClass = .cache
+    attributes.time = region.validationTime
+    attributes.hash = hash
+    attributes.maxAge = maxAge.map { Validity.seconds($0) }
+    var batch = WriteBatch()
+    let set = try batch.operations.addLabelSet(labels.map(\.bytes))
+    try batch.operations.add(
+      .put, key: full(key).rawSpan, value: bytes.rawSpan, labelSet: set, attributes: attributes,
+      condition: batch.operations.addCondition(.notOwned))
+    return batch
+  }
+
+  /// The seconds that a touch gives: one that says nothing ends what a mark has said.
+  private func seconds(
+    _ maxAge: Duration?, _ key: [UInt8]
+  ) throws(TidemarkError) -> UInt32? {
+    if let maxAge { return Validity.seconds(maxAge) }
+    guard let entry = try store.entry(forKey: key), entry.maxAgeSeconds == Validity.staleMark else {
+      return nil
+    }
+    return Validity.seconds(region.policy.maxAge)
+  }
+
+  private func touchBatch(
+    _ key: [UInt8], _ hash: [UInt8]?, _ maxAge: UInt32?
+  ) throws(TidemarkError) -> WriteBatch? {
+    var batch = WriteBatch()
+    guard try add(touchOf: key, hash, maxAge, to: &batch) else { return nil }
+    return batch
+  }
+
+  private func add(
+    touchOf key: [UInt8], _ hash: [UInt8]?, _ maxAge: UInt32?, to batch: inout WriteBatch
+  ) throws(TidemarkError) -> Bool {
+    guard let slot = try region.engine.slot(ofKey: key.rawSpan), slot.isLiveCached else {
+      return false
+    }
+    var attributes = EntryAttributes()
+    attributes.entryClass = .cache
+    attributes.time = region.validationTime
+    attributes.hash = hash
+    attributes.maxAge = maxAge
+    try batch.operations.add(.touch, key: key.rawSpan, attributes: attributes)
+    return true
+  }
+
+  private func staleBatch(_ keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
+    var batch = WriteBatch()
+    for key in keys { _ = try add(touchOf: key, nil, Validity.staleMark, to: &batch) }
+    return batch
+  }
+
+  private func removal(_ keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
+    var batch = WriteBatch()
+    for key in keys { try batch.operations.addEviction(of: key.rawSpan, at: 0) }
+    return batch
+  }
+
+  /// The keys with some labels, with the prefix.
+  private func keys(_ labels: LabelFilter) throws(TidemarkError) -> [[UInt8]] {
+    var query = EntryQuery(prefix: region.prefix, labels: labels)
+    query.values = false
+    var rows = try store.entries(query)
+    var keys: [[UInt8]] = []
+    while let entry = try rows.next() { keys.append(entry.key.bytes) }
+    return keys
+  }
+}
+
+extension Validity {
+  /// Seconds as they are stored, rounded up.
+  static func seconds(_ duration: Duration) -> UInt32 {
+    UInt32(clamping: min(Int64(staleMark) - 1, Int64(clamping: duration.wholeSeconds)))
+  }
+}
+
+extension CacheRegion {
+  /// The time of a validation: that of the clock, which a commit's need not be where the clock was
+  /// set back.
+  var validationTime: Timestamp { Timestamp(milliseconds: now.milliseconds) }
+}

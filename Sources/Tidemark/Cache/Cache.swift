@@ -1,0 +1,123 @@
+public import TidemarkEngine
+
+/// The server's values of the keys that begin with a prefix, kept as long as there is room and as
+/// fresh as the program wants.
+///
+/// ```swift
+/// let articles = try store.cache(prefix: "articles/")
+/// try await articles.put("42", bytes, labels: ["sport"], hash: etag, maxAge: .seconds(60))
+/// if let article = try articles.entry(forKey: "42"), article.isValid { ... }
+/// ```
+/// Whether a value is there and whether it is valid are two things: one that is valid no more stays
+/// until it has to make room, and serves while there is no network. What the user owns under the
+/// same prefix can be read here, counts as valid, and is never written over or given up.
+public struct Cache<Value: Sendable>: Sendable {
+  /// The store.
+  public let store: Store
+  let region: CacheRegion
+  let coding: CacheCoding<Value>
+
+  /// Its rules.
+  public var policy: CachePolicy { region.policy }
+
+  /// The prefix of its keys.
+  public var prefix: Key { Key(region.prefix) }
+
+  /// The facts about it now.
+  public var status: CacheStatus { region.status }
+
+  /// How many entries it has, the user's own not counted.
+  public var count: Int { region.status.entries }
+
+  // MARK: Reading
+
+  /// A key's value, valid or not.
+  /// - Parameter key: the key, without the cache's prefix.
+  /// - Returns: nil when there is none.
+  /// - Throws: `coding` where the value cannot be decoded, `damaged`, `closed`, `inputOutput`.
+  public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> Value? {
+    try find(key)?.value
+  }
+
+  /// A key's value with what is known about it.
+  /// - Parameter key: the key, without the cache's prefix.
+  /// - Returns: nil when there is none.
+  public func entry(
+    forKey key: some BytesConvertible
+  ) throws(TidemarkError) -> CachedEntry<Value>? {
+    try find(key)
+  }
+
+  /// Whether a key has a value that is valid now.
+  public func isValid(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
+    guard let entry = try store.entry(forKey: full(key)) else { return false }
+    guard entry.storageClass == .cache else { return true }
+    let validity = try validity(of: entry)
+    return validity.isValid(at: region.now, region.policy)
+  }
+
+  /// All entries, in the order of keys, valid or not.
+  /// - Parameters:
+  ///   - labels: only entries with these.
+  ///   - limit: most entries to return; nil for all.
+  /// - Returns: the entries; reading them all is no use of any.
+  public func entries(
+    labels: LabelFilter = .everything, limit: Int? = nil
+  ) throws(TidemarkError) -> [CachedEntry<Value>] {
+    var query = EntryQuery(prefix: region.prefix, labels: labels)
+    query.limit = limit
+    var rows = try store.entries(query)
+    var found: [CachedEntry<Value>] = []
+    while let entry = try rows.next() { found.append(try cached(entry)) }
+    return found
+  }
+
+  private func find(
+    _ key: some BytesConvertible
+  ) throws(TidemarkError) -> CachedEntry<Value>? {
+    guard let entry = try store.entry(forKey: full(key)) else {
+      region.count { $0.misses += 1 }
+      return nil
+    }
+    region.noteUse(of: entry.sequence)
+    let cached = try cached(entry)
+    region.count { counts in
+      if cached.isValid { counts.hits += 1 } else { counts.staleHits += 1 }
+    }
+    return cached
+  }
+
+  private func validity(of entry: Entry) throws(TidemarkError) -> Validity {
+    guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
+      return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
+    }
+    return try region.engine.validity(of: newest)
+  }
+
+  private func cached(_ entry: Entry) throws(TidemarkError) -> CachedEntry<Value> {
+    let value: Value
+    let key = Key(Array(entry.key.bytes.dropFirst(region.prefix.count)))
+    do { value = try coding.decode(entry.value) } catch {
+      throw TidemarkError(.coding, "a cached value cannot be decoded", cause: error)
+    }
+    let use = region.use(of: entry.sequence)
+    let isOwned = entry.storageClass == .owned
+    let validity = isOwned ? nil : try validity(of: entry)
+    return CachedEntry(
+      key: key, value: value, labels: entry.labels, hash: entry.hash,
+      isValid: validity?.isValid(at: region.now, region.policy) ?? true,
+      validUntil: validity.map { Timestamp(milliseconds: $0.end(region.policy)) },
+      created: entry.created, updated: entry.updated,
+      validated: validity?.validated ?? entry.validated,
+      lastUse: use.map { Timestamp(milliseconds: $0.time) }, uses: Int(use?.count ?? 0),
+      isOwned: isOwned)
+  }
+
+  func full(_ key: some BytesConvertible) -> [UInt8] {
+    key.withBytes { (bytes) in
+      var full = region.prefix
+      full.append(copying: bytes)
+      return full
+    }
+  }
+}

@@ -1,0 +1,301 @@
+internal import TidemarkEngine
+
+/// The entries of one cache: which there are, in which order they were used, what makes room.
+///
+/// Every cached write of a store goes through its regions, one after the other, so that evictions
+/// are in the same commit as the insert that exceeds a bound. Reads note their use in memory alone;
+/// the order is written beside the log now and then, so that a crash takes the uses since then.
+final class CacheRegion: Sendable {
+  struct State {
+    var policy: CachePolicy
+    var order = UseOrder()
+    var counts = CacheCounts()
+    /// Uses since the order was written last.
+    var unsaved = 0
+  }
+
+  /// The order is written after so many uses, or an eighth of the entries if that is more.
+  static let usesPerSave = 64
+
+  let engine: Engine
+  let prefix: [UInt8]
+  private let state: Lock<State>
+  private let hints: HintFile
+
+  /// Finds the entries of a cache.
+  /// - Throws: what reading the index throws.
+  init(
+    _ engine: Engine, prefix: [UInt8], policy: CachePolicy
+  ) throws(TidemarkError) {
+    self.engine = engine
+    self.prefix = prefix
+    state = Lock(State(policy: policy))
+    hints = HintFile(engine, name: UseOrder.fileName(prefix))
+    let order = try Self.load(engine, prefix, hints.read())
+    state.withLock { $0.order = order }
+  }
+
+  private static func load(
+    _ engine: Engine, _ prefix: [UInt8], _ saved: [UInt8]?
+  ) throws(TidemarkError) -> UseOrder {
+    let view = try engine.view()
+    defer { withExtendedLifetime(view) {} }
+    let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
+    var present: [UInt64: Int] = [:]
+    while true {
+      let rows = try scan.nextPage(limit: 1_000)
+      if rows.isEmpty { break }
+      for row in rows {
+        guard let slot = try engine.slot(ofKey: row.key.rawSpan), slot.isLiveCached else {
+          continue
+        }
+        present[slot.sequence] = slot.size.approximateBytes
+      }
+    }
+    let known = saved.flatMap { [UseOrder.Use](decoding: $0.rawSpan, of: prefix) } ?? []
+    var order = UseOrder()
+    var listed: Set<UInt64> = []
+    for use in known where present[use.sequence] != nil { listed.insert(use.sequence) }
+    // Entries that were written since the order was saved were used later than all that it lists.
+    let savedThrough = known.map(\.sequence).max() ?? 0
+    var rest = present.keys.filter { !listed.contains($0) }.sorted()
+    let split = rest.firstIndex { $0 > savedThrough } ?? rest.count
+    let newer = Array(rest[split...])
+    rest.removeSubrange(split...)
+    for sequence in rest { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
+    for use in known where listed.contains(use.sequence) { order.add(use) }
+    for sequence in newer { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
+    return order
+  }
+
+  /// An entry of which nothing is remembered: its length is in the log.
+  private static func use(
+    _ engine: Engine, _ sequence: UInt64, _ bytes: Int
+  ) throws(TidemarkError) -> UseOrder.Use {
+    guard let entry = try engine.entryIfKept(at: sequence) else {
+      return UseOrder.Use(sequence: sequence, bytes: bytes, time: 0)
+    }
+    let info = try engine.info(entry)
+    return UseOrder.Use(
+      sequence: sequence, bytes: entry.key.count + info.valueLength,
+      time: HybridTime(info.commitTime).timestamp.milliseconds)
+  }
+
+  var policy: CachePolicy {
+    get { state.withLock { $0.policy } }
+    set { state.withLock { $0.policy = newValue } }
+  }
+
+  var now: Timestamp { engine.environment.clock.now() }
+
+  /// The facts about the cache now.
+  var status: CacheStatus {
+    state.withLock { state in
+      CacheStatus(
+        policy: state.policy, entries: state.order.count, bytes: state.order.bytes,
+        counts: state.counts,
+        leastRecentUse: state.order.last.map { Timestamp(milliseconds: $0.time) })
+    }
+  }
+
+  /// Whether a key belongs to the cache.
+  func contains(_ key: RawSpan) -> Bool {
+    let prefix = prefix
+    return key.byteCount > prefix.count
+      && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+  }
+
+  func count(_ body: (inout CacheCounts) -> Void) { state.withLock { body(&$0.counts) } }
+
+  // MARK: Uses
+
+  /// Notes that an entry was read.
+  func noteUse(of sequence: UInt64) {
+    let time = now.milliseconds
+    let isDue = state.withLock { state in
+      guard state.order.use(sequence, at: time) else { return false }
+      state.unsaved += 1
+      guard state.unsaved >= max(Self.usesPerSave, state.order.count / 8) else { return false }
+      state.unsaved = 0
+      return true
+    }
+    if isDue { save() }
+  }
+
+  /// Writes the order beside the log. Where that fails, the next opening knows an older one.
+  func save() {
+    let bytes = state.withLock { state in
+      state.unsaved = 0
+      return state.order.encoded(prefix)
+    }
+    try? hints.write(bytes)
+  }
+
+  /// Writes the order if anything was read since it was written last.
+  func saveIfUsed() {
+    if state.withLock({ $0.unsaved > 0 }) { save() }
+  }
+
+  /// The use of an entry; nil when it is none of the cache's.
+  func use(of sequence: UInt64) -> UseOrder.Use? { state.withLock { $0.order[sequence] } }
+
+  // MARK: Room
+
+  /// The effect of a batch on the cache, worked out before it is committed.
+  struct Change {
+    /// The keys that it writes or gives up, once each.
+    var keys: [[UInt8]] = []
+    /// The entries that these have now.
+    var former: [[UInt8]: UInt64] = [:]
+    /// Bytes of what it puts, by key.
+    var puts: [[UInt8]: Int] = [:]
+    /// The entries that make room, and their keys.
+    var victims: [(sequence: UInt64, key: [UInt8])] = []
+  }
+
+  /// Chooses what makes room for the puts of a batch: those that were used least recently.
+  func makeRoom(for change: inout Change) throws(TidemarkError) {
+    let former = Set(change.former.values)
+    let puts = (count: change.puts.count, bytes: change.puts.values.reduce(0, +))
+    var (candidates, room) = state.withLock { state in
+      var room = Room(state.policy, count: state.order.count + puts.count)
+      room.bytes = state.order.bytes + puts.bytes
+      for sequence in former {
+        if let use = state.order[sequence] { room.give(use.bytes) }
+      }
+      var candidates: [UInt64] = []
+      state.order.forEach { use in
+        guard room.isLacking else { return false }
+        guard !former.contains(use.sequence) else { return true }
+        candidates.append(use.sequence)
+        room.give(use.bytes)
+        return true
+      }
+      return (candidates, room)
+    }
+    for sequence in candidates {
+      // One that is not in the log any more was replaced behind the cache's back.
+      let entry = try engine.entryIfKept(at: sequence)
+      change.victims.append((sequence, entry?.key ?? []))
+    }
+    // A batch that does not fit by itself keeps what it puts last.
+    for key in change.keys where room.isLacking {
+      guard let length = change.puts.removeValue(forKey: key) else { continue }
+      change.victims.append((0, key))
+      room.give(length)
+    }
+  }
+
+  /// The entries that a cache would have, against its bounds.
+  private struct Room {
+    let policy: CachePolicy
+    var count: Int
+    var bytes = 0
+
+    init(_ policy: CachePolicy, count: Int) {
+      self.policy = policy
+      self.count = count
+    }
+
+    var isLacking: Bool {
+      count > 0
+        && (policy.capacity.map { count > $0 } ?? false || policy.bytes.map { bytes > $0 } ?? false)
+    }
+
+    mutating func give(_ length: Int) {
+      count -= 1
+      bytes -= length
+    }
+  }
+
+  /// Takes note of what became of a batch.
+  func settle(_ change: Change) throws(TidemarkError) {
+    let now = self.now
+    var uses: [(former: UInt64?, use: UseOrder.Use?)] = []
+    for key in change.keys {
+      let former = change.former[key]
+      guard let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached else {
+        uses.append((former, nil))
+        continue
+      }
+      let known = former.flatMap { self.use(of: $0) }
+      var use = UseOrder.Use(
+        sequence: slot.sequence, bytes: change.puts[key] ?? known?.bytes ?? 0,
+        time: now.milliseconds)
+      use.count = known?.count ?? 0
+      uses.append((former, use))
+    }
+    state.withLock { state in
+      for (sequence, _) in change.victims where state.order.remove(sequence) != nil {
+        state.counts.evictions += 1
+      }
+      for (former, use) in uses {
+        if let former { state.order.remove(former) }
+        if let use { state.order.add(use) }
+      }
+    }
+  }
+
+  /// Entries that are valid no more for so long that they go, oldest use first.
+  func overdue(at now: Timestamp, most: Int) throws(TidemarkError) -> [UInt64] {
+    let policy = policy
+    guard let maxStale = policy.maxStale else { return [] }
+    return try stale(at: now, for: Int64(clamping: maxStale.wholeMilliseconds), most: most)
+  }
+
+  /// Entries that have been stale for so many milliseconds.
+  func stale(
+    at now: Timestamp, for duration: Int64, most: Int = .max
+  ) throws(TidemarkError) -> [UInt64] {
+    var uses: [UseOrder.Use] = []
+    state.withLock { state in
+      state.order.forEach { use in
+        uses.append(use)
+        return true
+      }
+    }
+    var found: [UInt64] = []
+    for use in uses where found.count < most {
+      var end = use.validUntil ?? 0
+      if use.validUntil == nil { end = try validUntil(use.sequence) }
+      let (limit, overflow) = end.addingReportingOverflow(duration)
+      if !overflow, limit <= now.milliseconds { found.append(use.sequence) }
+    }
+    return found
+  }
+
+  private func validUntil(_ sequence: UInt64) throws(TidemarkError) -> Int64 {
+    guard let entry = try engine.entryIfKept(at: sequence) else { return .max }
+    let end = try engine.validity(of: entry).end(policy)
+    state.withLock { $0.order.note(validUntil: end, of: sequence) }
+    return end
+  }
+
+  /// All entries, oldest use first.
+  func uses() -> [UseOrder.Use] {
+    var uses: [UseOrder.Use] = []
+    state.withLock { state in
+      state.order.forEach { use in
+        uses.append(use)
+        return true
+      }
+    }
+    return uses
+  }
+}
+
+extension Slot {
+  /// Whether the key holds a cached value.
+  var isLiveCached: Bool { !isDeleted && size.isCached }
+}
+
+extension Engine {
+  /// How long an entry's value is valid.
+  func validity(of entry: LogEntry) throws(TidemarkError) -> Validity {
+    let validated = try entry.attributes().time
+    let info = try info(entry)
+    return Validity(
+      validated: validated ?? HybridTime(info.commitTime).timestamp,
+      maxAge: info.attributes.maxAge)
+  }
+}

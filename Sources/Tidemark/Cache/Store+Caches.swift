@@ -1,0 +1,107 @@
+public import TidemarkEngine
+
+extension Store {
+  /// The cache of the keys that begin with a prefix: a server's data, which may be given up.
+  ///
+  /// ```swift
+  /// let pages = try store.cache(prefix: "pages/", policy: CachePolicy(capacity: 1_000))
+  /// try await pages.put("home", html, hash: etag)
+  /// ```
+  /// Asked for again, it is the same cache, with the rules that were given last. It takes no part
+  /// in replication, its older versions are not kept, and it never touches what the user owns.
+  /// - Parameters:
+  ///   - prefix: 1 to 1,024 bytes, such that no other cache's begins with it or the reverse.
+  ///   - policy: its rules.
+  /// - Throws: `invalidArgument`; what reading the index throws.
+  public func cache(
+    prefix: some BytesConvertible, policy: CachePolicy = CachePolicy()
+  ) throws(TidemarkError) -> Cache<[UInt8]> {
+    try cache(prefix: prefix, policy: policy, coding: .bytes)
+  }
+
+  /// The cache of the keys that begin with a prefix, of values that are coded somehow.
+  /// - Parameters:
+  ///   - prefix: see ``cache(prefix:policy:)``.
+  ///   - policy: its rules.
+  ///   - coding: how values become bytes.
+  public func cache<Value: Sendable>(
+    prefix: some BytesConvertible, policy: CachePolicy = CachePolicy(), coding: CacheCoding<Value>
+  ) throws(TidemarkError) -> Cache<Value> {
+    let prefix = prefix.withBytes { [UInt8](copying: $0) }
+    return Cache(store: self, region: try region(prefix, policy), coding: coding)
+  }
+
+  private func region(
+    _ prefix: [UInt8], _ policy: CachePolicy
+  ) throws(TidemarkError) -> CacheRegion {
+    guard !prefix.isEmpty, prefix.count <= 1_024 else {
+      throw TidemarkError(
+        .invalidArgument, "a cache's prefix of \(prefix.count) bytes; it has 1 to 1024")
+    }
+    return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+      if let known = regions.first(where: { $0.prefix == prefix }) {
+        known.policy = policy
+        return known
+      }
+      let overlaps = regions.contains {
+        $0.prefix.starts(with: prefix) || prefix.starts(with: $0.prefix)
+      }
+      guard !overlaps else {
+        throw TidemarkError(
+          .invalidArgument, "one cache's prefix begins with that of another; choose others")
+      }
+      let region = try CacheRegion(engine, prefix: prefix, policy: policy)
+      regions.append(region)
+      return region
+    }
+  }
+
+  /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
+  func stage(
+    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true
+  ) throws(TidemarkError) -> CommitResult {
+    guard operations.hasCached else {
+      return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
+    }
+    return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+      var batch = operations
+      var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
+      for region in regions {
+        guard var change = try change(of: operations, in: region) else { continue }
+        try region.makeRoom(for: &change)
+        for victim in change.victims where !victim.key.isEmpty {
+          try batch.addEviction(of: victim.key.rawSpan, at: victim.sequence)
+        }
+        changes.append((region, change))
+      }
+      let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
+      for (region, change) in changes { try region.settle(change) }
+      return result
+    }
+  }
+
+  /// The part of a batch that is a cache's; nil for none.
+  private func change(
+    of batch: OperationBatch, in region: CacheRegion
+  ) throws(TidemarkError) -> CacheRegion.Change? {
+    var change = CacheRegion.Change()
+    for operation in batch.operations where operation.isCached {
+      guard region.contains(batch.key(of: operation)) else { continue }
+      let key = [UInt8](copying: batch.key(of: operation))
+      if change.former[key] == nil, change.puts[key] == nil { change.keys.append(key) }
+      if let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached {
+        change.former[key] = slot.sequence
+      }
+      switch operation.kind {
+      case .put: change.puts[key] = operation.keyLength + operation.valueLength
+      case .evict: change.puts[key] = nil
+      case .touch:
+        if let former = change.former[key], change.puts[key] == nil {
+          change.puts[key] = region.use(of: former)?.bytes ?? 0
+        }
+      case .delete, .record: break
+      }
+    }
+    return change.keys.isEmpty ? nil : change
+  }
+}

@@ -1,0 +1,110 @@
+/// The entries of a cache in the order of their last use: a list through an array, with the place
+/// of each by its sequence.
+///
+/// An entry takes 48 bytes and those of a dictionary's row, whatever its key.
+struct UseOrder: Sendable {
+  /// One entry.
+  struct Use: Sendable, Hashable {
+    /// The newest entry of the key in the log.
+    var sequence: UInt64
+    /// Bytes of key and value.
+    var bytes: Int
+    /// Milliseconds since 1970 of its last use.
+    var time: Int64
+    /// How often it was read.
+    var count: UInt32 = 0
+    /// When it stops being valid, in milliseconds since 1970; nil while nobody has looked.
+    var validUntil: Int64?
+  }
+
+  private struct Node {
+    var use: Use
+    /// The place of the next older entry, and of the next newer one; -1 for none.
+    var older: Int32
+    var newer: Int32
+  }
+
+  private var nodes: [Node] = []
+  private var free: [Int32] = []
+  private var places: [UInt64: Int32] = [:]
+  private var oldest: Int32 = -1
+  private var newest: Int32 = -1
+  /// Bytes of all entries.
+  private(set) var bytes = 0
+
+  /// How many entries there are.
+  var count: Int { places.count }
+
+  /// The entry that was used least recently.
+  var last: Use? { oldest < 0 ? nil : nodes[Int(oldest)].use }
+
+  subscript(sequence: UInt64) -> Use? { places[sequence].map { nodes[Int($0)].use } }
+
+  /// Adds an entry as the one that was used last.
+  mutating func add(_ use: Use) {
+    remove(use.sequence)
+    let place: Int32
+    let node = Node(use: use, older: newest, newer: -1)
+    if let known = free.popLast() {
+      place = known
+      nodes[Int(place)] = node
+    } else {
+      place = Int32(nodes.count)
+      nodes.append(node)
+    }
+    if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
+    newest = place
+    places[use.sequence] = place
+    bytes += use.bytes
+  }
+
+  /// Takes an entry out.
+  @discardableResult
+  mutating func remove(_ sequence: UInt64) -> Use? {
+    guard let place = places.removeValue(forKey: sequence) else { return nil }
+    unlink(place)
+    free.append(place)
+    let use = nodes[Int(place)].use
+    bytes -= use.bytes
+    return use
+  }
+
+  /// Notes that an entry was read.
+  /// - Returns: false when it is not known.
+  mutating func use(_ sequence: UInt64, at time: Int64) -> Bool {
+    guard let place = places[sequence] else { return false }
+    var node = nodes[Int(place)]
+    node.use.time = time
+    node.use.count &+= node.use.count == .max ? 0 : 1
+    nodes[Int(place)] = node
+    guard place != newest else { return true }
+    unlink(place)
+    nodes[Int(place)].older = newest
+    nodes[Int(place)].newer = -1
+    if newest >= 0 { nodes[Int(newest)].newer = place } else { oldest = place }
+    newest = place
+    return true
+  }
+
+  /// Remembers how long an entry is valid.
+  mutating func note(validUntil end: Int64, of sequence: UInt64) {
+    guard let place = places[sequence] else { return }
+    nodes[Int(place)].use.validUntil = end
+  }
+
+  private mutating func unlink(_ place: Int32) {
+    let node = nodes[Int(place)]
+    if node.older >= 0 { nodes[Int(node.older)].newer = node.newer } else { oldest = node.newer }
+    if node.newer >= 0 { nodes[Int(node.newer)].older = node.older } else { newest = node.older }
+  }
+
+  /// All entries, the one that was used least recently first.
+  func forEach(_ body: (Use) -> Bool) {
+    var place = oldest
+    while place >= 0 {
+      let node = nodes[Int(place)]
+      guard body(node.use) else { return }
+      place = node.newer
+    }
+  }
+}

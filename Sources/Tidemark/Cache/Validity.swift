@@ -1,0 +1,33 @@
+internal import TidemarkEngine
+
+/// How long a cached value counts as valid, which has nothing to do with whether it is there.
+struct Validity: Sendable, Hashable {
+  /// Says that a value is not valid until somebody validates it again.
+  static let staleMark = UInt32.max
+
+  /// When the value was known to be right.
+  var validated: Timestamp
+  /// Seconds of validity; nil for the default.
+  var maxAge: UInt32?
+
+  /// When the value stops being valid, in milliseconds since 1970.
+  func end(_ policy: CachePolicy) -> Int64 {
+    if maxAge == Self.staleMark { return .min }
+    let age = maxAge.map { Int64($0) * 1000 } ?? Int64(clamping: policy.maxAge.wholeMilliseconds)
+    let (end, overflow) = validated.milliseconds.addingReportingOverflow(max(0, age))
+    return overflow ? .max : end
+  }
+
+  /// Whether the value is valid at a time.
+  ///
+  /// A clock that was set back leaves values that were validated in the future. They count as
+  /// valid for as long as a new one would, not until the clock has caught up.
+  func isValid(at now: Timestamp, _ policy: CachePolicy) -> Bool {
+    let end = end(policy)
+    guard now.milliseconds < end else { return false }
+    let age = end.subtractingReportingOverflow(validated.milliseconds)
+    let (latest, overflow) = now.milliseconds.addingReportingOverflow(
+      age.overflow ? .max : age.partialValue)
+    return overflow || validated.milliseconds <= latest
+  }
+}

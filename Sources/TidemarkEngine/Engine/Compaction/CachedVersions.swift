@@ -1,0 +1,84 @@
+/// Decides which cached versions of a key a compaction lets go: all that something newer has
+/// replaced, whatever the retention, since the server has them.
+///
+/// Asked about the entries of a key one behind the other, oldest first, all of them in segments
+/// that are rewritten together. The one above a version that goes names the one below it from then
+/// on, so that what a user has written stays within reach.
+struct CachedVersions {
+  private let engine: Engine
+  /// Newer entries are needed: by open views, by the next opening, or by links from segments that
+  /// are not rewritten.
+  private let limit: UInt64
+  private let hasDamage: Bool
+  /// The first version at or below the limit, from the newest down: it and all above stay; 0 for
+  /// none. Nil until that is asked.
+  private var anchor: UInt64?
+  /// Puts that touches which stay renew.
+  private var renewed: Set<UInt64> = []
+  /// Sequences of the cached puts that were met.
+  private var puts: Set<UInt64> = []
+  /// By version of the key that went, what it named.
+  private var bridges: [UInt64: UInt64] = [:]
+  /// Whether the oldest entry that was met names none before it, so that it has none at all.
+  private var isWhole: Bool?
+  /// The newest cached version that was let go.
+  private(set) var droppedThrough: UInt64 = 0
+
+  init(_ engine: Engine, limit: UInt64) {
+    self.engine = engine
+    self.limit = limit
+    hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
+  }
+
+  /// Another key comes.
+  mutating func enter() {
+    guard anchor != nil || isWhole != nil else { return }
+    anchor = nil
+    isWhole = nil
+    if !renewed.isEmpty { renewed.removeAll() }
+    if !puts.isEmpty { puts.removeAll() }
+    if !bridges.isEmpty { bridges.removeAll() }
+  }
+
+  /// Whether an entry goes.
+  /// - Parameters:
+  ///   - head: the entry.
+  ///   - slot: what the index says of the key.
+  ///   - isCached: whether the entry itself says that it is of cached data.
+  mutating func drops(
+    _ head: LooseEntry, _ slot: Slot?, isCached: Bool
+  ) throws(TidemarkError) -> Bool {
+    if isWhole == nil { isWhole = head.previous == 0 }
+    let isCached = head.kind == .touch ? puts.contains(head.valueSequence) : isCached
+    guard isCached, !hasDamage else { return false }
+    if head.kind == .put { puts.insert(head.sequence) }
+    guard head.sequence <= limit, slot?.sequence != head.sequence else { return false }
+    let anchor = try anchor(slot)
+    guard head.sequence < anchor || anchor == 0, !renewed.contains(head.sequence) else {
+      return false
+    }
+    // An eviction above an older value in another segment keeps that from coming back where the
+    // index is made from the log alone.
+    if head.kind == .evict, anchor == 0, isWhole != true { return false }
+    bridges[head.sequence] = bridges[head.previous] ?? head.previous
+    droppedThrough = max(droppedThrough, head.sequence)
+    return true
+  }
+
+  /// The version that an entry names from now on, where that has changed.
+  func link(of previous: UInt64) -> UInt64? { bridges.isEmpty ? nil : bridges[previous] }
+
+  private mutating func anchor(_ slot: Slot?) throws(TidemarkError) -> UInt64 {
+    if let anchor { return anchor }
+    var candidate = slot?.sequence ?? 0
+    if candidate > limit || slot?.size.isTouched == true {
+      while candidate > 0, let entry = try engine.linkedEntry(candidate) {
+        if entry.head.kind == .touch { renewed.insert(entry.head.valueSequence) }
+        if candidate <= limit { break }
+        candidate = entry.head.previous
+      }
+    }
+    anchor = candidate
+    return candidate
+  }
+}

@@ -1,0 +1,130 @@
+/// A small file beside the log that only makes something better: without it, or where it cannot be
+/// read, nothing is lost. Kept in two copies, of which the older is written over, so that a crash
+/// leaves one that is whole.
+///
+/// ```
+///  0 u64 magic                        32 u64 number of the file, random
+///  8 u16 major version, u16 minor     40 u64 length of what follows
+/// 12 u32 flags: bit 0 = encrypted     48 u64 XXH64 of the file with this field 0
+/// 16 u64 generation, one more with    56 with bit 0: 76 bytes, see FileSeal
+///        every writing                   the content
+/// 24 u64 zero
+/// ```
+package struct HintFile: Sendable {
+  private static let magic: UInt64 = 0x0a54_4e48_4544_4954  // "TIDEHNT\n"
+  private static let headerBytes = 56
+  private static let nonce = BlockSealer.Nonce(kind: 5 << 24, place: 0)
+  /// Longest content.
+  package static let mostBytes = 64 << 20
+
+  private let engine: Engine
+  private let paths: [String]
+
+  /// - Parameters:
+  ///   - engine: the store that it is about.
+  ///   - name: tells it from others of the store: letters, digits and hyphens.
+  package init(_ engine: Engine, name: String) {
+    self.engine = engine
+    let directory = engine.path + "/" + StoreLayout.hintDirectory + "/"
+    paths = [directory + name + ".0", directory + name + ".1"]
+  }
+
+  private var fileSystem: any FileSystem { engine.environment.fileSystem }
+
+  /// The content that was written last; nil where there is none that can be read.
+  package func read() -> [UInt8]? {
+    newest()?.content
+  }
+
+  private struct Copy {
+    var place: Int
+    var generation: UInt64
+    var content: [UInt8]
+  }
+
+  private func newest() -> Copy? {
+    paths.indices.compactMap { place in
+      (try? readCopy(place)).map { Copy(place: place, generation: $0, content: $1) }
+    }.max { $0.generation < $1.generation }
+  }
+
+  private func readCopy(_ place: Int) throws -> (UInt64, [UInt8]) {
+    let file = try fileSystem.open(paths[place], .read)
+    defer { file.close() }
+    let length = try file.length()
+    guard length >= Self.headerBytes, length <= Self.mostBytes + Self.headerBytes + 4096 else {
+      throw FormatError("a hint file of another length")
+    }
+    var bytes = try file.read(length, at: 0)
+    guard bytes.count == length else { throw FormatError("a hint file that is not whole") }
+    let checksum = try bytes.rawSpan.u64(at: 48)
+    bytes.replaceSubrange(48..<56, with: repeatElement(0, count: 8))
+    guard try bytes.rawSpan.u64(at: 0) == Self.magic,
+      try bytes.rawSpan.u16(at: 8) == FormatConstants.major,
+      XXH64.hash(bytes.rawSpan) == checksum,
+      try bytes.rawSpan.u64(at: 40) == UInt64(length - Self.headerBytes)
+    else { throw FormatError("a hint file that is not whole") }
+    let generation = try bytes.rawSpan.u64(at: 16)
+    guard try bytes.rawSpan.u32(at: 12) & FormatConstants.encryptionFeature != 0 else {
+      guard try engine.keys.current() == nil else { throw FormatError("not encrypted") }
+      return (generation, Array(bytes[Self.headerBytes...]))
+    }
+    let number = try bytes.rawSpan.u64(at: 32)
+    let seal = try FileSeal(bytes.rawSpan, at: Self.headerBytes)
+    let sealer = try seal.sealer(key: engine.keys.key(seal.keyID), fileID: number)
+    let start = Self.headerBytes + FileSeal.byteCount
+    return (generation, try sealer.open(bytes.rawSpan.extracting(start..<length), Self.nonce))
+  }
+
+  /// Writes the content anew; not synced, since it can be done without.
+  /// - Throws: `closed` and `readOnly` too.
+  package func write(_ content: [UInt8]) throws(TidemarkError) {
+    guard content.count <= Self.mostBytes else { return }
+    try engine.writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try engine.checkWritable(state)
+    }
+    let newest = newest()
+    let place = newest.map { 1 - $0.place } ?? 0
+    let bytes = try encode(content, generation: (newest?.generation ?? 0) + 1)
+    do {
+      let directory = engine.path + "/" + StoreLayout.hintDirectory
+      if try fileSystem.kind(directory) == nil { try fileSystem.createDirectory(directory) }
+      let exists = try fileSystem.kind(paths[place]) != nil
+      let file = try fileSystem.open(paths[place], exists ? .readWrite : .create)
+      defer { file.close() }
+      try file.truncate(to: bytes.count)
+      try file.writeFully(bytes.rawSpan, at: 0)
+    } catch { throw TidemarkError(error, while: "writing a hint file") }
+  }
+
+  private func encode(
+    _ content: [UInt8], generation: UInt64
+  ) throws(TidemarkError) -> [UInt8] {
+    let number = engine.environment.random.next()
+    let fileKey = try engine.newFileKey(try engine.keys.current())
+    var writer = ByteWriter(capacity: Self.headerBytes + content.count + 128)
+    writer.u64(Self.magic)
+    writer.u16(FormatConstants.major)
+    writer.u16(FormatConstants.minor)
+    writer.u32(fileKey == nil ? 0 : FormatConstants.encryptionFeature)
+    writer.u64(generation)
+    writer.u64(0)
+    writer.u64(number)
+    let more = fileKey == nil ? 0 : FileSeal.byteCount + BlockSealer.tagBytes
+    writer.u64(UInt64(content.count + more))
+    writer.u64(0)
+    if let fileKey {
+      do {
+        let seal = try fileKey.seal(fileID: number, prefix: writer.bytes)
+        seal.encode(into: &writer)
+        writer.raw(content)
+        try fileKey.sealer(fileID: number).seal(
+          &writer.bytes, from: writer.count - content.count, Self.nonce)
+      } catch { throw TidemarkError(.inputOutput, error.reason, cause: error) }
+    } else {
+      writer.raw(content)
+    }
+    writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: 48)
+    return writer.bytes
+  }
+}
