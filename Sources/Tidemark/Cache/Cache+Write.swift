@@ -31,21 +31,19 @@ extension Cache {
     _ key: some BytesConvertible, hash: [UInt8]? = nil, maxAge: Duration? = nil,
     durability: Durability? = nil
   ) async throws(TidemarkError) -> Bool {
-    guard let batch = try touchBatch(full(key), hash, try seconds(maxAge, full(key))) else {
-      return false
-    }
+    guard let batch = try touchBatch(key, hash, maxAge) else { return false }
     return try await !store.commit(batch, durability).sequences.isEmpty
   }
 
   /// Marks entries as valid no more, which they stay until they are written or touched again.
   /// - Parameter keys: the keys, without the cache's prefix.
   public func markStale(keys: [Key]) async throws(TidemarkError) {
-    _ = try await store.commit(try staleBatch(keys.map { full($0) }), nil)
+    _ = try await store.commit(try staleBatch(keys), nil)
   }
 
   /// Marks the entries with these labels as valid no more.
   public func markStale(labels: LabelFilter) async throws(TidemarkError) {
-    _ = try await store.commit(try staleBatch(try keys(labels)), nil)
+    _ = try await store.commit(try staleBatch(labels: labels), nil)
   }
 
   /// Gives an entry up.
@@ -55,14 +53,14 @@ extension Cache {
   public func remove(
     _ key: some BytesConvertible, durability: Durability? = nil
   ) async throws(TidemarkError) -> Bool {
-    try await !store.commit(try removal([full(key)]), durability).sequences.isEmpty
+    try await !store.commit(try removal(of: key), durability).sequences.isEmpty
   }
 
   /// Gives all entries up, or those with some labels.
   public func removeAll(
     labels: LabelFilter = .everything, durability: Durability? = nil
   ) async throws(TidemarkError) {
-    _ = try await store.commit(try removal(try keys(labels)), durability)
+    _ = try await store.commit(try removal(labels: labels), durability)
   }
 
   /// Gives up entries that have been valid no more for a while.
@@ -72,18 +70,14 @@ extension Cache {
   public func removeStale(
     for duration: Duration = .zero, durability: Durability? = nil
   ) async throws(TidemarkError) -> Int {
-    let stale = try region.stale(at: region.now, for: Int64(clamping: duration.wholeMilliseconds))
-    var batch = WriteBatch()
-    for sequence in stale {
-      guard let entry = try region.engine.entryIfKept(at: sequence) else { continue }
-      try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
-    }
-    return try await store.commit(batch, durability).sequences.count
+    try await store.commit(try removal(staleFor: duration), durability).sequences.count
   }
+}
 
-  // MARK: Batches
+// MARK: - Batches
 
-  private func batch(
+extension Cache {
+  func batch(
     _ key: some BytesConvertible, _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?,
     _ maxAge: Duration?
   ) throws(TidemarkError) -> WriteBatch {
@@ -115,11 +109,13 @@ extension Cache {
     return Validity.seconds(region.policy.maxAge)
   }
 
-  private func touchBatch(
-    _ key: [UInt8], _ hash: [UInt8]?, _ maxAge: UInt32?
+  /// Nil where there is no such entry.
+  func touchBatch(
+    _ key: some BytesConvertible, _ hash: [UInt8]?, _ maxAge: Duration?
   ) throws(TidemarkError) -> WriteBatch? {
+    let key = full(key)
     var batch = WriteBatch()
-    guard try add(touchOf: key, hash, maxAge, to: &batch) else { return nil }
+    guard try add(touchOf: key, hash, try seconds(maxAge, key), to: &batch) else { return nil }
     return batch
   }
 
@@ -138,15 +134,39 @@ extension Cache {
     return true
   }
 
-  private func staleBatch(_ keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
+  func staleBatch(_ keys: [Key]) throws(TidemarkError) -> WriteBatch {
+    try staleBatch(of: keys.map { full($0) })
+  }
+
+  func staleBatch(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
+    try staleBatch(of: try keys(labels))
+  }
+
+  private func staleBatch(of keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     for key in keys { _ = try add(touchOf: key, nil, Validity.staleMark, to: &batch) }
     return batch
   }
 
-  private func removal(_ keys: [[UInt8]]) throws(TidemarkError) -> WriteBatch {
+  func removal(of key: some BytesConvertible) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    for key in keys { try batch.operations.addEviction(of: key.rawSpan, at: 0) }
+    try batch.operations.addEviction(of: full(key).rawSpan, at: 0)
+    return batch
+  }
+
+  func removal(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
+    var batch = WriteBatch()
+    for key in try keys(labels) { try batch.operations.addEviction(of: key.rawSpan, at: 0) }
+    return batch
+  }
+
+  func removal(staleFor duration: Duration) throws(TidemarkError) -> WriteBatch {
+    let stale = try region.stale(at: region.now, for: Int64(clamping: duration.wholeMilliseconds))
+    var batch = WriteBatch()
+    for sequence in stale {
+      guard let entry = try region.engine.entryIfKept(at: sequence) else { continue }
+      try batch.operations.addEviction(of: entry.key.rawSpan, at: sequence)
+    }
     return batch
   }
 

@@ -24,10 +24,17 @@ public struct Cache<Value: Sendable>: Sendable {
   public var prefix: Key { Key(region.prefix) }
 
   /// The facts about it now.
-  public var status: CacheStatus { region.status }
+  public var status: CacheStatus {
+    get throws(TidemarkError) { try region.status() }
+  }
+
+  /// How often it was asked, and what came of it.
+  public var counts: CacheCounts { region.counts }
 
   /// How many entries it has, the user's own not counted.
-  public var count: Int { region.status.entries }
+  public var count: Int {
+    get throws(TidemarkError) { try region.status().entries }
+  }
 
   // MARK: Reading
 
@@ -36,7 +43,17 @@ public struct Cache<Value: Sendable>: Sendable {
   /// - Returns: nil when there is none.
   /// - Throws: `coding` where the value cannot be decoded, `damaged`, `closed`, `inputOutput`.
   public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> Value? {
-    try find(key)?.value
+    let key = full(key)
+    // The first read of an entry learns how long it is valid; others need not look.
+    guard let slot = try region.engine.slot(ofKey: key.rawSpan), !slot.isDeleted,
+      let isValid = slot.size.isCached ? region.isValid(slot.sequence) : true,
+      let bytes = try store.value(forKey: key)
+    else { return try find(key)?.value }
+    region.noteUse(of: slot.sequence)
+    region.count { counts in
+      if isValid { counts.hits += 1 } else { counts.staleHits += 1 }
+    }
+    return try decode(bytes)
   }
 
   /// A key's value with what is known about it.
@@ -45,7 +62,8 @@ public struct Cache<Value: Sendable>: Sendable {
   public func entry(
     forKey key: some BytesConvertible
   ) throws(TidemarkError) -> CachedEntry<Value>? {
-    try find(key)
+    try region.load()
+    return try find(full(key))
   }
 
   /// Whether a key has a value that is valid now.
@@ -72,10 +90,9 @@ public struct Cache<Value: Sendable>: Sendable {
     return found
   }
 
-  private func find(
-    _ key: some BytesConvertible
-  ) throws(TidemarkError) -> CachedEntry<Value>? {
-    guard let entry = try store.entry(forKey: full(key)) else {
+  /// - Parameter key: with the cache's prefix.
+  private func find(_ key: [UInt8]) throws(TidemarkError) -> CachedEntry<Value>? {
+    guard let entry = try store.entry(forKey: key) else {
       region.count { $0.misses += 1 }
       return nil
     }
@@ -87,6 +104,12 @@ public struct Cache<Value: Sendable>: Sendable {
     return cached
   }
 
+  /// The same without counting it as a use.
+  func peek(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
+    guard let entry = try store.entry(forKey: full(key)) else { return nil }
+    return try cached(entry)
+  }
+
   private func validity(of entry: Entry) throws(TidemarkError) -> Validity {
     guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
       return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
@@ -95,14 +118,12 @@ public struct Cache<Value: Sendable>: Sendable {
   }
 
   private func cached(_ entry: Entry) throws(TidemarkError) -> CachedEntry<Value> {
-    let value: Value
+    let value = try decode(entry.value)
     let key = Key(Array(entry.key.bytes.dropFirst(region.prefix.count)))
-    do { value = try coding.decode(entry.value) } catch {
-      throw TidemarkError(.coding, "a cached value cannot be decoded", cause: error)
-    }
     let use = region.use(of: entry.sequence)
     let isOwned = entry.storageClass == .owned
     let validity = isOwned ? nil : try validity(of: entry)
+    if let validity { region.note(validity, of: entry.sequence) }
     return CachedEntry(
       key: key, value: value, labels: entry.labels, hash: entry.hash,
       isValid: validity?.isValid(at: region.now, region.policy) ?? true,
@@ -113,6 +134,13 @@ public struct Cache<Value: Sendable>: Sendable {
       isOwned: isOwned)
   }
 
+  private func decode(_ bytes: [UInt8]) throws(TidemarkError) -> Value {
+    do { return try coding.decode(bytes) } catch {
+      throw TidemarkError(.coding, "a cached value cannot be decoded", cause: error)
+    }
+  }
+
+  /// A key with the cache's prefix.
   func full(_ key: some BytesConvertible) -> [UInt8] {
     key.withBytes { (bytes) in
       var full = region.prefix

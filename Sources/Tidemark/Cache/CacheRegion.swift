@@ -8,7 +8,10 @@ internal import TidemarkEngine
 final class CacheRegion: Sendable {
   struct State {
     var policy: CachePolicy
-    var order = UseOrder()
+    /// Nil until somebody asks for it: reading values does not.
+    var order: UseOrder?
+    /// Uses that were noted before.
+    var early: [(sequence: UInt64, time: Int64)] = []
     var counts = CacheCounts()
     /// Uses since the order was written last.
     var unsaved = 0
@@ -16,23 +19,38 @@ final class CacheRegion: Sendable {
 
   /// The order is written after so many uses, or an eighth of the entries if that is more.
   static let usesPerSave = 64
+  /// The order is read once so many uses wait for it.
+  private static let mostEarlyUses = 1_024
 
   let engine: Engine
   let prefix: [UInt8]
   private let state: Lock<State>
   private let hints: HintFile
+  /// Questions to the sources behind the cache.
+  let flights = Flights()
 
-  /// Finds the entries of a cache.
-  /// - Throws: what reading the index throws.
-  init(
-    _ engine: Engine, prefix: [UInt8], policy: CachePolicy
-  ) throws(TidemarkError) {
+  init(_ engine: Engine, prefix: [UInt8], policy: CachePolicy) {
     self.engine = engine
     self.prefix = prefix
     state = Lock(State(policy: policy))
     hints = HintFile(engine, name: UseOrder.fileName(prefix))
+  }
+
+  /// Finds the entries of the cache and the order in which they were used, unless that was done.
+  ///
+  /// Writers hold the lock of all caches; readers may find the same at the same time.
+  /// - Throws: what reading the index and the log throws.
+  func load() throws(TidemarkError) {
+    guard state.withLock({ $0.order == nil }) else { return }
     let order = try Self.load(engine, prefix, hints.read())
-    state.withLock { $0.order = order }
+    state.withLock { state in
+      guard state.order == nil else { return }
+      state.order = order
+      for use in state.early where state.order?.use(use.sequence, at: use.time) == true {
+        state.unsaved += 1
+      }
+      state.early = []
+    }
   }
 
   private static func load(
@@ -89,20 +107,31 @@ final class CacheRegion: Sendable {
   var now: Timestamp { engine.environment.clock.now() }
 
   /// The facts about the cache now.
-  var status: CacheStatus {
-    state.withLock { state in
+  func status() throws(TidemarkError) -> CacheStatus {
+    try load()
+    return state.withLock { state in
       CacheStatus(
-        policy: state.policy, entries: state.order.count, bytes: state.order.bytes,
+        policy: state.policy, entries: state.order?.count ?? 0, bytes: state.order?.bytes ?? 0,
         counts: state.counts,
-        leastRecentUse: state.order.last.map { Timestamp(milliseconds: $0.time) })
+        leastRecentUse: state.order?.last.map { Timestamp(milliseconds: $0.time) })
     }
   }
+
+  var counts: CacheCounts { state.withLock { $0.counts } }
 
   /// Whether a key belongs to the cache.
   func contains(_ key: RawSpan) -> Bool {
     let prefix = prefix
     return key.byteCount > prefix.count
       && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+  }
+
+  /// The length of a key's value, in bytes.
+  func valueLength(_ key: [UInt8]) throws(TidemarkError) -> Int {
+    guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted,
+      let entry = try engine.entryIfKept(at: slot.sequence)
+    else { return 0 }
+    return try engine.info(entry).valueLength
   }
 
   func count(_ body: (inout CacheCounts) -> Void) { state.withLock { body(&$0.counts) } }
@@ -113,31 +142,49 @@ final class CacheRegion: Sendable {
   func noteUse(of sequence: UInt64) {
     let time = now.milliseconds
     let isDue = state.withLock { state in
-      guard state.order.use(sequence, at: time) else { return false }
+      guard state.order != nil else {
+        state.early.append((sequence, time))
+        return state.early.count >= Self.mostEarlyUses
+      }
+      guard state.order?.use(sequence, at: time) == true else { return false }
       state.unsaved += 1
-      guard state.unsaved >= max(Self.usesPerSave, state.order.count / 8) else { return false }
-      state.unsaved = 0
-      return true
+      return state.unsaved >= max(Self.usesPerSave, (state.order?.count ?? 0) / 8)
     }
-    if isDue { save() }
+    guard isDue else { return }
+    do throws(TidemarkError) {
+      try load()
+      save()
+    } catch {
+      // A use that cannot be noted is none.
+      state.withLock { $0.early = [] }
+    }
+  }
+
+  /// Whether an entry's value is valid; nil where that is not known by heart.
+  func isValid(_ sequence: UInt64) -> Bool? {
+    let now = now
+    return state.withLock { state in
+      state.order?[sequence]?.validity?.isValid(at: now, state.policy)
+    }
   }
 
   /// Writes the order beside the log. Where that fails, the next opening knows an older one.
   func save() {
     let bytes = state.withLock { state in
       state.unsaved = 0
-      return state.order.encoded(prefix)
+      return state.order?.encoded(prefix)
     }
-    try? hints.write(bytes)
+    if let bytes { try? hints.write(bytes) }
   }
 
   /// Writes the order if anything was read since it was written last.
   func saveIfUsed() {
+    if state.withLock({ !$0.early.isEmpty }) { try? load() }
     if state.withLock({ $0.unsaved > 0 }) { save() }
   }
 
   /// The use of an entry; nil when it is none of the cache's.
-  func use(of sequence: UInt64) -> UseOrder.Use? { state.withLock { $0.order[sequence] } }
+  func use(of sequence: UInt64) -> UseOrder.Use? { state.withLock { $0.order?[sequence] } }
 
   // MARK: Room
 
@@ -155,16 +202,17 @@ final class CacheRegion: Sendable {
 
   /// Chooses what makes room for the puts of a batch: those that were used least recently.
   func makeRoom(for change: inout Change) throws(TidemarkError) {
+    try load()
     let former = Set(change.former.values)
     let puts = (count: change.puts.count, bytes: change.puts.values.reduce(0, +))
     var (candidates, room) = state.withLock { state in
-      var room = Room(state.policy, count: state.order.count + puts.count)
-      room.bytes = state.order.bytes + puts.bytes
+      var room = Room(state.policy, count: (state.order?.count ?? 0) + puts.count)
+      room.bytes = (state.order?.bytes ?? 0) + puts.bytes
       for sequence in former {
-        if let use = state.order[sequence] { room.give(use.bytes) }
+        if let use = state.order?[sequence] { room.give(use.bytes) }
       }
       var candidates: [UInt64] = []
-      state.order.forEach { use in
+      state.order?.forEach { use in
         guard room.isLacking else { return false }
         guard !former.contains(use.sequence) else { return true }
         candidates.append(use.sequence)
@@ -226,56 +274,45 @@ final class CacheRegion: Sendable {
       uses.append((former, use))
     }
     state.withLock { state in
-      for (sequence, _) in change.victims where state.order.remove(sequence) != nil {
+      for (sequence, _) in change.victims where state.order?.remove(sequence) != nil {
         state.counts.evictions += 1
       }
       for (former, use) in uses {
-        if let former { state.order.remove(former) }
-        if let use { state.order.add(use) }
+        if let former { state.order?.remove(former) }
+        if let use { state.order?.add(use) }
       }
     }
   }
 
-  /// Entries that are valid no more for so long that they go, oldest use first.
-  func overdue(at now: Timestamp, most: Int) throws(TidemarkError) -> [UInt64] {
+  /// Entries that have been stale for so many milliseconds, oldest use first.
+  func stale(at now: Timestamp, for duration: Int64) throws(TidemarkError) -> [UInt64] {
+    try load()
     let policy = policy
-    guard let maxStale = policy.maxStale else { return [] }
-    return try stale(at: now, for: Int64(clamping: maxStale.wholeMilliseconds), most: most)
-  }
-
-  /// Entries that have been stale for so many milliseconds.
-  func stale(
-    at now: Timestamp, for duration: Int64, most: Int = .max
-  ) throws(TidemarkError) -> [UInt64] {
-    var uses: [UseOrder.Use] = []
-    state.withLock { state in
-      state.order.forEach { use in
-        uses.append(use)
-        return true
-      }
-    }
     var found: [UInt64] = []
-    for use in uses where found.count < most {
-      var end = use.validUntil ?? 0
-      if use.validUntil == nil { end = try validUntil(use.sequence) }
-      let (limit, overflow) = end.addingReportingOverflow(duration)
-      if !overflow, limit <= now.milliseconds { found.append(use.sequence) }
+    for use in uses() {
+      var validity = use.validity
+      if validity == nil, let entry = try engine.entryIfKept(at: use.sequence) {
+        validity = try engine.validity(of: entry)
+      }
+      guard let validity else { continue }
+      note(validity, of: use.sequence)
+      guard !validity.isValid(at: now, policy) else { continue }
+      let (limit, overflow) = validity.end(policy).addingReportingOverflow(duration)
+      if overflow ? limit < 0 : limit <= now.milliseconds { found.append(use.sequence) }
     }
     return found
   }
 
-  private func validUntil(_ sequence: UInt64) throws(TidemarkError) -> Int64 {
-    guard let entry = try engine.entryIfKept(at: sequence) else { return .max }
-    let end = try engine.validity(of: entry).end(policy)
-    state.withLock { $0.order.note(validUntil: end, of: sequence) }
-    return end
+  /// Remembers how long an entry is valid.
+  func note(_ validity: Validity, of sequence: UInt64) {
+    state.withLock { $0.order?.note(validity, of: sequence) }
   }
 
   /// All entries, oldest use first.
-  func uses() -> [UseOrder.Use] {
+  private func uses() -> [UseOrder.Use] {
     var uses: [UseOrder.Use] = []
     state.withLock { state in
-      state.order.forEach { use in
+      state.order?.forEach { use in
         uses.append(use)
         return true
       }

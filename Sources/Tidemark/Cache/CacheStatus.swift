@@ -8,6 +8,12 @@ public struct CacheCounts: Sendable, Hashable {
   public var misses = 0
   /// Entries that made room for others.
   public var evictions = 0
+  /// Questions to sources.
+  public var fetches = 0
+  /// Reads for which no source was asked, or which shared another one's question.
+  public var requestsAvoided = 0
+  /// Bytes of values of which sources have said that they are still right.
+  public var bytesSaved = 0
 
   /// No reads yet.
   public init() {}

@@ -12,7 +12,7 @@ extension Store {
   /// - Parameters:
   ///   - prefix: 1 to 1,024 bytes, such that no other cache's begins with it or the reverse.
   ///   - policy: its rules.
-  /// - Throws: `invalidArgument`; what reading the index throws.
+  /// - Throws: `invalidArgument`.
   public func cache(
     prefix: some BytesConvertible, policy: CachePolicy = CachePolicy()
   ) throws(TidemarkError) -> Cache<[UInt8]> {
@@ -50,7 +50,7 @@ extension Store {
         throw TidemarkError(
           .invalidArgument, "one cache's prefix begins with that of another; choose others")
       }
-      let region = try CacheRegion(engine, prefix: prefix, policy: policy)
+      let region = CacheRegion(engine, prefix: prefix, policy: policy)
       regions.append(region)
       return region
     }

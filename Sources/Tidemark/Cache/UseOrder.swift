@@ -1,7 +1,7 @@
 /// The entries of a cache in the order of their last use: a list through an array, with the place
 /// of each by its sequence.
 ///
-/// An entry takes 48 bytes and those of a dictionary's row, whatever its key.
+/// An entry takes 72 bytes and those of a dictionary's row, whatever its key.
 struct UseOrder: Sendable {
   /// One entry.
   struct Use: Sendable, Hashable {
@@ -13,8 +13,8 @@ struct UseOrder: Sendable {
     var time: Int64
     /// How often it was read.
     var count: UInt32 = 0
-    /// When it stops being valid, in milliseconds since 1970; nil while nobody has looked.
-    var validUntil: Int64?
+    /// How long it is valid; nil while nobody has looked.
+    var validity: Validity?
   }
 
   private struct Node {
@@ -87,9 +87,9 @@ struct UseOrder: Sendable {
   }
 
   /// Remembers how long an entry is valid.
-  mutating func note(validUntil end: Int64, of sequence: UInt64) {
+  mutating func note(_ validity: Validity, of sequence: UInt64) {
     guard let place = places[sequence] else { return }
-    nodes[Int(place)].use.validUntil = end
+    nodes[Int(place)].use.validity = validity
   }
 
   private mutating func unlink(_ place: Int32) {

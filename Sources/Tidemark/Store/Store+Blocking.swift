@@ -10,7 +10,10 @@ extension Store {
     /// Makes everything durable and closes the store. Further calls do nothing.
     public func close() throws(TidemarkError) {
       try store.closing.withLock { _ throws(TidemarkError) in
-        for region in store.caches.withLock({ $0 }) { region.saveIfUsed() }
+        for region in store.caches.withLock({ $0 }) {
+          region.flights.cancelAll()
+          region.saveIfUsed()
+        }
         store.background?.stop()
         store.background?.join()
         store.compactor?.stop()

@@ -91,7 +91,7 @@ struct CompactionRaceTests {
 
   @Test(
     "closing waits until a compaction has cleared up, and the next opening loses nothing",
-    arguments: 1...5)
+    arguments: 1...4)
   func closing(step: Int) throws {
     let engine = try store.open()
     try fill(engine)

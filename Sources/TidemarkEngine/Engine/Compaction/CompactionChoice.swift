@@ -46,7 +46,7 @@ struct CompactionChoice {
 
   /// From which segment on half of the bytes may be cached data that can go, as far back as
   /// possible: older segments need not take part, since all that a server has goes by itself.
-  private func firstToPurge() -> Int? {
+  func firstToPurge() -> Int? {
     var (raw, cached) = (0, 0)
     var found: Int?
     for first in rows.indices.reversed() {

@@ -181,8 +181,8 @@ struct CompactionRewrite {
   ) throws(TidemarkError) {
     var frames = try FrameReader(segment)
     var gathered = window.memoryBytes
-    for record in try segment.frames() {
-      try options.checkStop()
+    for (number, record) in try segment.frames().enumerated() {
+      try options.checkStop(at: number)
       if window.memoryBytes < gathered { gathered = 0 }
       if window.memoryBytes - gathered >= SurvivorBatch.fullBytes {
         try checkPace(after: window.memoryBytes - gathered)

@@ -41,9 +41,14 @@ package struct CompactionOptions: Sendable {
     var pace: CompactionPace?
   }
 
+  /// Frames after which a walk asks whether it is to end: single puts have small ones, and who asks
+  /// waits for the writer's lock.
+  static let framesPerCheck = 64
+
+  /// - Parameter frame: the number of a frame in a walk; only some of them ask.
   /// - Throws: `closed` once the compaction is to end.
-  func checkStop() throws(TidemarkError) {
-    guard let shouldStop, shouldStop() else { return }
+  func checkStop(at frame: Int = 0) throws(TidemarkError) {
+    guard frame % Self.framesPerCheck == 0, let shouldStop, shouldStop() else { return }
     throw TidemarkError(.closed, "the compaction was stopped")
   }
 }

@@ -90,8 +90,8 @@ struct CompactionUnit: Sendable {
     var tally = CompactionTally()
     for segment in group.segments {
       let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
-      for record in try segment.frames() {
-        try options.checkStop()
+      for (number, record) in try segment.frames().enumerated() {
+        try options.checkStop(at: number)
         let front = try frames.front(record)
         for head in front.entries {
           let entry = LooseEntry(head, labelSet: 0)

@@ -112,14 +112,18 @@ extension Engine {
     return options
   }
 
-  /// Raw bytes a second: more the more there is to do.
+  /// Raw bytes a second: more the more there is to do, and the more so for cached data, which comes
+  /// as fast as programs write.
   private func compactionRate() -> Int {
-    let waiting = reading.withLock { read in
-      read.manifest.segments.reduce(0) {
-        $1.kind == .appended && $1.state == .sealed ? $0 + $1.rawBytes : $0
-      }
+    let (waiting, cached) = reading.withLock { read in
+      let rows = read.manifest.segments.filter { $0.kind == .appended && $0.state == .sealed }
+      return (
+        rows.reduce(0) { $0 + $1.rawBytes },
+        rows.reduce(0) { $0 + (read.usage.rows[$1.id]?.cached ?? 0) }
+      )
     }
-    return Limits.compactionBytesPerSecond * (1 + waiting / (4 * mergeFromBytes))
+    return Limits.compactionBytesPerSecond
+      * (1 + waiting / (4 * mergeFromBytes) + cached / purgeFromBytes)
   }
 
   /// Appended segments are merged once they have so many raw bytes: one that was filled has more.
@@ -150,6 +154,9 @@ extension Engine {
         sealed.map(\.id)
       )
     }
+    // Views and damage alone keep cached data that the figures say may go.
+    let isSure = reading.withLock { $0.views.least == nil && $0.manifest.damage.isEmpty }
+    if isSure, let first = choice.firstToPurge() { return ids[first] }
     if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
       return ids[first]
     }

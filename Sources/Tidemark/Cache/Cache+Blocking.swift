@@ -1,0 +1,69 @@
+public import TidemarkEngine
+
+extension Cache {
+  /// The synchronous forms of a cache's writes, which commit on the thread that calls them.
+  public var blocking: Blocking { Blocking(cache: self) }
+
+  /// The synchronous forms of a cache's writes.
+  public struct Blocking: Sendable {
+    /// The cache.
+    public let cache: Cache
+
+    /// Keeps what the server has said; see ``Cache/put(_:_:labels:hash:maxAge:durability:)``.
+    public func put(
+      _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [],
+      hash: [UInt8]? = nil, maxAge: Duration? = nil, durability: Durability? = nil
+    ) throws(TidemarkError) {
+      _ = try cache.store.commitBlocking(
+        try cache.batch(key, value, labels, hash, maxAge), durability)
+    }
+
+    /// Says that the server's value is still the same; see
+    /// ``Cache/touch(_:hash:maxAge:durability:)``.
+    /// - Returns: false when there is no such entry; then nothing is written.
+    @discardableResult
+    public func touch(
+      _ key: some BytesConvertible, hash: [UInt8]? = nil, maxAge: Duration? = nil,
+      durability: Durability? = nil
+    ) throws(TidemarkError) -> Bool {
+      guard let batch = try cache.touchBatch(key, hash, maxAge) else { return false }
+      return try !cache.store.commitBlocking(batch, durability).sequences.isEmpty
+    }
+
+    /// Marks entries as valid no more; see ``Cache/markStale(keys:)``.
+    public func markStale(keys: [Key]) throws(TidemarkError) {
+      _ = try cache.store.commitBlocking(try cache.staleBatch(keys), nil)
+    }
+
+    /// Marks the entries with these labels as valid no more.
+    public func markStale(labels: LabelFilter) throws(TidemarkError) {
+      _ = try cache.store.commitBlocking(try cache.staleBatch(labels: labels), nil)
+    }
+
+    /// Gives an entry up.
+    /// - Returns: false when there is no such entry.
+    @discardableResult
+    public func remove(
+      _ key: some BytesConvertible, durability: Durability? = nil
+    ) throws(TidemarkError) -> Bool {
+      try !cache.store.commitBlocking(try cache.removal(of: key), durability).sequences.isEmpty
+    }
+
+    /// Gives all entries up, or those with some labels.
+    public func removeAll(
+      labels: LabelFilter = .everything, durability: Durability? = nil
+    ) throws(TidemarkError) {
+      _ = try cache.store.commitBlocking(try cache.removal(labels: labels), durability)
+    }
+
+    /// Gives up entries that have been valid no more for a while.
+    /// - Returns: how many there were.
+    @discardableResult
+    public func removeStale(
+      for duration: Duration = .zero, durability: Durability? = nil
+    ) throws(TidemarkError) -> Int {
+      let batch = try cache.removal(staleFor: duration)
+      return try cache.store.commitBlocking(batch, durability).sequences.count
+    }
+  }
+}

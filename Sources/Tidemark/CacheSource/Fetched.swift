@@ -1,0 +1,138 @@
+internal import TidemarkEngine
+
+/// The answer of a source that stands behind a ``Cache``.
+public enum Fetched<Value: Sendable>: Sendable {
+  /// A value, with a validator hash, labels, and for how long it is valid; nil for the policy's.
+  case value(Value, hash: [UInt8]? = nil, labels: [EntryLabel] = [], maxAge: Duration? = nil)
+  /// The value with the hash that was asked about is still right.
+  case notModified(hash: [UInt8]? = nil, maxAge: Duration? = nil)
+  /// There is no such thing, and for so long nobody needs to ask again.
+  case absent(maxAge: Duration = .zero)
+}
+
+/// A question to the source behind a cache.
+public struct SourceRequest: Sendable, Hashable {
+  /// The key, without the cache's prefix.
+  public var key: Key
+  /// The validator hash of the value that is there; nil where there is none, so that
+  /// ``Fetched/notModified(hash:maxAge:)`` is no answer.
+  public var hash: [UInt8]?
+}
+
+/// When a read asks the source behind a cache.
+public enum ReadPolicy: Sendable, Hashable {
+  /// Gives what is there at once, always asks, and gives what came.
+  case cachedThenRefresh
+  /// Gives what is there at once; asks when that is not valid.
+  case staleWhileRevalidate
+  /// Asks when nothing valid is there.
+  case cacheFirst
+  /// Asks; what is there serves where that fails.
+  case networkFirst
+  /// Asks, and takes nothing but the answer.
+  case networkOnly
+  /// Never asks; takes what has been valid no more for so long at most, nil for however long.
+  case cacheOnly(maxStale: Duration? = nil)
+  /// Offline as `cacheOnly()`, else as `cacheFirst`.
+  case automatic
+}
+
+/// The outcome of a read through a cache: one of five.
+public struct CacheRead<Value: Sendable>: Sendable {
+  /// Where an outcome came from.
+  public enum Kind: Sendable, Hashable {
+    /// Something was there, and the source has answered.
+    case both
+    /// Something was there; the source was not asked, or has failed.
+    case storedOnly
+    /// Nothing was there, or nobody looked, and the source has answered.
+    case fetchedOnly
+    /// The source says that there is no such thing: what was there was given up.
+    case gone
+    /// Nothing was there, and the source was not asked, or has failed.
+    case neither
+  }
+
+  /// The entry that was there.
+  public var stored: CachedEntry<Value>?
+  /// The source's answer, as it is kept now.
+  public var fetched: CachedEntry<Value>?
+  /// Whether the source has said that there is no such thing.
+  public var isGone = false
+  /// Why the source has not answered; nil where it was not asked.
+  public var error: (any Error)?
+
+  /// Which of the five it is.
+  public var kind: Kind {
+    if isGone { return .gone }
+    if fetched != nil { return stored == nil ? .fetchedOnly : .both }
+    return stored == nil ? .neither : .storedOnly
+  }
+
+  /// The newest value; nil where there is none.
+  public var value: Value? { isGone ? nil : fetched?.value ?? stored?.value }
+}
+
+/// How a source that fails is asked again.
+public struct RetryPolicy: Sendable, Hashable {
+  /// How often it is asked in all.
+  public var attempts: Int
+  /// How long the first pause is; each one is twice the one before.
+  public var pause: Duration
+  /// How long a pause is at most.
+  public var longestPause: Duration
+
+  /// A policy; without parameters a source is asked once.
+  public init(
+    attempts: Int = 1, pause: Duration = .milliseconds(200), longestPause: Duration = .seconds(10)
+  ) {
+    self.attempts = attempts
+    self.pause = pause
+    self.longestPause = longestPause
+  }
+
+  func pause(after attempt: Int) -> Duration {
+    var pause = pause
+    for _ in 1..<max(1, min(attempt, 40)) where pause < longestPause { pause = pause * 2 }
+    return min(pause, longestPause)
+  }
+}
+
+/// A source behind a cache: anything that answers a question in its own time, a server, a database,
+/// a file.
+///
+/// ```swift
+/// let source = CacheSource<[UInt8]>(retry: RetryPolicy(attempts: 3)) { request in
+///   .value(try await server.page(request.key.text), maxAge: .seconds(60))
+/// }
+/// let read = try await pages.read("home", .staleWhileRevalidate, from: source)
+/// ```
+public struct CacheSource<Value: Sendable>: Sendable {
+  /// Asks the source; may throw, and should heed cancellation.
+  public var fetch: @Sendable (SourceRequest) async throws -> Fetched<Value>
+  /// How it is asked again where that fails.
+  public var retry: RetryPolicy
+  /// For how long what is valid no more serves where the source fails; nil for however long.
+  public var staleIfError: Duration?
+  /// Whether the source can be reached now, as far as anybody knows.
+  public var isOnline: @Sendable () -> Bool
+  /// Waits; tests put their own in.
+  package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+
+  /// A source.
+  /// - Parameters:
+  ///   - retry: how it is asked again where it fails; once unless said otherwise.
+  ///   - staleIfError: for how long what is valid no more serves where it fails.
+  ///   - isOnline: whether it can be reached now; asked by ``ReadPolicy/automatic`` alone.
+  ///   - fetch: asks it.
+  public init(
+    retry: RetryPolicy = RetryPolicy(), staleIfError: Duration? = nil,
+    isOnline: @escaping @Sendable () -> Bool = { true },
+    fetch: @escaping @Sendable (SourceRequest) async throws -> Fetched<Value>
+  ) {
+    self.retry = retry
+    self.staleIfError = staleIfError
+    self.isOnline = isOnline
+    self.fetch = fetch
+  }
+}

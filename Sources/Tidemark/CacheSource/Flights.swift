@@ -1,0 +1,163 @@
+internal import TidemarkEngine
+
+/// The questions to sources that are under way, one for a key however many readers wait for it.
+///
+/// A question is called off when the last of its readers goes; what comes of it then is not kept.
+final class Flights: Sendable {
+  /// The answer of a source, with values as bytes: readers may have types of their own.
+  enum Answer: Sendable {
+    case kept
+    case gone
+  }
+
+  private struct Flight {
+    var id: UInt64
+    var task: Task<Void, Never>?
+    var readers: [UInt64: CheckedContinuation<Answer, any Error>] = [:]
+    /// Whether it goes on without readers.
+    var isDetached = false
+  }
+
+  private struct State {
+    var flights: [[UInt8]: Flight] = [:]
+    var nextID: UInt64 = 1
+    /// Keys of which sources have said that there is nothing, and until when, in milliseconds.
+    var absences: [[UInt8]: Int64] = [:]
+  }
+
+  /// Most absences that are remembered.
+  static let mostAbsences = 4_096
+
+  private let state = Lock(State())
+
+  /// How many questions are under way.
+  var count: Int { state.withLock { $0.flights.count } }
+
+  /// Waits for the answer to a question, which is asked unless somebody has done so.
+  /// - Parameter ask: asks; is given the question's number, see ``isCurrent(_:of:)``.
+  /// - Throws: what the source throws; `CancellationError` once the reader's task is cancelled.
+  func answer(
+    _ key: [UInt8], _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+  ) async throws -> (Answer, isShared: Bool) {
+    let reader = state.withLock { state in
+      defer { state.nextID += 1 }
+      return state.nextID
+    }
+    let isShared = Lock(false)
+    let answer = try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation {
+        (continuation: CheckedContinuation<Answer, any Error>) in
+        // One that was cancelled before it came to wait would never be told again.
+        guard !Task.isCancelled else {
+          return continuation.resume(throwing: CancellationError())
+        }
+        let joins = state.withLock { state in
+          let joins = state.flights[key] != nil
+          var flight = state.flights[key] ?? begin(key, &state, ask)
+          flight.readers[reader] = continuation
+          state.flights[key] = flight
+          return joins
+        }
+        isShared.withLock { $0 = joins }
+      }
+    } onCancel: {
+      leave(key, reader)
+    }
+    return (answer, isShared.withLock { $0 })
+  }
+
+  /// Asks a question for which nobody waits, unless it is under way.
+  func refresh(
+    _ key: [UInt8], _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+  ) {
+    state.withLock { state in
+      var flight = state.flights[key] ?? begin(key, &state, ask)
+      flight.isDetached = true
+      state.flights[key] = flight
+    }
+  }
+
+  private func begin(
+    _ key: [UInt8], _ state: inout State,
+    _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+  ) -> Flight {
+    let id = state.nextID
+    state.nextID += 1
+    let task = Task { [self] in
+      let result: Result<Answer, any Error>
+      do { result = .success(try await ask(id)) } catch { result = .failure(error) }
+      land(key, id, result)
+    }
+    return Flight(id: id, task: task)
+  }
+
+  private func land(_ key: [UInt8], _ id: UInt64, _ result: Result<Answer, any Error>) {
+    let flight = state.withLock { state -> Flight? in
+      guard state.flights[key]?.id == id else { return nil }
+      return state.flights.removeValue(forKey: key)
+    }
+    for continuation in (flight?.readers ?? [:]).values { continuation.resume(with: result) }
+  }
+
+  private func leave(_ key: [UInt8], _ reader: UInt64) {
+    let (continuation, task) = state.withLock { state in
+      guard let continuation = state.flights[key]?.readers.removeValue(forKey: reader) else {
+        return (CheckedContinuation<Answer, any Error>?.none, Task<Void, Never>?.none)
+      }
+      guard let flight = state.flights[key], flight.readers.isEmpty, !flight.isDetached else {
+        return (continuation, nil)
+      }
+      state.flights[key] = nil
+      return (continuation, flight.task)
+    }
+    task?.cancel()
+    continuation?.resume(throwing: CancellationError())
+  }
+
+  /// Whether a question was not called off, so that its answer may be kept.
+  func isCurrent(_ id: UInt64, of key: [UInt8]) -> Bool {
+    state.withLock { $0.flights[key]?.id == id }
+  }
+
+  /// Calls all questions off.
+  func cancelAll() {
+    let flights = state.withLock { state in
+      defer { state.flights = [:] }
+      return state.flights.values.map { $0 }
+    }
+    for flight in flights {
+      flight.task?.cancel()
+      for continuation in flight.readers.values {
+        continuation.resume(throwing: CancellationError())
+      }
+    }
+  }
+
+  // MARK: Absences
+
+  /// Whether a source has said of a key that there is nothing, and need not be asked again yet.
+  func isAbsent(_ key: [UInt8], at now: Int64) -> Bool {
+    state.withLock { state in
+      guard let end = state.absences[key] else { return false }
+      if now < end { return true }
+      state.absences[key] = nil
+      return false
+    }
+  }
+
+  /// Remembers that there is nothing until a time; a time that has passed forgets it.
+  func noteAbsence(_ key: [UInt8], until end: Int64, now: Int64) {
+    state.withLock { state in
+      guard end > now else {
+        state.absences[key] = nil
+        return
+      }
+      if state.absences.count >= Self.mostAbsences {
+        state.absences = state.absences.filter { $0.value > now }
+      }
+      // A source that makes names up must not fill the memory.
+      guard state.absences.count < Self.mostAbsences else { return }
+      state.absences[key] = end
+    }
+  }
+}
