@@ -219,7 +219,9 @@ class Check:
                 self.found(Damage(
                     path, offset, f"entry {sequence} names {named} before it, not {known}"))
             put = self.entries.get(entry.value_sequence)
-            if entry.kind == heads.TOUCH and (
+            # The cached value that a touch renewed may be gone.
+            is_gone = put is None and (entry.value_sequence or 0) <= self.manifest.evicted_through
+            if entry.kind == heads.TOUCH and not is_gone and (
                 put is None or put.kind != heads.PUT or put.key != entry.key
             ):
                 self.found(Damage(path, offset, f"touch {sequence} names no put of its key"))

@@ -59,7 +59,7 @@ struct PreparedBatch: Sendable {
       given.time = line.time
       given.maxAge = line.maxAge
       if !line.hash.isEmpty { given.hash = [UInt8](copying: lines.bytes(line.hash)) }
-      if line.entryClass == .cache { given.entryClass = .cache }
+      if line.entryClass == .cache, line.operation != .delete { given.entryClass = .cache }
       attributes = given
     }
     let key = lines.bytes(line.key)

@@ -81,10 +81,7 @@ extension Cache {
     _ key: some BytesConvertible, _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?,
     _ maxAge: Duration?
   ) throws(TidemarkError) -> WriteBatch {
-    let bytes: [UInt8]
-    do { bytes = try coding.encode(value) } catch {
-      throw TidemarkError(.coding, "a value for the cache cannot be encoded", cause: error)
-    }
+    let bytes = try encode(value)
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     attributes.time = region.validationTime
@@ -93,9 +90,14 @@ extension Cache {
     var batch = WriteBatch()
     let set = try batch.operations.addLabelSet(labels.map(\.bytes))
     try batch.operations.add(
-      .put, key: full(key).rawSpan, value: bytes.rawSpan, labelSet: set, attributes: attributes,
-      condition: batch.operations.addCondition(.notOwned))
+      .put, key: full(key).rawSpan, value: bytes.rawSpan, labelSet: set, attributes: attributes)
     return batch
+  }
+
+  func encode(_ value: Value) throws(TidemarkError) -> [UInt8] {
+    do { return try coding.encode(value) } catch {
+      throw TidemarkError(.coding, "a value for the cache cannot be encoded", cause: error)
+    }
   }
 
   /// The seconds that a touch gives: one that says nothing ends what a mark has said.
@@ -110,27 +112,32 @@ extension Cache {
   }
 
   /// Nil where there is no such entry.
+  /// - Parameter sequence: the key's newest entry; nil for whichever it is.
   func touchBatch(
-    _ key: some BytesConvertible, _ hash: [UInt8]?, _ maxAge: Duration?
+    _ key: some BytesConvertible, at sequence: UInt64? = nil, _ hash: [UInt8]?, _ maxAge: Duration?
   ) throws(TidemarkError) -> WriteBatch? {
     let key = full(key)
     var batch = WriteBatch()
-    guard try add(touchOf: key, hash, try seconds(maxAge, key), to: &batch) else { return nil }
+    let seconds = try seconds(maxAge, key)
+    guard try add(touchOf: key, at: sequence, hash, seconds, to: &batch) else { return nil }
     return batch
   }
 
   private func add(
-    touchOf key: [UInt8], _ hash: [UInt8]?, _ maxAge: UInt32?, to batch: inout WriteBatch
+    touchOf key: [UInt8], at sequence: UInt64? = nil, _ hash: [UInt8]?, _ maxAge: UInt32?,
+    to batch: inout WriteBatch
   ) throws(TidemarkError) -> Bool {
-    guard let slot = try region.engine.slot(ofKey: key.rawSpan), slot.isLiveCached else {
-      return false
-    }
+    guard let slot = try region.engine.slot(ofKey: key.rawSpan), slot.isLiveCached,
+      sequence == nil || slot.sequence == sequence
+    else { return false }
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     attributes.time = region.validationTime
     attributes.hash = hash
     attributes.maxAge = maxAge
-    try batch.operations.add(.touch, key: key.rawSpan, attributes: attributes)
+    try batch.operations.add(
+      .touch, key: key.rawSpan, attributes: attributes,
+      condition: batch.operations.addCondition(.isNewest(slot.sequence)))
     return true
   }
 
@@ -148,9 +155,12 @@ extension Cache {
     return batch
   }
 
-  func removal(of key: some BytesConvertible) throws(TidemarkError) -> WriteBatch {
+  /// - Parameter sequence: the key's newest entry; 0 for whichever it is.
+  func removal(
+    of key: some BytesConvertible, at sequence: UInt64 = 0
+  ) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    try batch.operations.addEviction(of: full(key).rawSpan, at: 0)
+    try batch.operations.addEviction(of: full(key).rawSpan, at: sequence)
     return batch
   }
 

@@ -31,7 +31,8 @@ public struct Cache<Value: Sendable>: Sendable {
   /// How often it was asked, and what came of it.
   public var counts: CacheCounts { region.counts }
 
-  /// How many entries it has, the user's own not counted.
+  /// How many entries it has. Entries that the user has written over or deleted count until they
+  /// would have made room.
   public var count: Int {
     get throws(TidemarkError) { try region.status().entries }
   }
@@ -129,12 +130,18 @@ public struct Cache<Value: Sendable>: Sendable {
       isValid: validity?.isValid(at: region.now, region.policy) ?? true,
       validUntil: validity.map { Timestamp(milliseconds: $0.end(region.policy)) },
       created: entry.created, updated: entry.updated,
-      validated: validity?.validated ?? entry.validated,
+      validated: Self.validated(validity, entry),
       lastUse: use.map { Timestamp(milliseconds: $0.time) }, uses: Int(use?.count ?? 0),
       isOwned: isOwned)
   }
 
-  private func decode(_ bytes: [UInt8]) throws(TidemarkError) -> Value {
+  /// When a value was last known to be right. Of one that was marked, that is when it was written.
+  private static func validated(_ validity: Validity?, _ entry: Entry) -> Timestamp {
+    guard let validity, validity.maxAge != Validity.staleMark else { return entry.updated }
+    return validity.validated
+  }
+
+  func decode(_ bytes: [UInt8]) throws(TidemarkError) -> Value {
     do { return try coding.decode(bytes) } catch {
       throw TidemarkError(.coding, "a cached value cannot be decoded", cause: error)
     }

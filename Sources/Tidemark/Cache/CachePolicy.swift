@@ -10,22 +10,17 @@ public struct CachePolicy: Sendable, Hashable {
   public var capacity: Int?
   /// Most bytes of keys and values; nil for any number.
   public var bytes: Int?
-  /// For how long an entry is kept that is valid no more; nil for as long as there is room.
-  public var maxStale: Duration?
 
   /// Rules for a cache.
   /// - Parameters:
   ///   - maxAge: for how long an entry counts as valid that does not say otherwise.
   ///   - capacity: most entries; the one that was used least recently makes room.
   ///   - bytes: most bytes of keys and values.
-  ///   - maxStale: for how long an entry is kept that is valid no more.
   public init(
-    maxAge: Duration = .seconds(300), capacity: Int? = 150, bytes: Int? = nil,
-    maxStale: Duration? = nil
+    maxAge: Duration = .seconds(300), capacity: Int? = 150, bytes: Int? = nil
   ) {
     self.maxAge = maxAge
     self.capacity = capacity
     self.bytes = bytes
-    self.maxStale = maxStale
   }
 }

@@ -70,18 +70,20 @@ final class CacheRegion: Sendable {
         present[slot.sequence] = slot.size.approximateBytes
       }
     }
-    let known = saved.flatMap { [UseOrder.Use](decoding: $0.rawSpan, of: prefix) } ?? []
+    let saved = saved.flatMap { bytes in
+      SavedOrder(decoding: bytes.rawSpan, of: prefix) { present[$0] != nil }
+    }
+    let known = saved?.uses ?? []
     var order = UseOrder()
-    var listed: Set<UInt64> = []
-    for use in known where present[use.sequence] != nil { listed.insert(use.sequence) }
+    let listed = Set(known.map(\.sequence))
     // Entries that were written since the order was saved were used later than all that it lists.
-    let savedThrough = known.map(\.sequence).max() ?? 0
+    let savedThrough = saved?.through ?? 0
     var rest = present.keys.filter { !listed.contains($0) }.sorted()
     let split = rest.firstIndex { $0 > savedThrough } ?? rest.count
     let newer = Array(rest[split...])
     rest.removeSubrange(split...)
     for sequence in rest { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
-    for use in known where listed.contains(use.sequence) { order.add(use) }
+    for use in known { order.add(use) }
     for sequence in newer { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
     return order
   }
@@ -202,31 +204,65 @@ final class CacheRegion: Sendable {
 
   /// Chooses what makes room for the puts of a batch: those that were used least recently.
   func makeRoom(for change: inout Change) throws(TidemarkError) {
-    try load()
+    let policy = policy
+    // A value that is too large by itself must not make all others go.
+    for key in change.keys {
+      guard let length = change.puts[key], length > policy.bytes ?? .max || policy.capacity ?? 1 < 1
+      else { continue }
+      change.puts[key] = nil
+      change.victims.append((0, key))
+    }
     let former = Set(change.former.values)
-    let puts = (count: change.puts.count, bytes: change.puts.values.reduce(0, +))
-    var (candidates, room) = state.withLock { state in
-      var room = Room(state.policy, count: (state.order?.count ?? 0) + puts.count)
-      room.bytes = (state.order?.bytes ?? 0) + puts.bytes
-      for sequence in former {
-        if let use = state.order?[sequence] { room.give(use.bytes) }
+    var victims: Set<UInt64> = []
+    while true {
+      let (candidates, isFull) = candidates(for: change, but: former, victims, policy)
+      for use in candidates {
+        victims.insert(use.sequence)
+        // An entry that was replaced behind the cache's back makes room as the key's newest one.
+        if let entry = try engine.entryIfKept(at: use.sequence),
+          let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
+        {
+          change.victims.append((slot.sequence, entry.key))
+          if slot.sequence != use.sequence { change.victims.append((use.sequence, [])) }
+        } else {
+          forget(use.sequence)
+        }
       }
-      var candidates: [UInt64] = []
-      state.order?.forEach { use in
+      if candidates.isEmpty {
+        if isFull { dropFirstPuts(of: &change, but: former, victims, policy) }
+        return
+      }
+    }
+  }
+
+  /// The entries that have to go, as far as is known, and whether the batch itself is too large.
+  private func candidates(
+    for change: Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
+  ) -> ([UseOrder.Use], isFull: Bool) {
+    state.withLock { state in
+      guard let order = state.order else { return ([], false) }
+      var room = Room(policy, order, change, without: former.union(victims))
+      guard room.isLacking else { return ([], false) }
+      var candidates: [UseOrder.Use] = []
+      order.forEach { use in
         guard room.isLacking else { return false }
-        guard !former.contains(use.sequence) else { return true }
-        candidates.append(use.sequence)
+        guard !former.contains(use.sequence), !victims.contains(use.sequence) else { return true }
+        candidates.append(use)
         room.give(use.bytes)
         return true
       }
-      return (candidates, room)
+      return (candidates, room.isLacking)
     }
-    for sequence in candidates {
-      // One that is not in the log any more was replaced behind the cache's back.
-      let entry = try engine.entryIfKept(at: sequence)
-      change.victims.append((sequence, entry?.key ?? []))
+  }
+
+  /// A batch that does not fit by itself keeps what it puts last.
+  private func dropFirstPuts(
+    of change: inout Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
+  ) {
+    let none = UseOrder()
+    var room = state.withLock { state in
+      Room(policy, state.order ?? none, change, without: former.union(victims))
     }
-    // A batch that does not fit by itself keeps what it puts last.
     for key in change.keys where room.isLacking {
       guard let length = change.puts.removeValue(forKey: key) else { continue }
       change.victims.append((0, key))
@@ -234,15 +270,21 @@ final class CacheRegion: Sendable {
     }
   }
 
+  private func forget(_ sequence: UInt64) { _ = state.withLock { $0.order?.remove(sequence) } }
+
   /// The entries that a cache would have, against its bounds.
   private struct Room {
     let policy: CachePolicy
     var count: Int
     var bytes = 0
 
-    init(_ policy: CachePolicy, count: Int) {
+    init(_ policy: CachePolicy, _ order: UseOrder, _ change: Change, without gone: Set<UInt64>) {
       self.policy = policy
-      self.count = count
+      count = order.count + change.puts.count
+      bytes = order.bytes + change.puts.values.reduce(0, +)
+      for sequence in gone {
+        if let use = order[sequence] { give(use.bytes) }
+      }
     }
 
     var isLacking: Bool {
@@ -256,13 +298,17 @@ final class CacheRegion: Sendable {
     }
   }
 
-  /// Takes note of what became of a batch.
-  func settle(_ change: Change) throws(TidemarkError) {
+  /// Takes note of what became of a batch. Where the index cannot be read, the order is found anew.
+  func settle(_ change: Change) {
     let now = self.now
     var uses: [(former: UInt64?, use: UseOrder.Use?)] = []
     for key in change.keys {
       let former = change.former[key]
-      guard let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached else {
+      let slot: Slot?
+      do throws(TidemarkError) { slot = try engine.slot(ofKey: key.rawSpan) } catch {
+        return state.withLock { $0.order = nil }
+      }
+      guard let slot, slot.isLiveCached else {
         uses.append((former, nil))
         continue
       }
@@ -274,8 +320,9 @@ final class CacheRegion: Sendable {
       uses.append((former, use))
     }
     state.withLock { state in
-      for (sequence, _) in change.victims where state.order?.remove(sequence) != nil {
-        state.counts.evictions += 1
+      for (sequence, key) in change.victims {
+        state.order?.remove(sequence)
+        if !key.isEmpty { state.counts.evictions += 1 }
       }
       for (former, use) in uses {
         if let former { state.order?.remove(former) }

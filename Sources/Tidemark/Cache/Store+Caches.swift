@@ -56,6 +56,11 @@ extension Store {
     }
   }
 
+  /// Whether a key belongs to one of the caches that were asked for.
+  func isInCache(_ key: [UInt8]) -> Bool {
+    caches.withLock { $0.contains { $0.contains(key.rawSpan) } }
+  }
+
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
   func stage(
     _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true
@@ -64,6 +69,7 @@ extension Store {
       return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+      for region in regions { try region.load() }
       var batch = operations
       var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
       for region in regions {
@@ -75,7 +81,7 @@ extension Store {
         changes.append((region, change))
       }
       let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
-      for (region, change) in changes { try region.settle(change) }
+      for (region, change) in changes { region.settle(change) }
       return result
     }
   }

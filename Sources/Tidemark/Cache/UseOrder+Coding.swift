@@ -39,10 +39,18 @@ extension UseOrder {
   }
 }
 
-extension [UseOrder.Use] {
-  /// The entries of an order that was kept; nil where that is of another cache, or is no order.
-  init?(decoding bytes: RawSpan, of prefix: [UInt8]) {
-    var uses: [UseOrder.Use] = []
+/// The order of a cache as it was kept beside the log.
+struct SavedOrder {
+  /// The entries that are still there, the one that was used least recently first.
+  private(set) var uses: [UseOrder.Use] = []
+  /// The highest sequence that was listed.
+  private(set) var through: UInt64 = 0
+
+  /// - Parameters:
+  ///   - prefix: the cache's.
+  ///   - isPresent: whether an entry is there; others take no memory.
+  /// - Returns: nil where the bytes are of another cache, or no order.
+  init?(decoding bytes: RawSpan, of prefix: [UInt8], isPresent: (UInt64) -> Bool) {
     do {
       var reader = ByteReader(bytes)
       guard try reader.u8() == 1,
@@ -50,7 +58,6 @@ extension [UseOrder.Use] {
       else { return nil }
       // An entry takes four bytes at least.
       let count = try reader.varint(atMost: reader.remaining / 4)
-      uses.reserveCapacity(count)
       var (sequence, time): (UInt64, Int64) = (0, 0)
       for _ in 0..<count {
         sequence = sequence &+ UInt64(bitPattern: try reader.zigzag())
@@ -58,9 +65,9 @@ extension [UseOrder.Use] {
         time = time &+ (try reader.zigzag())
         var use = UseOrder.Use(sequence: sequence, bytes: length, time: time)
         use.count = UInt32(try reader.varint(atMost: Int(UInt32.max)))
-        uses.append(use)
+        through = max(through, sequence)
+        if isPresent(sequence) { uses.append(use) }
       }
     } catch { return nil }
-    self = uses
   }
 }

@@ -12,7 +12,7 @@ struct Validity: Sendable, Hashable {
 
   /// When the value stops being valid, in milliseconds since 1970.
   func end(_ policy: CachePolicy) -> Int64 {
-    if maxAge == Self.staleMark { return .min }
+    if maxAge == Self.staleMark { return validated.milliseconds }
     let age = maxAge.map { Int64($0) * 1000 } ?? Int64(clamping: policy.maxAge.wholeMilliseconds)
     let (end, overflow) = validated.milliseconds.addingReportingOverflow(max(0, age))
     return overflow ? .max : end
@@ -23,6 +23,7 @@ struct Validity: Sendable, Hashable {
   /// A clock that was set back leaves values that were validated in the future. They count as
   /// valid for as long as a new one would, not until the clock has caught up.
   func isValid(at now: Timestamp, _ policy: CachePolicy) -> Bool {
+    guard maxAge != Self.staleMark else { return false }
     let end = end(policy)
     guard now.milliseconds < end else { return false }
     let age = end.subtractingReportingOverflow(validated.milliseconds)

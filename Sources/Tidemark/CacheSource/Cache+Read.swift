@@ -95,7 +95,7 @@ extension Cache {
     _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
   ) throws(TidemarkError) -> Look {
     if policy == .networkOnly { return Look(next: .ask, serves: false) }
-    let entry = try entry(forKey: key)
+    let entry = try readable(key)
     var policy = policy
     if policy == .automatic { policy = source.isOnline() ? .cacheFirst : .cacheOnly() }
     if case .cacheOnly(let maxStale) = policy {
@@ -120,6 +120,14 @@ extension Cache {
     }
   }
 
+  /// A key's entry; nil also where the value cannot be decoded, so that a new one is asked for.
+  private func readable(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
+    do { return try entry(forKey: key) } catch {
+      guard error.code == .coding else { throw error }
+      return nil
+    }
+  }
+
   /// Whether an entry is valid, or has not been for so long at most.
   private func isFresh(_ entry: CachedEntry<Value>, within maxStale: Duration?) -> Bool {
     guard !entry.isValid, let maxStale, let end = entry.validUntil else { return true }
@@ -137,17 +145,30 @@ extension Cache {
       let (answer, isShared) = try await region.flights.answer(full(key), question(key, source))
       if isShared { region.count { $0.requestsAvoided += 1 } }
       switch answer {
-      case .kept: read.fetched = try peek(key)
+      case .value(let answered): read.fetched = try kept(key, answered)
       case .gone: read.isGone = true
       }
-    } catch let error as CancellationError {
-      throw error
-    } catch {
+    } catch let failure as SourceFailure {
       try Task.checkCancellation()
-      read.error = error
+      read.error = failure.error
       if !look.serves { read.stored = nil }
     }
     return read
+  }
+
+  /// The entry of an answer as it is kept, or as it would be where it does not fit.
+  private func kept(
+    _ key: Key, _ answered: Flights.Answered?
+  ) throws(TidemarkError) -> CachedEntry<Value>? {
+    if let entry = try peek(key) { return entry }
+    guard let answered else { return nil }
+    let now = region.validationTime
+    let validity = Validity(validated: now, maxAge: answered.maxAge.map { Validity.seconds($0) })
+    return CachedEntry(
+      key: key, value: try decode(answered.bytes), labels: answered.labels, hash: answered.hash,
+      isValid: validity.isValid(at: now, region.policy),
+      validUntil: Timestamp(milliseconds: validity.end(region.policy)), updated: now,
+      validated: now, uses: 0, isOwned: false)
   }
 
   /// The question to the source, with what becomes of the answer.
@@ -155,12 +176,19 @@ extension Cache {
     _ key: Key, _ source: CacheSource<Value>
   ) -> @Sendable (UInt64) async throws -> Flights.Answer {
     { [self] id in
-      let hash = try peek(key)?.hash
+      let before = try store.entry(forKey: full(key))
       region.count { $0.fetches += 1 }
-      let answer = try await asked(SourceRequest(key: key, hash: hash), source)
+      let answer: Fetched<Value>
+      do {
+        let request = SourceRequest(key: key, hash: before?.hash)
+        answer = try await asked(request, source)
+      } catch {
+        if Task.isCancelled { throw CancellationError() }
+        throw SourceFailure(error: error)
+      }
       // One that was called off meanwhile leaves no trace.
       guard region.flights.isCurrent(id, of: full(key)) else { throw CancellationError() }
-      return try await keep(answer, of: key)
+      return try await keep(answer, of: key, upon: before?.sequence ?? 0)
     }
   }
 
@@ -178,25 +206,37 @@ extension Cache {
     }
   }
 
+  /// Keeps an answer.
+  /// - Parameter sequence: the key's entry when the source was asked. If there is another one by
+  ///   now, that the source's value is the same, or gone, says nothing about it.
   private func keep(
-    _ answer: Fetched<Value>, of key: Key
+    _ answer: Fetched<Value>, of key: Key, upon sequence: UInt64
   ) async throws -> Flights.Answer {
     let now = region.now.milliseconds
     switch answer {
     case .value(let value, let hash, let labels, let maxAge):
-      try await put(key, value, labels: labels, hash: hash, maxAge: maxAge)
-      region.flights.noteAbsence(full(key), until: 0, now: now)
-      return .kept
-    case .notModified(let hash, let maxAge):
-      guard try await touch(key, hash: hash, maxAge: maxAge) else {
-        throw TidemarkError(
-          .conflict, "the source says that nothing has changed, and the value is there no more")
+      let answered = Flights.Answered(
+        bytes: try encode(value), labels: labels, hash: hash, maxAge: maxAge)
+      do { try await put(key, value, labels: labels, hash: hash, maxAge: maxAge) } catch {
+        // The user's own value stays; the reader is told.
+        guard error.code == .conflict else { throw error }
+        throw SourceFailure(error: error)
       }
-      let bytes = try peek(key).map { _ in try region.valueLength(full(key)) } ?? 0
+      region.flights.noteAbsence(full(key), until: 0, now: now)
+      return .value(answered)
+    case .notModified(let hash, let maxAge):
+      guard let batch = try touchBatch(key, at: sequence, hash, maxAge),
+        try await !store.commit(batch, nil).sequences.isEmpty
+      else {
+        throw SourceFailure(
+          error: TidemarkError(
+            .conflict, "nothing has changed at the source, and the value is another one by now"))
+      }
+      let bytes = try region.valueLength(full(key))
       region.count { $0.bytesSaved += bytes }
-      return .kept
+      return .value(nil)
     case .absent(let maxAge):
-      try await remove(key)
+      if sequence > 0 { _ = try await store.commit(try removal(of: key, at: sequence), nil) }
       let age = Int64(clamping: maxAge.wholeMilliseconds)
       let end = now.addingReportingOverflow(age)
       region.flights.noteAbsence(
@@ -204,4 +244,9 @@ extension Cache {
       return .gone
     }
   }
+}
+
+/// An error of a source, apart from those of the store.
+private struct SourceFailure: Error {
+  var error: any Error
 }

@@ -6,8 +6,17 @@ internal import TidemarkEngine
 final class Flights: Sendable {
   /// The answer of a source, with values as bytes: readers may have types of their own.
   enum Answer: Sendable {
-    case kept
+    /// Kept, unless it does not fit into the cache; nil where the value that is there was right.
+    case value(Answered?)
     case gone
+  }
+
+  /// A value that came from a source.
+  struct Answered: Sendable {
+    var bytes: [UInt8]
+    var labels: [EntryLabel]
+    var hash: [UInt8]?
+    var maxAge: Duration?
   }
 
   private struct Flight {
@@ -47,17 +56,16 @@ final class Flights: Sendable {
     let answer = try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation {
         (continuation: CheckedContinuation<Answer, any Error>) in
-        // One that was cancelled before it came to wait would never be told again.
-        guard !Task.isCancelled else {
-          return continuation.resume(throwing: CancellationError())
-        }
-        let joins = state.withLock { state in
+        let joins = state.withLock { state -> Bool? in
+          // One that was cancelled before it came to wait would never be told again.
+          guard !Task.isCancelled else { return nil }
           let joins = state.flights[key] != nil
           var flight = state.flights[key] ?? begin(key, &state, ask)
           flight.readers[reader] = continuation
           state.flights[key] = flight
           return joins
         }
+        guard let joins else { return continuation.resume(throwing: CancellationError()) }
         isShared.withLock { $0 = joins }
       }
     } onCancel: {

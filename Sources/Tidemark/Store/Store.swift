@@ -40,6 +40,7 @@ public final class Store: Sendable {
   }
 
   deinit {
+    for region in caches.withLock({ $0 }) { region.saveIfUsed() }
     // Not joined: this may be one of the threads that it would wait for.
     background?.stop()
     compactor?.stop()

@@ -13,7 +13,8 @@ public struct PutOptions: Sendable, Hashable {
   }
   /// The same in seconds.
   package var maxAgeSeconds: UInt32?
-  /// Whose data it is.
+  /// Whose data it is. A cached value is refused with `conflict` where the key holds, or held, what
+  /// the user wrote.
   public var storageClass = StorageClass.owned
   /// Where the entry was written first; nil for here.
   public var origin: Origin?

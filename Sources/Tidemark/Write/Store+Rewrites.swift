@@ -39,10 +39,13 @@ extension Store {
           sequences: new.map { $0.sequence...$0.sequence })
       }
       guard old != nil || new != nil else { continue }
+      // The entries of a cache come and go as the server says: the user's doing is taken back.
+      let isCached = try engine.slot(ofKey: key.rawSpan)?.size.isCached ?? true
+      if isCached, isInCache(key) { continue }
       let condition = new.map { WriteCondition.sequence($0.sequence) } ?? .absent
       do {
         if let old {
-          try putBack(old, key: key, if: condition, into: &batch)
+          try putBack(old, key: key, mayBeCached: isCached, if: condition, into: &batch)
         } else {
           try batch.delete(key, if: condition)
         }
@@ -58,9 +61,12 @@ extension Store {
   }
 
   private func putBack(
-    _ old: LogEntry, key: [UInt8], if condition: WriteCondition, into batch: inout WriteBatch
+    _ old: LogEntry, key: [UInt8], mayBeCached: Bool, if condition: WriteCondition,
+    into batch: inout WriteBatch
   ) throws(TidemarkError) {
-    let info = try engine.info(old)
+    var info = try engine.info(old)
+    // A cached value must not hide a delete that peers may not have heard of.
+    if !mayBeCached { info.attributes.entryClass = .owned }
     try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
       try batch.putBack(key: key, value, info: info, if: condition)
     }
@@ -73,6 +79,10 @@ extension Store {
     var walk = try RowWalk(source, query)
     while let row = try walk.nextRow() {
       do {
+        if try engine.slot(ofKey: row.key.rawSpan)?.isLiveCached == true {
+          try batch.operations.addEviction(of: row.key.rawSpan, at: 0)
+          continue
+        }
         try batch.delete(
           row.key, if: query.labels.isEmpty ? nil : .sequence(row.sequence))
       } catch  where error.code == .limitExceeded {

@@ -124,6 +124,12 @@ extension Engine {
     return nil
   }
 
+  /// Whether a cached version is gone since something newer has replaced it.
+  func hasEvicted(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    guard sequence <= reading.withLock({ $0.manifest.evictedThrough }) else { return false }
+    return try entryIfKept(at: sequence) == nil
+  }
+
   /// The entry of a key in a view; nil when the key was absent or deleted then.
   package func entry(
     forKey key: RawSpan, in view: EngineView

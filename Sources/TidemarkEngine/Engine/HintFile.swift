@@ -97,6 +97,14 @@ package struct HintFile: Sendable {
     } catch { throw TidemarkError(error, while: "writing a hint file") }
   }
 
+  /// Removes all hints of a store: those of a key that is to be of no use any more.
+  static func removeAll(_ engine: Engine) {
+    let directory = engine.path + "/" + StoreLayout.hintDirectory
+    for name in (try? engine.environment.fileSystem.list(directory)) ?? [] {
+      try? engine.environment.fileSystem.remove(directory + "/" + name)
+    }
+  }
+
   private func encode(
     _ content: [UInt8], generation: UInt64
   ) throws(TidemarkError) -> [UInt8] {

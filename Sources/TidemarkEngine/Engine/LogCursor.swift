@@ -38,6 +38,16 @@ package struct LogCursor {
 
   /// The next entry; nil at the end.
   package mutating func next() throws(TidemarkError) -> LogEntry? {
+    while let entry = try nextOfLog() {
+      // Compaction may have dropped the cached value that a touch renews before it meets the touch.
+      guard entry.head.kind == .touch, try engine.hasEvicted(entry.head.valueSequence) else {
+        return entry
+      }
+    }
+    return nil
+  }
+
+  private mutating func nextOfLog() throws(TidemarkError) -> LogEntry? {
     while true {
       if let entry = nextOfFrame() { return entry }
       if position < pending.count {

@@ -26,9 +26,8 @@ package struct OperationBatch: Sendable {
     case sequence(UInt64)
     /// The newest entry of the key, a delete as well, is this one; 0 for none at all.
     case entry(UInt64)
-    /// The key holds nothing that the user wrote, nor a delete of such.
-    case notOwned
-    /// An eviction alone has it: it does nothing where this is not the key's newest entry any more.
+    /// Evictions and touches alone have it: they do nothing where this is not the key's newest
+    /// entry any more.
     case isNewest(UInt64)
     /// The key carries a validator hash; the engine makes a sequence of it before it stages.
     case hash([UInt8])
@@ -43,6 +42,9 @@ package struct OperationBatch: Sendable {
   private(set) var asksForHashes = false
   /// Whether any change is of cached data.
   package private(set) var hasCached = false
+  /// Whether a cached value may take the place of one that the user wrote, or of its delete, which
+  /// peers may not have heard of yet.
+  package var mayCoverOwned = false
   private var scratch = ByteWriter()
   private var touches = 0
 
@@ -200,7 +202,7 @@ package struct OperationBatch: Sendable {
 
   private mutating func add(_ attributes: EntryAttributes, to operation: inout Operation) {
     operation.ownTime = attributes.time
-    operation.isCached = attributes.entryClass == .cache
+    operation.isCached = attributes.entryClass == .cache && operation.kind != .delete
     if operation.isCached { hasCached = true }
     scratch.bytes.removeAll(keepingCapacity: true)
     attributes.encode(into: &scratch)

@@ -79,13 +79,23 @@ struct Staging {
   private func check(
     _ batch: OperationBatch, _ read: inout ReadState
   ) throws(IndexOrStoreError) {
-    guard !batch.conditions.isEmpty else { return }
-    for (index, operation) in batch.operations.enumerated() where operation.condition >= 0 {
+    let protects = batch.hasCached && !batch.mayCoverOwned
+    guard protects || !batch.conditions.isEmpty else { return }
+    for (index, operation) in batch.operations.enumerated() {
+      let isCachedPut = protects && operation.isCached && operation.kind == .put
+      guard isCachedPut || operation.condition >= 0 else { continue }
       let key = batch.key(of: operation)
       let slot: Slot?
       do {
         slot = try read.index.lookup(key, hash: read.index.hash(key))
       } catch { throw .index(error) }
+      if isCachedPut, let slot, !slot.size.isCached {
+        throw .store(
+          TidemarkError(
+            .conflict, "the key holds, or held, what the user wrote; a cached value cannot hide it",
+            sequences: slot.sequence...slot.sequence, operation: index))
+      }
+      guard operation.condition >= 0 else { continue }
       let present = slot.flatMap { $0.isDeleted ? nil : $0 }
       let holds =
         switch batch.conditions[operation.condition] {
@@ -95,7 +105,6 @@ struct Staging {
         case .entry(let sequence): (slot?.sequence ?? 0) == sequence
         // Made a sequence before anything is staged.
         case .hash: false
-        case .notOwned: slot?.size.isCached ?? true
         // Looked at when it is applied.
         case .isNewest: true
         }
@@ -166,6 +175,13 @@ struct Staging {
   ) throws(IndexOrStoreError) -> Touch? {
     let found = try inIndex { () throws(IndexError) in try read.index.lookup(key, hash: hash) }
     guard let present = found, !present.isDeleted else { return nil }
+    // A cache renews what it meant, and nothing that the user has written meanwhile.
+    if operation.isCached, !present.size.isCached { return nil }
+    if operation.condition >= 0, case .isNewest(let meant) = batch.conditions[operation.condition],
+      present.sequence != meant
+    {
+      return nil
+    }
     var renewed = Touch(valueSequence: present.sequence)
     if present.size.isTouched { renewed = try touch(present.sequence, read) }
     let merged = try renewed.renew(by: batch.attributes(of: operation))

@@ -101,9 +101,10 @@ package final class DecodedFront: Sendable {
     return try EntryAttributes(decoding: attributeBytes(of: entry))
   }
 
-  /// Whether an entry is of cached data; a touch does not say that of itself.
+  /// Whether an entry is of cached data; a touch need not say that of itself, a delete never is.
   package func isCached(_ entry: EntryHead) -> Bool {
-    entry.attributesLength > 0 && EntryAttributes.tellCached(attributeBytes(of: entry))
+    entry.attributesLength > 0 && entry.kind != .delete
+      && EntryAttributes.tellCached(attributeBytes(of: entry))
   }
 
   /// Where values stand, for the locator.

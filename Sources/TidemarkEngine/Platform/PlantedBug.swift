@@ -53,6 +53,10 @@
     case cacheNotInvalidated
     /// An eviction takes whatever value the key has.
     case ownedEvicted
+    /// Compaction drops evictions that keep older values from coming back.
+    case evictionDroppedEarly
+    /// Compaction drops cached versions that something newer names, and leaves the name.
+    case cachedLinkDangles
     /// A key that is written over keeps its labels.
     case labelsNotUpdated
     /// A run over others leaves deletes out.

@@ -123,6 +123,96 @@ struct CachedDataTests {
     try engine.close()
   }
 
+  @Test("an eviction stays in the log as long as it hides an older value in another segment")
+  func hiddenValues() throws {
+    var store = TestStore()
+    store.configuration.segmentBytes = 32 << 10
+    store.configuration.growthBytes = 4 << 10
+    store.configuration.compactsByItself = false
+    var engine = try store.open()
+    var chance = SeededGenerator(seed: 3)
+    func bulk(_ prefix: String, _ count: Int) throws {
+      for i in 0..<count {
+        try engine.put("\(prefix)\(i)", (0..<30).map { _ in "\(chance.next())" }.joined())
+      }
+    }
+    try engine.cache("k", "1")
+    try bulk("mine", 400)
+    try engine.sealSegments()
+    let oldest = try #require(engine.reading.withLock { $0.segments.first?.id })
+    for round in 2...4 {
+      try engine.evict("k")
+      try engine.flush()
+      try engine.writeRun(.whole)
+      // In the last round the key stays away.
+      if round < 4 { try engine.cache("k", "\(round)") }
+      for i in 0..<80 {
+        try engine.cache("c\(i % 4)", (0..<30).map { _ in "\(chance.next())" }.joined())
+      }
+      try engine.sealSegments()
+      try engine.flush()
+      engine.setCompactsByItself(true)
+      #expect(try engine.compactIfWorthwhile())
+      engine.setCompactsByItself(false)
+      #expect(engine.reading.withLock { $0.segments.first?.id } == oldest)
+    }
+    try engine.close()
+    #expect(try store.problems().isEmpty)
+    try store.loseImages()
+    engine = try store.open(.write)
+    #expect(try engine.get("k") == nil)
+    try engine.close()
+  }
+
+  @Test("a touch whose value has gone is passed over by those who read the log")
+  func lostTouch() throws {
+    var store = TestStore()
+    store.configuration.segmentBytes = 32 << 10
+    let engine = try store.open()
+    var chance = SeededGenerator(seed: 4)
+    try engine.cache("k", "1")
+    for i in 0..<80 {
+      try engine.cache("c\(i % 4)", (0..<30).map { _ in "\(chance.next())" }.joined())
+    }
+    try engine.sealSegments()
+    try engine.touch("k")
+    try engine.evict("k")
+    try engine.flush()
+    try engine.writeRun(.whole)
+    engine.setCompactsByItself(true)
+    #expect(try engine.compactIfWorthwhile())
+    #expect(try engine.entryIfKept(at: 1) == nil)
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var kinds: [EntryKind] = []
+    while let entry = try cursor.next() {
+      _ = try engine.info(entry)
+      kinds.append(entry.head.kind)
+    }
+    #expect(kinds.last == .evict && !kinds.contains(.touch))
+    try engine.compact()
+    try engine.close()
+    #expect(try store.problems().isEmpty)
+  }
+
+  @Test("a delete that says that it is of cached data is a delete")
+  func cachedDelete() throws {
+    let store = TestStore()
+    var engine = try store.open()
+    try engine.put("k", "1")
+    var attributes = EntryAttributes()
+    attributes.entryClass = .cache
+    var batch = OperationBatch()
+    try batch.add(.delete, key: bytes("k").rawSpan, attributes: attributes)
+    try engine.commit(batch)
+    #expect(try engine.get("k") == nil && engine.liveKeys == 0 && engine.keys() == [])
+    try engine.close()
+    #expect(try store.problems().isEmpty)
+    try store.loseImages()
+    engine = try store.open(.write)
+    #expect(engine.liveKeys == 0)
+    try engine.close()
+  }
+
   @Test("cached data that comes and goes leaves a log of a few segments, by itself")
   func churn() throws {
     var store = TestStore()
@@ -167,6 +257,7 @@ extension Engine {
     var attributes = EntryAttributes()
     attributes.entryClass = .cache
     var batch = OperationBatch()
+    batch.mayCoverOwned = true
     try batch.add(
       .put, key: bytes(key).rawSpan, value: bytes(value).rawSpan, attributes: attributes)
     return try commit(batch).sequences.lowerBound

@@ -301,6 +301,47 @@ struct CacheSourceTests {
     try await store.close()
   }
 
+  @Test("an answer about a value that is another one by now changes nothing")
+  func lateAnswers() async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "a/", policy: CachePolicy(maxAge: .seconds(60)))
+    for answer in [Fetched<[UInt8]>.notModified(hash: [9]), .absent(maxAge: .seconds(9))] {
+      try await cache.put("k", Array("old".utf8), hash: [1])
+      machine.clock.advance(by: .seconds(100))
+      let scripted = Source([.success(answer)])
+      await scripted.hold()
+      let source = source(scripted)
+      let read = Task { try await cache.read("k", .networkFirst, from: source) }
+      await scripted.wait(for: 1)
+      try await cache.put("k", Array("pushed".utf8), hash: [2], maxAge: .seconds(5))
+      await scripted.release()
+      _ = try await read.value
+      let entry = try #require(try cache.entry(forKey: "k"))
+      #expect(entry.value.text == "pushed" && entry.hash == [2])
+    }
+    try await store.close()
+  }
+
+  @Test("a value that does not fit, or cannot be decoded, is fetched and given")
+  func unkept() async throws {
+    let store = try machine.open()
+    let policy = CachePolicy(capacity: nil, bytes: 10)
+    let cache = try store.cache(prefix: "a/", policy: policy)
+    let large = Source([.success(.value(Array("much too large".utf8)))])
+    let read = try await cache.read("k", .networkOnly, from: source(large))
+    #expect(read.kind == .fetchedOnly && read.value?.text == "much too large")
+    #expect(try cache.entries().isEmpty)
+    struct Unreadable: Error {}
+    let coding = CacheCoding<[UInt8]>(
+      encode: { $0 }, decode: { if $0 == [0] { throw Unreadable() } else { $0 } })
+    let typed = try store.cache(prefix: "a/", policy: policy, coding: coding)
+    try await typed.put("k", [0])
+    #expect(code { _ = try typed.value(forKey: "k") } == .coding)
+    let answer = Source([.success(.value([1]))])
+    #expect(try await typed.read("k", .cacheFirst, from: source(answer)).value == [1])
+    try await store.close()
+  }
+
   @Test("a closing store calls questions off")
   func closing() async throws {
     let store = try machine.open()

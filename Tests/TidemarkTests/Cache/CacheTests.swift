@@ -153,12 +153,43 @@ struct CacheTests {
     #expect(try cache.entries().map(\.key.text).sorted() == (20..<30).map { "b\($0)" })
     #expect(try cache.count == 10 && cache.status.bytes <= 1_000)
     try await cache.put("large", [UInt8](repeating: 1, count: 2_000))
-    #expect(try cache.entries().isEmpty && cache.count == 0 && cache.status.bytes == 0)
+    #expect(try cache.count == 10 && cache.value(forKey: "large") == nil)
     cache = try store.cache(prefix: "a/", policy: CachePolicy(capacity: 1))
     try await cache.put("1", [1])
     try await cache.put("2", [1])
     #expect(try cache.count == 1)
     #expect(try store.text(forKey: "mine") == "1")
+    try await store.close()
+  }
+
+  @Test("a value that is too large for a cache makes no other one go, and touches cost no room")
+  func tooLarge() async throws {
+    var store = try machine.open()
+    let policy = CachePolicy(capacity: nil, bytes: 1_000)
+    var cache = try store.cache(prefix: "a/", policy: policy)
+    for number in 0..<9 { try await cache.put("\(number)", [UInt8](repeating: 1, count: 96)) }
+    try await cache.put("large", [UInt8](repeating: 1, count: 2_000))
+    #expect(try cache.entries().count == 9)
+    try await store.close()
+    store = try machine.open()
+    cache = try store.cache(prefix: "a/", policy: policy)
+    try await cache.markStale(labels: .everything)
+    #expect(try cache.status.bytes == 9 * 99)
+    try await store.close()
+  }
+
+  @Test("entries that were touched past the cache make room all the same")
+  func touchedElsewhere() async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "a/", policy: CachePolicy(capacity: 5))
+    for number in 0..<5 { try await cache.put("\(number)", [1]) }
+    for number in 0..<5 { try await store.touch("a/\(number)") }
+    for number in 5..<10 { try await cache.put("\(number)", [1]) }
+    #expect(try cache.entries().map(\.key.text) == ["5", "6", "7", "8", "9"])
+    // A key that became the user's makes no room for another one.
+    try await store.put("a/5", "mine")
+    try await cache.put("10", [1])
+    #expect(try cache.entries().map(\.key.text) == ["10", "5", "6", "7", "8", "9"])
     try await store.close()
   }
 
@@ -188,6 +219,41 @@ struct CacheTests {
     for number in 0..<5 { try await cache.put("\(number)", [1]) }
     #expect(try store.text(forKey: "a/edited") == "2")
     #expect(try cache.count == 2)
+    try await store.close()
+  }
+
+  @Test("a put of cached data by any other way does not hide what the user wrote either")
+  func otherWays() async throws {
+    let store = try machine.open()
+    try await store.put("k", "mine")
+    let options = PutOptions(storageClass: .cache)
+    #expect(await code { try await store.put("k", "theirs", options: options) } == .conflict)
+    try await store.put("new", "theirs", options: options, if: .absent)
+    try await store.put("new", "theirs too", options: options)
+    #expect(try store.text(forKey: "k") == "mine" && store.text(forKey: "new") == "theirs too")
+    try await store.close()
+  }
+
+  @Test("an undo takes back what the user did, and a clearing gives cached values up")
+  func undo() async throws {
+    let store = try machine.open()
+    let cache = try store.cache(prefix: "a/")
+    try await cache.put("1", [1])
+    try await cache.put("edited", [1])
+    try await store.put("mine", "1")
+    let before = store.lastSequence
+    try await cache.put("1", [2])
+    try await cache.put("2", [2])
+    try await store.put("a/edited", "mine")
+    try await store.put("mine", "2")
+    try await store.undo(since: before)
+    #expect(try cache.value(forKey: "1") == [2] && cache.value(forKey: "2") == [2])
+    #expect(try store.text(forKey: "mine") == "1")
+    #expect(try cache.entry(forKey: "edited")?.isOwned == true)
+    #expect(try store.value(forKey: "a/edited") == [1])
+    #expect(try await store.clear(prefix: "a/") == 3)
+    try await cache.put("1", [3])
+    #expect(try cache.entries().map(\.key) == ["1"])
     try await store.close()
   }
 

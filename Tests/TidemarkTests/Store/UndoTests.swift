@@ -29,7 +29,8 @@ struct UndoTests {
     #expect(entry.time == time)
     #expect(entry.hash == [1])
     #expect(entry.maxAge == .seconds(5))
-    #expect(entry.storageClass == .cache)
+    // The user's own value stands between, which a cached one must not hide.
+    #expect(entry.storageClass == .owned)
     #expect(try store.view(at: 8).state()["changed"] == "2")
   }
 

@@ -19,14 +19,21 @@ struct CachedVersions {
   private var puts: Set<UInt64> = []
   /// By version of the key that went, what it named.
   private var bridges: [UInt64: UInt64] = [:]
-  /// Whether the oldest entry that was met names none before it, so that it has none at all.
+  /// Whether no segment before these has anything of the key: else an eviction keeps that from
+  /// coming back where the index is made from the log alone.
   private var isWhole: Bool?
+  /// Whether the oldest segment is among those that are rewritten.
+  private let coversOldest: Bool
   /// The newest cached version that was let go.
   private(set) var droppedThrough: UInt64 = 0
 
-  init(_ engine: Engine, limit: UInt64) {
+  /// - Parameters:
+  ///   - limit: newer entries are needed.
+  ///   - first: the first sequence of the segments that are rewritten.
+  init(_ engine: Engine, limit: UInt64, from first: UInt64) {
     self.engine = engine
     self.limit = limit
+    coversOldest = engine.reading.withLock { $0.segments.first?.firstSequence ?? 0 >= first }
     hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
   }
 
@@ -48,8 +55,11 @@ struct CachedVersions {
   mutating func drops(
     _ head: LooseEntry, _ slot: Slot?, isCached: Bool
   ) throws(TidemarkError) -> Bool {
-    if isWhole == nil { isWhole = head.previous == 0 }
-    let isCached = head.kind == .touch ? puts.contains(head.valueSequence) : isCached
+    if isWhole == nil { isWhole = coversOldest || head.previous == 0 }
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.evictionDroppedEarly), head.kind == .evict, isCached { return true }
+    #endif
+    let isCached = isCached || head.kind == .touch && puts.contains(head.valueSequence)
     guard isCached, !hasDamage else { return false }
     if head.kind == .put { puts.insert(head.sequence) }
     guard head.sequence <= limit, slot?.sequence != head.sequence else { return false }
@@ -57,16 +67,19 @@ struct CachedVersions {
     guard head.sequence < anchor || anchor == 0, !renewed.contains(head.sequence) else {
       return false
     }
-    // An eviction above an older value in another segment keeps that from coming back where the
-    // index is made from the log alone.
-    if head.kind == .evict, anchor == 0, isWhole != true { return false }
+    if head.kind == .evict, isWhole != true { return false }
     bridges[head.sequence] = bridges[head.previous] ?? head.previous
     droppedThrough = max(droppedThrough, head.sequence)
     return true
   }
 
   /// The version that an entry names from now on, where that has changed.
-  func link(of previous: UInt64) -> UInt64? { bridges.isEmpty ? nil : bridges[previous] }
+  func link(of previous: UInt64) -> UInt64? {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.cachedLinkDangles) { return nil }
+    #endif
+    return bridges.isEmpty ? nil : bridges[previous]
+  }
 
   private mutating func anchor(_ slot: Slot?) throws(TidemarkError) -> UInt64 {
     if let anchor { return anchor }

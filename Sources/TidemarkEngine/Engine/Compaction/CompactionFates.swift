@@ -31,13 +31,14 @@ struct CompactionFates {
     self.pinned = pinned
     self.isRecordSuperseded = isRecordSuperseded
     versions = NeededVersions(engine, floor)
-    cached = CachedVersions(engine, limit: 0)
+    cached = CachedVersions(engine, limit: 0, from: 0)
     hasDamage = engine.reading.withLock { !$0.manifest.damage.isEmpty }
   }
 
   /// Begins with the entries of a group of segments, which are rewritten together.
   mutating func begin(_ range: ClosedRange<UInt64>) {
-    cached = CachedVersions(engine, limit: min(floor.cached, range.upperBound))
+    cached = CachedVersions(
+      engine, limit: min(floor.cached, range.upperBound), from: range.lowerBound)
   }
 
   /// Decides whether an entry stays. Those of a key are best asked about one behind the other.

@@ -76,6 +76,7 @@ extension Engine {
     }
     if !options.dryRun, options.automatic == nil {
       try finishChangeOfKeys()
+      if options.newKey != nil { HintFile.removeAll(self) }
     }
     measureLog { (segments, bytes) in
       report.segmentsAfter = segments

@@ -188,7 +188,7 @@ final class LooseInput: EntryInput {
   }
 
   override var isCached: Bool {
-    guard entry.attributesLength > 0 else { return false }
+    guard entry.attributesLength > 0, entry.kind != .delete else { return false }
     let bytes = bytes
     return EntryAttributes.tellCached(bytes.rawSpan.extracting(place(entry.attributesPlace)))
   }

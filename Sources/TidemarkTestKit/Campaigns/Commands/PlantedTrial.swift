@@ -77,7 +77,8 @@ extension Campaign {
         [.bits]
       case .tombstoneDroppedEarly, .mergedOutOfOrder, .windowForgotten, .outdatedImageKept,
         .viewsForgotten, .sequenceReused, .lastEntryLostAtSealing, .cacheNotInvalidated,
-        .labelsNotUpdated, .ownedEvicted, .linkEndsAtDelete, .deleteForgottenOverRuns,
+        .labelsNotUpdated, .ownedEvicted, .evictionDroppedEarly, .cachedLinkDangles,
+        .linkEndsAtDelete, .deleteForgottenOverRuns,
         .lostLabelForgotten:
         [.model, .crash]
       }

@@ -166,6 +166,7 @@ package struct ScriptRunner {
     _ entries: [ModelEntry], condition: OperationBatch.Condition?
   ) throws -> OperationBatch {
     var batch = OperationBatch()
+    batch.mayCoverOwned = true
     for entry in entries {
       let labels = try batch.addLabelSet(entry.labels.sortedBytes())
       var attributes = EntryAttributes()
