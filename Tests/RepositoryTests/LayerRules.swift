@@ -4,7 +4,7 @@ enum LayerRules {
 
   /// Folders by height; those of the same height do not know each other.
   private static let heights = [
-    "Platform": 0, "Format": 1, "Index": 2, "Cache": 2, "Log": 3, "Engine": 4,
+    "Platform": 0, "Format": 1, "Index": 2, "Cache": 2, "Attachments": 2, "Log": 3, "Engine": 4,
   ]
 
   private static let everywhere: Set<String> = ["CZstd", "CTidemark"]

@@ -7,6 +7,18 @@
 /// CRC-32C (Castagnoli) of `count` bytes, continuing from `crc` (0 to begin).
 uint32_t ctidemark_crc32c(uint32_t crc, const void *bytes, size_t count);
 
+/// SHA-256 (FIPS 180-4) of bytes that come piece by piece.
+typedef struct {
+  uint32_t state[8];
+  uint64_t length;
+  uint8_t block[64];
+} ctidemark_sha256;
+
+void ctidemark_sha256_begin(ctidemark_sha256 *hash);
+void ctidemark_sha256_add(ctidemark_sha256 *hash, const void *bytes, size_t count);
+/// Writes the 32 bytes of the hash; nothing can be added after that.
+void ctidemark_sha256_finish(ctidemark_sha256 *hash, void *digest);
+
 /// Asks the processor to bring what lies at an address into its cache. Any address will do.
 static inline void ctidemark_prefetch(const void *address) { __builtin_prefetch(address); }
 

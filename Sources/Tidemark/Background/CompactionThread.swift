@@ -19,7 +19,7 @@ final class CompactionThread: Sendable {
 
   /// Lets the thread look whether a compaction pays, if it is time for that.
   func compactIfDue() throws(TidemarkError) {
-    guard engine.compactionIsDue() else { return }
+    guard engine.compactionIsDue() || engine.attachments.isSweepDue else { return }
     let (engine, state, failure) = (engine, state, failure)
     try state.withLock { (state: inout State) throws(TidemarkError) in
       guard !state.isStopping else { return }
@@ -55,6 +55,7 @@ final class CompactionThread: Sendable {
       if isStopping { return }
       do {
         try engine.compactIfWorthwhile()
+        try engine.sweepAttachmentsIfDue()
         failure.withLock { $0 = nil }
       } catch { failure.withLock { $0 = error } }
     }

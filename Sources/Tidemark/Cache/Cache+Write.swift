@@ -8,14 +8,17 @@ extension Cache {
   ///   - labels: up to 64.
   ///   - hash: a validator hash, up to 64 bytes, such as an ETag.
   ///   - maxAge: for how long the value is valid from now; nil for the policy's.
+  ///   - attachment: a file beside the log that belongs to the value; its length counts as the
+  ///     entry's, and it goes with the entry.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `conflict` where the key holds, or held, what the user wrote; `coding`; what
   ///   ``Store/put(_:_:labels:options:if:durability:)-(_,BytesConvertible,_,_,_,_)`` throws.
   public func put(
     _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
-    maxAge: Duration? = nil, durability: Durability? = nil
+    maxAge: Duration? = nil, attachment: StagedAttachment? = nil, durability: Durability? = nil
   ) async throws(TidemarkError) {
-    let batch = try batch(key, value, labels, hash, maxAge)
+    let batch = try batch(key, value, labels, hash, maxAge, attachment)
+    defer { extendLifetime(attachment) }
     _ = try await store.commit(batch, durability)
   }
 
@@ -79,7 +82,7 @@ extension Cache {
 extension Cache {
   func batch(
     _ key: some BytesConvertible, _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?,
-    _ maxAge: Duration?
+    _ maxAge: Duration?, _ attachment: StagedAttachment? = nil
   ) throws(TidemarkError) -> WriteBatch {
     let bytes = try encode(value)
     var attributes = EntryAttributes()
@@ -87,6 +90,7 @@ extension Cache {
     attributes.time = region.validationTime
     attributes.hash = hash
     attributes.maxAge = maxAge.map { Validity.seconds($0) }
+    attributes.attachment = attachment?.hold.id
     var batch = WriteBatch()
     let set = try batch.operations.addLabelSet(labels.map(\.bytes))
     try batch.operations.add(

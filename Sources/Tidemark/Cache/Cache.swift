@@ -67,6 +67,16 @@ public struct Cache<Value: Sendable>: Sendable {
     return try find(full(key))
   }
 
+  /// Opens the attachment of a key.
+  /// - Parameter key: the key, without the cache's prefix.
+  /// - Returns: nil where there is none, or its content is not here.
+  public func attachment(
+    forKey key: some BytesConvertible
+  ) throws(TidemarkError) -> AttachmentReader? {
+    guard let reference = try entry(forKey: key)?.attachment else { return nil }
+    return try store.attachment(reference)
+  }
+
   /// Whether a key has a value that is valid now.
   public func isValid(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
     guard let entry = try store.entry(forKey: full(key)) else { return false }
@@ -127,6 +137,7 @@ public struct Cache<Value: Sendable>: Sendable {
     if let validity { region.note(validity, of: entry.sequence) }
     return CachedEntry(
       key: key, value: value, labels: entry.labels, hash: entry.hash,
+      attachment: entry.attachment,
       isValid: validity?.isValid(at: region.now, region.policy) ?? true,
       validUntil: validity.map { Timestamp(milliseconds: $0.end(region.policy)) },
       created: entry.created, updated: entry.updated,

@@ -97,7 +97,7 @@ final class CacheRegion: Sendable {
     }
     let info = try engine.info(entry)
     return UseOrder.Use(
-      sequence: sequence, bytes: entry.key.count + info.valueLength,
+      sequence: sequence, bytes: entry.key.count + info.contentLength,
       time: HybridTime(info.commitTime).timestamp.milliseconds)
   }
 
@@ -133,7 +133,7 @@ final class CacheRegion: Sendable {
     guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted,
       let entry = try engine.entryIfKept(at: slot.sequence)
     else { return 0 }
-    return try engine.info(entry).valueLength
+    return try engine.info(entry).contentLength
   }
 
   func count(_ body: (inout CacheCounts) -> Void) { state.withLock { body(&$0.counts) } }
@@ -319,16 +319,22 @@ final class CacheRegion: Sendable {
       use.count = known?.count ?? 0
       uses.append((former, use))
     }
+    var givenUp = 0
     state.withLock { state in
       for (sequence, key) in change.victims {
+        givenUp += state.order?[sequence]?.bytes ?? 0
         state.order?.remove(sequence)
         if !key.isEmpty { state.counts.evictions += 1 }
       }
       for (former, use) in uses {
-        if let former { state.order?.remove(former) }
+        if let former {
+          givenUp += state.order?[former]?.bytes ?? 0
+          state.order?.remove(former)
+        }
         if let use { state.order?.add(use) }
       }
     }
+    engine.attachments.noteGivenUp(givenUp)
   }
 
   /// Entries that have been stale for so many milliseconds, oldest use first.
@@ -366,6 +372,11 @@ final class CacheRegion: Sendable {
     }
     return uses
   }
+}
+
+extension EntryInfo {
+  /// Bytes of the value and of the attachment.
+  var contentLength: Int { valueLength + Int(clamping: attributes.attachment?.length ?? 0) }
 }
 
 extension Slot {

@@ -8,6 +8,8 @@ public struct CachedEntry<Value: Sendable>: Sendable {
   public var labels: [EntryLabel]
   /// The validator hash, such as an ETag.
   public var hash: [UInt8]?
+  /// The file beside the log that belongs to the value.
+  public var attachment: AttachmentReference?
   /// Whether the value was valid when it was read.
   public var isValid: Bool
   /// Until when the value is valid; nil where nothing ends that: it is the user's own.

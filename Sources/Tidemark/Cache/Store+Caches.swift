@@ -99,7 +99,9 @@ extension Store {
         change.former[key] = slot.sequence
       }
       switch operation.kind {
-      case .put: change.puts[key] = operation.keyLength + operation.valueLength
+      case .put:
+        change.puts[key] =
+          operation.keyLength + operation.valueLength + batch.attachmentLength(of: operation)
       case .evict: change.puts[key] = nil
       case .touch:
         if let former = change.former[key], change.puts[key] == nil {

@@ -39,6 +39,9 @@ public struct Entry: Sendable, Hashable {
   package var maxAgeSeconds: UInt32?
   /// Whose data it is.
   public var storageClass: StorageClass
+  /// The file beside the log that belongs to the entry; opened by
+  /// ``StoreReader/attachment(forKey:)``.
+  public var attachment: AttachmentReference?
   /// The replica and sequence that the entry was first written with, where it came from another
   /// store.
   public var origin: Origin?

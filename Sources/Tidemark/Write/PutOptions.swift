@@ -21,6 +21,11 @@ public struct PutOptions: Sendable, Hashable {
   /// Sequences of entries of this store that a peer must have before this one: those in the
   /// receipts of earlier writes. At most 16.
   public var after: [UInt64] = []
+  /// A file beside the log that belongs to the entry: content that is too large for a value, or
+  /// that is read in parts. It is part of the entry, and goes with it.
+  public var attachment: StagedAttachment?
+  /// That of an older version, which is put back.
+  var formerAttachment: AttachmentID?
   /// Entries with a higher priority go to a peer first: above 0 before what is usual, below 0 when
   /// nothing else is left. A hint, which yields to order: a key's changes go in the order of the
   /// writes, entries go behind what they come after, and what others wait for does not wait itself.
@@ -38,10 +43,11 @@ public struct PutOptions: Sendable, Hashable {
   ///   - origin: where the entry was written first.
   ///   - after: sequences of entries of this store that a peer must have before this one.
   ///   - priority: what goes to a peer first; 0 is usual.
+  ///   - attachment: a file beside the log that belongs to the entry.
   public init(
     time: Timestamp? = nil, hash: [UInt8]? = nil, maxAge: Duration? = nil,
     storageClass: StorageClass = .owned, origin: Origin? = nil, after: [UInt64] = [],
-    priority: Int = 0
+    priority: Int = 0, attachment: StagedAttachment? = nil
   ) {
     self.time = time
     self.hash = hash
@@ -49,13 +55,15 @@ public struct PutOptions: Sendable, Hashable {
     self.origin = origin
     self.after = after
     self.priority = priority
+    self.attachment = attachment
     self.maxAge = maxAge
   }
 
   /// Whether nothing is said.
   var isEmpty: Bool {
     time == nil && hash == nil && maxAgeSeconds == nil && storageClass == .owned && origin == nil
-      && after.isEmpty && priority == 0
+      && after.isEmpty && priority == 0 && attachment == nil
+      && formerAttachment == nil
   }
 
   var attributes: EntryAttributes {
@@ -69,6 +77,7 @@ public struct PutOptions: Sendable, Hashable {
     }
     attributes.after = after
     attributes.priority = Int64(priority)
+    attributes.attachment = attachment?.hold.id ?? formerAttachment
     return attributes
   }
 }

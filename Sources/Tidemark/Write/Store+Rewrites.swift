@@ -101,9 +101,12 @@ extension WriteBatch {
     key: [UInt8], _ value: RawSpan, info: EntryInfo, if condition: WriteCondition
   ) throws(TidemarkError) {
     let attributes = info.attributes
-    let options = PutOptions(
+    var options = PutOptions(
       time: attributes.time, hash: attributes.hash, maxAge: attributes.maxAge.map { .seconds($0) },
       storageClass: StorageClass(attributes.entryClass))
+    options.formerAttachment = attributes.attachment
+    // Its content may have been released, or have been the server's.
+    if attributes.attachment != nil { operations.mayLackAttachments = true }
     try put(key, value, labels: info.labels.map { EntryLabel($0) }, options: options, if: condition)
   }
 }

@@ -16,6 +16,9 @@ public struct WriteBatch: Sendable {
   /// The last entry that one of the batch is to come after at a peer.
   private(set) var lastTarget: UInt64 = 0
 
+  /// Keeps the attachments that its changes name.
+  private var attachments: [StagedAttachment] = []
+
   /// Most changes of a batch that is to apply at a peer together.
   public static let mostAtPeer = 4000
   /// Most bytes of their keys and values.
@@ -83,9 +86,11 @@ public struct WriteBatch: Sendable {
     _ condition: WriteCondition?
   ) throws(TidemarkError) {
     guard options.isEmpty, condition == nil, !atomicAtPeer else {
-      return try add(
+      try add(
         .put, key, value, labels: labels, attributes: options.isEmpty ? nil : options.attributes,
         if: condition)
+      if let attachment = options.attachment { attachments.append(attachment) }
+      return
     }
     guard !labels.isEmpty else { return try operations.add(.put, key: key, value: value) }
     let before = operations.mark
@@ -158,6 +163,7 @@ public struct WriteBatch: Sendable {
   /// Empties the batch and keeps its memory.
   public mutating func removeAll() {
     operations.removeAll()
+    attachments = []
     lastTarget = 0
   }
 

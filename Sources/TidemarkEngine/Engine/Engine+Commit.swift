@@ -53,6 +53,17 @@ extension Engine {
   package func stage(
     _ batch: OperationBatch, durability: Durability? = nil, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {
+    guard batch.attachments.isEmpty else {
+      return try stageHolding(batch) { () throws(TidemarkError) in
+        try stageNow(batch, durability, waitsForRoom)
+      }
+    }
+    return try stageNow(batch, durability, waitsForRoom)
+  }
+
+  private func stageNow(
+    _ batch: OperationBatch, _ durability: Durability?, _ waitsForRoom: Bool
+  ) throws(TidemarkError) -> CommitResult {
     let durability = durability ?? configuration.durability
     if waitsForRoom, let goal = goalForRoom() { try sync(through: goal.sequence) }
     let result = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in

@@ -172,7 +172,10 @@ extension Engine {
     if mergeIsDue { try mergeSmallSegments() }
     if runIsDue { try writeRun(.asDue) }
     // With threads, one of the store's own does that.
-    if configuration.doesBackgroundWorkInline { try compactIfWorthwhile() }
+    if configuration.doesBackgroundWorkInline {
+      try compactIfWorthwhile()
+      try sweepAttachmentsIfDue()
+    }
   }
 
   /// Calls `body` after every change of the durable or the visible sequence.

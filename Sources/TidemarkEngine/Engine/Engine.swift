@@ -18,6 +18,7 @@ package final class Engine: Sendable {
   let keys: KeyRing
   let caches: LogCaches
   let hotCache: HotCache
+  package let attachments: AttachmentFiles
   let manifests: ManifestStore
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
@@ -41,6 +42,8 @@ package final class Engine: Sendable {
     caches = opened.caches
     keys = opened.keys
     hotCache = HotCache(limitBytes: configuration.hotCacheBytes, seed: opened.manifest.hashSeed)
+    attachments = AttachmentFiles(
+      environment.fileSystem, store: path, keys: opened.keys, random: environment.randomBytes)
     manifests = opened.manifests
     writer = Monitor(
       WriterState(

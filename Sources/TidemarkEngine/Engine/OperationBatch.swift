@@ -42,6 +42,10 @@ package struct OperationBatch: Sendable {
   private(set) var asksForHashes = false
   /// Whether any change is of cached data.
   package private(set) var hasCached = false
+  /// The attachments that its changes name.
+  package private(set) var attachments: [AttachmentID] = []
+  /// Whether the content of these may be missing: a peer has it.
+  package var mayLackAttachments = false
   /// Whether a cached value may take the place of one that the user wrote, or of its delete, which
   /// peers may not have heard of yet.
   package var mayCoverOwned = false
@@ -88,6 +92,14 @@ package struct OperationBatch: Sendable {
   package func attributes(of operation: Operation) -> RawSpan {
     let start = operation.attributesStart
     return arena.rawSpan.extracting(start..<(start + operation.attributesLength))
+  }
+
+  /// The length of the attachment that a change names; 0 for none.
+  package func attachmentLength(of operation: Operation) -> Int {
+    guard !attachments.isEmpty, operation.attributesLength > 0,
+      let attributes = try? EntryAttributes(decoding: attributes(of: operation))
+    else { return 0 }
+    return Int(clamping: attributes.attachment?.length ?? 0)
   }
 
   /// Adds a table entry for labels, which are sorted and made unique.
@@ -204,6 +216,7 @@ package struct OperationBatch: Sendable {
     operation.ownTime = attributes.time
     operation.isCached = attributes.entryClass == .cache && operation.kind != .delete
     if operation.isCached { hasCached = true }
+    if let attachment = attributes.attachment { attachments.append(attachment) }
     scratch.bytes.removeAll(keepingCapacity: true)
     attributes.encode(into: &scratch)
     operation.attributesStart = arena.count
@@ -258,13 +271,15 @@ package struct OperationBatch: Sendable {
     fileprivate var labelSets: Int
     fileprivate var conditions: Int
     fileprivate var asksForHashes: Bool
+    fileprivate var attachments: Int
   }
 
   /// How much the batch holds now.
   package var mark: Mark {
     Mark(
       arena: arena.count, operations: operations.count, labelSets: labels.sets.count,
-      conditions: conditions.count, asksForHashes: asksForHashes)
+      conditions: conditions.count, asksForHashes: asksForHashes,
+      attachments: attachments.count)
   }
 
   /// Takes back what was added since the batch was at `mark`.
@@ -274,6 +289,7 @@ package struct OperationBatch: Sendable {
     labels.removeSets(from: mark.labelSets)
     conditions.removeLast(conditions.count - mark.conditions)
     asksForHashes = mark.asksForHashes
+    attachments.removeLast(attachments.count - mark.attachments)
   }
 
   /// Empties the batch and keeps its memory.
@@ -283,6 +299,7 @@ package struct OperationBatch: Sendable {
     labels.removeSets(from: 0)
     conditions.removeAll(keepingCapacity: true)
     asksForHashes = false
+    attachments.removeAll()
     hasCached = false
     touches = 0
   }
@@ -301,7 +318,7 @@ extension EntryAttributes {
     }
     guard (alias?.count ?? 0) <= Limits.aliasBytes,
       (generation?.count ?? 0) <= Limits.generationBytes, after.count <= Limits.afterEdges,
-      origin.map({ $0.replica.count == 16 }) ?? true, (blob?.hash.count ?? 32) == 32
+      origin.map({ $0.replica.count == 16 }) ?? true, (attachment?.hash.count ?? 32) == 32
     else { throw TidemarkError(.invalidArgument, "an attribute of the entry is out of bounds") }
   }
 }

@@ -27,9 +27,9 @@ extension EntryAttributes {
       writer.varint(after.count)
       for sequence in after { writer.varint(sequence) }
     }
-    if let blob {
-      writer.raw(blob.hash)
-      writer.varint(blob.length)
+    if let attachment {
+      writer.raw(attachment.hash)
+      writer.varint(attachment.length)
     }
     if let alias { Self.encode(bytes: alias, into: &writer) }
     if schemaVersion != 0 { writer.varint(UInt64(schemaVersion)) }
@@ -135,8 +135,8 @@ extension EntryAttributes {
       let count = try reader.varint(atMost: Limits.afterEdges)
       for _ in 0..<count { after.append(try reader.varint()) }
     }
-    if fields.contains(.blob) {
-      blob = Blob(hash: try reader.array(32), length: try reader.varint())
+    if fields.contains(.attachment) {
+      attachment = AttachmentID(hash: try reader.array(32), length: try reader.varint())
     }
   }
 

@@ -10,7 +10,7 @@
 /// origin        16 bytes replica, varint sequence
 /// priority      zigzag
 /// after         varint count, per edge: varint sequence
-/// blob          32 bytes hash, varint length
+/// attachment    32 bytes hash, varint length
 /// alias         varint length, bytes
 /// schema        varint
 /// generation    varint length, bytes
@@ -38,15 +38,6 @@ package struct EntryAttributes: Sendable, Hashable {
     }
   }
 
-  package struct Blob: Sendable, Hashable {
-    package var hash: [UInt8]
-    package var length: UInt64
-    package init(hash: [UInt8], length: UInt64) {
-      self.hash = hash
-      self.length = length
-    }
-  }
-
   /// The entry's own time, given by the caller.
   package var time: Timestamp?
   /// Validator hash given by the caller, opaque.
@@ -59,7 +50,7 @@ package struct EntryAttributes: Sendable, Hashable {
   package var priority: Int64 = 0
   /// Sequences that must be replicated before this entry.
   package var after: [UInt64] = []
-  package var blob: Blob?
+  package var attachment: AttachmentID?
   package var alias: [UInt8]?
   package var schemaVersion: UInt32 = 0
   package var generation: [UInt8]?
@@ -84,7 +75,7 @@ package struct EntryAttributes: Sendable, Hashable {
     static let origin = Field(rawValue: 1 << 6)
     static let priority = Field(rawValue: 1 << 7)
     static let after = Field(rawValue: 1 << 8)
-    static let blob = Field(rawValue: 1 << 9)
+    static let attachment = Field(rawValue: 1 << 9)
     static let alias = Field(rawValue: 1 << 10)
     static let schema = Field(rawValue: 1 << 11)
     static let generation = Field(rawValue: 1 << 12)
@@ -111,7 +102,7 @@ package struct EntryAttributes: Sendable, Hashable {
     if origin != nil { fields.insert(.origin) }
     if priority != 0 { fields.insert(.priority) }
     if !after.isEmpty { fields.insert(.after) }
-    if blob != nil { fields.insert(.blob) }
+    if attachment != nil { fields.insert(.attachment) }
     if alias != nil { fields.insert(.alias) }
     if schemaVersion != 0 { fields.insert(.schema) }
     if generation != nil { fields.insert(.generation) }

@@ -6,13 +6,13 @@ package enum StoreLayout {
   package static let indexDirectory = "index"
   package static let quarantineDirectory = "quarantine"
   package static let ballast = "BALLAST"
-  package static let blobDirectory = "blobs"
+  package static let attachmentDirectory = "attachments"
   package static let hintDirectory = "hints"
 
   /// Everything that may stand in a store's directory.
   package static let known: Set<String> = [
     lock, manifests[0], manifests[1], logDirectory, indexDirectory, quarantineDirectory, ballast,
-    blobDirectory, hintDirectory,
+    attachmentDirectory, hintDirectory,
   ]
 
   /// `log/00000000000000000001-0000002a.seg`: first sequence, then segment id, so that a

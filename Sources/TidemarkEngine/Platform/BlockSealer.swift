@@ -135,9 +135,8 @@ package final class BlockSealer: Sendable {
 
     /// 16 bytes that name a key and tell nothing about it.
     package static func fingerprint(of key: [UInt8]) -> [UInt8] {
-      var hash = SHA256()
-      hash.update(data: Array("tidemark key id".utf8) + key)
-      return Array(hash.finalize().prefix(16))
+      let named = Array("tidemark key id".utf8) + key
+      return Array(SHA256.hash(named.rawSpan).prefix(16))
     }
   #else
     package func sealed(

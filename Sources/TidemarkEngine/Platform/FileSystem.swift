@@ -19,7 +19,11 @@ package protocol FileSystem: Sendable {
   /// Removes a file or an empty directory.
   func remove(_ path: String) throws(FileSystemError)
 
-  /// The kind of file at a path; nil when nothing does.
+  /// Gives a file another name in the same directory; what has that name already is replaced. A
+  /// crash leaves it with the old name or the new one, until the directory is synced.
+  func rename(_ path: String, to newPath: String) throws(FileSystemError)
+
+  /// The kind of file at a path; nil when there is nothing.
   func kind(_ path: String) throws(FileSystemError) -> FileKind?
 
   /// Takes the exclusive lock of a file, which is created when missing, and writes `owner` into it.

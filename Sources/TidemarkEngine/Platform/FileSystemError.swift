@@ -2,7 +2,7 @@
 public struct FileSystemError: Error, Sendable, Hashable {
   /// The call that failed.
   public enum Operation: String, Sendable, Hashable {
-    case open, createDirectory, syncDirectory, list, remove, inspect, lock, bootIdentifier
+    case open, createDirectory, syncDirectory, list, remove, rename, inspect, lock, bootIdentifier
     case length, read, write, truncate, allocate, sync, close
   }
 

@@ -4,6 +4,11 @@ package enum Limits {
   package static let keyBytes = 65_535
   /// Longest value in the log; larger ones are attachments.
   package static let valueBytes = 64 << 20
+  /// Longest attachment.
+  package static let attachmentBytes = 1 << 40
+  /// Attachments that nothing names any more are looked for once so many bytes have come, or half
+  /// as many as there are.
+  package static let attachmentBytesBeforeSweep = 64 << 20
   /// Most labels on one entry.
   package static let labelsPerEntry = 64
   /// Longest label; the shortest has one byte.

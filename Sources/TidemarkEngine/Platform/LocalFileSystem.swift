@@ -34,6 +34,12 @@ package struct LocalFileSystem: FileSystem {
     try perform(.remove, path) { () throws(SystemError) in try SystemFiles.remove(path) }
   }
 
+  package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+    try perform(.rename, path) { () throws(SystemError) in
+      try SystemFiles.rename(path, to: newPath)
+    }
+  }
+
   package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     try perform(.inspect, path) { () throws(SystemError) in
       try SystemFiles.status(at: path)?.kind

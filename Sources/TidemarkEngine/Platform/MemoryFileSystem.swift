@@ -59,6 +59,20 @@ package final class MemoryFileSystem: FileSystem {
     }
   }
 
+  package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+    let node = try change(.rename, path) { (node) throws(SystemError) in
+      guard case .file(let content) = node else {
+        throw SystemError(number: node == nil ? ErrorNumber.noEntry : ErrorNumber.isADirectory)
+      }
+      return content
+    }
+    try change(.rename, newPath) { (place) throws(SystemError) in
+      if case .directory = place { throw SystemError(number: ErrorNumber.isADirectory) }
+      place = .file(node)
+    }
+    if path != newPath { try remove(path) }
+  }
+
   package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     do throws(FileSystemError) {
       return try change(.inspect, path) { (node) throws(SystemError) in

@@ -33,6 +33,10 @@ struct RetryingFileSystem: FileSystem {
     try retrying { () throws(FileSystemError) in try base.remove(path) }
   }
 
+  func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+    try retrying { () throws(FileSystemError) in try base.rename(path, to: newPath) }
+  }
+
   func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     try retrying { () throws(FileSystemError) in try base.kind(path) }
   }

@@ -124,6 +124,11 @@ final class SuspendableFileSystem: FileSystem {
     try base.remove(path)
   }
 
+  func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+    try round(.rename, path)
+    try base.rename(path, to: newPath)
+  }
+
   func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     try round(.inspect, path)
     return try base.kind(path)

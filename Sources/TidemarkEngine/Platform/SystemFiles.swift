@@ -153,6 +153,19 @@ enum SystemFiles {
     }
   }
 
+  /// Gives a file another name in the same directory; what has that name already is replaced.
+  static func rename(_ path: String, to newPath: String) throws(SystemError) {
+    try check(path)
+    try check(newPath)
+    #if canImport(Darwin)
+      _ = try retry { unsafe Darwin.rename(path, newPath) }
+    #elseif canImport(Musl)
+      _ = try retry { unsafe Musl.rename(path, newPath) }
+    #else
+      _ = try retry { unsafe Glibc.rename(path, newPath) }
+    #endif
+  }
+
   /// The names in a directory, without `.` and `..`, in the system's order.
   static func list(_ path: String) throws(SystemError) -> [String] {
     try check(path)

@@ -18,6 +18,9 @@ extension ForwardingDisk {
   }
   package func list(_ path: String) throws(FileSystemError) -> [String] { try base.list(path) }
   package func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
+  package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+    try base.rename(path, to: newPath)
+  }
   package func kind(_ path: String) throws(FileSystemError) -> FileKind? { try base.kind(path) }
   package func lock(
     _ path: String, owner: [UInt8]

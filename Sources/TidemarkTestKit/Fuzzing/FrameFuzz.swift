@@ -137,7 +137,7 @@ enum FrameFuzz {
     attributes.origin = .init(replica: Array(1...16), sequence: 99)
     attributes.priority = -3
     attributes.after = [1, 200]
-    attributes.blob = .init(hash: Array(1...32), length: 1 << 33)
+    attributes.attachment = AttachmentID(hash: Array(1...32), length: 1 << 33)
     attributes.alias = Array("other".utf8)
     attributes.schemaVersion = 2
     attributes.generation = [1, 2]

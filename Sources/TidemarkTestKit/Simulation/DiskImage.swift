@@ -98,6 +98,22 @@ struct DiskImage: Sendable {
     directories[place.directory]?.set(place.name, to: nil, stamp: stamp)
   }
 
+  /// Gives a file another name. After a power cut either name may be there, both or none: worse
+  /// than any file system that is in use, so that nobody relies on more than a synced directory.
+  mutating func rename(_ path: String, to newPath: String) throws(SimulatedErrno) {
+    let (old, new) = (try parent(of: path), try parent(of: newPath))
+    guard let node = directories[old.directory]?.visible[old.name] else { throw .ENOENT }
+    guard files[node] != nil else { throw .EISDIR }
+    if let other = directories[new.directory]?.visible[new.name] {
+      guard files[other] != nil else { throw .EISDIR }
+      guard other != node else { return }
+    }
+    let stamp = nextStamp()
+    directories[new.directory]?.set(new.name, to: node, stamp: stamp)
+    let next = nextStamp()
+    directories[old.directory]?.set(old.name, to: nil, stamp: next)
+  }
+
   /// All files by path, in the byte order of the paths.
   func paths() -> [(path: String, node: Int)] {
     var result: [(path: String, node: Int)] = []

@@ -94,6 +94,14 @@ public final class SimulatedFileSystem: FileSystem, Sendable {
     }
   }
 
+  package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+    let call = SimulatedCall(.rename, path, isMutating: true)
+    try perform(call) { (state, _) throws(SimulatedErrno) in
+      try state.image.rename(path, to: newPath)
+      state.sweep()
+    }
+  }
+
   package func kind(_ path: String) throws(FileSystemError) -> FileKind? {
     try perform(SimulatedCall(.inspect, path)) { (state, _) throws(SimulatedErrno) in
       try state.kind(path)

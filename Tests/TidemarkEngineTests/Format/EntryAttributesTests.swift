@@ -52,7 +52,7 @@ struct EntryAttributesTests {
       if chance.chance(0.5) { attributes.priority = Int64(bitPattern: chance.next()) }
       for _ in 0..<chance.int(in: 0...16) { attributes.after.append(chance.next()) }
       if chance.chance(0.5) {
-        attributes.blob = EntryAttributes.Blob(hash: chance.bytes(32), length: chance.next())
+        attributes.attachment = AttachmentID(hash: chance.bytes(32), length: chance.next())
       }
       if chance.chance(0.5) { attributes.alias = chance.bytes(chance.int(in: 0...1024)) }
       if chance.chance(0.5) { attributes.schemaVersion = UInt32(chance.int(below: 1 << 32)) }

@@ -65,6 +65,9 @@ package struct CompactionReport: Sendable, Hashable {
   /// By how much what was rewritten has shrunk, whatever was written meanwhile; nothing in a dry
   /// run.
   package var bytesFreed = 0
+  /// Attachments that nothing named any more.
+  package var attachmentsRemoved = 0
+  package var attachmentBytesFreed = 0
   package var droppedEntries = 0
   package var droppedTombstones = 0
   /// Raw bytes of both.

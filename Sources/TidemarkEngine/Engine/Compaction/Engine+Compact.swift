@@ -36,6 +36,12 @@ extension Engine {
       guard error.code == .suspended, isClosed else { throw error }
       throw TidemarkError(.closed, "the store was closed while it was compacted", cause: error)
     }
+    // Entries that went may have been the last to name an attachment.
+    if !options.dryRun, !isAutomatic || report.droppedEntries > 0 {
+      let swept = try sweepAttachments()
+      report.attachmentsRemoved = swept.removed
+      report.attachmentBytesFreed = swept.removedBytes
+    }
     return report
   }
 
@@ -45,7 +51,11 @@ extension Engine {
   ) throws(TidemarkError) {
     if !options.dryRun {
       try markUnclean()
-      if let newKey = options.newKey { try adopt(newKey) }
+      if let newKey = options.newKey {
+        try adopt(newKey)
+        // First, while the files of the log still tell that the former key is needed.
+        try attachments.rewriteWithCurrentKey()
+      }
       if options.automatic == nil {
         try sealSegments()
         try flush()

@@ -29,6 +29,7 @@ extension Engine {
     let empty = Set(segments.map(\.id))
     manifest.segments.removeAll { empty.contains($0.id) }
     manifest.images = try copyImages(manifest.images, to: target, fileSystem)
+    try attachments.copy(to: target, fileSystem)
     manifest.isClosedCleanly = manifest.segments.allSatisfy { $0.state == .sealed }
     manifest.generation = 0
     // An open segment is walked and sealed by the first opening, as after a power cut.

@@ -1,7 +1,17 @@
 extension SegmentVerifier {
+  /// Looks at the attributes of an entry.
+  mutating func check(
+    _ attributes: EntryAttributes, of entry: EntryHead, in front: DecodedFront
+  ) {
+    if let attachment = attributes.attachment, attributes.entryClass == .owned {
+      attachments.insert(attachment)
+    }
+    checkOrigin(of: entry, attributes, in: front)
+  }
+
   /// Names an entry whose operation id lies beyond what any replica gives out. Nothing is lost, but
   /// earlier versions failed on it when they answered other replicas.
-  mutating func checkOrigin(
+  private mutating func checkOrigin(
     of entry: EntryHead, _ attributes: EntryAttributes, in front: DecodedFront
   ) {
     guard let origin = attributes.origin, origin.sequence > Slot.maxSequence,

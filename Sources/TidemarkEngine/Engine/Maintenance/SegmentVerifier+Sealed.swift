@@ -81,7 +81,7 @@ extension SegmentVerifier {
     do {
       try checkOrder(front, &walk)
       for entry in front.entries {
-        checkOrigin(of: entry, try front.attributes(of: entry), in: front)
+        check(try front.attributes(of: entry), of: entry, in: front)
         walk.latestCommitTime = max(walk.latestCommitTime, entry.commitTime)
       }
       let places = front.isOpaque ? [] : try front.places()

@@ -16,6 +16,8 @@ struct SegmentVerifier {
   let sameBoot: Bool
 
   var findings: [VerifyFinding] = []
+  /// The attachments that owned entries name.
+  var attachments: Set<AttachmentID> = []
   var entries = 0
   var bytes = 0
   /// The highest sequence found in it.
@@ -193,16 +195,17 @@ struct SegmentVerifier {
       try WindowReader(file), salt: row.salt, codecs: codecs,
       from: FormatConstants.segmentHeaderBytes)
     var failure: FileSystemError?
-    var found = findings
+    var looker = self
     let outcome = recovery.run { (fronts) throws(Never) in
       guard decodes, failure == nil else { return }
       for front in fronts {
         do throws(FileSystemError) {
-          try Self.decode(front, scan, codecs, self, &found)
+          try looker.decode(front, scan, codecs)
         } catch { failure = error }
       }
     }
-    findings = found
+    findings = looker.findings
+    attachments = looker.attachments
     if let failure { throw failure }
     let tail = try outcome.get()
     entries += tail.entryCount
@@ -215,19 +218,19 @@ struct SegmentVerifier {
   }
 
   /// Decompresses the blocks of a frame whose checksums are right already.
-  private static func decode(
-    _ front: DecodedFront, _ scan: FrameScan, _ codecs: FrameCodecs, _ verifier: SegmentVerifier,
-    _ found: inout [VerifyFinding]
+  private mutating func decode(
+    _ front: DecodedFront, _ scan: FrameScan, _ codecs: FrameCodecs
   ) throws(FileSystemError) {
-    var reporter = verifier
-    reporter.findings = []
     for entry in front.entries {
       guard let attributes = try? front.attributes(of: entry) else { continue }
-      reporter.checkOrigin(of: entry, attributes, in: front)
+      check(attributes, of: entry, in: front)
     }
+    var reasons: [(offset: Int, reason: FormatError)] = []
     _ = try scan.checkBlocks(of: front, codecs: codecs, decodes: true) { _, offset, reason in
-      reporter.report(offset, reason.reason, sequences: front.sequences)
+      reasons.append((offset, reason))
     }
-    found.append(contentsOf: reporter.findings)
+    for (offset, reason) in reasons {
+      report(offset, reason.reason, sequences: front.sequences)
+    }
   }
 }

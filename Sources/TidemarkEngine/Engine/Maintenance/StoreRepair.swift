@@ -120,6 +120,7 @@ package struct StoreRepair {
       result.latestCommitTime = max(result.latestCommitTime, writer.latestCommitTime)
       if manifest == nil { inferHistory(&result, plan, danglingAt: writer.lastDangling) }
       recordHoles(lost, in: &result)
+      try copyAttachments(to: path)
       try target.finish(result)
       report.entries = writer.entries
       report.segmentsWritten = writer.rows.count
@@ -128,6 +129,28 @@ package struct StoreRepair {
       throw error
     }
     return report
+  }
+
+  /// Copies the attachments that are whole.
+  private mutating func copyAttachments(to target: String) throws(TidemarkError) {
+    let fileSystem = environment.fileSystem
+    let files = AttachmentFiles(
+      fileSystem, store: path, keys: keys, random: environment.randomBytes)
+    var damaged: Set<[UInt8]> = []
+    for hash in try files.hashes() {
+      do throws(TidemarkError) {
+        guard let header = try files.header(of: hash), !header.isReleased else { continue }
+        try files.open(header.id)?.verify()
+      } catch {
+        guard error.code == .damaged else { throw error }
+        damaged.insert(hash)
+        report.losses.append(
+          RepairLoss(
+            file: error.file ?? StoreLayout.attachmentDirectory, offset: error.offset ?? 0,
+            reason: error.message))
+      }
+    }
+    try files.copy(to: target, fileSystem) { !damaged.contains($0) }
   }
 
   /// The new store is the same one, as far as the source still says which one that is.

@@ -68,6 +68,7 @@ struct StoreTarget {
     lock.release()
     for folder in [
       StoreLayout.logDirectory, StoreLayout.indexDirectory, StoreLayout.quarantineDirectory,
+      StoreLayout.attachmentDirectory,
     ] {
       for name in (try? fileSystem.list(path + "/" + folder)) ?? [] {
         try? fileSystem.remove(path + "/" + folder + "/" + name)

@@ -4,12 +4,12 @@
 /// is looked at again where it has changed. Damage to acknowledged data is then recorded in
 /// MANIFEST, under the store's lock, so that it is not written over: the only write.
 package struct StoreVerifier {
-  private let path: String
-  private let environment: EngineEnvironment
+  let path: String
+  let environment: EngineEnvironment
   private let records: Bool
-  private let keys: KeyRing
+  let keys: KeyRing
   private let contexts = ZstdContexts()
-  private var report = VerifyReport()
+  var report = VerifyReport()
 
   /// Verifies a store.
   /// - Parameters:
@@ -39,7 +39,7 @@ package struct StoreVerifier {
     self.records = records
   }
 
-  private var fileSystem: any FileSystem { environment.fileSystem }
+  var fileSystem: any FileSystem { environment.fileSystem }
 
   private mutating func run() throws(TidemarkError) -> VerifyReport {
     do throws(TidemarkError) {
@@ -70,6 +70,7 @@ package struct StoreVerifier {
     report.lastSequence = max(report.lastSequence, checked.lastSequence)
     try checkImages(checked)
     try checkUnlisted(checked)
+    try checkAttachments(results.reduce(into: []) { $0.formUnion($1.attachments) })
     try finish(checked)
     return report
   }

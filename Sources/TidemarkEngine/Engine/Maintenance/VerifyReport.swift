@@ -10,6 +10,11 @@ package struct VerifyReport: Sendable {
   package var bytes = 0
   /// Index images looked at.
   package var images = 0
+  /// Attachments looked at, and their bytes.
+  package var attachments = 0
+  package var attachmentBytes = 0
+  /// Attachments whose content was released: a peer has it.
+  package var attachmentsReleased = 0
   /// The highest sequence that was given out, as far as the store still knows.
   package var lastSequence: UInt64 = 0
   /// Sequences that an earlier repair has given up; reads that need them fail.

@@ -128,7 +128,7 @@ extension ErrorSweep {
     case .open:
       call.isMutating
         ? [.EIO, .ENOSPC, .EDQUOT, .EMFILE, .EACCES, .EINTR] : [.EIO, .EMFILE, .EACCES, .EINTR]
-    case .createDirectory: [.EIO, .ENOSPC, .EDQUOT, .EACCES]
+    case .createDirectory, .rename: [.EIO, .ENOSPC, .EDQUOT, .EACCES]
     case .syncDirectory: [.EIO, .EMFILE, .EINTR]
     case .list: [.EIO, .EMFILE, .EACCES]
     case .remove, .inspect: [.EIO, .EACCES]

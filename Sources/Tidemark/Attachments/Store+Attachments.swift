@@ -1,0 +1,150 @@
+public import TidemarkEngine
+
+extension Store {
+  /// Begins an attachment: content of any length, in a file beside the log.
+  ///
+  /// It becomes part of the store with the batch that names it, see ``PutOptions/attachment``.
+  public func attachmentWriter() throws(TidemarkError) -> AttachmentWriter {
+    AttachmentWriter(try engine.newAttachment())
+  }
+
+  /// Writes an attachment whose content is in memory.
+  /// - Returns: what a put is to name.
+  public func attach(_ bytes: some BytesConvertible & Sendable) async throws(TidemarkError)
+    -> StagedAttachment
+  {
+    try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
+      try blocking.attach(bytes)
+    }
+  }
+
+  /// Writes an attachment from chunks as they come.
+  ///
+  /// - Parameter chunks: the content. Where it throws, nothing is kept.
+  /// - Returns: what a put is to name.
+  public func attach<Chunks: AsyncSequence>(
+    chunks: Chunks
+  ) async throws -> StagedAttachment where Chunks.Element == [UInt8] {
+    let writer = try attachmentWriter()
+    for try await chunk in chunks {
+      try Task.checkCancellation()
+      try writer.write(chunk)
+    }
+    return try await offPool("tidemark-file") { (_) throws(TidemarkError) in try writer.finish() }
+  }
+
+  /// Copies a file of the machine into an attachment.
+  /// - Parameter path: the file's.
+  /// - Returns: what a put is to name.
+  public func attach(contentsOf path: String) async throws(TidemarkError) -> StagedAttachment {
+    try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
+      try blocking.attach(contentsOf: path)
+    }
+  }
+
+  /// Takes the content of an attachment away and leaves its entries: for content that is safe
+  /// elsewhere, such as at a peer. Until it is attached again, reading it finds nothing.
+  ///
+  /// It is the caller's word that the content is safe: this store cannot give it back.
+  public func releaseAttachment(_ reference: AttachmentReference) async throws(TidemarkError) {
+    try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
+      try blocking.store.engine.releaseAttachment(reference.id)
+    }
+  }
+
+  /// The attachments of the store, as their files are now.
+  public func attachmentUsage() throws(TidemarkError) -> AttachmentUsage {
+    let files = engine.attachments
+    var usage = AttachmentUsage()
+    for hash in try files.hashes() {
+      guard let bytes = try files.fileBytes(hash) else { continue }
+      usage.count += 1
+      usage.bytes += bytes
+    }
+    return usage
+  }
+
+  /// Removes the attachments that no entry names any more. The store does so by itself after
+  /// compactions, and once enough has changed.
+  /// - Returns: the removed ones.
+  @discardableResult
+  public func sweepAttachments() async throws(TidemarkError) -> AttachmentUsage {
+    try await offPool("tidemark-file") { (blocking) throws(TidemarkError) in
+      try blocking.sweepAttachments()
+    }
+  }
+}
+
+extension Store.Blocking {
+  /// Writes an attachment whose content is in memory.
+  public func attach(_ bytes: some BytesConvertible) throws(TidemarkError) -> StagedAttachment {
+    let writer = try store.attachmentWriter()
+    try writer.write(bytes)
+    return try writer.finish()
+  }
+
+  /// Copies a file of the machine into an attachment.
+  public func attach(contentsOf path: String) throws(TidemarkError) -> StagedAttachment {
+    let writer = try store.attachmentWriter()
+    do {
+      let file = try LocalFileSystem().open(path, .read)
+      defer { file.close() }
+      var offset = 0
+      while true {
+        let bytes = try file.read(AttachmentReader.chunkBytes, at: offset)
+        guard !bytes.isEmpty else { break }
+        try writer.write(bytes)
+        offset += bytes.count
+      }
+    } catch let error as FileSystemError {
+      throw TidemarkError(error, while: "reading the file to attach")
+    } catch let error as TidemarkError {
+      throw error
+    } catch { throw TidemarkError(.inputOutput, "the file cannot be attached", cause: error) }
+    return try writer.finish()
+  }
+
+  /// Removes the attachments that no entry names any more.
+  @discardableResult
+  public func sweepAttachments() throws(TidemarkError) -> AttachmentUsage {
+    let report = try store.engine.sweepAttachments()
+    return AttachmentUsage(count: report.removed, bytes: report.removedBytes)
+  }
+}
+
+/// A number of attachments, and the bytes that their files take.
+public struct AttachmentUsage: Sendable, Hashable {
+  /// How many there are.
+  public var count = 0
+  /// Bytes on the disk.
+  public var bytes = 0
+
+  /// None.
+  public init() {}
+
+  init(count: Int, bytes: Int) {
+    self.count = count
+    self.bytes = bytes
+  }
+}
+
+extension StoreReader {
+  /// Opens the attachment of a key.
+  /// - Returns: nil when there is no such key, when its entry names no attachment, and when the
+  ///   content is not here: ``Entry/attachment`` tells these apart.
+  /// - Throws: `damaged` rather than wrong content, `closed`, `inputOutput`.
+  public func attachment(
+    forKey key: some BytesConvertible
+  ) throws(TidemarkError) -> AttachmentReader? {
+    guard let reference = try entry(forKey: key)?.attachment else { return nil }
+    return try attachment(reference)
+  }
+
+  /// Opens an attachment that an entry names.
+  /// - Returns: nil when its content is not here: it was released, or a peer has it.
+  public func attachment(
+    _ reference: AttachmentReference
+  ) throws(TidemarkError) -> AttachmentReader? {
+    try source.engine.openAttachment(reference.id).map { AttachmentReader($0) }
+  }
+}

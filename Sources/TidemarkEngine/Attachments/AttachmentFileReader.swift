@@ -1,0 +1,98 @@
+/// Reads an attachment from any place; what is not as it was written is never returned.
+package final class AttachmentFileReader: Sendable {
+  package let header: AttachmentHeader
+  private let file: any File
+  private let sealer: BlockSealer?
+  /// The piece that was read last, and its number: readers mostly go on from there.
+  private let last = Lock<(piece: Int, bytes: [UInt8])?>(nil)
+
+  init(_ file: any File, of id: AttachmentID, _ keys: KeyRing) throws(TidemarkError) {
+    self.file = file
+    let (bytes, length): ([UInt8], Int)
+    do {
+      bytes = try file.read(AttachmentHeader.byteCount, at: 0)
+      length = try file.length()
+    } catch { throw TidemarkError(error, while: "reading an attachment") }
+    do throws(FormatError) {
+      header = try AttachmentHeader(decoding: bytes)
+      guard header.id == id else { throw FormatError("the file has another's name") }
+      guard length == header.fileBytes else {
+        throw FormatError("the file has \(length) bytes instead of \(header.fileBytes)")
+      }
+    } catch { throw .damagedAttachment(id.fileName, error) }
+    guard let seal = header.seal else {
+      sealer = nil
+      return
+    }
+    let key = try keys.key(seal.keyID)
+    do { sealer = try seal.sealer(key: key, fileID: header.number) } catch {
+      throw .damagedAttachment(id.fileName, error)
+    }
+  }
+
+  deinit { file.close() }
+
+  /// The length of the content, in bytes.
+  package var length: Int { Int(header.id.length) }
+
+  /// Lets go of the file.
+  package func close() { file.close() }
+
+  /// Reads content.
+  /// - Parameters:
+  ///   - offset: where it begins.
+  ///   - count: how much at most; less is returned at the end, and where a piece ends.
+  /// - Throws: `damaged` with the place.
+  package func read(at offset: Int, count: Int) throws(TidemarkError) -> [UInt8] {
+    guard offset >= 0, count >= 0 else {
+      throw TidemarkError(.invalidArgument, "an attachment is read from 0 on, and not backwards")
+    }
+    guard offset < length, count > 0 else { return [] }
+    let piece = offset / AttachmentHeader.pieceBytes
+    let start = offset % AttachmentHeader.pieceBytes
+    let bytes = try self.piece(piece)
+    return Array(bytes[start..<min(bytes.count, start + min(count, bytes.count))])
+  }
+
+  private func piece(_ number: Int) throws(TidemarkError) -> [UInt8] {
+    if let last = last.withLock({ $0 }), last.piece == number { return last.bytes }
+    let count = min(
+      AttachmentHeader.pieceBytes, length - number * AttachmentHeader.pieceBytes)
+    let offset = AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil)
+    let stored: [UInt8]
+    do { stored = try file.read(count + header.pieceOverhead, at: offset) } catch {
+      throw TidemarkError(error, while: "reading an attachment")
+    }
+    let bytes: [UInt8]
+    do throws(FormatError) {
+      guard stored.count == count + header.pieceOverhead else { throw FormatError("it ends early") }
+      if let sealer {
+        bytes = try sealer.open(stored.rawSpan, .attachment(piece: number))
+      } else {
+        let content = stored.rawSpan.extracting(0..<count)
+        let checksum = AttachmentHeader.checksum(of: content, number, inFile: header.number)
+        guard try stored.rawSpan.u32(at: count) == checksum else {
+          throw FormatError("a piece's checksum is wrong")
+        }
+        bytes = Array(stored.prefix(count))
+      }
+    } catch { throw .damagedAttachment(header.id.fileName, error, offset: offset) }
+    last.withLock { $0 = (number, bytes) }
+    return bytes
+  }
+
+  /// Reads everything and compares it with the hash.
+  package func verify() throws(TidemarkError) {
+    var hash = SHA256()
+    var offset = 0
+    while offset < length {
+      let piece = try read(at: offset, count: AttachmentHeader.pieceBytes)
+      hash.add(piece.rawSpan)
+      offset += piece.count
+    }
+    guard hash.digest == header.id.hash else {
+      throw .damagedAttachment(
+        header.id.fileName, FormatError("the content is not what it was"))
+    }
+  }
+}

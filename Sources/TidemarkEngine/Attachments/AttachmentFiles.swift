@@ -1,0 +1,292 @@
+/// The attachments of a store: files beside the log, named after their content.
+///
+/// A file is there before the entry that names it is committed, and goes only when no entry does
+/// so any more, which a sweep finds out. Between the two a pin keeps it.
+package final class AttachmentFiles: Sendable {
+  /// Keeps a file while it is being committed, and until a sweep has seen the entries that name it.
+  private struct Pin {
+    /// Hands and commits that hold it.
+    var holders = 0
+    /// The last entry that names it, as far as is known.
+    var through: UInt64 = 0
+  }
+
+  private struct State {
+    var pins: [[UInt8]: Pin] = [:]
+    /// Whether what an earlier opening left half written has been removed.
+    var isTidied = false
+    var isDirectoryThere = false
+    /// Bytes that came, and of cached data that was given up, since the last sweep.
+    var changedBytes = 0
+    /// Bytes that were there after the last sweep; nil before the first.
+    var keptBytes: Int?
+  }
+
+  /// Files that are not whole yet begin so.
+  static let unfinished = "new-"
+
+  let fileSystem: any FileSystem
+  private let store: String
+  let keys: KeyRing
+  let random: @Sendable (Int) -> [UInt8]
+  private let state = Lock(State())
+  /// Held while a sweep goes on.
+  private let sweeping = Lock(())
+
+  /// - Parameters:
+  ///   - store: the store's directory.
+  ///   - random: gives as many unpredictable bytes as it is asked for.
+  package init(
+    _ fileSystem: any FileSystem, store: String, keys: KeyRing,
+    random: @escaping @Sendable (Int) -> [UInt8]
+  ) {
+    self.fileSystem = fileSystem
+    self.store = store
+    self.keys = keys
+    self.random = random
+  }
+
+  package var directory: String { store + "/" + StoreLayout.attachmentDirectory }
+
+  func path(of id: AttachmentID) -> String { directory + "/" + id.fileName }
+
+  /// A key for a new file of the store; nil where it is not encrypted.
+  func newKey() throws(TidemarkError) -> NewFileKey? {
+    try keys.newFileKey(try keys.current(), random: random)
+  }
+
+  func newNumber() -> UInt64 { random(8).reduce(0) { $0 << 8 | UInt64($1) } }
+
+  // MARK: Files
+
+  /// Begins a new attachment.
+  package func create() throws(TidemarkError) -> AttachmentFileWriter {
+    try prepareDirectory()
+    let path = directory + "/" + Self.unfinished + AttachmentID.text(random(8))
+    return try AttachmentFileWriter(self, path: path)
+  }
+
+  func prepareDirectory() throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      do throws(FileSystemError) {
+        if !state.isDirectoryThere {
+          if try fileSystem.kind(directory) == nil {
+            try fileSystem.createDirectory(directory)
+            try fileSystem.syncDirectory(store)
+          }
+          state.isDirectoryThere = true
+        }
+        guard !state.isTidied else { return }
+        for name in try fileSystem.list(directory) where name.hasPrefix(Self.unfinished) {
+          try fileSystem.remove(directory + "/" + name)
+        }
+        state.isTidied = true
+      } catch { throw TidemarkError(error, while: "making room for an attachment") }
+    }
+  }
+
+  /// Gives a file that is whole and synced its name. One that is there already is replaced: it
+  /// has the same content, unless it is damaged or was released.
+  /// - Returns: a hold on the attachment.
+  func adopt(_ path: String, as id: AttachmentID, bytes: Int) throws(TidemarkError)
+    -> AttachmentHold
+  {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      do throws(FileSystemError) {
+        try fileSystem.rename(path, to: self.path(of: id))
+        try fileSystem.syncDirectory(directory)
+      } catch { throw TidemarkError(error, while: "naming an attachment") }
+      state.pins[id.hash, default: Pin()].holders += 1
+      state.changedBytes += bytes
+    }
+    return AttachmentHold(self, id)
+  }
+
+  /// Opens an attachment.
+  /// - Returns: nil when there is none of that content here, or when it was released.
+  package func open(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
+    guard id.length <= UInt64(Limits.attachmentBytes) else { return nil }
+    let file: any File
+    do { file = try fileSystem.open(path(of: id), .read) } catch {
+      guard error.number == ErrorNumber.noEntry else {
+        throw TidemarkError(error, while: "opening an attachment")
+      }
+      return nil
+    }
+    let reader = try AttachmentFileReader(file, of: id, keys)
+    guard !reader.header.isReleased else { return nil }
+    // A file without a seal in an encrypted store is from before its change of keys: or somebody
+    // else's, which only the content's hash tells.
+    if reader.header.seal == nil, try keys.current() != nil { try reader.verify() }
+    return reader
+  }
+
+  /// Whether an attachment's file is here, whole or released.
+  package func contains(_ id: AttachmentID) throws(TidemarkError) -> Bool {
+    do { return try fileSystem.kind(path(of: id)) == .file } catch {
+      throw TidemarkError(error, while: "looking for an attachment")
+    }
+  }
+
+  /// The hashes that files are named after, in order; of a store without any, none.
+  package func hashes() throws(TidemarkError) -> [[UInt8]] {
+    do throws(FileSystemError) {
+      guard try fileSystem.kind(directory) == .directory else { return [] }
+      return try fileSystem.list(directory).compactMap { AttachmentID.hash(ofFile: $0) }
+    } catch { throw TidemarkError(error, while: "listing attachments") }
+  }
+
+  /// The length of a file; nil where there is none.
+  package func fileBytes(_ hash: [UInt8]) throws(TidemarkError) -> Int? {
+    do throws(FileSystemError) {
+      let file = try fileSystem.open(directory + "/" + AttachmentID.text(hash), .read)
+      defer { file.close() }
+      return try file.length()
+    } catch {
+      guard error.number == ErrorNumber.noEntry else {
+        throw TidemarkError(error, while: "looking at an attachment")
+      }
+      return nil
+    }
+  }
+
+  // MARK: Pins
+
+  /// Holds on to an attachment until ``release(_:through:)``.
+  /// - Returns: whether its file is here, whole or released.
+  package func hold(_ id: AttachmentID) throws(TidemarkError) -> Bool {
+    // The pin comes first, so that a sweep does not take what was just found.
+    state.withLock { $0.pins[id.hash, default: Pin()].holders += 1 }
+    do throws(TidemarkError) { return try contains(id) } catch {
+      release(id)
+      throw error
+    }
+  }
+
+  /// Lets go of an attachment.
+  /// - Parameter through: the last entry that was committed meanwhile, which may name it.
+  package func release(_ id: AttachmentID, through: UInt64 = 0) {
+    state.withLock { state in
+      state.pins[id.hash]?.holders -= 1
+      if let pin = state.pins[id.hash] {
+        state.pins[id.hash]?.through = max(pin.through, through)
+      }
+    }
+  }
+
+  // MARK: Sweeps
+
+  /// Takes note that cached data of so many bytes was given up.
+  package func noteGivenUp(_ bytes: Int) {
+    state.withLock { state in
+      // A store without attachments has nothing to sweep.
+      guard state.keptBytes != 0 || state.changedBytes > 0 else { return }
+      let (sum, overflow) = state.changedBytes.addingReportingOverflow(bytes)
+      state.changedBytes = overflow ? .max : sum
+    }
+  }
+
+  /// Whether so much has changed that a sweep pays: what it costs is a share of what came.
+  package var isSweepDue: Bool {
+    state.withLock { state in
+      state.changedBytes
+        >= max(Limits.attachmentBytesBeforeSweep, (state.keptBytes ?? 0) / 2)
+    }
+  }
+
+  /// The outcome of a sweep.
+  package struct SweepReport: Sendable, Hashable {
+    package var removed = 0
+    package var removedBytes = 0
+    package var kept = 0
+    package var keptBytes = 0
+  }
+
+  /// The attachments that entries name.
+  package struct InUse: Sendable {
+    /// Their hashes.
+    package var hashes: Set<[UInt8]>
+    /// The last entry that was looked at.
+    package var through: UInt64
+
+    package init(hashes: Set<[UInt8]>, through: UInt64) {
+      self.hashes = hashes
+      self.through = through
+    }
+  }
+
+  /// Removes the files that no entry names.
+  /// - Parameter inUse: finds out which ones are named; nil for all. One sweep comes after the
+  ///   other, since each forgets pins that it has seen the entries of.
+  package func sweep(
+    _ inUse: () throws(TidemarkError) -> InUse?
+  ) throws(TidemarkError) -> SweepReport {
+    try sweeping.withLock { (_: inout Void) throws(TidemarkError) in
+      let hashes = try hashes()
+      guard !hashes.isEmpty else {
+        state.withLock { state in
+          state.changedBytes = 0
+          state.keptBytes = 0
+        }
+        return SweepReport()
+      }
+      guard let inUse = try inUse() else { return SweepReport() }
+      return try sweep(hashes, inUse.hashes, through: inUse.through)
+    }
+  }
+
+  private func sweep(
+    _ hashes: [[UInt8]], _ needed: Set<[UInt8]>, through: UInt64
+  ) throws(TidemarkError) -> SweepReport {
+    var report = SweepReport()
+    for hash in hashes {
+      let bytes = try fileBytes(hash) ?? 0
+      let isGone = try state.withLock { (state: inout State) throws(TidemarkError) in
+        if needed.contains(hash) { return false }
+        if let pin = state.pins[hash], pin.holders > 0 || pin.through > through { return false }
+        do throws(FileSystemError) {
+          try fileSystem.remove(directory + "/" + AttachmentID.text(hash))
+        } catch {
+          throw TidemarkError(error, while: "removing an attachment that nothing names")
+        }
+        return true
+      }
+      if isGone {
+        report.removed += 1
+        report.removedBytes += bytes
+      } else {
+        report.kept += 1
+        report.keptBytes += bytes
+      }
+    }
+    let kept = report.keptBytes
+    state.withLock { state in
+      state.pins = state.pins.filter { $0.value.holders > 0 || $0.value.through > through }
+      state.changedBytes = 0
+      state.keptBytes = kept
+    }
+    return report
+  }
+}
+
+/// Keeps an attachment's file from being swept for as long as it lives.
+package final class AttachmentHold: Sendable {
+  package let id: AttachmentID
+  private let files: AttachmentFiles
+  fileprivate init(_ files: AttachmentFiles, _ id: AttachmentID) {
+    self.files = files
+    self.id = id
+  }
+
+  deinit { files.release(id) }
+}
+
+extension TidemarkError {
+  static func damagedAttachment(
+    _ name: String, _ error: FormatError, offset: Int = 0
+  ) -> TidemarkError {
+    TidemarkError(
+      .damaged, "an attachment is damaged: \(error.reason)",
+      file: StoreLayout.attachmentDirectory + "/" + name, offset: offset, cause: error)
+  }
+}

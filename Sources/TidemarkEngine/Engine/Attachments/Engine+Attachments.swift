@@ -1,0 +1,145 @@
+extension Engine {
+  /// Begins a new attachment.
+  package func newAttachment() throws(TidemarkError) -> AttachmentFileWriter {
+    try checkAttachmentsWritable()
+    return try attachments.create()
+  }
+
+  private func checkAttachmentsWritable() throws(TidemarkError) {
+    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
+    }
+  }
+
+  /// Opens an attachment.
+  /// - Returns: nil when its content is not here.
+  package func openAttachment(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
+    try reading.withLock { (read: inout ReadState) throws(TidemarkError) in
+      try read.checkReadable()
+    }
+    return try attachments.open(id)
+  }
+
+  /// Stages a batch that names attachments, which no sweep takes meanwhile.
+  /// - Throws: `invalidArgument` where one is not here, unless the batch may do without.
+  func stageHolding(
+    _ batch: OperationBatch,
+    _ stage: () throws(TidemarkError) -> CommitResult
+  ) throws(TidemarkError) -> CommitResult {
+    var held: [AttachmentID] = []
+    var through: UInt64 = 0
+    defer { for id in held { attachments.release(id, through: through) } }
+    for id in batch.attachments {
+      let isThere = try attachments.hold(id)
+      held.append(id)
+      guard isThere || batch.mayLackAttachments else {
+        throw TidemarkError(
+          .invalidArgument,
+          "an attachment that the batch names is not in this store; write it first")
+      }
+    }
+    do throws(TidemarkError) {
+      let result = try stage()
+      through = result.lastSeen
+      return result
+    } catch {
+      // The entries may turn out to be in the log.
+      if error.code == .unknownOutcome { through = .max }
+      throw error
+    }
+  }
+
+  /// Takes an attachment's content away and remembers that it was here: for content that is safe
+  /// elsewhere.
+  package func releaseAttachment(_ id: AttachmentID) throws(TidemarkError) {
+    try checkAttachmentsWritable()
+    try attachments.releaseContent(of: id)
+  }
+
+  /// Removes the attachments that no entry names any more.
+  @discardableResult
+  package func sweepAttachments() throws(TidemarkError) -> AttachmentFiles.SweepReport {
+    try checkAttachmentsWritable()
+    return try attachments.sweep { () throws(TidemarkError) in try attachmentsInUse() }
+  }
+
+  /// Removes them if so much has changed that looking for them pays.
+  package func sweepAttachmentsIfDue() throws(TidemarkError) {
+    guard attachments.isSweepDue else { return }
+    do throws(TidemarkError) { try sweepAttachments() } catch {
+      guard [.closed, .suspended, .readOnly, .poisoned].contains(error.code) else { throw error }
+    }
+  }
+
+  /// The attachments that entries name, and up to which entry that is known.
+  ///
+  /// Nothing is known, and nothing may go, where the log is damaged.
+  private func attachmentsInUse() throws(TidemarkError) -> AttachmentFiles.InUse? {
+    while true {
+      let (segments, through, hasViews, hasDamage) = reading.withLock { read in
+        (read.segments, read.visible, read.views.least != nil, !read.manifest.damage.isEmpty)
+      }
+      guard !hasDamage else { return nil }
+      var uses: [AttachmentUse] = []
+      var isRead = true
+      for segment in segments where segment.isSealed {
+        guard let found = try attachmentUses(in: segment) else {
+          isRead = false
+          break
+        }
+        uses += found
+      }
+      // A compaction has replaced one of them meanwhile.
+      guard isRead else { continue }
+      let sealed = segments.last { $0.isSealed }?.lastSequence ?? 0
+      var cursor = LogCursor(self, from: sealed + 1, through: through)
+      while let entry = try cursor.next() {
+        if let use = try AttachmentUse(entry) { uses.append(use) }
+      }
+      var hashes: Set<[UInt8]> = []
+      for use in uses where !hashes.contains(use.hash) {
+        // Cached data has no past that anybody could ask for, but in a view.
+        if use.isCached, !hasViews, try !isNewest(use) { continue }
+        hashes.insert(use.hash)
+      }
+      return AttachmentFiles.InUse(hashes: hashes, through: through)
+    }
+  }
+
+  /// Whether an entry's value is that of its key now.
+  private func isNewest(_ use: AttachmentUse) throws(TidemarkError) -> Bool {
+    guard let entry = try entryIfKept(at: use.sequence),
+      let slot = try slot(ofKey: entry.key.rawSpan), !slot.isDeleted
+    else { return false }
+    if slot.sequence == use.sequence { return true }
+    guard slot.size.isTouched, let newest = try entryIfKept(at: slot.sequence) else { return false }
+    return newest.head.valueSequence == use.sequence
+  }
+
+  /// The entries of a sealed segment that name attachments, which is found out once.
+  /// - Returns: nil when the segment was replaced meanwhile.
+  private func attachmentUses(in segment: Segment) throws(TidemarkError) -> [AttachmentUse]? {
+    if let known = reading.withLock({ $0.notes.attachments[segment.id] }) { return known }
+    var uses: [AttachmentUse] = []
+    do throws(TidemarkError) {
+      let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
+      for record in try segment.frames() {
+        let front = try frames.front(record)
+        for head in front.entries where head.attributesLength > 0 && head.kind == .put {
+          let entry = LogEntry(segment: segment, front: front, head: head)
+          if let use = try AttachmentUse(entry) { uses.append(use) }
+        }
+      }
+    } catch {
+      guard isCurrent(segment) else { return nil }
+      throw error
+    }
+    let found = uses
+    reading.withLock { read in
+      if read.segments.contains(where: { $0 === segment }) {
+        read.notes.noteAttachments(found, in: segment.id)
+      }
+    }
+    return found
+  }
+}

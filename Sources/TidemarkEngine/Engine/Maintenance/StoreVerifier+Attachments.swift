@@ -1,0 +1,45 @@
+extension StoreVerifier {
+  /// Reads all attachments, and looks for those that the user's entries name.
+  /// - Parameter named: what those name.
+  mutating func checkAttachments(_ named: Set<AttachmentID>) throws(TidemarkError) {
+    let files = AttachmentFiles(
+      fileSystem, store: path, keys: keys, random: environment.randomBytes)
+    var missing = named
+    for hash in try files.hashes() {
+      let name = StoreLayout.attachmentDirectory + "/" + AttachmentID.text(hash)
+      missing = missing.filter { $0.hash != hash }
+      do throws(TidemarkError) {
+        guard let header = try files.header(of: hash) else { continue }
+        report.attachments += 1
+        guard !header.isReleased else {
+          report.attachmentsReleased += 1
+          continue
+        }
+        report.attachmentBytes += header.fileBytes
+        if header.seal != nil, keys.isEmpty { continue }
+        // A sweep may have taken it meanwhile.
+        guard let reader = try files.open(header.id) else { continue }
+        try reader.verify()
+      } catch {
+        guard error.code == .damaged else { throw error }
+        report.findings.append(
+          finding(error.file ?? name, offset: error.offset ?? 0, error.message))
+      }
+    }
+    for id in missing.sorted(by: { $0.hash.lexicographicallyPrecedes($1.hash) }) {
+      // One that was written and given up while this looked has no entry any more.
+      guard try !files.contains(id) else { continue }
+      report.findings.append(
+        finding(
+          StoreLayout.attachmentDirectory + "/" + id.fileName, offset: 0,
+          "an attachment that an entry names is missing"))
+    }
+  }
+
+  private func finding(_ file: String, offset: Int, _ message: String) -> VerifyFinding {
+    VerifyFinding(
+      file: file, offset: offset, message: message,
+      remedy: "attach the content again: the same content heals it",
+      isDamageToAcknowledged: false)
+  }
+}

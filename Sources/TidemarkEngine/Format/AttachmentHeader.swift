@@ -1,0 +1,172 @@
+/// Names an attachment by its content.
+package struct AttachmentID: Sendable, Hashable {
+  /// The SHA-256 of the content.
+  package var hash: [UInt8]
+  /// The length of the content, in bytes.
+  package var length: UInt64
+
+  package init(hash: [UInt8], length: UInt64) {
+    self.hash = hash
+    self.length = length
+  }
+
+  /// The name of its file: the hash in hexadecimal digits.
+  package var fileName: String { Self.text(hash) }
+
+  /// The hash that a file is named after; nil for any other file.
+  package static func hash(ofFile name: String) -> [UInt8]? {
+    let digits = Array(name.utf8)
+    guard digits.count == 2 * SHA256.byteCount else { return nil }
+    var hash: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
+      hash.append(high << 4 | low)
+    }
+    return hash
+  }
+
+  private static func value(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+
+  /// Bytes as hexadecimal digits.
+  package static func text(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(
+      decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
+
+/// The header of an attachment's file. The content follows it in pieces of ``pieceBytes``, the last
+/// one shorter, each with its checksum (u32, CRC-32C seeded with the piece's number and the file's)
+/// or, encrypted, with its tag behind it.
+///
+/// ```
+///  0 u64 magic                        24 32 SHA-256 of the content
+///  8 u16 major version, u16 minor     56 u64 number of the file, random
+/// 12 u32 flags: bit 0 = encrypted,    64 with bit 0: 76 bytes, see FileSeal
+///        bit 1 = released             ... zeros
+/// 16 u64 length of the content       248 u64 XXH64 of the header with this field 0
+/// ```
+/// The file of an attachment that was released ends behind the header.
+package struct AttachmentHeader: Sendable, Hashable {
+  private static let magic: UInt64 = 0x0a54_5441_4544_4954  // "TIDEATT\n"
+  package static let byteCount = 256
+  /// Content of a piece.
+  package static let pieceBytes = 64 << 10
+  private static let sealOffset = 64
+  private static let releasedFlag: UInt32 = 2
+  private static let checksumOffset = 248
+
+  package var id: AttachmentID
+  /// Random, so that a piece of another file is not taken for one of this.
+  package var number: UInt64
+  package var isReleased = false
+  package var seal: FileSeal?
+
+  package init(id: AttachmentID, number: UInt64) {
+    self.id = id
+    self.number = number
+  }
+
+  /// Bytes behind each piece.
+  package var pieceOverhead: Int { Self.pieceOverhead(isEncrypted: seal != nil) }
+  /// The length of the file.
+  package var fileBytes: Int {
+    guard !isReleased else { return Self.byteCount }
+    let length = Int(id.length)
+    let pieces = (length + Self.pieceBytes - 1) / Self.pieceBytes
+    return Self.byteCount + length + pieces * pieceOverhead
+  }
+
+  package static func pieceOverhead(isEncrypted: Bool) -> Int {
+    isEncrypted ? BlockSealer.tagBytes : 4
+  }
+
+  /// Where a piece begins.
+  package static func offset(ofPiece piece: Int, isEncrypted: Bool) -> Int {
+    byteCount + piece * (pieceBytes + pieceOverhead(isEncrypted: isEncrypted))
+  }
+
+  /// The bytes before the seal, which it authenticates.
+  private func prefix(isEncrypted: Bool) -> ByteWriter {
+    var writer = ByteWriter(capacity: Self.byteCount)
+    writer.u64(Self.magic)
+    writer.u16(FormatConstants.major)
+    writer.u16(FormatConstants.minor)
+    writer.u32(
+      (isEncrypted ? FormatConstants.encryptionFeature : 0) | (isReleased ? Self.releasedFlag : 0))
+    writer.u64(id.length)
+    writer.raw(id.hash)
+    writer.u64(number)
+    return writer
+  }
+
+  /// Seals the header, and with it the key of the file.
+  package mutating func seal(with key: NewFileKey?) throws(FormatError) {
+    guard let key else { return }
+    seal = try key.seal(fileID: number, prefix: prefix(isEncrypted: true).bytes)
+  }
+
+  package func encoded() -> [UInt8] {
+    var writer = prefix(isEncrypted: seal != nil)
+    seal?.encode(into: &writer)
+    writer.zeros(Self.byteCount - writer.count)
+    writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: Self.checksumOffset)
+    return writer.bytes
+  }
+
+  /// Decodes a header and checks all that it says.
+  package init(decoding bytes: [UInt8]) throws(FormatError) {
+    guard bytes.count >= Self.byteCount else {
+      throw FormatError("the file is shorter than its header")
+    }
+    var header = Array(bytes.prefix(Self.byteCount))
+    guard try header.rawSpan.u64(at: 0) == Self.magic else {
+      throw FormatError("no attachment's file")
+    }
+    let checksum = try header.rawSpan.u64(at: Self.checksumOffset)
+    header.replaceSubrange(
+      Self.checksumOffset..<Self.byteCount, with: repeatElement(0, count: 8))
+    guard XXH64.hash(header.rawSpan) == checksum else {
+      throw FormatError("the header's checksum is wrong")
+    }
+    guard try header.rawSpan.u16(at: 8) == FormatConstants.major else {
+      throw FormatError("another version of the format")
+    }
+    let flags = try header.rawSpan.u32(at: 12)
+    guard flags & ~(FormatConstants.encryptionFeature | Self.releasedFlag) == 0 else {
+      throw FormatError("unknown features")
+    }
+    let length = try header.rawSpan.u64(at: 16)
+    guard length <= UInt64(Limits.attachmentBytes) else {
+      throw FormatError("a length that is out of bounds")
+    }
+    var reader = ByteReader(header.rawSpan, at: 24)
+    id = AttachmentID(hash: try reader.array(SHA256.byteCount), length: length)
+    number = try reader.u64()
+    isReleased = flags & Self.releasedFlag != 0
+    if flags & FormatConstants.encryptionFeature != 0 {
+      seal = try FileSeal(header.rawSpan, at: Self.sealOffset)
+    }
+  }
+
+  /// The checksum of a piece that is not encrypted.
+  /// - Parameters:
+  ///   - piece: its content.
+  ///   - index: its number, from 0.
+  ///   - file: the number of the file.
+  package static func checksum(of piece: RawSpan, _ index: Int, inFile file: UInt64) -> UInt32 {
+    let place = CRC32C.checksum(UInt32(truncatingIfNeeded: index), file, seed: 0)
+    return CRC32C.checksum(piece, seed: place)
+  }
+}
+
+extension BlockSealer.Nonce {
+  /// A piece of an attachment.
+  package static func attachment(piece: Int) -> Self { Self(kind: 6 << 24, place: piece) }
+}

@@ -1,0 +1,37 @@
+internal import CTidemark
+
+// SAFETY: the C functions read exactly the bytes of the span, write exactly the 32 bytes of the
+// array, and keep no pointer.
+
+/// SHA-256 (FIPS 180-4) of bytes that come piece by piece.
+package struct SHA256: Sendable {
+  /// The length of a hash.
+  package static let byteCount = 32
+
+  private var context = ctidemark_sha256()
+
+  /// No bytes yet.
+  package init() { unsafe ctidemark_sha256_begin(&context) }
+
+  /// Takes more bytes.
+  package mutating func add(_ bytes: RawSpan) {
+    unsafe bytes.withUnsafeBytes { unsafe ctidemark_sha256_add(&context, $0.baseAddress, $0.count) }
+  }
+
+  /// The hash of all bytes so far.
+  package var digest: [UInt8] {
+    var context = context
+    var digest = [UInt8](repeating: 0, count: Self.byteCount)
+    unsafe digest.withUnsafeMutableBytes {
+      unsafe ctidemark_sha256_finish(&context, $0.baseAddress)
+    }
+    return digest
+  }
+
+  /// The hash of some bytes.
+  package static func hash(_ bytes: RawSpan) -> [UInt8] {
+    var hash = Self()
+    hash.add(bytes)
+    return hash.digest
+  }
+}
