@@ -27,6 +27,8 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var isSuspended = false
   /// Counts up when the state was read anew from the disk: others wrote meanwhile, or dropped.
   var opening = 0
+  /// Counts up when compaction has put segments in the place of others.
+  var replacements = 0
   /// Counts up when the history on the disk lacks entries which readers had seen.
   var lineage = 0
   /// Up to here all lineages are the same.

@@ -33,6 +33,9 @@ struct PreparedBatch {
   var urgent: UrgentEntries
   /// How much a batch might have then, and which entries.
   var room: SyncGate
+  /// The log that it was formed from. A compaction may have dropped changes of it that newer ones
+  /// replaced meanwhile, which were made upon them: those must not be sent any more.
+  var generation: LogGeneration
 
   /// The batch upon what has become of the one before it, or nil when that was not what it was
   /// formed upon.
@@ -61,6 +64,7 @@ extension SyncSession {
   @discardableResult
   package func prepareBatch() throws -> PushRequest? {
     guard let formed, prepared == nil, progress.resync == nil, failures == 0 else { return nil }
+    let generation = engine.generation
     let urgentNow = urgent
     defer { urgent = urgentNow }
     var forming = Forming(self)
@@ -73,7 +77,7 @@ extension SyncSession {
     request.aliases = try knownAliases()
     prepared = PreparedBatch(
       draft: forming.draft, request: request, former: progress, urgent: urgent,
-      room: room)
+      room: room, generation: generation)
     return request
   }
 
@@ -82,7 +86,7 @@ extension SyncSession {
     defer { prepared = nil }
     if let prepared, let draft = prepared.upon(progress),
       prepared.request.number == progress.number + 1, prepared.request.replica == replica,
-      prepared.room == room
+      prepared.room == room, prepared.generation == engine.generation
     {
       urgent = prepared.urgent
       return (draft, prepared.request.batchID)

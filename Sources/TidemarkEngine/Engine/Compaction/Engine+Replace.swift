@@ -56,6 +56,7 @@ extension Engine {
         read.segments.insert(contentsOf: outputs, at: place)
         for id in inputs { read.usage.rows[id] = nil }
         read.notes.remove(inputs)
+        read.replacements += 1
         for (row, superseded) in zip(swap.rows, swap.superseded) {
           read.usage.rows[row.id] = superseded
         }

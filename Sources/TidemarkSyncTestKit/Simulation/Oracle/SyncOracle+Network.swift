@@ -55,7 +55,10 @@ extension SyncOracle {
       book.sent = []
       book.countingHere = [:]
     }
-    if let mark = answer.mark, let changes = batches[BatchName(replica, mark)] {
+    // Verdicts on a batch that it has settled tell it nothing, even if they are others by now.
+    if let mark = answer.mark, mark.number == device.session.formed?.number,
+      let changes = batches[BatchName(replica, mark)]
+    {
       let isOwn = book.sent.contains(BatchName(replica, mark))
       for (change, verdict) in zip(changes, mark.verdicts) {
         guard case .applied(let position) = verdict else { continue }
@@ -88,7 +91,8 @@ extension SyncOracle {
       // from there.
       case .left:
         guard let shown = book.newest[entry.key], shown.content != .deleted,
-          !shown.isOwn || hasEnded(shown, entry.key)
+          !shown.isOwn
+            || hasEnded(shown, entry.key) && !device.session.isPending(shown.sequence)
         else { continue }
         book.learn(entry.key, contents[entry.operation] ?? .deleted)
       case .delete, .own: break

@@ -10,6 +10,8 @@ extension SyncOracle {
     guard device.engine.lastSequence >= former.durableThrough else {
       throw BrokenPromise("d\(device.index) has lost what was durable")
     }
+    // Answers that it was told of may be lost with the power: it knows what its log says.
+    if lostPower { former.known = [:] }
     try readAll(device)
     if lostPower {
       books[device.index].shownFromHere()
@@ -47,7 +49,8 @@ extension SyncOracle {
       let isOutside =
         seen.content != .deleted && !device.session.scope.contains(key: key, labels: seen.labels)
       let isGone = wasReplaced && seen.content == .deleted
-      let wasThere = accepted.contains(Fate(key, seen.content, seen.sequence))
+      let names = accepted[Fate(key, seen.content, seen.sequence)] ?? []
+      let wasThere = names.contains { writers[$0]?.contains(device.index) ?? false }
       guard isOutside || isDone(seen, key, device) && (isGone || !wasThere) else {
         throw BrokenPromise("d\(device.index) counts \(seen.sequence) as pending again")
       }

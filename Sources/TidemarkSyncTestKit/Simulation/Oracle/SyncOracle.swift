@@ -42,8 +42,8 @@ final class SyncOracle {
   /// it.
   var timesReplaced = 0
   var wasReplaced: Bool { timesReplaced > 0 }
-  /// Changes that were in a feed.
-  var accepted: Set<Fate> = []
+  /// Changes that were in a feed, and the names under which they came.
+  var accepted: [Fate: Set<ReplicaID>] = [:]
   /// The contents that operations gave their keys.
   var contents: [OperationID: Content] = [:]
   /// By key and content: what has stood behind it in a life of the feed.
@@ -84,8 +84,10 @@ final class SyncOracle {
           "\(name(entry.key)): operation \(operation.sequence) stands after \(last) in the feed")
       }
       line.last[writer] = operation.sequence
-      accepted.insert(Fate(entry.key, entry.content, operation.sequence))
-      contents[operation] = entry.content
+      accepted[Fate(entry.key, entry.content, operation.sequence), default: []]
+        .insert(operation.replica)
+      // A log that is read again was judged by the policies of its time.
+      let isNew = contents.updateValue(entry.content, forKey: operation) == nil
       if entry.content != .deleted { inFeed[entry.key, default: []].insert(entry.content) }
       let former = line.state[entry.key] ?? .deleted
       if entry.content != .deleted, former != entry.content, !wasReplaced,
@@ -94,7 +96,7 @@ final class SyncOracle {
       {
         throw BrokenPromise("\(name(entry.key)) has an old value again in the feed")
       }
-      if former != .deleted, former != entry.content,
+      if isNew, former != .deleted, former != entry.content,
         Self.policy(for: entry.key, server) == .detect,
         !(writers[operation.replica] ?? []).contains(where: {
           books[$0].hasEverKnown(entry.key, former)
@@ -198,7 +200,7 @@ final class SyncOracle {
   /// writes the key again.
   func forgetDeleted(_ former: Seen?, _ key: [UInt8], _ book: DeviceBook) {
     guard let former, former.isOwn, former.content == .deleted,
-      accepted.contains(Fate(key, .deleted, former.sequence))
+      accepted[Fate(key, .deleted, former.sequence)] != nil
     else { return }
     book.known[key] = nil
   }
@@ -236,7 +238,7 @@ final class SyncOracle {
   /// The same for what a server has had or told of, which stays so.
   func hasEnded(_ seen: Seen, _ key: [UInt8]) -> Bool {
     let fate = Fate(key, seen.content, seen.sequence)
-    return accepted.contains(fate) || documented.contains(fate)
+    return accepted[fate] != nil || documented.contains(fate)
   }
 
   /// Whether a delete of what a server that was replaced had lost, or that a former life of the

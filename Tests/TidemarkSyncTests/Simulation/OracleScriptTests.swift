@@ -1,0 +1,212 @@
+import Testing
+import TidemarkSyncTestKit
+
+/// Scripts in which the oracle took a device to know more than it can.
+@Suite("Knowledge of simulated devices")
+struct OracleScriptTests {
+  private func run(_ script: String) throws {
+    try SyncSimulation(SyncScript(parsing: script)).run()
+  }
+
+  @Test("a page that went with the power is not known")
+  func lostPage() throws {
+    try run(
+      """
+      world 60318 3 20 4000
+      call d0
+      call d1
+      drop 661
+      call d2
+      deliver 398
+      deliver 447
+      reopen d0
+      write d0 : put c8 8 0 -
+      fuse d0 19 979168
+      exchange d1 2
+      exchange d0 3
+      write d0 : put c15 18 0 -
+      deliver 458
+      deliver 293
+      exchange d0 2
+      durableWrite d0 : put l2 21 0 -
+      write d1 : edit j0 25 0 -
+      exchange d0 1
+      call d0
+      exchange d1 1
+      deliver 790
+      deliver 23
+      reach d0 5
+      write d0 : edit j0 1082 0 -
+      write d0 : delete j0
+      """)
+  }
+
+  @Test("a page that went with the power before a new reach is not known")
+  func lostPageOfReach() throws {
+    try run(
+      """
+      world 30188 3 4000 262144
+      exchange d2 2
+      write d1 : put c1 49 0 - ; put l1 51 0 -
+      write d2 : put l1 85 0 -
+      call d1
+      fuse d1 10 477738
+      call d2
+      deliver 133
+      write d1 : delete c1
+      write d1 : bad l0 91 0 -
+      deliver 656
+      deliver 840
+      deliver 1
+      write d1 : put c15 94 0 -
+      durableWrite d1 : put c18 95 0 -
+      call d1
+      deliver 551
+      reach d1 5
+      deliver 818
+      write d1 : delete l1
+      """)
+  }
+
+  @Test("a value that went with the power leaves a delete that nobody need hear of")
+  func lostValue() throws {
+    try run(
+      """
+      world 55308 2 4000 262144
+      write d1 : put l4 36 2 ab
+      exchange d0 2
+      reach d0 2
+      write d0 : put h2 43 0 -
+      fuse d0 15 268095
+      exchange d1 5
+      write d0 : put c26 46 0 -
+      write d0 : put l4 47 0 -
+      write d0 : delete h2
+      call d0
+      deliver 625
+      deliver 222
+      call d0
+      duplicate 591
+      write d0 : put c29 50 0 -
+      deliver 449
+      call d0
+      deliver 435
+      write d0 : put c18 58 0 -
+      deliver 319
+      exchange d0 1
+      reach d0 3
+      exchange d0 2
+      exchange d0 4
+      durableWrite d0 : delete l4
+      exchange d0 2
+      reopen d0
+      """)
+  }
+
+  @Test("a key that left while it held a refused change is not known")
+  func left() throws {
+    try run(
+      """
+      world 30918 3 20 262144
+      exchange d0 2
+      reach d2 1
+      exchange d2 2
+      write d0 : put h4 51 50 a
+      exchange d0 1
+      write d2 : put h4 62 0 -
+      exchange d1 2
+      call d2
+      deliver 743
+      durableWrite d1 : bad h4 65 0 -
+      call d1
+      deliver 828
+      deliver 573
+      call d2
+      deliver 723
+      deliver 352
+      deliver 128
+      write d2 : delete h4
+      """)
+  }
+
+  @Test("a delete of another device with the same number is another delete")
+  func sameNumber() throws {
+    try run(
+      """
+      world 46735 3 4000 262144
+      exchange d2 1
+      write d1 : put c3 4 0 -
+      write d2 : put c29 5 0 -
+      exchange d1 3
+      write d1 : put c10 7 0 -
+      durableWrite d0 : put l3 8 0 -
+      exchange d0 3
+      scope d2 3
+      write d1 : put c3 9 0 -
+      durableWrite d2 : bad l3 10 0 -
+      durableWrite d2 : put c17 11 0 -
+      write d1 : put l2 15 0 -
+      write d2 : put c7 16 0 -
+      write d1 : put c9 17 0 -
+      write d1 : put c1 18 0 -
+      exchange d1 2
+      durableWrite d1 : delete l2 ; put h1 19 0 -
+      durableWrite d2 : put l2 22 0 -
+      call d1
+      deliver 788
+      write d2 : put c7 24 0 - ; put l2 25 0 - ; put l1 26 0 - ; edit j0 27 0 -
+      exchange d2 2
+      write d2 : delete h1
+      write d2 : put c21 30 0 -
+      exchange d2 1
+      write d2 : delete l2
+      call d2
+      reopen d2
+      """)
+  }
+
+  @Test("a feed that is read again after a power cut is judged by the policies of its time")
+  func formerPolicy() throws {
+    try run(
+      """
+      world 49457 3 3 300
+      backUp d1
+      policy 0 1
+      write d0 : put j3 5 0 -
+      exchange d0 4
+      scope d1 2
+      advance 3390923
+      durableWrite d1 : edit j3 7 52 a ; put c29 9 2002 a ; put h3 11 50 a
+      exchange d1 4
+      policy 0 0
+      restore d1 272
+      fuse 10 827294
+      write d2 : put l4 26 0 -
+      exchange d2 1
+      exchange d2 4
+      exchange d1 6
+      """)
+  }
+
+  @Test("a verdict on a batch that was settled tells nothing new")
+  func settled() throws {
+    try run(
+      """
+      world 3837 3 3 262144
+      direction d0 1
+      write d1 : edit j0 41 0 -
+      exchange d0 1
+      exchange d1 4
+      write d0 : put s53 54 0 -
+      advance 2678400
+      exchange d0 8
+      write d0 : delete j0
+      backUp
+      call d0
+      exchange d0 2
+      restore 22
+      deliver 725
+      dropHistory
+      """)
+  }
+}
