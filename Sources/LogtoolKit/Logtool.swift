@@ -41,7 +41,7 @@ struct Logtool: ParsableCommand {
         name: "Writing",
         subcommands: [
           CreateCommand.self, ImportCommand.self, PutCommand.self, DeleteCommand.self,
-          UndoCommand.self,
+          UndoCommand.self, CacheCommand.self,
         ]),
       CommandGroup(
         name: "Replication",

@@ -182,6 +182,38 @@ struct ReaderTests {
     try expectSound("S")
   }
 
+  @Test("attachments read alike, and one flipped bit in any of their files is found and named")
+  func attachments() throws {
+    let seed = UInt64.random(in: 0...(.max))
+    var chance = SeededGenerator(seed: seed)
+    let content = chance.bytes(100_000)
+    try tool.write(String(decoding: content.map { 0x61 + $0 % 26 }, as: UTF8.self), to: "file")
+    try tool.write("", to: "none")
+    try run("create", "S")
+    try run("put", "S", "film", "{}", "--attach", tool.path("file"))
+    try run("put", "S", "empty", "--attach", tool.path("none"))
+    try expectSame("S", at: [1, 2])
+    try expectSound("S")
+    let names = try FileManager.default.contentsOfDirectory(atPath: tool.path("S/attachments"))
+    #expect(names.count == 2)
+    for name in names.sorted() {
+      let file = URL(filePath: tool.path("S/attachments/\(name)"))
+      let bytes = try Data(contentsOf: file)
+      for place in [0, 20, 60, 200, 255, bytes.count - 1, chance.int(below: bytes.count)] {
+        var flipped = bytes
+        flipped[place] ^= 1 << UInt8(chance.int(below: 8))
+        try flipped.write(to: file)
+        let comment: Comment = "seed \(seed): \(name), byte \(place)"
+        let check = try read("S", "--check")
+        #expect(check.status == 2, comment)
+        #expect(check.lines.contains { $0.hasPrefix("attachments/\(name), offset ") }, comment)
+        #expect(try tool.run(["verify", "S"]).status == 2, comment)
+      }
+      try bytes.write(to: file)
+    }
+    try expectSound("S")
+  }
+
   @Test("a path that is no store, damaged or asked for wrongly, ends with one line and a status")
   func refusals() throws {
     try run("import", "S", fixture("debian-sample-updates"))

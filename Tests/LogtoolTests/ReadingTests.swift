@@ -153,8 +153,10 @@ struct ReadingTests {
     let run = bench.run("stat", "S", "--output", "json")
     #expect(
       try run.names() == [
-        "bytes", "bytes.ballast", "bytes.dead", "bytes.history", "bytes.index", "bytes.live",
-        "bytes.log", "bytes.pinned", "closed_cleanly", "damage", "dropped_through", "durable",
+        "attachments", "attachments.bytes", "attachments.count", "bytes", "bytes.ballast",
+        "bytes.dead", "bytes.history", "bytes.index", "bytes.live",
+        "bytes.log", "bytes.pinned", "cached", "cached.bytes", "cached.keys", "closed_cleanly",
+        "damage", "dropped_through", "durable",
         "durable.file", "durable.offset", "durable.sequence", "encryption", "epoch", "format",
         "held", "history_from",
         "images", "images.bytes", "images.file", "images.sequence", "keys", "replica_id",

@@ -115,8 +115,10 @@ struct WritingTests {
   @Test("compact tells what it did, and with --dry-run does nothing")
   func compact() throws {
     let names = [
-      "bytes_after", "bytes_before", "dropped_entries", "dropped_tombstones", "dry_run",
-      "held", "history_from", "segments_after", "segments_before", "segments_rewritten",
+      "attachment_bytes_freed", "attachments_removed", "bytes_after", "bytes_before",
+      "dropped_entries",
+      "dropped_tombstones", "dry_run", "held", "history_from", "segments_after", "segments_before",
+      "segments_rewritten",
     ]
     let planned = bench.run("compact", "S", "--drop-history", "--dry-run", "--output", "json")
     #expect(try planned.names() == names)
@@ -150,7 +152,8 @@ struct WritingTests {
       #expect(run.status == 0)
       #expect(
         try run.names() == [
-          "bytes", "checksums_only", "entries", "findings", "healthy", "holes", "images",
+          "attachment_bytes", "attachments", "bytes", "checksums_only", "entries", "findings",
+          "healthy", "holes", "images",
           "last_sequence",
           "leftovers", "recorded", "segments",
         ])

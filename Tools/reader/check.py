@@ -1,6 +1,6 @@
 """Every checksum of every file that belongs to a store, and what must agree between them."""
 
-from . import check_image, heads, locator
+from . import attachment, check_image, heads, locator
 from .checksums import xxh64
 from .faults import Damage, Fault
 from .fields import rest_is_zero
@@ -48,6 +48,11 @@ class Check:
         if self.is_whole:
             self._references()
         self._guarded(self._index)
+        for name in attachment.names(self.directory):
+            try:
+                attachment.check(self.directory, name)
+            except Damage as damage:
+                self.found(damage)
         return 2 if self.count else 0
 
     def found(self, problem):

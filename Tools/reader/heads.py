@@ -29,7 +29,7 @@ class Entry:
 class Attributes:
     """The attributes of an entry besides key, value and labels; here, what is printed of it."""
 
-    __slots__ = ("time", "hash", "max_age", "is_cache", "origin")
+    __slots__ = ("time", "hash", "max_age", "is_cache", "origin", "attachment")
 
     def __init__(self):
         self.time = None
@@ -37,6 +37,7 @@ class Attributes:
         self.max_age = None
         self.is_cache = False
         self.origin = None
+        self.attachment = None
 
 
 def decode(fields, header):
@@ -159,6 +160,8 @@ def _attribute(bit, fields, decoded):
         decoded.is_cache = True
     elif bit == 6:
         decoded.origin = (fields.take(16), fields.varint())
+    elif bit == 9:
+        decoded.attachment = (fields.take(32), fields.varint())
     else:
         _pass_over(bit, fields)
 
@@ -172,8 +175,6 @@ def _pass_over(bit, fields):
     elif bit == 8:
         for _ in range(fields.varint(16 + 1)):
             fields.varint()
-    elif bit == 9:
-        fields.take(32), fields.varint()
     elif bit == 10:
         fields.counted(1024)
     elif bit == 12:

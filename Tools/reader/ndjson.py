@@ -60,6 +60,9 @@ def _line(fields, attributes, labels):
         fields.append(f'"time":"{_time(*attributes.time)}"')
     if attributes.max_age is not None:
         fields.append(f'"max_age":{attributes.max_age}')
+    if attributes.attachment is not None:
+        digest, length = attributes.attachment
+        fields.append(f'"attachment":"sha256:{digest.hex()}:{length}"')
     if attributes.is_cache:
         fields.append('"class":"cache"')
     return ("{" + ",".join(fields) + "}\n").encode("utf-8")

@@ -12,9 +12,11 @@ typedef struct {
   uint32_t state[8];
   uint64_t length;
   uint8_t block[64];
+  int is_portable;
 } ctidemark_sha256;
 
-void ctidemark_sha256_begin(ctidemark_sha256 *hash);
+/// Begins; with `is_portable` the processor's own instructions for SHA-256 are left unused.
+void ctidemark_sha256_begin(ctidemark_sha256 *hash, int is_portable);
 void ctidemark_sha256_add(ctidemark_sha256 *hash, const void *bytes, size_t count);
 /// Writes the 32 bytes of the hash; nothing can be added after that.
 void ctidemark_sha256_finish(ctidemark_sha256 *hash, void *digest);

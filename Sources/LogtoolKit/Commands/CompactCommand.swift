@@ -62,6 +62,11 @@ struct CompactCommand: ToolCommand {
       + HumanText.count(report.droppedTombstones, "tombstone", "tombstones")
     defer { for line in HeldText.lines(report.held) { console.say(line) } }
     if isDryRun { return console.say("would drop \(dropped)") }
+    if report.attachmentsRemoved > 0 {
+      console.say(
+        HumanText.count(report.attachmentsRemoved, "attachment", "attachments")
+          + " that no entry names went, \(HumanText.size(report.attachmentBytesFreed))")
+    }
     guard report.segmentsRewritten > 0 else {
       return console.say(
         "nothing to gain: the log stays as it is, \(HumanText.size(report.bytesAfter)) in "
@@ -83,6 +88,8 @@ struct CompactCommand: ToolCommand {
       .init("bytes_after", .integer(report.bytesAfter)),
       .init("dropped_entries", .integer(report.droppedEntries)),
       .init("dropped_tombstones", .integer(report.droppedTombstones)),
+      .init("attachments_removed", .integer(report.attachmentsRemoved)),
+      .init("attachment_bytes_freed", .integer(report.attachmentBytesFreed)),
       .init("history_from", .unsigned(report.historyFrom)),
       .init("held", HeldText.json(report.held)),
     ])

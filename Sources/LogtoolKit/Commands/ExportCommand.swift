@@ -11,6 +11,7 @@ struct ExportCommand: ToolCommand {
         logtool export S > notes.ndjson
         logtool export S --at 2026-09-01 --label inbox
         logtool export S --history | zstd > everything.ndjson.zst
+        logtool export S --attachments files > notes.ndjson
 
       The newest state, or that of a moment, comes in key order; a history in sequence order, with \
       seq and op_id (replica.sequence) and with deletes and touches.
@@ -31,6 +32,9 @@ struct ExportCommand: ToolCommand {
   @Flag(help: "Every entry that is kept, rather than the newest of each key.")
   var history = false
 
+  @Option(help: "A directory for the content of attachments.", completion: .directory)
+  var attachments: String?
+
   @Option(help: "Keys that begin with this.")
   var prefix = ""
 
@@ -39,7 +43,8 @@ struct ExportCommand: ToolCommand {
     let query = try labels.query()
     try StoreAccess(store, console).read { engine in
       let until = try at?.sequence(in: engine)
-      var exporter = Exporter(console, engine)
+      var exporter = try Exporter(console, engine, attachments: attachments)
+      defer { exporter.warnOfAttachments() }
       if history {
         try exporter.writeHistory(prefix: prefix, labels: query, until: until)
       } else {

@@ -27,6 +27,11 @@ struct ImportCommand: ToolCommand {
     help: "Files, compressed with zstd or not; - is standard input.", completion: .file())
   var files: [String] = ["-"]
 
+  @Option(
+    help: "The directory with the content of attachments, as export wrote it.",
+    completion: .directory)
+  var attachments: String?
+
   @Flag(name: .customLong("skip-bad"), help: "Leave bad lines out, and say which.")
   var skipsBad = false
 
@@ -41,8 +46,11 @@ struct ImportCommand: ToolCommand {
     }
     console.stopGracefully()
     let started = console.clock.monotonicNanoseconds()
-    var importer = Importer(console, skipsBad: skipsBad)
-    defer { importer.warnOfUnknownFields() }
+    var importer = Importer(console, skipsBad: skipsBad, attachments: attachments)
+    defer {
+      importer.warnOfUnknownFields()
+      importer.warnOfAttachments()
+    }
     var sequence: UInt64?
     var keys: Int?
     if isDryRun {

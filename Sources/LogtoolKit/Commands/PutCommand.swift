@@ -12,6 +12,7 @@ struct PutCommand: ToolCommand {
         logtool put S note/1 'buy milk' --label inbox --label 2026
         logtool put S photo/7 --value-file photo.jpg --hash 9f86d081
         generate | logtool put S report -
+        logtool put S film/7 '{"title":"Dunes"}' --attach film.mp4
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -30,6 +31,11 @@ struct PutCommand: ToolCommand {
   @Option(
     name: .customLong("value-file"), help: "The file that holds the value.", completion: .file())
   var valueFile: String?
+
+  @Option(
+    help: "A file whose content is kept beside the log, for what is too large for a value.",
+    completion: .file())
+  var attach: String?
 
   @Option(name: .customLong("label"), help: "A label; may be given up to 64 times.")
   var labels: [String] = []
@@ -61,7 +67,8 @@ struct PutCommand: ToolCommand {
   }
 
   func validate() throws {
-    if (value == nil) == (valueFile == nil) {
+    let hasNone = value == nil && valueFile == nil
+    if hasNone && attach == nil || value != nil && valueFile != nil {
       throw ValidationError("give the value, -, or --value-file FILE, and one of them only")
     }
     if ifAbsent, ifSequence != nil {
@@ -72,17 +79,25 @@ struct PutCommand: ToolCommand {
   func run(_ console: Console) throws {
     let key = try keys.key(self.key)
     let labels = try LabelOptions.labels(self.labels)
-    let attributes = try attributes()
+    var attributes = try attributes()
     let bytes = try content(console)
-    var batch = OperationBatch()
-    var condition = -1
-    if ifAbsent { condition = batch.addCondition(.absent) }
-    if let ifSequence { condition = batch.addCondition(.sequence(ifSequence)) }
-    try batch.add(
-      .put, key: key.rawSpan, value: bytes.rawSpan, labelSet: try batch.addLabelSet(labels),
-      attributes: attributes, condition: condition)
+    var staged: StagedAttachment?
+    defer { withExtendedLifetime(staged) {} }
     do {
-      try write.commit(to: StoreAccess(store, console), saying: "put") { _ in batch }
+      try write.commit(to: StoreAccess(store, console), saying: "put") { store in
+        if let attach {
+          staged = try store.blocking.attach(contentsOf: attach)
+          attributes.attachment = staged?.reference.engineID
+        }
+        var batch = OperationBatch()
+        var condition = -1
+        if ifAbsent { condition = batch.addCondition(.absent) }
+        if let ifSequence { condition = batch.addCondition(.sequence(ifSequence)) }
+        try batch.add(
+          .put, key: key.rawSpan, value: bytes.rawSpan, labelSet: try batch.addLabelSet(labels),
+          attributes: attributes, condition: condition)
+        return batch
+      }
     } catch let error as TidemarkError where error.code == .storeMissing {
       throw ToolError(.noStore, "\(error.message), or make an empty one: logtool create \(store)")
     }

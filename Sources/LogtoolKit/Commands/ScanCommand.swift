@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Lists keys.
@@ -11,6 +12,7 @@ struct ScanCommand: ToolCommand {
         logtool scan S --label section:games --keys
         logtool scan S --not-label archived --order time --reverse --limit 20
         logtool scan S --any-label inbox --any-label today --values --output jsonl
+        logtool scan S --prefix articles/ --cache
 
       Text output has the key, its sequence and its labels with tabs between, with --values the \
       key and the value. --from is the first key, --to the one behind the last. Together the \
@@ -24,9 +26,10 @@ struct ScanCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let listing = Listing(console: console, options: options)
-    try StoreAccess(store, console).read { engine in
-      _ = try listing.run(engine, in: engine.view())
+    var listing = Listing(console: console, options: options)
+    try StoreAccess(store, console).readStore { store in
+      if options.cache { listing.caches = try CachedEntries(store) }
+      _ = try listing.run(store.engine, in: store.engine.view())
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Tells a store's figures.
@@ -23,14 +24,33 @@ struct StatCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let (status, held) = try StoreAccess(store, console).read { engine in
-      (try engine.status(), try engine.historyHeldForPeers())
+    let (status, held, space) = try StoreAccess(store, console).readStore { store in
+      (
+        try store.engine.status(), try store.engine.historyHeldForPeers(),
+        try StoreSpace(store)
+      )
     }
     if console.settings.format == .text {
-      for line in StatusText(status, console).lines { try console.output.line(line) }
+      for line in StatusText(status, space, console).lines { try console.output.line(line) }
       for line in HeldText.lines(held) { try console.output.line("  " + line) }
     } else {
-      try console.output.line(StatusJSON.value(status, held))
+      try console.output.line(StatusJSON.value(status, held, space))
+    }
+  }
+}
+
+/// The part of a store's space that no figure of its engine tells.
+struct StoreSpace {
+  let attachments: AttachmentUsage
+  /// Entries of caches, and their bytes before they are compressed.
+  private(set) var cachedEntries = 0
+  private(set) var cachedBytes = 0
+
+  init(_ store: Store) throws(TidemarkError) {
+    attachments = try store.attachmentUsage()
+    for cache in try store.knownCaches() {
+      cachedEntries += cache.status.entries
+      cachedBytes += cache.status.bytes
     }
   }
 }

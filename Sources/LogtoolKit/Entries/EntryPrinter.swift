@@ -76,6 +76,9 @@ struct EntryPrinter {
     }
     if let hash = attributes.hash { members.append(.bytes("hash", hash)) }
     if let maxAge = attributes.maxAge { members.append(.init("max_age", .integer(Int(maxAge)))) }
+    if let attachment = attributes.attachment, !info.kind.removes {
+      members.append(.init("attachment", .string(attachment.text)))
+    }
     if attributes.entryClass == .cache { members.append(.init("class", .string("cache"))) }
     if let origin = attributes.origin {
       members.append(.init("origin", .string(origin.text)))

@@ -9,8 +9,11 @@ struct Exporter {
   private let replica: String
   private var writer = NDJSONWriter(capacity: Exporter.flushBytes)
   private(set) var count = 0
+  private var attachments: AttachmentExport
 
-  init(_ console: Console, _ engine: Engine) {
+  /// - Parameter attachments: the directory for the content of attachments; nil leaves it out.
+  init(_ console: Console, _ engine: Engine, attachments: String? = nil) throws {
+    self.attachments = try AttachmentExport(console, engine, attachments)
     self.console = console
     self.engine = engine
     replica = engine.replicaID.hexadecimal
@@ -28,7 +31,7 @@ struct Exporter {
       if rows.isEmpty { break }
       try loader.load(rows, values: true) { entry in
         // The newest entry of a key may be a touch; the state is that of a put.
-        append(
+        try append(
           NDJSONWriter.Header(.put, attributes: entry.info.attributes), key: entry.key.rawSpan,
           value: entry.value.rawSpan, entry.info)
         try drain()
@@ -62,7 +65,7 @@ struct Exporter {
 
   private mutating func append(
     _ entry: LogEntry, _ info: EntryInfo
-  ) throws(TidemarkError) {
+  ) throws {
     // The attributes are the entry's own, not those that a touch inherits.
     let attributes = try entry.attributes()
     var header = NDJSONWriter.Header(DecodedLine.Operation(info.kind), attributes: attributes)
@@ -72,16 +75,20 @@ struct Exporter {
     own.attributes = attributes
     if info.kind != .put { own.labels = [] }
     let value = info.kind == .put ? try engine.value(of: info) : []
-    append(header, key: entry.key.rawSpan, value: value.rawSpan, own)
+    try append(header, key: entry.key.rawSpan, value: value.rawSpan, own)
   }
 
   private mutating func append(
     _ header: NDJSONWriter.Header, key: RawSpan, value: RawSpan, _ info: EntryInfo
-  ) {
+  ) throws {
+    if let attachment = header.attachment { try attachments.write(attachment) }
     let hash = info.attributes.hash ?? []
     writer.append(header, key: key, value: value, hash: hash.rawSpan, labels: info.labels)
     count += 1
   }
+
+  /// Says which attachments are not in the output.
+  func warnOfAttachments() { attachments.warn() }
 
   private mutating func drain() throws(ToolError) {
     if writer.bytes.count >= Self.flushBytes { try flush() }
@@ -98,7 +105,8 @@ extension NDJSONWriter.Header {
   init(_ operation: DecodedLine.Operation, attributes: EntryAttributes) {
     self.init(
       operation, entryClass: attributes.entryClass == .cache ? .cache : .owned,
-      time: attributes.time, maxAge: attributes.maxAge)
+      time: attributes.time, maxAge: attributes.maxAge,
+      attachment: operation == .put ? attributes.attachment : nil)
   }
 }
 

@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Prints the keys of a view: what `scan` and `at` share.
@@ -7,6 +8,8 @@ struct Listing {
   let options: ScanOptions
   /// The words for a person where there are no keys.
   var emptyWords = "no keys"
+  /// Lists cached entries only, with what is known about them.
+  var caches: CachedEntries?
 
   /// - Parameter view: the state that is listed.
   /// - Returns: how many keys were printed.
@@ -23,6 +26,15 @@ struct Listing {
     while left > 0 {
       let rows = try scan.nextPage(limit: min(left, pageSize))
       if rows.isEmpty { break }
+      if let caches {
+        for row in rows where left > 0 {
+          guard let entry = try caches.entry(forKey: row.key) else { continue }
+          try add(entry, row.key, printer, &list)
+          left -= 1
+          count += 1
+        }
+        continue
+      }
       left -= rows.count
       count += rows.count
       if options.keysOnly {
@@ -42,6 +54,19 @@ struct Listing {
       .object([.bytes("key", row.key), .init("sequence", .unsigned(row.sequence))])
     } text: { () throws(ToolError) in
       try printer.appendKey(row.key)
+    }
+  }
+
+  private func add(
+    _ entry: CachedEntry<[UInt8]>, _ key: [UInt8], _ printer: EntryPrinter,
+    _ list: inout ListPrinter
+  ) throws(ToolError) {
+    let output = CacheOutput(console)
+    try list.add {
+      .object(
+        [.bytes("key", key), .init("size", .integer(entry.value.count))] + output.members(entry))
+    } text: { () throws(ToolError) in
+      try printer.appendLine(key: key, after: output.fields(entry))
     }
   }
 
@@ -74,5 +99,32 @@ struct Listing {
     case .jsonl:
       try console.output.line(.object([.init("cursor", .string(cursor))]))
     }
+  }
+}
+
+/// Looks up what is known about cached entries.
+struct CachedEntries {
+  private let caches: [Cache<[UInt8]>]
+  private let others: Cache<[UInt8]>
+
+  init(_ store: Store) throws(TidemarkError) {
+    var caches: [Cache<[UInt8]>] = []
+    for known in try store.knownCaches() {
+      let cache = try store.cache(prefix: known.prefix, policy: known.status.policy)
+      // The order of use is read from beside the log once.
+      _ = try cache.status
+      caches.append(cache)
+    }
+    self.caches = caches
+    others = store.cacheOfEverything()
+  }
+
+  /// - Returns: nil where the key has no cached value.
+  func entry(forKey key: [UInt8]) throws(TidemarkError) -> CachedEntry<[UInt8]>? {
+    let cache =
+      caches.first { key.starts(with: $0.prefix.bytes) && key.count > $0.prefix.bytes.count }
+      ?? others
+    let entry = try cache.peek(Key(Array(key.dropFirst(cache.prefix.bytes.count))))
+    return entry.flatMap { $0.isOwned ? nil : $0 }
   }
 }

@@ -1,12 +1,26 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// A store's figures as JSON.
 enum StatusJSON {
-  static func value(_ status: EngineStatus, _ held: [HeldHistory]) -> JSONValue {
+  static func value(
+    _ status: EngineStatus, _ held: [HeldHistory], _ space: StoreSpace
+  ) -> JSONValue {
     .object([
       .init("keys", .integer(status.keys)),
       .init("sequence", .unsigned(status.sequence)),
       .init("bytes", bytes(status.bytes)),
+      .init(
+        "attachments",
+        .object([
+          .init("count", .integer(space.attachments.count)),
+          .init("bytes", .integer(space.attachments.bytes)),
+        ])),
+      .init(
+        "cached",
+        .object([
+          .init("keys", .integer(space.cachedEntries)), .init("bytes", .integer(space.cachedBytes)),
+        ])),
       .init(
         "durable",
         .object([

@@ -1,12 +1,15 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// A store's figures for people.
 struct StatusText {
   private let status: EngineStatus
+  private let space: StoreSpace
   private let console: Console
 
-  init(_ status: EngineStatus, _ console: Console) {
+  init(_ status: EngineStatus, _ space: StoreSpace, _ console: Console) {
     self.status = status
+    self.space = space
     self.console = console
   }
 
@@ -35,6 +38,15 @@ struct StatusText {
       row("store", status.storeID.hexadecimal),
       row("replica", status.replicaID.hexadecimal),
     ]
+    if space.cachedEntries > 0 {
+      let count = HumanText.count(space.cachedEntries, "key", "keys")
+      lines.append(
+        row("cached", "\(HumanText.size(space.cachedBytes)) in \(count), before compression"))
+    }
+    if space.attachments.count > 0 {
+      let count = HumanText.count(space.attachments.count, "file", "files")
+      lines.append(row("attachments", " \(HumanText.size(space.attachments.bytes)) in \(count)"))
+    }
     if let key = status.keyIDs.first {
       var text = "with key \(key)"
       if status.filesToRewrite > 0 {

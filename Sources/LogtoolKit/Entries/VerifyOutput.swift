@@ -63,6 +63,8 @@ struct VerifyOutput {
       .init("entries", .integer(report.entries)),
       .init("images", .integer(report.images)),
       .init("bytes", .integer(report.bytes)),
+      .init("attachments", .integer(report.attachments)),
+      .init("attachment_bytes", .integer(report.attachmentBytes)),
       .init("last_sequence", .unsigned(report.lastSequence)),
       .init(
         "holes",
@@ -82,6 +84,10 @@ struct VerifyOutput {
     text += HumanText.count(report.entries, "intact entry", "intact entries")
     text += " and \(HumanText.count(report.images, "index image", "index images"))"
     text += ", \(HumanText.size(report.bytes))"
+    if report.attachments > 0 {
+      text += "; \(HumanText.count(report.attachments, "attachment", "attachments"))"
+      text += ", \(HumanText.size(report.attachmentBytes))"
+    }
     if report.isOpaque { text += "; encrypted, and without the key only checksums were checked" }
     if report.isRecorded {
       text += "; the damage is on record, and the store opens for reading only"

@@ -15,10 +15,13 @@ struct Importer {
   private(set) var bytes = 0
   private(set) var isInterrupted = false
   private var unknown = UnknownFields()
+  private var attachments: AttachmentImport
   /// Whether anybody still listens to what is said after each batch.
   private var hasListener: Bool
 
-  init(_ console: Console, skipsBad: Bool) {
+  /// - Parameter attachments: the directory with the content of attachments; nil for none.
+  init(_ console: Console, skipsBad: Bool, attachments: String? = nil) {
+    self.attachments = AttachmentImport(console, attachments)
     self.console = console
     self.skipsBad = skipsBad
     hasListener = console.settings.format == .jsonl
@@ -58,6 +61,9 @@ struct Importer {
         + names.joined(separator: ", "))
   }
 
+  /// Says how many attachments have no content here.
+  func warnOfAttachments() { attachments.warn() }
+
   private mutating func commit(
     _ batch: inout PreparedBatch, of input: InputStream, into engine: Engine?
   ) throws {
@@ -78,7 +84,13 @@ struct Importer {
       }
     }
     guard !batch.operations.isEmpty else { return }
-    try engine?.commit(batch.operations, durability: .buffered)
+    if let engine {
+      // Staged content goes again unless an entry names it.
+      let staged = try attachments.stage(batch.operations.attachments, in: engine)
+      defer { withExtendedLifetime(staged) {} }
+      batch.operations.mayLackAttachments = true
+      try engine.commit(batch.operations, durability: .buffered)
+    }
     committed += batch.operations.count
     if engine != nil { try tell() }
   }

@@ -53,11 +53,12 @@ struct PreparedBatch: Sendable {
   ) throws(TidemarkError) {
     var attributes: EntryAttributes?
     if line.time != nil || !line.hash.isEmpty || line.maxAge != nil
-      || line.entryClass != .owned
+      || line.entryClass != .owned || line.attachment != nil
     {
       var given = EntryAttributes()
       given.time = line.time
       given.maxAge = line.maxAge
+      given.attachment = line.attachment
       if !line.hash.isEmpty { given.hash = [UInt8](copying: lines.bytes(line.hash)) }
       if line.entryClass == .cache, line.operation != .delete { given.entryClass = .cache }
       attributes = given

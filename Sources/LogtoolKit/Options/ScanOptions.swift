@@ -43,6 +43,10 @@ struct ScanOptions: ParsableArguments {
   @Flag(name: .customLong("keys"), help: "Keys only, one a line.")
   var keysOnly = false
 
+  @Flag(
+    help: "Cached entries only: valid or stale, age in seconds, reads, time of the last one.")
+  var cache = false
+
   @Flag(help: "Values, too.")
   var values = false
 
@@ -53,6 +57,9 @@ struct ScanOptions: ParsableArguments {
   @OptionGroup var keys: KeyOptions
 
   func validate() throws {
+    if cache, keysOnly || values {
+      throw ValidationError("--cache excludes --keys and --values")
+    }
     if keysOnly && values { throw ValidationError("--keys and --values exclude each other") }
   }
 

@@ -22,6 +22,9 @@ public struct AttachmentReference: Sendable, Hashable {
   }
 
   var id: AttachmentID { AttachmentID(hash: sha256, length: UInt64(max(0, length))) }
+
+  /// The same as the engine has it.
+  package var engineID: AttachmentID { id }
 }
 
 extension AttachmentReference: CustomStringConvertible {

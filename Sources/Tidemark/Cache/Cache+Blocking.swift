@@ -49,6 +49,15 @@ extension Cache {
       try !cache.store.commitBlocking(try cache.removal(of: key), durability).sequences.isEmpty
     }
 
+    /// Gives entries up.
+    /// - Returns: how many of them were there.
+    @discardableResult
+    public func remove(
+      keys: [Key], durability: Durability? = nil
+    ) throws(TidemarkError) -> Int {
+      try cache.store.commitBlocking(try cache.removal(of: keys), durability).sequences.count
+    }
+
     /// Gives all entries up, or those with some labels.
     public func removeAll(
       labels: LabelFilter = .everything, durability: Durability? = nil

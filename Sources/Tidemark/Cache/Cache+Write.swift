@@ -59,6 +59,16 @@ extension Cache {
     try await !store.commit(try removal(of: key), durability).sequences.isEmpty
   }
 
+  /// Gives entries up.
+  /// - Parameter keys: the keys, without the cache's prefix.
+  /// - Returns: how many of them were there.
+  @discardableResult
+  public func remove(
+    keys: [Key], durability: Durability? = nil
+  ) async throws(TidemarkError) -> Int {
+    try await store.commit(try removal(of: keys), durability).sequences.count
+  }
+
   /// Gives all entries up, or those with some labels.
   public func removeAll(
     labels: LabelFilter = .everything, durability: Durability? = nil
@@ -165,6 +175,12 @@ extension Cache {
   ) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     try batch.operations.addEviction(of: full(key).rawSpan, at: sequence)
+    return batch
+  }
+
+  func removal(of keys: [Key]) throws(TidemarkError) -> WriteBatch {
+    var batch = WriteBatch()
+    for key in keys { try batch.operations.addEviction(of: full(key).rawSpan, at: 0) }
     return batch
   }
 

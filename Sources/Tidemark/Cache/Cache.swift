@@ -115,8 +115,15 @@ public struct Cache<Value: Sendable>: Sendable {
     return cached
   }
 
-  /// The same without counting it as a use.
-  func peek(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
+  /// Whether a key has a value, valid or not; to ask is no use of it.
+  /// - Parameter key: the key, without the cache's prefix.
+  public func contains(_ key: some BytesConvertible) throws(TidemarkError) -> Bool {
+    let slot = try region.engine.slot(ofKey: full(key).rawSpan)
+    return slot.map { !$0.isDeleted } ?? false
+  }
+
+  /// A key's value with what is known about it, without counting it as a use.
+  package func peek(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
     guard let entry = try store.entry(forKey: full(key)) else { return nil }
     return try cached(entry)
   }

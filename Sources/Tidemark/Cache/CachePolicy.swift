@@ -6,6 +6,9 @@
 public struct CachePolicy: Sendable, Hashable {
   /// For how long an entry counts as valid that does not say otherwise; zero for never.
   public var maxAge: Duration
+  /// For how long an entry stays that is valid no more: then it goes with one of the cache's next
+  /// writes; nil keeps it until it has to make room.
+  public var maxStale: Duration?
   /// Most entries; nil for any number.
   public var capacity: Int?
   /// Most bytes of keys and values; nil for any number.
@@ -14,12 +17,15 @@ public struct CachePolicy: Sendable, Hashable {
   /// Rules for a cache.
   /// - Parameters:
   ///   - maxAge: for how long an entry counts as valid that does not say otherwise.
+  ///   - maxStale: for how long an entry stays that is valid no more; nil for any time.
   ///   - capacity: most entries; the one that was used least recently makes room.
   ///   - bytes: most bytes of keys and values.
   public init(
-    maxAge: Duration = .seconds(300), capacity: Int? = 150, bytes: Int? = nil
+    maxAge: Duration = .seconds(300), maxStale: Duration? = nil, capacity: Int? = 150,
+    bytes: Int? = nil
   ) {
     self.maxAge = maxAge
+    self.maxStale = maxStale
     self.capacity = capacity
     self.bytes = bytes
   }

@@ -15,6 +15,10 @@ final class CacheRegion: Sendable {
     var counts = CacheCounts()
     /// Uses since the order was written last.
     var unsaved = 0
+    /// Whether the counts of earlier openings are among the counts.
+    var hasLoaded = false
+    /// Where the search for entries that are to expire goes on.
+    var hand = 0
   }
 
   /// The order is written after so many uses, or an eighth of the entries if that is more.
@@ -24,7 +28,7 @@ final class CacheRegion: Sendable {
 
   let engine: Engine
   let prefix: [UInt8]
-  private let state: Lock<State>
+  let state: Lock<State>
   private let hints: HintFile
   /// Questions to the sources behind the cache.
   let flights = Flights()
@@ -42,10 +46,14 @@ final class CacheRegion: Sendable {
   /// - Throws: what reading the index and the log throws.
   func load() throws(TidemarkError) {
     guard state.withLock({ $0.order == nil }) else { return }
-    let order = try Self.load(engine, prefix, hints.read())
+    let (order, saved) = try Self.load(engine, prefix, hints.read())
     state.withLock { state in
       guard state.order == nil else { return }
       state.order = order
+      // An order that could not be kept up is found anew; then the counts are there already.
+      if !state.hasLoaded, let saved { state.counts.add(saved.counts) }
+      state.hasLoaded = true
+      if saved?.policy != state.policy { state.unsaved += 1 }
       for use in state.early where state.order?.use(use.sequence, at: use.time) == true {
         state.unsaved += 1
       }
@@ -55,7 +63,7 @@ final class CacheRegion: Sendable {
 
   private static func load(
     _ engine: Engine, _ prefix: [UInt8], _ saved: [UInt8]?
-  ) throws(TidemarkError) -> UseOrder {
+  ) throws(TidemarkError) -> (UseOrder, SavedCache?) {
     let view = try engine.view()
     defer { withExtendedLifetime(view) {} }
     let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
@@ -85,7 +93,7 @@ final class CacheRegion: Sendable {
     for sequence in rest { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
     for use in known { order.add(use) }
     for sequence in newer { order.add(try use(engine, sequence, present[sequence] ?? 0)) }
-    return order
+    return (order, saved?.cache)
   }
 
   /// An entry of which nothing is remembered: its length is in the log.
@@ -174,7 +182,8 @@ final class CacheRegion: Sendable {
   func save() {
     let bytes = state.withLock { state in
       state.unsaved = 0
-      return state.order?.encoded(prefix)
+      return state.order?.encoded(
+        SavedCache(prefix: prefix, policy: state.policy, counts: state.counts))
     }
     if let bytes { try? hints.write(bytes) }
   }
@@ -185,175 +194,49 @@ final class CacheRegion: Sendable {
     if state.withLock({ $0.unsaved > 0 }) { save() }
   }
 
+  /// The entries that make room next, the first of them first.
+  func leastRecent(_ limit: Int) throws(TidemarkError) -> [UInt64] {
+    try load()
+    return state.withLock { state in
+      var found: [UInt64] = []
+      state.order?.forEach { use in
+        guard found.count < limit else { return false }
+        found.append(use.sequence)
+        return true
+      }
+      return found
+    }
+  }
+
   /// The use of an entry; nil when it is none of the cache's.
   func use(of sequence: UInt64) -> UseOrder.Use? { state.withLock { $0.order?[sequence] } }
 
-  // MARK: Room
-
-  /// The effect of a batch on the cache, worked out before it is committed.
-  struct Change {
-    /// The keys that it writes or gives up, once each.
-    var keys: [[UInt8]] = []
-    /// The entries that these have now.
-    var former: [[UInt8]: UInt64] = [:]
-    /// Bytes of what it puts, by key.
-    var puts: [[UInt8]: Int] = [:]
-    /// The entries that make room, and their keys.
-    var victims: [(sequence: UInt64, key: [UInt8])] = []
-  }
-
-  /// Chooses what makes room for the puts of a batch: those that were used least recently.
-  func makeRoom(for change: inout Change) throws(TidemarkError) {
-    let policy = policy
-    // A value that is too large by itself must not make all others go.
-    for key in change.keys {
-      guard let length = change.puts[key], length > policy.bytes ?? .max || policy.capacity ?? 1 < 1
-      else { continue }
-      change.puts[key] = nil
-      change.victims.append((0, key))
-    }
-    let former = Set(change.former.values)
-    var victims: Set<UInt64> = []
-    while true {
-      let (candidates, isFull) = candidates(for: change, but: former, victims, policy)
-      for use in candidates {
-        victims.insert(use.sequence)
-        // An entry that was replaced behind the cache's back makes room as the key's newest one.
-        if let entry = try engine.entryIfKept(at: use.sequence),
-          let slot = try engine.slot(ofKey: entry.key.rawSpan), slot.isLiveCached
-        {
-          change.victims.append((slot.sequence, entry.key))
-          if slot.sequence != use.sequence { change.victims.append((use.sequence, [])) }
-        } else {
-          forget(use.sequence)
-        }
-      }
-      if candidates.isEmpty {
-        if isFull { dropFirstPuts(of: &change, but: former, victims, policy) }
-        return
-      }
-    }
-  }
-
-  /// The entries that have to go, as far as is known, and whether the batch itself is too large.
-  private func candidates(
-    for change: Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
-  ) -> ([UseOrder.Use], isFull: Bool) {
-    state.withLock { state in
-      guard let order = state.order else { return ([], false) }
-      var room = Room(policy, order, change, without: former.union(victims))
-      guard room.isLacking else { return ([], false) }
-      var candidates: [UseOrder.Use] = []
-      order.forEach { use in
-        guard room.isLacking else { return false }
-        guard !former.contains(use.sequence), !victims.contains(use.sequence) else { return true }
-        candidates.append(use)
-        room.give(use.bytes)
-        return true
-      }
-      return (candidates, room.isLacking)
-    }
-  }
-
-  /// A batch that does not fit by itself keeps what it puts last.
-  private func dropFirstPuts(
-    of change: inout Change, but former: Set<UInt64>, _ victims: Set<UInt64>, _ policy: CachePolicy
-  ) {
-    let none = UseOrder()
-    var room = state.withLock { state in
-      Room(policy, state.order ?? none, change, without: former.union(victims))
-    }
-    for key in change.keys where room.isLacking {
-      guard let length = change.puts.removeValue(forKey: key) else { continue }
-      change.victims.append((0, key))
-      room.give(length)
-    }
-  }
-
-  private func forget(_ sequence: UInt64) { _ = state.withLock { $0.order?.remove(sequence) } }
-
-  /// The entries that a cache would have, against its bounds.
-  private struct Room {
-    let policy: CachePolicy
-    var count: Int
-    var bytes = 0
-
-    init(_ policy: CachePolicy, _ order: UseOrder, _ change: Change, without gone: Set<UInt64>) {
-      self.policy = policy
-      count = order.count + change.puts.count
-      bytes = order.bytes + change.puts.values.reduce(0, +)
-      for sequence in gone {
-        if let use = order[sequence] { give(use.bytes) }
-      }
-    }
-
-    var isLacking: Bool {
-      count > 0
-        && (policy.capacity.map { count > $0 } ?? false || policy.bytes.map { bytes > $0 } ?? false)
-    }
-
-    mutating func give(_ length: Int) {
-      count -= 1
-      bytes -= length
-    }
-  }
-
-  /// Takes note of what became of a batch. Where the index cannot be read, the order is found anew.
-  func settle(_ change: Change) {
-    let now = self.now
-    var uses: [(former: UInt64?, use: UseOrder.Use?)] = []
-    for key in change.keys {
-      let former = change.former[key]
-      let slot: Slot?
-      do throws(TidemarkError) { slot = try engine.slot(ofKey: key.rawSpan) } catch {
-        return state.withLock { $0.order = nil }
-      }
-      guard let slot, slot.isLiveCached else {
-        uses.append((former, nil))
-        continue
-      }
-      let known = former.flatMap { self.use(of: $0) }
-      var use = UseOrder.Use(
-        sequence: slot.sequence, bytes: change.puts[key] ?? known?.bytes ?? 0,
-        time: now.milliseconds)
-      use.count = known?.count ?? 0
-      uses.append((former, use))
-    }
-    var givenUp = 0
-    state.withLock { state in
-      for (sequence, key) in change.victims {
-        givenUp += state.order?[sequence]?.bytes ?? 0
-        state.order?.remove(sequence)
-        if !key.isEmpty { state.counts.evictions += 1 }
-      }
-      for (former, use) in uses {
-        if let former {
-          givenUp += state.order?[former]?.bytes ?? 0
-          state.order?.remove(former)
-        }
-        if let use { state.order?.add(use) }
-      }
-    }
-    engine.attachments.noteGivenUp(givenUp)
-  }
+  // MARK: Validity
 
   /// Entries that have been stale for so many milliseconds, oldest use first.
   func stale(at now: Timestamp, for duration: Int64) throws(TidemarkError) -> [UInt64] {
     try load()
     let policy = policy
     var found: [UInt64] = []
-    for use in uses() {
-      var validity = use.validity
-      if validity == nil, let entry = try engine.entryIfKept(at: use.sequence) {
-        validity = try engine.validity(of: entry)
-      }
-      guard let validity else { continue }
-      note(validity, of: use.sequence)
-      guard !validity.isValid(at: now, policy) else { continue }
-      let (limit, overflow) = validity.end(policy).addingReportingOverflow(duration)
-      if overflow ? limit < 0 : limit <= now.milliseconds { found.append(use.sequence) }
+    for use in uses() where try isStale(use, at: now, for: duration, policy) {
+      found.append(use.sequence)
     }
     return found
+  }
+
+  /// Whether an entry has been valid no more for so many milliseconds.
+  func isStale(
+    _ use: UseOrder.Use, at now: Timestamp, for duration: Int64, _ policy: CachePolicy
+  ) throws(TidemarkError) -> Bool {
+    var validity = use.validity
+    if validity == nil, let entry = try engine.entryIfKept(at: use.sequence) {
+      validity = try engine.validity(of: entry)
+    }
+    guard let validity else { return false }
+    note(validity, of: use.sequence)
+    guard !validity.isValid(at: now, policy) else { return false }
+    let (limit, overflow) = validity.end(policy).addingReportingOverflow(duration)
+    return overflow ? limit < 0 : limit <= now.milliseconds
   }
 
   /// Remembers how long an entry is valid.

@@ -1,4 +1,5 @@
-/// How often a cache was asked, and what came of it, since the store was opened.
+/// How often a cache was asked, and what came of it. The counts are kept with the order of use: a
+/// crash takes those since it was written last.
 public struct CacheCounts: Sendable, Hashable {
   /// Reads that found a valid value.
   public var hits = 0
@@ -8,6 +9,8 @@ public struct CacheCounts: Sendable, Hashable {
   public var misses = 0
   /// Entries that made room for others.
   public var evictions = 0
+  /// Entries that went since they had been stale for as long as the policy keeps them.
+  public var expired = 0
   /// Questions to sources.
   public var fetches = 0
   /// Reads for which no source was asked, or which shared another one's question.
@@ -17,6 +20,27 @@ public struct CacheCounts: Sendable, Hashable {
 
   /// No reads yet.
   public init() {}
+
+  /// The share of reads that found a valid value; nil where nothing was read.
+  public var hitRatio: Double? {
+    let reads = Double(hits) + Double(staleHits) + Double(misses)
+    return reads > 0 ? Double(hits) / reads : nil
+  }
+
+  /// All counts, in the order in which they are kept.
+  static var all: [WritableKeyPath<Self, Int>] {
+    [
+      \.hits, \.staleHits, \.misses, \.evictions, \.fetches, \.requestsAvoided, \.bytesSaved,
+      \.expired,
+    ]
+  }
+
+  mutating func add(_ other: Self) {
+    for count in Self.all {
+      let (sum, overflow) = self[keyPath: count].addingReportingOverflow(other[keyPath: count])
+      self[keyPath: count] = overflow ? .max : sum
+    }
+  }
 }
 
 /// The facts about a cache at one moment.

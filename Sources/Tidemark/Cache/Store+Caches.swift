@@ -74,6 +74,7 @@ extension Store {
       var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
       for region in regions {
         guard var change = try change(of: operations, in: region) else { continue }
+        try region.expire(with: &change)
         try region.makeRoom(for: &change)
         for victim in change.victims where !victim.key.isEmpty {
           try batch.addEviction(of: victim.key.rawSpan, at: victim.sequence)

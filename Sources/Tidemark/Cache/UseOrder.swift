@@ -98,6 +98,19 @@ struct UseOrder: Sendable {
     if node.newer >= 0 { nodes[Int(node.newer)].older = node.older } else { newest = node.older }
   }
 
+  /// The next entries, in no order that means anything: all of them come in turn.
+  /// - Parameter hand: where to go on; 0 to begin.
+  func next(_ most: Int, from hand: inout Int) -> [Use] {
+    var found: [Use] = []
+    for _ in 0..<min(most, nodes.count) {
+      if hand >= nodes.count { hand = 0 }
+      let use = nodes[hand].use
+      if places[use.sequence] == Int32(hand) { found.append(use) }
+      hand += 1
+    }
+    return found
+  }
+
   /// All entries, the one that was used least recently first.
   func forEach(_ body: (Use) -> Bool) {
     var place = oldest

@@ -23,6 +23,8 @@ package struct DecodedLine: Sendable, Hashable {
   package var labelSet = 0
   /// The entry's own time.
   package var time: Timestamp?
+  /// The attachment that the entry names.
+  package var attachment: AttachmentID?
   /// How long the entry stays valid, in seconds.
   package var maxAge: UInt32?
 

@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// The fields of a line.
 package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
   case op, key, keyBase64, value, valueBase64, labels, labelsBase64, time, hash, hashBase64
-  case maxAge, entryClass, sequence, operationID
+  case maxAge, entryClass, sequence, operationID, attachment
 
   /// The name in the file.
   package var name: StaticString {
@@ -22,6 +22,7 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case .entryClass: "class"
     case .sequence: "seq"
     case .operationID: "op_id"
+    case .attachment: "attachment"
     }
   }
 
@@ -45,6 +46,7 @@ package enum LineField: UInt8, Sendable, Hashable, CaseIterable {
     case (6, UInt8(ascii: "l")): candidate = .labels
     case (7, UInt8(ascii: "m")): candidate = .maxAge
     case (10, UInt8(ascii: "k")): candidate = .keyBase64
+    case (10, UInt8(ascii: "a")): candidate = .attachment
     case (11, UInt8(ascii: "h")): candidate = .hashBase64
     case (12, UInt8(ascii: "v")): candidate = .valueBase64
     case (13, UInt8(ascii: "l")): candidate = .labelsBase64

@@ -57,6 +57,7 @@ struct LineParser: ~Escapable {
     case .time: try time(&buffer)
     case .op, .entryClass: try word(field, &buffer)
     case .maxAge: try maxAge()
+    case .attachment: try attachment(&buffer)
     case .keyBase64:
       entry.key = try base64(field, &buffer, atMost: Limits.keyBytes, atLeast: 1)
     case .valueBase64: entry.value = try base64(field, &buffer, atMost: Limits.valueBytes)
@@ -76,6 +77,9 @@ struct LineParser: ~Escapable {
     let hasValue = seen.contains(.value) || seen.contains(.valueBase64)
     if hasValue != (entry.operation == .put) {
       throw refuse(hasValue ? .valueUnwanted : .valueMissing, at: closing)
+    }
+    if entry.operation != .put, entry.attachment != nil {
+      throw refuse(.attachmentUnwanted, at: closing)
     }
     if entry.operation != .put, entry.labelSet != 0 || newLabelsHash != nil {
       throw refuse(.labelsUnwanted, at: closing)
@@ -182,6 +186,20 @@ extension LineParser {
     guard let time else { throw refuse(.badTime, at: start) }
     entry.time = time
   }
+
+  private mutating func attachment(_ buffer: inout MutableRawSpan) throws(JSONError) {
+    _ = scanner.peek()
+    let start = scanner.offset
+    let textEnd = try string(.attachment, &buffer)
+    guard textEnd - end <= Self.mostAttachmentText else { throw refuse(.badAttachment, at: start) }
+    let text = [UInt8](copying: buffer.bytes.extracting(end..<textEnd))
+    guard let id = AttachmentID(text: String(decoding: text, as: UTF8.self)) else {
+      throw refuse(.badAttachment, at: start)
+    }
+    entry.attachment = id
+  }
+
+  private static var mostAttachmentText: Int { 128 }
 
   private mutating func maxAge() throws(JSONError) {
     let isNegative = scanner.peek() == UInt8(ascii: "-")

@@ -19,6 +19,8 @@ package enum LineProblem: Sendable, Hashable {
   case valueMissing
   case valueUnwanted
   case labelsUnwanted
+  case badAttachment
+  case attachmentUnwanted
 
   /// Whether a bound is exceeded, rather than the format broken.
   package var isOutOfBounds: Bool {
@@ -53,6 +55,8 @@ extension LineProblem: CustomStringConvertible {
     case .keyMissing: "the entry has no key; give key or key_base64"
     case .valueMissing: "a put needs a value; give value or value_base64"
     case .valueUnwanted: "only a put has a value"
+    case .badAttachment: "attachment must be sha256:, 64 hexadecimal digits, : and the length"
+    case .attachmentUnwanted: "only a put has an attachment"
     case .labelsUnwanted:
       "only a put has labels; a touch keeps those of the put, to change them put the key again"
     }

@@ -19,11 +19,13 @@ package struct NDJSONWriter: Sendable {
     package var time: Timestamp?
     /// How long it stays valid, in seconds.
     package var maxAge: UInt32?
+    /// The attachment that it names.
+    package var attachment: AttachmentID?
 
     package init(
       _ operation: DecodedLine.Operation, entryClass: EntryAttributes.Class = .owned,
       sequence: UInt64? = nil, operationID: String? = nil, time: Timestamp? = nil,
-      maxAge: UInt32? = nil
+      maxAge: UInt32? = nil, attachment: AttachmentID? = nil
     ) {
       self.operation = operation
       self.entryClass = entryClass
@@ -31,6 +33,7 @@ package struct NDJSONWriter: Sendable {
       self.operationID = operationID
       self.time = time
       self.maxAge = maxAge
+      self.attachment = attachment
     }
   }
 
@@ -88,6 +91,10 @@ package struct NDJSONWriter: Sendable {
     if let maxAge = header.maxAge {
       literal(",\"max_age\":")
       decimal(UInt64(maxAge))
+    }
+    if let attachment = header.attachment {
+      literal(",\"attachment\":")
+      text(attachment.text)
     }
     if header.entryClass == .cache { literal(",\"class\":\"cache\"") }
   }

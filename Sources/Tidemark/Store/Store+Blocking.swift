@@ -15,6 +15,8 @@ extension Store {
           region.saveIfUsed()
         }
         store.background?.stop()
+        store.warmer?.stop()
+        store.warmer?.join()
         store.background?.join()
         store.compactor?.stop()
         store.compactor?.join()

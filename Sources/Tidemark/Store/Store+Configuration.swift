@@ -73,6 +73,9 @@ extension Store {
     /// The keys that the store is encrypted with; nil for a store that is not. A new store is
     /// encrypted when keys are given.
     public var encryption: Encryption?
+    /// The cached values that are read into memory once the store is open; none unless it is told
+    /// otherwise.
+    public var warmUp: WarmUp
     /// When the log is compacted. By itself a store never drops what the retention keeps, which is
     /// everything unless it is told otherwise.
     public var compaction: Compaction
@@ -84,6 +87,17 @@ extension Store {
     /// The engine's settings beside the above.
     package var engine = EngineConfiguration()
 
+    /// The values of caches that are read into memory in the background once a store is open, as
+    /// many as half of ``cacheBytes`` holds.
+    public enum WarmUp: Sendable, Hashable {
+      /// None: values come into memory as they are read.
+      case none
+      /// The values that were read most often.
+      case mostUsed
+      /// The values that were read last.
+      case mostRecent
+    }
+
     /// How a store is opened.
     /// - Parameters:
     ///   - access: what the opening may do.
@@ -93,11 +107,13 @@ extension Store {
     ///   - cacheBytes: memory for values that were read lately and decoded parts of the log.
     ///   - encryption: the keys that the store is encrypted with; nil for a store that is not.
     ///   - compaction: whether the log is also compacted when nobody asks for it.
+    ///   - warmUp: the cached values that are read into memory, in the background.
     public init(
       access: Access = .create, recovery: Recovery = .strict, durability: Durability = .buffered,
       retention: Retention? = nil, cacheBytes: Int = 32 << 20,
-      encryption: Encryption? = nil, compaction: Compaction = .automatic
+      encryption: Encryption? = nil, compaction: Compaction = .automatic, warmUp: WarmUp = .none
     ) {
+      self.warmUp = warmUp
       self.compaction = compaction
       self.access = access
       self.recovery = recovery

@@ -49,7 +49,11 @@ extension Store {
       path, configuration: configuration.engineConfiguration,
       environment: configuration.engineEnvironment)
     let writes = configuration.access != .readOnly && configuration.recovery == .strict
-    return Store(engine, usesThreads: configuration.usesThreads, canWrite: writes)
+    let warms = configuration.usesThreads && configuration.warmUp != .none
+    return Store(
+      engine, usesThreads: configuration.usesThreads, canWrite: writes,
+      warmer: warms
+        ? WarmUpThread(engine, configuration.warmUp, budget: configuration.cacheBytes / 2) : nil)
   }
 
   /// Makes everything durable and closes the store. Reads and writes fail from then on, and

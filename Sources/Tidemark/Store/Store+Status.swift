@@ -118,6 +118,13 @@ extension Store {
     public var cacheHits: UInt64
     /// How many were not.
     public var cacheMisses: UInt64
+    /// The share of reads of values that were answered from that; nil where none was read.
+    public var cacheHitRatio: Double? {
+      let reads = Double(cacheHits) + Double(cacheMisses)
+      return reads > 0 ? Double(cacheHits) / reads : nil
+    }
+    /// How many cached values were read ahead, see ``Configuration/warmUp``.
+    public var cacheWarmed = 0
     /// The keys in use; nil when the store is not encrypted.
     public var encryption: Encrypted?
     /// The work that the store does on its log by itself.
@@ -132,7 +139,10 @@ extension Store {
   /// - Throws: `closed`, `inputOutput`.
   public var status: Status {
     get throws(TidemarkError) {
-      Status(try engine.status(), backgroundError: background?.lastError ?? compactor?.lastError)
+      var status = Status(
+        try engine.status(), backgroundError: background?.lastError ?? compactor?.lastError)
+      status.cacheWarmed = warmer?.warmed ?? 0
+      return status
     }
   }
 }

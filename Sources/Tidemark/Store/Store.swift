@@ -25,18 +25,24 @@ public final class Store: Sendable {
   let commits: CommitThread?
   let background: BackgroundThread?
   let compactor: CompactionThread?
+  /// Nil where nothing is read ahead.
+  let warmer: WarmUpThread?
   /// Its caches; held while cached values are staged, so that evictions are in the same commit.
   let caches = Lock<[CacheRegion]>([])
   /// Held while the store is being closed: a second one who closes waits for the first.
   let closing = Lock(())
 
-  init(_ engine: Engine, usesThreads: Bool, canWrite: Bool) {
+  init(
+    _ engine: Engine, usesThreads: Bool, canWrite: Bool, warmer: WarmUpThread? = nil
+  ) {
+    self.warmer = warmer
     self.engine = engine
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
     compactor = usesThreads && canWrite ? CompactionThread(engine) : nil
     background = usesThreads && canWrite ? BackgroundThread(engine, compactor) : nil
     background?.start()
+    warmer?.start()
   }
 
   deinit {
@@ -44,13 +50,16 @@ public final class Store: Sendable {
     // Not joined: this may be one of the threads that it would wait for.
     background?.stop()
     compactor?.stop()
+    warmer?.stop()
     commits?.stop()
     try? engine.close()
   }
 
   /// How many threads of its own it has now; for tests.
   package var threads: Int {
-    [background?.isStarted, commits?.isStarted, engine.packer?.isStarted].count { $0 == true }
+    [warmer != nil, background?.isStarted, commits?.isStarted, engine.packer?.isStarted].count {
+      $0 == true
+    }
   }
 
   /// The synchronous forms of everything that is async, for programs without tasks; they block

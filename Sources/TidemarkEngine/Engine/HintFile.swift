@@ -97,6 +97,20 @@ package struct HintFile: Sendable {
     } catch { throw TidemarkError(error, while: "writing a hint file") }
   }
 
+  /// The names of all hints of a store.
+  package static func names(_ engine: Engine) throws(TidemarkError) -> [String] {
+    let directory = engine.path + "/" + StoreLayout.hintDirectory
+    do {
+      guard try engine.environment.fileSystem.kind(directory) == .directory else { return [] }
+      var names: Set<String> = []
+      for name in try engine.environment.fileSystem.list(directory)
+      where name.hasSuffix(".0") || name.hasSuffix(".1") {
+        names.insert(String(name.dropLast(2)))
+      }
+      return names.sorted()
+    } catch { throw TidemarkError(error, while: "looking for hints") }
+  }
+
   /// Removes all hints of a store: those of a key that is to be of no use any more.
   static func removeAll(_ engine: Engine) {
     let directory = engine.path + "/" + StoreLayout.hintDirectory

@@ -13,6 +13,18 @@ package struct AttachmentID: Sendable, Hashable {
   /// The name of its file: the hash in hexadecimal digits.
   package var fileName: String { Self.text(hash) }
 
+  /// The name in interchange files: `sha256:`, the hash in hexadecimal digits, `:`, the length.
+  package var text: String { "sha256:\(fileName):\(length)" }
+
+  /// - Parameter text: see ``text-swift.property``; anything else gives nil.
+  package init?(text: String) {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[0] == "sha256", let hash = Self.hash(ofFile: String(parts[1])),
+      let length = UInt64(parts[2]), length <= UInt64(Limits.attachmentBytes)
+    else { return nil }
+    self.init(hash: hash, length: length)
+  }
+
   /// The hash that a file is named after; nil for any other file.
   package static func hash(ofFile name: String) -> [UInt8]? {
     let digits = Array(name.utf8)

@@ -11,7 +11,10 @@ package struct SHA256: Sendable {
   private var context = ctidemark_sha256()
 
   /// No bytes yet.
-  package init() { unsafe ctidemark_sha256_begin(&context) }
+  /// - Parameter isPortable: leaves the processor's instructions for SHA-256 unused.
+  package init(isPortable: Bool = false) {
+    unsafe ctidemark_sha256_begin(&context, isPortable ? 1 : 0)
+  }
 
   /// Takes more bytes.
   package mutating func add(_ bytes: RawSpan) {

@@ -16,6 +16,7 @@ extension Forming {
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }
+    for member in pending where try session.isWithin(member) { _ = parkAttachment(of: member) }
     let isBroken = try isBroken(members, but: pending)
     if isBroken || pending.contains(where: isParked) { return try park(pending) }
     for member in pending { _ = supersede(by: member) }

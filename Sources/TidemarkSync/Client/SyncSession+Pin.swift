@@ -37,8 +37,9 @@ extension SyncSession {
   ) -> RetentionPin {
     var pending = next.again
     if let formed { pending.formUnion(formed.sequences) }
-    // The base of a refused change lies beside its key, and a put is its key's value.
-    var isQuiet = pending.isEmpty
+    // The base of a refused change lies beside its key, and a put is its key's value. A change that
+    // lay outside of a scope is decided, too, and not in the feed.
+    var isQuiet = pending.isEmpty && scope.isEverything && next.scope == 0
     for (sequence, reason) in next.waiting {
       if case .parked = reason {
         guard next.waiting.isDelete(sequence) else { continue }

@@ -209,4 +209,25 @@ struct OracleScriptTests {
       dropHistory
       """)
   }
+
+  @Test("a key that left while it held a change of a former feed is known")
+  func leftAnew() throws {
+    try run(
+      """
+      world 61597 3 4000 4000
+      durableWrite d0 : put c28 22 57 ab
+      write d2 : put l3 23 0 -
+      exchange d0 3
+      exchange d2 5
+      exchange d1 2
+      scope d2 2
+      write d1 : put l4 36 0 -
+      anew
+      write d0 : put c28 46 0 -
+      exchange d1 7
+      exchange d0 8
+      exchange d2 6
+      durableWrite d2 : put c28 79 32 a
+      """)
+  }
 }

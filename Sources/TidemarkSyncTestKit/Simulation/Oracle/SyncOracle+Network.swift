@@ -91,7 +91,7 @@ extension SyncOracle {
       // from there.
       case .left:
         guard let shown = book.newest[entry.key], shown.content != .deleted,
-          !shown.isOwn
+          !shown.isOwn || wasThere(shown, entry.key)
             || hasEnded(shown, entry.key) && !device.session.isPending(shown.sequence)
         else { continue }
         book.learn(entry.key, contents[entry.operation] ?? .deleted)

@@ -19,7 +19,7 @@ extension SyncOracle {
       if let newest = books[device.index].newest[key], newest.isOwn,
         device.session.isPending(newest.sequence)
           || device.session.progress.waiting[newest.sequence] != nil
-          || accepted[Fate(key, newest.content, newest.sequence)] == nil
+          || !wasThere(newest, key)
       {
         continue
       }

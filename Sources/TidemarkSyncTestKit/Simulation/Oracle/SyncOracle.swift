@@ -235,10 +235,14 @@ final class SyncOracle {
       && (!seen.knewRemote || (line.state[key] ?? .deleted) == .deleted)
   }
 
+  /// Whether a write was in a feed.
+  func wasThere(_ seen: Seen, _ key: [UInt8]) -> Bool {
+    accepted[Fate(key, seen.content, seen.sequence)] != nil
+  }
+
   /// The same for what a server has had or told of, which stays so.
   func hasEnded(_ seen: Seen, _ key: [UInt8]) -> Bool {
-    let fate = Fate(key, seen.content, seen.sequence)
-    return accepted[fate] != nil || documented.contains(fate)
+    wasThere(seen, key) || documented.contains(Fate(key, seen.content, seen.sequence))
   }
 
   /// Whether a delete of what a server that was replaced had lost, or that a former life of the

@@ -1,9 +1,9 @@
 import Testing
 import TidemarkSyncTestKit
 
-/// Scripts in which a batch was prepared from a log that a compaction shortened before it was sent.
-@Suite("Prepared batches and compaction")
-struct PreparedScriptTests {
+/// Scripts in which a compaction shortened the log that pending changes were made upon.
+@Suite("Pending changes and compaction")
+struct ShortenedScriptTests {
   private func run(_ script: String) throws {
     try SyncSimulation(SyncScript(parsing: script)).run()
   }
@@ -91,6 +91,25 @@ struct PreparedScriptTests {
       durableWrite d1 : put h1 2081 0 -
       dropHistory d1
       exchange d1 3
+      """)
+  }
+
+  @Test("a change is told to the peer that was made upon one outside of an earlier scope")
+  func earlierScope() throws {
+    try run(
+      """
+      world 69215 2 1 4000
+      write d0 : edit j0 1 41 a
+      exchange d0 3
+      write d0 : edit j0 15 0 - ; put c0 16 0 -
+      scope d0 3
+      exchange d0 5
+      write d0 : put c4 75 0 - ; bad j0 76 0 - ; put h2 77 0 -
+      call d0
+      deliver 710
+      scope d0 4
+      exchange d0 5
+      dropHistory d0
       """)
   }
 }

@@ -1,0 +1,68 @@
+public import TidemarkEngine
+
+extension Store {
+  /// The caches that were used in this store, in this opening or an earlier one, by prefix.
+  ///
+  /// They are known by a small file that each writes beside the log now and then: a cache that was
+  /// used for the first time shortly before a crash may be missing.
+  /// - Throws: `damaged`, `closed`, `inputOutput`.
+  public func knownCaches() throws(TidemarkError) -> [KnownCache] {
+    var found: [[UInt8]: CacheRegion] = [:]
+    for saved in try savedCaches() {
+      found[saved.prefix] = CacheRegion(engine, prefix: saved.prefix, policy: saved.policy)
+    }
+    for region in caches.withLock({ $0 }) { found[region.prefix] = region }
+    var known: [KnownCache] = []
+    for (prefix, region) in found.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+      known.append(KnownCache(prefix: Key(prefix), status: try region.status()))
+    }
+    return known
+  }
+
+  /// All keys as one cache with the rules that a cache has by default, to look at entries of which
+  /// no cache is known.
+  package func cacheOfEverything() -> Cache<[UInt8]> {
+    Cache(
+      store: self, region: CacheRegion(engine, prefix: [], policy: CachePolicy()), coding: .bytes)
+  }
+
+  /// Most caches that are looked for.
+  private static let mostKnown = 4_096
+
+  private func savedCaches() throws(TidemarkError) -> [SavedCache] {
+    var caches: [SavedCache] = []
+    for name in try HintFile.names(engine) where name.hasPrefix(UseOrder.filePrefix) {
+      guard caches.count < Self.mostKnown else { break }
+      guard let bytes = HintFile(engine, name: name).read(),
+        let saved = SavedOrder(decoding: bytes.rawSpan, of: nil, isPresent: { _ in false })
+      else { continue }
+      caches.append(saved.cache)
+    }
+    return caches
+  }
+}
+
+/// A cache that was used in a store.
+public struct KnownCache: Sendable, Hashable {
+  /// The prefix of its keys.
+  public var prefix: Key
+  /// The facts about it; the policy is the one that it was given last.
+  public var status: CacheStatus
+}
+
+extension Cache {
+  /// The entries that make room next, the first of them first.
+  /// - Parameter limit: how many at most.
+  /// - Returns: the entries; to list them is no use of any.
+  public func leastRecentlyUsed(
+    limit: Int = 20
+  ) throws(TidemarkError) -> [CachedEntry<Value>] {
+    var entries: [CachedEntry<Value>] = []
+    for sequence in try region.leastRecent(limit) {
+      guard let entry = try region.engine.entryIfKept(at: sequence) else { continue }
+      let key = Key(Array(entry.key.dropFirst(region.prefix.count)))
+      if let cached = try peek(key), !cached.isOwned { entries.append(cached) }
+    }
+    return entries
+  }
+}
