@@ -35,4 +35,18 @@ extension Store {
   ) throws(TidemarkError) -> Cache<Value> {
     try cache(prefix: prefix, policy: policy, coding: .json)
   }
+
+  /// The same for one version of the type; the entries of older versions go.
+  /// - Parameters:
+  ///   - type: the type of the values.
+  ///   - prefix: see ``Tidemark/Store/cache(prefix:version:policy:)``.
+  ///   - version: the version of the type.
+  ///   - policy: its rules.
+  /// - Throws: `invalidArgument`; what writing to the store throws.
+  public func cache<Value: Codable & Sendable>(
+    of type: Value.Type, prefix: some BytesConvertible, version: UInt32,
+    policy: CachePolicy = CachePolicy()
+  ) async throws(TidemarkError) -> Cache<Value> {
+    try await cache(prefix: prefix, version: version, policy: policy, coding: .json)
+  }
 }

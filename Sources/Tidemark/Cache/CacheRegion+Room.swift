@@ -12,6 +12,8 @@ extension CacheRegion {
     var puts: [[UInt8]: Int] = [:]
     /// The entries that make room, and their keys.
     var victims: [(sequence: UInt64, key: [UInt8])] = []
+    /// Whether it gives entries up itself.
+    var givesUp = false
     /// How many of these go since they have been stale for long.
     var expired = 0
   }

@@ -32,6 +32,8 @@ final class CacheRegion: Sendable {
   private let hints: HintFile
   /// Questions to the sources behind the cache.
   let flights = Flights()
+  /// The sync of the collection that the cache is to equal.
+  let gate = CollectionGate()
 
   init(_ engine: Engine, prefix: [UInt8], policy: CachePolicy) {
     self.engine = engine

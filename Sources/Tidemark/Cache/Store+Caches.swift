@@ -28,6 +28,7 @@ extension Store {
     prefix: some BytesConvertible, policy: CachePolicy = CachePolicy(), coding: CacheCoding<Value>
   ) throws(TidemarkError) -> Cache<Value> {
     let prefix = prefix.withBytes { [UInt8](copying: $0) }
+    try ReservedKeys.refuse(prefix.rawSpan)
     return Cache(store: self, region: try region(prefix, policy), coding: coding)
   }
 
@@ -56,9 +57,10 @@ extension Store {
     }
   }
 
-  /// Whether a key belongs to one of the caches that were asked for.
+  /// Whether a key belongs to one of the caches that were asked for, or says something about one.
   func isInCache(_ key: [UInt8]) -> Bool {
-    caches.withLock { $0.contains { $0.contains(key.rawSpan) } }
+    ReservedKeys.contains(key.rawSpan)
+      || caches.withLock { $0.contains { $0.contains(key.rawSpan) } }
   }
 
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
@@ -79,12 +81,29 @@ extension Store {
         for victim in change.victims where !victim.key.isEmpty {
           try batch.addEviction(of: victim.key.rawSpan, at: victim.sequence)
         }
+        try forgetCollection(of: region, after: change, operations, &batch)
         changes.append((region, change))
       }
       let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
       for (region, change) in changes { region.settle(change) }
       return result
     }
+  }
+
+  /// A cache that gives entries up is not the collection any more that it was to equal, so that the
+  /// next sync must not believe it by its hash; a switch says itself what the cache shows.
+  private func forgetCollection(
+    of region: CacheRegion, after change: CacheRegion.Change, _ operations: OperationBatch,
+    _ batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    guard change.givesUp || !change.victims.isEmpty else { return }
+    let key = ReservedKeys.collection(region.prefix)
+    guard let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached else { return }
+    let isSwitch = operations.operations.contains {
+      $0.kind == .put && $0.keyLength == key.count
+        && operations.key(of: $0).isEqual(to: key.rawSpan)
+    }
+    if !isSwitch { try batch.addEviction(of: key.rawSpan, at: 0) }
   }
 
   /// The part of a batch that is a cache's; nil for none.
@@ -103,7 +122,9 @@ extension Store {
       case .put:
         change.puts[key] =
           operation.keyLength + operation.valueLength + batch.attachmentLength(of: operation)
-      case .evict: change.puts[key] = nil
+      case .evict:
+        change.puts[key] = nil
+        change.givesUp = true
       case .touch:
         if let former = change.former[key], change.puts[key] == nil {
           change.puts[key] = region.use(of: former)?.bytes ?? 0

@@ -8,6 +8,7 @@ extension Store {
     _ key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
     _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
+    try ReservedKeys.refuse(key)
     if labels.isEmpty, condition == nil, options.isEmpty,
       let result = try engine.stageSingle(.put, key: key, value: value, durability: durability)
     {
@@ -24,6 +25,7 @@ extension Store {
   func deleteBlocking(
     _ key: RawSpan, _ time: Timestamp?, _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Bool {
+    try ReservedKeys.refuse(key)
     if time == nil, condition == nil,
       let result = try engine.stageSingle(.delete, key: key, durability: durability)
     {
@@ -42,7 +44,8 @@ extension Store {
     try TidemarkError.checkCancellation()
     guard commits == nil || engine.goalForRoom() == nil else { return nil }
     return try key.withBytes { (key) throws(TidemarkError) in
-      try engine.stageSingle(
+      try ReservedKeys.refuse(key)
+      return try engine.stageSingle(
         kind, key: key, value: value, durability: durability, waitsForRoom: commits == nil)
     }
   }

@@ -85,6 +85,7 @@ public struct WriteBatch: Sendable {
     put key: RawSpan, _ value: RawSpan, _ labels: [EntryLabel], _ options: PutOptions,
     _ condition: WriteCondition?
   ) throws(TidemarkError) {
+    try ReservedKeys.refuse(key)
     guard options.isEmpty, condition == nil, !atomicAtPeer else {
       try add(
         .put, key, value, labels: labels, attributes: options.isEmpty ? nil : options.attributes,
@@ -129,6 +130,7 @@ public struct WriteBatch: Sendable {
   mutating func add(
     delete key: RawSpan, time: Timestamp?, if condition: WriteCondition?
   ) throws(TidemarkError) {
+    try ReservedKeys.refuse(key)
     guard time != nil || condition != nil || atomicAtPeer else {
       return try operations.add(.delete, key: key)
     }
@@ -156,6 +158,7 @@ public struct WriteBatch: Sendable {
     attributes.maxAge = maxAge.map { UInt32(clamping: $0.wholeSeconds) }
     attributes.hash = hash
     try key.withBytes { (key) throws(TidemarkError) in
+      try ReservedKeys.refuse(key)
       try add(.touch, key, attributes: attributes, if: condition)
     }
   }

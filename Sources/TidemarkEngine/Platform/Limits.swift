@@ -29,6 +29,11 @@ package enum Limits {
   /// Most operations in one batch.
   package static let batchOperations = 16 << 20
 
+  /// Most items of a collection that a cache is to equal: the switch takes two operations for each.
+  package static let collectionItems = 4 << 20
+  /// Most bytes of their keys and hashes.
+  package static let collectionBytes = 512 << 20
+
   /// So many bytes are set aside for a read without a look at how long the file is.
   package static let readBytesUnasked = 64 << 10
   /// A value block holds at most this many raw bytes.

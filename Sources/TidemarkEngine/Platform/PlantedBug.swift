@@ -53,6 +53,8 @@
     case cacheNotInvalidated
     /// An eviction takes whatever value the key has.
     case ownedEvicted
+    /// The switch to a new generation of a collection is two commits.
+    case generationSwitchedHalf
     /// Compaction drops evictions that keep older values from coming back.
     case evictionDroppedEarly
     /// Compaction drops cached versions that something newer names, and leaves the name.

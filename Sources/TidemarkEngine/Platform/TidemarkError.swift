@@ -65,6 +65,8 @@ public struct TidemarkError: Error, Sendable {
     public static let busy = Code("busy")
     /// A bound of the engine would be exceeded.
     public static let limitExceeded = Code("limitExceeded")
+    /// Somebody who was asked has not answered in time.
+    public static let timedOut = Code("timedOut")
     /// The task was cancelled before anything was done, or while it waited.
     public static let cancelled = Code("cancelled")
   }

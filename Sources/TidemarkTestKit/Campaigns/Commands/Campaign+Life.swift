@@ -1,6 +1,21 @@
 internal import TidemarkEngine
 
 extension Campaign {
+  /// Crashes at every call of syncs of a collection.
+  func manifest(
+    _ script: Script, _ configuration: EngineConfiguration, unless shouldStop: () -> Bool
+  ) throws -> CampaignReport {
+    let sweep = GenerationSweep(seed: script.seed, configuration: configuration)
+    let result = try sweep.run(unless: shouldStop)
+    var report = CampaignReport()
+    report.runs = result.crashes
+    report.statesChecked = result.statesChecked
+    report.injected = result.injected
+    report.traceHash = result.traceHash
+    report.notes = ["items found staged": result.resumed]
+    return report
+  }
+
   /// Carries a script out on a store and on the model.
   func model(
     _ script: Script, _ configuration: EngineConfiguration = .campaign,

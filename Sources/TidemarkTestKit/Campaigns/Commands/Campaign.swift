@@ -15,6 +15,8 @@ internal import TidemarkEngine
   case model
   /// A long life, in which memory, open files and disk must reach a plateau.
   case soak
+  /// Crashes while a cache is brought to one generation of a collection after the other.
+  case manifest
 
   /// The script that a seed stands for.
   public func script(seed: UInt64) -> Script {
@@ -26,7 +28,7 @@ internal import TidemarkEngine
     case .model:
       let mixed = seed % 4 == 3 ? profile.withCrashes(kills: 3, powerCuts: 3) : profile
       return Script(seed: seed, count: 2000 / (profile.cost * profile.cost), profile: mixed)
-    case .soak: return Script(seed: seed, steps: [])
+    case .soak, .manifest: return Script(seed: seed, steps: [])
     }
   }
 
@@ -38,7 +40,7 @@ internal import TidemarkEngine
       [
         .error, .shortTransfer, .syncLeavesPagesClean, .syncRevertsPages, .syncFailsLate, .diskFull,
       ]
-    case .bits, .model, .soak: []
+    case .bits, .model, .soak, .manifest: []
     }
   }
 
@@ -66,6 +68,7 @@ internal import TidemarkEngine
         case .bits: try bits(script, configuration, unless: stops)
         case .model: try model(script, configuration, unless: stops)
         case .soak: try soak(script, configuration, unless: stops)
+        case .manifest: try manifest(script, configuration, unless: stops)
         }
       report.isCutShort = isCutShort
       return report

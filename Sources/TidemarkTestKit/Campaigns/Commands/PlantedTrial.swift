@@ -58,6 +58,7 @@ extension Campaign {
       _ = try model(
         Script(seed: seed, count: 250 / profile.cost, profile: profile.withCrashes()))
     case .soak: _ = try soak(script(seed: seed))
+    case .manifest: _ = try GenerationSweep(seed: seed).run(every: 3)
     }
   }
 }
@@ -71,6 +72,7 @@ extension Campaign {
         .oneManifestCopy, .compactedSegmentNotSynced, .compactedNameNotSynced,
         .inputsRemovedFirst, .imageAheadOfLog, .halfBatchKept:
         [.crash, .recover, .errors, .model]
+      case .generationSwitchedHalf: [.manifest]
       case .failedSyncRetried, .tailNotRewritten: [.errors]
       case .blockChecksumIgnored, .headsChecksumIgnored, .locatorChecksumIgnored,
         .damageTakenForTornTail:

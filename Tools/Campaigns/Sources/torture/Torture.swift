@@ -11,7 +11,9 @@ struct Torture: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "One of crash, recover, errors, bits, model, soak, kill, sync, planted, planted-sync.")
+    help: """
+      One of crash, recover, errors, bits, model, soak, manifest, kill, sync, planted, planted-sync.
+      """)
   var campaign: String
 
   @Option(help: "The first seed.")

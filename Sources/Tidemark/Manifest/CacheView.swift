@@ -1,0 +1,48 @@
+public import TidemarkEngine
+
+/// A cache as it was at one moment: one generation of a collection, whatever is switched meanwhile.
+///
+/// ```swift
+/// let catalogue = try cache.view()
+/// let first = try catalogue.value(forKey: "1"), second = try catalogue.value(forKey: "2")
+/// ```
+/// What it shows stays on the disk as long as it lives.
+public struct CacheView<Value: Sendable>: Sendable {
+  private let cache: Cache<Value>
+  /// The state of the store that it shows.
+  public let view: StoreView
+  /// The generation of the collection; nil where there is none.
+  public let generation: UInt64?
+
+  init(_ cache: Cache<Value>) throws(TidemarkError) {
+    self.cache = cache
+    view = try cache.store.view()
+    let key = ReservedKeys.collection(cache.region.prefix)
+    generation = try view.entry(forKey: key)?.sequence
+  }
+
+  /// A key's value, valid or not.
+  /// - Parameter key: the key, without the cache's prefix.
+  /// - Returns: nil when there was none.
+  /// - Throws: `coding` where the value cannot be decoded, `damaged`, `closed`, `inputOutput`.
+  public func value(forKey key: some BytesConvertible) throws(TidemarkError) -> Value? {
+    guard let bytes = try view.value(forKey: cache.full(key)) else { return nil }
+    return try cache.decode(bytes)
+  }
+
+  /// All keys, without the cache's prefix, in their order.
+  /// - Parameter labels: only those of entries with these.
+  public func keys(labels: LabelFilter = .everything) throws(TidemarkError) -> [Key] {
+    var rows = try view.keys(EntryQuery(prefix: cache.region.prefix, labels: labels, values: false))
+    var keys: [Key] = []
+    while let key = try rows.next() {
+      keys.append(Key(Array(key.bytes.dropFirst(cache.region.prefix.count))))
+    }
+    return keys
+  }
+}
+
+extension Cache {
+  /// The cache as it is now, for reads that belong together.
+  public func view() throws(TidemarkError) -> CacheView<Value> { try CacheView(self) }
+}

@@ -1,0 +1,279 @@
+package import TidemarkEngine
+
+/// The way from one generation of a collection to the next: what is missing here, what is fetched
+/// and waits under reserved keys, and the one commit that switches.
+///
+/// It decides nothing about sources and asks none, so that simulations can drive it.
+package struct CollectionUpdate: Sendable {
+  /// The way in which an item gets its value.
+  enum Fate: UInt8 {
+    /// The value that is here stays.
+    case same
+    /// The value that is here stays, and counts as valid again.
+    case renewed
+    /// The value has to be fetched.
+    case missing
+    /// The value was fetched.
+    case staged
+    /// The value could not be fetched.
+    case failed
+    /// The key holds, or held, what the user wrote.
+    case owned
+  }
+
+  let store: Store
+  let region: CacheRegion
+  /// The items of the new generation.
+  package let items: ItemTable
+  private(set) var fates: [Fate]
+  /// The sequences of the entries that the items' keys have now; 0 for none.
+  private(set) var former: [UInt64]
+  /// Entries that the collection has no more.
+  private(set) var absent: [(key: [UInt8], sequence: UInt64)] = []
+  /// Items that were staged before this began.
+  private(set) var resumed = 0
+  var state: CollectionState
+
+  /// Compares a list with what is here.
+  /// - Parameters:
+  ///   - cache: the cache that is to equal the collection.
+  ///   - items: the list.
+  ///   - state: the facts about the generation that is to come.
+  /// - Throws: `invalidArgument` for a cache whose bounds the collection may exceed.
+  package init<Value>(
+    _ cache: Cache<Value>, to items: consuming ItemTable, _ state: CollectionState
+  ) throws(TidemarkError) {
+    store = cache.store
+    region = cache.region
+    items.sort()
+    guard cache.policy.bytes == nil, cache.policy.capacity ?? .max >= items.count else {
+      throw TidemarkError(
+        .invalidArgument,
+        "the cache has a bound, and the collection \(items.count) items; use CachePolicy.manifest")
+    }
+    self.items = items
+    self.state = state
+    self.state.items = self.items.count
+    fates = [Fate](repeating: .missing, count: self.items.count)
+    former = [UInt64](repeating: 0, count: self.items.count)
+    try compare()
+    try findStaged()
+  }
+
+  /// Walks list and cache side by side, both in the order of keys.
+  private mutating func compare() throws(TidemarkError) {
+    var rows = try store.entries(EntryQuery(prefix: region.prefix, values: false))
+    var next = 0
+    while let entry = try rows.next() {
+      let key = entry.key.bytes.rawSpan.extracting(droppingFirst: region.prefix.count)
+      guard key.byteCount > 0 else { continue }
+      while next < items.count, items.key(next).compare(to: key) < 0 {
+        try noteUnknown(next)
+        next += 1
+      }
+      if next < items.count, items.key(next).isEqual(to: key) {
+        former[next] = entry.sequence
+        fates[next] = Self.fate(of: entry, listed: items.hash(next))
+        if fates[next] != .owned, try ranksAbove(entry) { fates[next] = .same }
+        next += 1
+      } else if entry.storageClass == .cache, try !ranksAbove(entry) {
+        absent.append((entry.key.bytes, entry.sequence))
+      }
+    }
+    while next < items.count {
+      try noteUnknown(next)
+      next += 1
+    }
+  }
+
+  private static func fate(of entry: Entry, listed hash: RawSpan) -> Fate {
+    guard entry.storageClass == .cache else { return .owned }
+    guard let known = entry.hash, known.rawSpan.isEqual(to: hash) else { return .missing }
+    return entry.maxAgeSeconds == Validity.staleMark ? .renewed : .same
+  }
+
+  /// Whether an entry stays whatever the list says: the program's data takes the place of nothing
+  /// but what came with the program.
+  private func ranksAbove(_ entry: Entry) throws(TidemarkError) -> Bool {
+    guard state.isPrefilled else { return false }
+    let newest = try region.engine.entryIfKept(at: entry.sequence)
+    return try newest?.attributes().generation != Self.prefilled
+  }
+
+  /// The mark of entries that came with the program.
+  private static let prefilled = Array("prefilled".utf8)
+
+  /// A cached value must not hide that the user has deleted the key.
+  private mutating func noteUnknown(_ index: Int) throws(TidemarkError) {
+    if try isOwned(full(index)) { fates[index] = .owned }
+  }
+
+  private func isOwned(_ key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard let slot = try region.engine.slot(ofKey: key.rawSpan) else { return false }
+    return !slot.size.isCached
+  }
+
+  /// Finds the items that a sync before had fetched, by their hashes.
+  private mutating func findStaged() throws(TidemarkError) {
+    let prefix = ReservedKeys.staged + region.prefix
+    var rows = try store.entries(EntryQuery(prefix: prefix, values: false))
+    while let entry = try rows.next() {
+      let key = entry.key.bytes.rawSpan.extracting(droppingFirst: prefix.count)
+      guard let index = items.index(of: key), fates[index] == .missing,
+        entry.hash?.rawSpan.isEqual(to: items.hash(index)) == true
+      else { continue }
+      fates[index] = .staged
+      resumed += 1
+    }
+  }
+
+  /// The key of an item in the store.
+  private func full(_ index: Int) -> [UInt8] {
+    var key = region.prefix
+    key.append(copying: items.key(index))
+    return key
+  }
+
+  /// How many items need no value, since theirs is here or the key is the user's.
+  package var settled: Int { fates.count { $0 == .same || $0 == .renewed || $0 == .owned } }
+
+  /// The items that have to be fetched.
+  package var missing: [Int] { fates.indices.filter { fates[$0] == .missing } }
+
+  /// The number of an item that has to be fetched; nil where it is here, or is none of the list's.
+  func missingIndex(of key: [UInt8], _ hash: [UInt8]) -> Int? {
+    guard let index = items.index(of: key.rawSpan), fates[index] == .missing,
+      items.hash(index).isEqual(to: hash.rawSpan)
+    else { return nil }
+    return index
+  }
+
+  /// Whether the switch changes anything but what is known about the collection.
+  var changesEntries: Bool {
+    !absent.isEmpty || fates.contains { $0 == .staged || $0 == .renewed }
+  }
+}
+
+// MARK: - Fetched items
+
+extension CollectionUpdate {
+  /// An item that was fetched.
+  package struct FetchedItem: Sendable {
+    /// Its number in the list.
+    package var index: Int
+    /// The value, encoded.
+    package var value: [UInt8]
+    package var labels: [EntryLabel]
+    /// For how many seconds it is valid; nil for the cache's policy.
+    package var maxAge: UInt32?
+
+    package init(index: Int, value: [UInt8], labels: [EntryLabel] = [], maxAge: UInt32? = nil) {
+      self.index = index
+      self.value = value
+      self.labels = labels
+      self.maxAge = maxAge
+    }
+  }
+
+  /// The batch that keeps fetched items under reserved keys until the switch.
+  package func staging(_ fetched: [FetchedItem]) throws(TidemarkError) -> WriteBatch {
+    var batch = WriteBatch()
+    // A delete that an import has brought must not stop the sync for ever.
+    batch.operations.mayCoverOwned = true
+    for item in fetched {
+      let key = ReservedKeys.staged + full(item.index)
+      let set = try batch.operations.addLabelSet(item.labels.map(\.bytes))
+      try batch.operations.add(
+        .put, key: key.rawSpan, value: item.value.rawSpan, labelSet: set,
+        attributes: attributes(
+          hash: [UInt8](copying: items.hash(item.index)), maxAge: item.maxAge))
+    }
+    return batch
+  }
+
+  private func attributes(hash: [UInt8]?, maxAge: UInt32?) -> EntryAttributes {
+    var attributes = EntryAttributes()
+    attributes.entryClass = .cache
+    attributes.time = region.validationTime
+    attributes.hash = hash
+    attributes.maxAge = maxAge
+    if state.isPrefilled { attributes.generation = Self.prefilled }
+    return attributes
+  }
+
+  /// Notes that a batch of fetched items was committed.
+  package mutating func noteStaged(_ fetched: [FetchedItem]) {
+    for item in fetched { fates[item.index] = .staged }
+  }
+
+  /// Notes that an item could not be fetched.
+  package mutating func noteFailed(_ index: Int) {
+    fates[index] = .failed
+    state.outstanding += 1
+  }
+}
+
+// MARK: - The switch
+
+extension CollectionUpdate {
+  /// The commit that switches: all that is new, all that goes, and the facts about the generation.
+  ///
+  /// It is one batch, so that readers see either generation and a crash leaves either. Only a
+  /// planted bug makes two of it.
+  package func switching() throws(TidemarkError) -> [WriteBatch] {
+    var batch = WriteBatch()
+    try moveStaged(into: &batch.operations)
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.generationSwitchedHalf) {
+        var rest = WriteBatch()
+        try finish(&rest.operations)
+        return [batch, rest]
+      }
+    #endif
+    try finish(&batch.operations)
+    return [batch]
+  }
+
+  private func moveStaged(into batch: inout OperationBatch) throws(TidemarkError) {
+    let prefix = ReservedKeys.staged + region.prefix
+    var rows = try store.entries(EntryQuery(prefix: prefix))
+    while let entry = try rows.next() {
+      try batch.addEviction(of: entry.key.bytes.rawSpan, at: entry.sequence)
+      let key = entry.key.bytes.rawSpan.extracting(droppingFirst: prefix.count)
+      // A sync that was given up may have left what is right no more.
+      guard let index = items.index(of: key), fates[index] == .staged,
+        entry.hash?.rawSpan.isEqual(to: items.hash(index)) == true
+      else { continue }
+      let full = full(index)
+      // The user may have written the key since the comparison.
+      guard try !isOwned(full) else { continue }
+      let set = try batch.addLabelSet(entry.labels.map(\.bytes))
+      try batch.add(
+        .put, key: full.rawSpan, value: entry.value.rawSpan, labelSet: set,
+        attributes: attributes(hash: entry.hash, maxAge: entry.maxAgeSeconds))
+    }
+  }
+
+  private func finish(_ batch: inout OperationBatch) throws(TidemarkError) {
+    for entry in absent { try batch.addEviction(of: entry.key.rawSpan, at: entry.sequence) }
+    for index in fates.indices where former[index] > 0 {
+      switch fates[index] {
+      case .renewed: try touch(index, Validity.seconds(region.policy.maxAge), &batch)
+      // The value that is here is known to be an old one.
+      case .failed: try touch(index, Validity.staleMark, &batch)
+      case .same, .missing, .staged, .owned: break
+      }
+    }
+    try batch.add(
+      .put, key: ReservedKeys.collection(region.prefix).rawSpan, value: state.encoded.rawSpan,
+      attributes: attributes(hash: nil, maxAge: nil))
+  }
+
+  private func touch(
+    _ index: Int, _ maxAge: UInt32, _ batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    try batch.add(
+      .touch, key: full(index).rawSpan, attributes: attributes(hash: nil, maxAge: maxAge),
+      condition: batch.addCondition(.isNewest(former[index])))
+  }
+}

@@ -1,0 +1,128 @@
+internal import TidemarkEngine
+
+/// A collection that comes with the program, so that a cache is full before any server was asked.
+public struct PrefilledData: Sendable, Hashable {
+  enum Form: Sendable, Hashable {
+    case lines
+    case store
+  }
+
+  let form: Form
+  let path: String
+  let keyPrefix: [UInt8]
+
+  /// A file of NDJSON as `logtool export` writes it, compressed with zstd or not.
+  ///
+  /// A line's `hash` is that of the item: with those of the server, the first sync fetches only
+  /// what differs.
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - keyPrefix: is taken off the keys; lines with other keys are passed over.
+  public static func lines(
+    at path: String, keyPrefix: some BytesConvertible = ""
+  ) -> PrefilledData {
+    PrefilledData(form: .lines, path: path, keyPrefix: Key(keyPrefix).bytes)
+  }
+
+  /// A store, which is only read.
+  /// - Parameters:
+  ///   - path: its directory.
+  ///   - keyPrefix: is taken off the keys; entries with other keys are passed over.
+  public static func store(
+    at path: String, keyPrefix: some BytesConvertible = ""
+  ) -> PrefilledData {
+    PrefilledData(form: .store, path: path, keyPrefix: Key(keyPrefix).bytes)
+  }
+
+  /// An item of it.
+  struct Item {
+    var key: [UInt8]
+    var hash: [UInt8]
+    var value: [UInt8]
+    var labels: [EntryLabel]
+    var maxAge: UInt32?
+    /// Whether a later line has taken the item out again.
+    var isRemoval = false
+  }
+
+  /// Tells one version of the data from another.
+  func collectionHash() throws(TidemarkError) -> [UInt8] {
+    switch form {
+    case .lines: return try LineFile(path).contentHash()
+    case .store:
+      let store = try openStore()
+      var writer = ByteWriter()
+      writer.raw(store.engine.replicaID)
+      writer.u64(try store.cursor.epoch)
+      writer.u64(store.lastSequence)
+      return SHA256.hash(writer.bytes.rawSpan)
+    }
+  }
+
+  private func openStore() throws(TidemarkError) -> Store {
+    var configuration = Store.Configuration(access: .readOnly)
+    configuration.usesThreads = false
+    return try Store.openBlocking(at: path, configuration: configuration)
+  }
+
+  /// Calls `body` with one item after the other.
+  func forEach(_ body: (Item) throws(TidemarkError) -> Void) throws(TidemarkError) {
+    switch form {
+    case .lines: try forEachLine(body)
+    case .store:
+      var rows = try openStore().entries(EntryQuery(prefix: keyPrefix))
+      while let entry = try rows.next() {
+        let key = Array(entry.key.bytes.dropFirst(keyPrefix.count))
+        guard !key.isEmpty, !ReservedKeys.contains(entry.key.bytes.rawSpan) else { continue }
+        let hash = entry.hash ?? Self.hash(entry.value, entry.labels)
+        try body(
+          Item(
+            key: key, hash: hash, value: entry.value, labels: entry.labels,
+            maxAge: entry.maxAgeSeconds))
+      }
+    }
+  }
+
+  private func forEachLine(
+    _ body: (Item) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    var file = try LineFile(path)
+    var lines = DecodedLines()
+    while let chunk = try file.next() {
+      lines.removeAll()
+      do throws(LineError) { try lines.append(chunk) } catch { throw file.describe(error) }
+      for line in lines.lines where line.operation != .touch {
+        if let item = item(line, of: lines) { try body(item) }
+      }
+    }
+  }
+
+  /// Nil for a key with another prefix.
+  private func item(_ line: DecodedLine, of lines: borrowing DecodedLines) -> Item? {
+    let key = [UInt8](copying: lines.bytes(line.key))
+    guard key.count > keyPrefix.count, key.starts(with: keyPrefix),
+      !ReservedKeys.contains(key.rawSpan)
+    else { return nil }
+    let value = [UInt8](copying: lines.bytes(line.value))
+    let labels = lines.labelSets.labels(inSet: line.labelSet).map { EntryLabel($0) }
+    let given = [UInt8](copying: lines.bytes(line.hash))
+    return Item(
+      key: Array(key.dropFirst(keyPrefix.count)),
+      hash: given.isEmpty ? Self.hash(value, labels) : given, value: value, labels: labels,
+      maxAge: line.maxAge, isRemoval: line.operation == .delete)
+  }
+
+  /// The hash of an item that says none.
+  private static func hash(_ value: [UInt8], _ labels: [EntryLabel]) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.u64(XXH64.hash(value.rawSpan))
+    for label in labels {
+      writer.varint(label.bytes.count)
+      writer.raw(label.bytes)
+    }
+    let sum = XXH64.hash(writer.bytes.rawSpan)
+    var hash = ByteWriter()
+    hash.u64(sum)
+    return hash.bytes
+  }
+}

@@ -1,0 +1,35 @@
+internal import TidemarkEngine
+
+/// The keys that are the library's own: programs read them as any other, and cannot write them.
+///
+/// ```
+/// \0tidemark/staged/KEY         an item of a collection that was fetched, until the switch
+/// \0tidemark/collection/PREFIX  the generation that the cache of a prefix shows
+/// ```
+/// All of them are cached entries, so that none takes part in replication.
+enum ReservedKeys {
+  /// The prefix of them all.
+  static let prefix = Array("\0tidemark/".utf8)
+  /// The prefix of items that wait for the switch; the key that they will have follows.
+  static let staged = Array("\0tidemark/staged/".utf8)
+
+  /// The key of the facts about a cache's collection.
+  static func collection(_ prefix: [UInt8]) -> [UInt8] {
+    Array("\0tidemark/collection/".utf8) + prefix
+  }
+
+  /// Whether a key is the library's.
+  static func contains(_ key: RawSpan) -> Bool {
+    // Hardly any key begins with a zero, so one look suffices.
+    guard key.byteCount >= prefix.count, (try? key.u8(at: 0)) == 0 else { return false }
+    return key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+  }
+
+  /// - Throws: `invalidArgument` for a key that is the library's.
+  static func refuse(_ key: RawSpan) throws(TidemarkError) {
+    guard !contains(key) else {
+      throw TidemarkError(
+        .invalidArgument, "keys that begin with \\0tidemark/ are the library's; take another")
+    }
+  }
+}
