@@ -60,8 +60,10 @@ extension Cache {
       region.gate.leave(nil)
       return result
     } catch {
-      region.gate.leave(error)
-      throw error
+      let isCancelled = (error as? TidemarkError)?.code == .cancelled
+      let failure: any Error = isCancelled ? CancellationError() : error
+      region.gate.leave(failure)
+      throw failure
     }
   }
 }

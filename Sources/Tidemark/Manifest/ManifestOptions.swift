@@ -51,7 +51,7 @@ public struct ManifestFailure: Sendable {
   public var error: any Error
 }
 
-/// The outcome of a sync.
+/// The outcome of a sync. Where it was held, the counts are those of the switch that has not come.
 public struct ManifestOutcome: Sendable {
   /// The three ends of a sync.
   public enum Kind: Sendable, Hashable {

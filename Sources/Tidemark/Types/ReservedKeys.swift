@@ -21,7 +21,7 @@ enum ReservedKeys {
   /// Whether a key is the library's.
   static func contains(_ key: RawSpan) -> Bool {
     // Hardly any key begins with a zero, so one look suffices.
-    guard key.byteCount >= prefix.count, (try? key.u8(at: 0)) == 0 else { return false }
+    guard key.byteCount > 0, key.byte(0) == 0, key.byteCount >= prefix.count else { return false }
     return key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
   }
 
