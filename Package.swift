@@ -152,6 +152,16 @@ let package = Package(
         "TidemarkSyncTestKit",
       ],
       swiftSettings: relaxed),
+    // Pages that show what replaces what a program has today.
+    .target(
+      name: "CachingExamples", dependencies: ["Tidemark", "TidemarkFoundation", "TidemarkSync"],
+      path: "Tools/Examples/caching", swiftSettings: strict),
+    .testTarget(
+      name: "ExampleTests",
+      dependencies: [
+        "CachingExamples", "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkTestKit",
+      ],
+      swiftSettings: relaxed),
     .testTarget(
       name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkSync", "TidemarkTestKit"],
       swiftSettings: relaxed),

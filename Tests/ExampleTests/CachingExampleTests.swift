@@ -1,0 +1,88 @@
+import CachingExamples
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkSync
+import TidemarkTestKit
+
+/// Runs the pages under `Tools/Examples/caching`, which the article "Caching a server's data" shows
+/// as what replaces what a program has today.
+@Suite("Examples of caching", .timeLimit(.minutes(20)))
+struct CachingExampleTests {
+  private func open() async throws -> Store { try await Store.open(at: .inMemory) }
+
+  @Test("a shelf of articles lists a section and knows what is fresh")
+  func shelf() async throws {
+    let store = try await open()
+    let shelf = try ArticleShelf(store)
+    let article = ArticleShelf.Article(title: "Dunes", text: "Sand")
+    try await shelf.keep(article, id: 1, section: "nature")
+    try await shelf.keep(ArticleShelf.Article(title: "Goal", text: ""), id: 2, section: "sport")
+    #expect(try shelf.article(1)?.article == article && shelf.article(1)?.isFresh == true)
+    #expect(try shelf.article(3) == nil)
+    #expect(try shelf.titles(inSection: "sport") == ["Goal"])
+    try await shelf.sectionChanged("nature")
+    #expect(try shelf.article(1)?.isFresh == false && shelf.article(2)?.isFresh == true)
+    try await store.close()
+  }
+
+  @Test("a cache of pictures asks once for what many want, and serves while the server is away")
+  func pictures() async throws {
+    struct Away: Error {}
+    let store = try await open()
+    let asked = Lock(0)
+    let cache = try PictureCache(store) { name, _ in
+      asked.withLock { $0 += 1 }
+      guard name != "away" else { throw Away() }
+      return (Array("<\(name)>".utf8), [1])
+    }
+    try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+      for _ in 0..<20 { group.addTask { try await cache.picture("cat") } }
+      for try await picture in group { #expect(picture == Array("<cat>".utf8)) }
+    }
+    #expect(asked.withLock { $0 } == 1 && cache.requestsAvoided >= 19)
+    await #expect(throws: (any Error).self) { try await cache.picture("away") }
+    try await store.close()
+  }
+
+  @Test("a note book knows what its server has not heard of, deletes among it")
+  func notes() async throws {
+    let (store, served) = (try await open(), try await open())
+    let book = try NoteBook(store, server: StorePeer(served))
+    try await book.save("milk", id: 1)
+    try await book.save("call", id: 2)
+    #expect(try await book.unsynced() == 2)
+    try await book.sync()
+    #expect(try await book.unsynced() == 0)
+    try await book.delete(1)
+    #expect(try book.texts() == ["call"])
+    #expect(try await book.unsynced() == 1)
+    try await book.sync()
+    #expect(try served.value(forKey: "note/1") == nil && served.text(forKey: "note/2") == "call")
+    try await store.close()
+    try await served.close()
+  }
+
+  private struct Lines: Timetable.Server {
+    var stops: [String: String]
+
+    func version() async throws -> [UInt8] { Array("\(stops.sorted { $0.key < $1.key })".utf8) }
+    func index() async throws -> [(line: String, hash: [UInt8])] {
+      stops.map { ($0.key, SHA256.hash(Array($0.value.utf8).rawSpan)) }
+    }
+    func stops(of line: String) async throws -> [UInt8] { Array((stops[line] ?? "").utf8) }
+  }
+
+  @Test("a timetable fetches what has changed and drops what is gone, in one step")
+  func timetable() async throws {
+    let store = try await open()
+    let timetable = try Timetable(store)
+    let first = Lines(stops: ["1": "A B", "2": "C", "3": "D"])
+    #expect(try await timetable.update(from: first) == (3, 0))
+    #expect(try await timetable.update(from: first) == (0, 0))
+    let second = Lines(stops: ["1": "A B", "2": "C E"])
+    #expect(try await timetable.update(from: second) == (1, 1))
+    #expect(try timetable.stops(of: "2") == "C E" && timetable.stops(of: "3") == nil)
+    try await store.close()
+  }
+}
