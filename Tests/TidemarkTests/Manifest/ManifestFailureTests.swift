@@ -170,13 +170,14 @@ struct ManifestFailureTests {
     let cache = try cache(store)
     let source = ScriptedCollection(keys(0..<10))
     await source.before { key in if key == "k1002" { await source.set("k1007", 9) } }
-    var outcome = try await cache.sync(with: source)
-    // The collection may have been read before or after it changed; in the end it is equal.
-    if outcome.outstanding > 0 {
-      #expect((outcome.failures.first?.error as? TidemarkError)?.code == .conflict)
-    }
+    var options = ManifestOptions()
+    options.parallelFetches = 1
+    var outcome = try await cache.sync(with: source, options: options)
+    #expect(outcome.outstanding == 1 && outcome.failures.first?.key == "k1007")
+    #expect((outcome.failures.first?.error as? TidemarkError)?.code == .conflict)
+    #expect(try cache.value(forKey: "k1007") == nil)
     outcome = try await cache.sync(with: source)
-    #expect(outcome.outstanding == 0)
+    #expect(outcome.outstanding == 0 && outcome.added == 1)
     #expect(try cache.texts()["k1007"] == "k1007 9")
     try await store.close()
   }
