@@ -42,6 +42,7 @@ let package = Package(
     .library(name: "TidemarkFoundation", targets: ["TidemarkFoundation"]),
     .library(name: "TidemarkSync", targets: ["TidemarkSync"]),
     .library(name: "TidemarkHTTP", targets: ["TidemarkHTTP"]),
+    .library(name: "TidemarkHTTPCache", targets: ["TidemarkHTTPCache"]),
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
     .library(name: "TidemarkSyncTestKit", targets: ["TidemarkSyncTestKit"]),
     .executable(name: "logtool", targets: ["logtool"]),
@@ -94,6 +95,10 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
+      name: "TidemarkHTTPCache",
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkHTTP"],
+      swiftSettings: strict),
+    .target(
       name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync"],
       swiftSettings: strict),
     .target(
@@ -134,8 +139,8 @@ let package = Package(
     .testTarget(
       name: "TidemarkHTTPTests",
       dependencies: [
-        "TidemarkHTTP", "TidemarkSync", "TidemarkSyncTestKit", "Tidemark", "TidemarkEngine",
-        "TidemarkTestKit",
+        "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkSyncTestKit", "Tidemark",
+        "TidemarkEngine", "TidemarkTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(
@@ -148,8 +153,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkHTTP", "TidemarkTestKit",
-        "TidemarkSyncTestKit",
+        "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkHTTP", "TidemarkHTTPCache",
+        "TidemarkTestKit", "TidemarkSyncTestKit",
       ],
       swiftSettings: relaxed),
     // Pages that show what replaces what a program has today.

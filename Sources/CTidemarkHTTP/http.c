@@ -94,6 +94,9 @@ static CURLcode set_up(CURL *easy, const ctidemark_http_request *request,
   SET(CURLOPT_WRITEDATA, receiver);
   if (strcmp(request->method, "GET") == 0) {
     SET(CURLOPT_HTTPGET, 1L);
+  } else if (strcmp(request->method, "HEAD") == 0) {
+    // With a body asked for, the line would wait for one that never comes.
+    SET(CURLOPT_NOBODY, 1L);
   } else {
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_bytes);

@@ -13,7 +13,9 @@ enum LayerRules {
   private static let inPlatform: Set<String> = ["Glibc", "Musl", "Darwin", "Synchronization"]
 
   /// Modules whose files may import all of Foundation.
-  private static let foundationModules: Set<String> = ["TidemarkFoundation", "TidemarkHTTP"]
+  private static let foundationModules: Set<String> = [
+    "TidemarkFoundation", "TidemarkHTTP", "TidemarkHTTPCache",
+  ]
 
   /// The layer that a file of the engine stands in.
   static func layer(of file: SourceFile) -> String? {

@@ -42,6 +42,14 @@ extension Store {
     }
   }
 
+  /// Holds on to an attachment whose content is here, so that another entry can name it.
+  /// - Returns: nil where it is not here.
+  package func staged(
+    _ reference: AttachmentReference
+  ) throws(TidemarkError) -> StagedAttachment? {
+    try engine.attachments.held(reference.id).map { StagedAttachment(hold: $0) }
+  }
+
   /// Takes the content of an attachment away and leaves its entries: for content that is safe
   /// elsewhere, such as at a peer. Until it is attached again, reading it finds nothing.
   ///

@@ -37,6 +37,9 @@ public struct Cache<Value: Sendable>: Sendable {
     get throws(TidemarkError) { try region.status().entries }
   }
 
+  /// The time of the store's clock.
+  package var now: Timestamp { region.now }
+
   // MARK: Reading
 
   /// A key's value, valid or not.

@@ -163,6 +163,15 @@ package final class AttachmentFiles: Sendable {
     }
   }
 
+  /// A hold on an attachment whose file is here; nil where it is not.
+  package func held(_ id: AttachmentID) throws(TidemarkError) -> AttachmentHold? {
+    guard try hold(id) else {
+      release(id)
+      return nil
+    }
+    return AttachmentHold(self, id)
+  }
+
   /// Lets go of an attachment.
   /// - Parameter through: the last entry that was committed meanwhile, which may name it.
   package func release(_ id: AttachmentID, through: UInt64 = 0) {

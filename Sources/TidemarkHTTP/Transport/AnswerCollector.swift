@@ -6,11 +6,17 @@ final class AnswerCollector: Sendable {
   private let limit: Int
   private let received = Lock<HTTPTransportAnswer?>(nil)
 
-  init(limit: Int) { self.limit = limit }
+  /// Whether the request was a `HEAD`, whose answer tells a length of what does not come.
+  private let isHead: Bool
+
+  init(limit: Int, isHead: Bool = false) {
+    self.limit = limit
+    self.isHead = isHead
+  }
 
   /// Takes the beginning.
   func take(head: HTTPTransportAnswer) throws {
-    try head.checkLength(limit: limit)
+    if !hasNoBody(head) { try head.checkLength(limit: limit) }
     received.withLock { $0 = head }
   }
 
@@ -23,13 +29,19 @@ final class AnswerCollector: Sendable {
     }
   }
 
+  /// Whether an answer ends with its head (RFC 9110, 6.4.1).
+  private func hasNoBody(_ answer: HTTPTransportAnswer) -> Bool {
+    isHead || answer.status == 204 || answer.status == 304
+  }
+
   /// All that came.
   func answer() throws -> HTTPTransportAnswer {
     guard let answer = received.withLock({ $0 }) else {
       throw PeerError(.unavailable, "the server closed the connection without an answer")
     }
     // A connection that breaks is not always told apart from one that ends.
-    if let text = answer.headers["content-length"], answer.headers["content-encoding"] == nil,
+    if !hasNoBody(answer), let text = answer.headers["content-length"],
+      answer.headers["content-encoding"] == nil,
       let length = HTTPHeaders.contentLength(text), length != answer.body.count
     {
       throw PeerError(.unavailable, "the connection broke in the middle of the answer")

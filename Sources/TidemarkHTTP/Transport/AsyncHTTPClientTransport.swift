@@ -33,7 +33,7 @@
       var message = HTTPClientRequest(url: request.url)
       message.method = HTTPMethod(rawValue: request.method)
       for (name, value) in request.headers { message.headers.add(name: name, value: value) }
-      if request.method != "GET" { message.body = .bytes(request.body) }
+      if request.method != "GET", request.method != "HEAD" { message.body = .bytes(request.body) }
       do {
         let response = try await client.execute(message, deadline: .distantFuture)
         var answer = HTTPTransportAnswer(status: Int(response.status.code))

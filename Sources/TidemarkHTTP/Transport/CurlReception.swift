@@ -25,7 +25,7 @@
       self.headers = headers.map { CChar(bitPattern: $0) }
       method = request.method
       url = request.url
-      body = request.method == "GET" ? [] : request.body
+      body = request.method == "GET" || request.method == "HEAD" ? [] : request.body
     }
 
     private static func check(_ text: String, _ what: String) throws(PeerError) {

@@ -37,7 +37,7 @@ extension HTTPTransport {
   public func answer(
     to request: HTTPTransportRequest, limit: Int
   ) async throws -> HTTPTransportAnswer {
-    let collector = AnswerCollector(limit: limit)
+    let collector = AnswerCollector(limit: limit, isHead: request.method == "HEAD")
     try await stream(
       request, head: { try collector.take(head: $0) }, body: { try collector.take($0) })
     return try collector.answer()
@@ -52,7 +52,7 @@ public struct HTTPTransportRequest: Sendable, Hashable {
   public var url: String
   /// Names and values.
   public var headers: [String: String]
-  /// Sent with its length; for `GET` none is sent.
+  /// Sent with its length; for `GET` and `HEAD` none is sent.
   public var body: [UInt8]
 
   /// A request.

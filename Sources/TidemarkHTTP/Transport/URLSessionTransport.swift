@@ -71,7 +71,7 @@ public final class URLSessionTransport: HTTPTransport {
   public func answer(
     to request: HTTPTransportRequest, limit: Int
   ) async throws -> HTTPTransportAnswer {
-    let collector = AnswerCollector(limit: limit)
+    let collector = AnswerCollector(limit: limit, isHead: request.method == "HEAD")
     try await run(
       request, calls,
       SessionReception.Receiver(
@@ -132,7 +132,9 @@ public final class URLSessionTransport: HTTPTransport {
     message.httpMethod = request.method
     message.httpShouldHandleCookies = false
     for (name, value) in request.headers { message.setValue(value, forHTTPHeaderField: name) }
-    if request.method != "GET" { message.httpBody = Data(request.body) }
+    if request.method != "GET", request.method != "HEAD" {
+      message.httpBody = Data(request.body)
+    }
     return message
   }
 

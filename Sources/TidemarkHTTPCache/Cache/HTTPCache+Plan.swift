@@ -1,0 +1,95 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkHTTP
+
+extension HTTPCache {
+  /// The next step for a request.
+  enum Plan {
+    /// Answers with what is stored.
+    case serve(ResponseShelf.Found, Freshness)
+    /// Likewise, and asks the server behind the reader's back.
+    case serveAndRefresh(ResponseShelf.Found, Freshness)
+    /// Asks the server; of what is stored, whether it is still right.
+    case ask(ResponseShelf.Found?)
+    /// Has nothing, and must not ask.
+    case refuse(String)
+  }
+
+  /// RFC 9111, 4, for one request.
+  func plan(_ request: HTTPCacheRequest) throws(TidemarkError) -> Plan {
+    let isOnline = isOnline
+    guard let address = request.address,
+      let found = try shelf.find(address, request.message.headers)
+    else {
+      if request.control.has("only-if-cached") { return .refuse("only-if-cached") }
+      return isOnline ? .ask(nil) : .refuse("offline")
+    }
+    let freshness = Freshness(found.response, now: shelf.now)
+    if isUsable(found, freshness, request) { return .serve(found, freshness) }
+    if serves(found, freshness, request) {
+      let bound = found.response.control.seconds("stale-while-revalidate")
+      if isOnline, let bound, freshness.staleness <= bound, !request.control.has("max-stale") {
+        return .serveAndRefresh(found, freshness)
+      }
+    }
+    if request.control.has("only-if-cached") { return .refuse("only-if-cached") }
+    guard !isOnline else { return .ask(found) }
+    // Nobody can be asked: RFC 9111, 4.2.4.
+    let serves = policy.servesEverythingOffline || !forbidsStale(found, request)
+    return serves ? .serve(found, freshness) : .refuse("offline")
+  }
+
+  /// Whether a stored response answers a request as it is.
+  private func isUsable(
+    _ found: ResponseShelf.Found, _ freshness: Freshness, _ request: HTTPCacheRequest
+  ) -> Bool {
+    let (control, asked) = (found.response.control, request.control)
+    guard !control.has("no-cache"), !asked.has("no-cache"), !asked.isTooLong else { return false }
+    let isFresh = freshness.isFresh && found.isValid
+    if let most = asked.seconds("max-age"), freshness.age > most {
+      // RFC 8246: what never changes is not asked about while it is fresh.
+      guard isFresh, control.has("immutable") else { return false }
+    }
+    if let least = asked.seconds("min-fresh"), freshness.lifetime - freshness.age < least {
+      return false
+    }
+    if isFresh { return true }
+    guard asked.has("max-stale"), !control.has("must-revalidate") else { return false }
+    return asked.isBare("max-stale") || freshness.staleness <= asked.seconds("max-stale") ?? 0
+  }
+
+  /// Whether a response that is fresh no more may serve at all for a request that has no wish
+  /// which it does not meet.
+  private func serves(
+    _ found: ResponseShelf.Found, _ freshness: Freshness, _ request: HTTPCacheRequest
+  ) -> Bool {
+    guard !forbidsStale(found, request), request.control.seconds("min-fresh") == nil else {
+      return false
+    }
+    return request.control.seconds("max-age").map { freshness.age <= $0 } ?? true
+  }
+
+  /// Whether a stored response must not serve without asking (RFC 9111, 4.2.4).
+  func forbidsStale(_ found: ResponseShelf.Found, _ request: HTTPCacheRequest) -> Bool {
+    let control = found.response.control
+    return control.has("must-revalidate") || control.has("no-cache") || control.isTooLong
+      || request.control.has("no-cache")
+  }
+
+  /// Whether a stored response serves in place of an error (RFC 5861, 4).
+  /// - Parameter status: what the server has answered; nil where it cannot be reached.
+  func servesInstead(
+    of status: Int?, _ found: ResponseShelf.Found?, _ request: HTTPCacheRequest
+  ) -> Bool {
+    guard let found, !forbidsStale(found, request) else { return false }
+    if let status { guard [500, 502, 503, 504].contains(status) else { return false } }
+    let staleness = Freshness(found.response, now: shelf.now).staleness
+    let said = [request.control, found.response.control].compactMap {
+      $0.seconds("stale-if-error")
+    }
+    if let bound = said.max() { return staleness <= bound }
+    let bound = status == nil ? policy.staleIfUnreachable : policy.staleIfError
+    guard let bound else { return true }
+    return bound > .zero && staleness <= bound.components.seconds
+  }
+}

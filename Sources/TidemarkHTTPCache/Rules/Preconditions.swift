@@ -1,0 +1,103 @@
+internal import TidemarkHTTP
+internal import TidemarkSync
+
+/// Validators, and what is asked of them (RFC 9110, 8.8 and 13; RFC 9111, 4.3).
+enum Preconditions {
+  /// The fields with which a server is asked whether a stored response is still right.
+  /// - Parameter headers: those of the request, which keep what they ask for themselves.
+  static func adding(
+    of stored: StoredResponse, to headers: [String: String]
+  ) -> [String: String] {
+    var headers = headers
+    if let tag = stored.headers["etag"], isTag(tag) {
+      // The reader's own tags are asked about in the same breath (RFC 9111, 4.3.1).
+      let asked = headers["if-none-match"]
+      if asked != "*", asked.map({ !tags($0).contains(tag) }) ?? true {
+        headers["if-none-match"] = asked.map { "\($0), \(tag)" } ?? tag
+      }
+    }
+    if let modified = stored.headers["last-modified"], HTTPDate.seconds(modified) != nil,
+      headers["if-modified-since"] == nil
+    {
+      headers["if-modified-since"] = modified
+    }
+    return headers
+  }
+
+  /// Whether a stored response has anything to be asked about.
+  static func hasValidator(_ stored: StoredResponse) -> Bool {
+    stored.headers["etag"].map { isTag($0) } ?? false
+      || stored.headers["last-modified"].flatMap { HTTPDate.seconds($0) } != nil
+  }
+
+  /// Whether a 304 says that a stored response is right (RFC 9111, 4.3.4).
+  static func selects(_ headers: [String: String], _ stored: StoredResponse) -> Bool {
+    if let tag = headers["etag"] {
+      guard let ours = stored.headers["etag"] else { return false }
+      return isStrong(tag) ? tag == ours : opaque(tag) == opaque(ours)
+    }
+    if let modified = headers["last-modified"], let ours = stored.headers["last-modified"] {
+      return modified == ours
+    }
+    // One that names nothing answers what was asked.
+    return true
+  }
+
+  /// Whether the answer to a `HEAD` describes the stored response (RFC 9111, 4.3.5).
+  static func describes(_ headers: [String: String], _ stored: StoredResponse) -> Bool {
+    for name in ["etag", "last-modified"] {
+      if let value = headers[name], value != stored.headers[name] { return false }
+    }
+    if let text = headers["content-length"], let ours = stored.headers["content-length"] {
+      return HTTPHeaders.contentLength(text) == HTTPHeaders.contentLength(ours)
+    }
+    return true
+  }
+
+  /// Whether the reader has what is stored already, so that a 304 is the answer
+  /// (RFC 9111, 4.3.2).
+  static func isMet(by stored: StoredResponse, _ request: [String: String]) -> Bool {
+    guard stored.status == 200 else { return false }
+    if let asked = request["if-none-match"] {
+      if HTTPText.trimmed(asked) == "*" { return true }
+      guard let tag = stored.headers["etag"] else { return false }
+      return tags(asked).contains { opaque($0) == opaque(tag) }
+    }
+    guard let since = request["if-modified-since"].flatMap({ HTTPDate.seconds($0) }) else {
+      return false
+    }
+    let changed = stored.headers["last-modified"] ?? stored.headers["date"]
+    let time = changed.flatMap { HTTPDate.seconds($0) } ?? stored.responseTime / 1000
+    return time <= since
+  }
+
+  // MARK: Tags
+
+  private static func isStrong(_ tag: String) -> Bool { tag.hasPrefix("\"") }
+
+  private static func isTag(_ tag: String) -> Bool {
+    let tag = opaque(tag)
+    return tag.count >= 2 && tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count <= 1_024
+  }
+
+  private static func opaque(_ tag: String) -> String {
+    tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag
+  }
+
+  /// The tags of a list; commas stand within them, too.
+  private static func tags(_ text: String) -> [String] {
+    var tags: [String] = []
+    var tag = ""
+    var isQuoted = false
+    for character in text.prefix(CacheControl.longest) {
+      if character == "\"" { isQuoted.toggle() }
+      if character == ",", !isQuoted {
+        tags.append(HTTPText.trimmed(tag))
+        tag = ""
+      } else {
+        tag.append(character)
+      }
+    }
+    return (tags + [HTTPText.trimmed(tag)]).filter { !$0.isEmpty }
+  }
+}

@@ -1,0 +1,163 @@
+/// Cases of asking whether a response is still right: RFC 9111, 3.2 and 4.3.
+enum ValidationCases {
+  private static let tag = ["ETag": "\"a\""]
+
+  static let all: [CacheCase] = asking + answers + conditions + heads
+
+  private static let asking: [CacheCase] = [
+    CacheCase(
+      "9111 4.3.1", "a tag is asked about", .say("max-age=1", tag), .fetch("1"), .wait(2),
+      .say("max-age=60", tag, status: 304), .fetch("1", sent: ["if-none-match": "\"a\""]),
+      .hit("1")),
+    CacheCase(
+      "9111 4.3.1", "a weak tag is asked about", .say("max-age=1", ["ETag": "W/\"a\""]),
+      .fetch("1"), .wait(2), .say("max-age=60", ["ETag": "W/\"a\""], status: 304),
+      .fetch("1", sent: ["if-none-match": "W/\"a\""])),
+    CacheCase(
+      "9111 4.3.1", "a date of change is asked about",
+      .say("max-age=1", ["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]), .fetch("1"), .wait(2),
+      .say("max-age=60", status: 304),
+      .fetch("1", sent: ["if-modified-since": "Thu, 01 Jan 2026 00:00:00 GMT"]), .hit("1")),
+    CacheCase(
+      "9111 4.3.1", "tag and date are asked about together",
+      .say(
+        "max-age=1", ["ETag": "\"a\"", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]),
+      .fetch("1"), .wait(2), .say("max-age=60", tag, status: 304),
+      .fetch(
+        "1",
+        sent: [
+          "if-none-match": "\"a\"", "if-modified-since": "Thu, 01 Jan 2026 00:00:00 GMT",
+        ])),
+    CacheCase(
+      "9111 4.3.1", "nothing is asked about without a validator", .say("max-age=1"), .fetch("1"),
+      .wait(2), .say("max-age=60"),
+      .fetch("2", sent: ["if-none-match": "", "if-modified-since": ""]), .hit("2")),
+    CacheCase(
+      "9110 8.8.3", "a tag without quotes is not asked about", .say("max-age=1", ["ETag": "a"]),
+      .fetch("1"), .wait(2), .say(nil), .fetch("2", sent: ["if-none-match": ""])),
+    CacheCase(
+      "9110 8.8.2", "a date of change that is none is not asked about",
+      .say("max-age=1", ["Last-Modified": "yesterday"]), .fetch("1"), .wait(2), .say(nil),
+      .fetch("2", sent: ["if-modified-since": ""])),
+  ]
+
+  private static let answers: [CacheCase] = [
+    CacheCase(
+      "9111 4.3.3", "a whole response replaces what is stored", .say("max-age=1", tag),
+      .fetch("1"), .wait(2), .say("max-age=60", ["ETag": "\"b\""]), .fetch("2"), .hit("2")),
+    CacheCase(
+      "9111 4.3.4", "a 304 makes fresh", .say("max-age=1", tag), .fetch("1"), .wait(2),
+      .say("max-age=10", tag, status: 304), .fetch("1"), .wait(9), .hit("1", gets: ["age": "9"]),
+      .wait(1), .say(nil), .fetch("3")),
+    CacheCase(
+      "9111 3.2", "a 304 changes fields", .say("max-age=1", ["ETag": "\"a\"", "X-A": "1"]),
+      .fetch("1"), .wait(2), .say("max-age=60", ["ETag": "\"a\"", "X-A": "2"], status: 304),
+      .fetch("1", gets: ["x-a": "2"]), .hit("1", gets: ["x-a": "2"])),
+    CacheCase(
+      "9111 3.2", "a 304 adds fields", .say("max-age=1", tag), .fetch("1"), .wait(2),
+      .say("max-age=60", ["ETag": "\"a\"", "X-B": "2"], status: 304), .fetch("1"),
+      .hit("1", gets: ["x-b": "2"])),
+    CacheCase(
+      "9111 3.2", "a 304 leaves fields that it does not name",
+      .say("max-age=60, no-cache", ["ETag": "\"a\"", "X-A": "1"]), .fetch("1"),
+      .say(nil, tag, status: 304), .fetch("1", gets: ["x-a": "1"])),
+    CacheCase(
+      "9111 3.2", "a 304 does not change the length", .say("max-age=1", tag, body: "four"),
+      .fetch("four"), .wait(2),
+      .say("max-age=60", ["ETag": "\"a\"", "Content-Length": "0"], status: 304), .fetch("four"),
+      .hit("four", gets: ["content-length": "4"])),
+    CacheCase(
+      "9111 3.2", "a 304 that forbids to serve is heeded", .say("max-age=1", tag), .fetch("1"),
+      .wait(2), .say("max-age=60, no-cache", tag, status: 304), .fetch("1"), .say(nil),
+      .fetch("3")),
+    CacheCase(
+      "9111 4.3.4", "a 304 without a tag answers what was asked", .say("max-age=1", tag),
+      .fetch("1"), .wait(2), .say("max-age=60", status: 304), .fetch("1"), .hit("1")),
+    CacheCase(
+      "9111 4.3.4", "a 304 of another tag is asked again without condition",
+      .say("max-age=1", tag), .fetch("1"), .wait(2),
+      .say("max-age=60", ["ETag": "\"other\""], status: 304), .say("max-age=60"),
+      .fetch("3", sent: ["if-none-match": ""]), .hit("3")),
+    CacheCase(
+      "9111 4.3.4", "a weak tag of a 304 says the same of a strong one", .say("max-age=1", tag),
+      .fetch("1"), .wait(2), .say("max-age=60", ["ETag": "W/\"a\""], status: 304), .fetch("1"),
+      .hit("1")),
+    CacheCase(
+      "9211 2", "an answer that was asked about says so", .say("max-age=1", tag), .fetch("1"),
+      .wait(2), .say("max-age=60", tag, status: 304),
+      .fetch("1", gets: ["cache-status": "Tidemark; fwd=stale; fwd-status=304"])),
+    CacheCase(
+      "9111 4.2.3", "an age of before is not the age after a 304",
+      .say("max-age=60", ["ETag": "\"a\"", "Age": "60"]), .fetch("1"),
+      .say("max-age=60", tag, status: 304), .fetch("1"), .hit("1", gets: ["age": "0"])),
+  ]
+
+  private static let conditions: [CacheCase] = [
+    CacheCase(
+      "9111 4.3.2", "a reader who has the response gets a 304", .say("max-age=60", tag),
+      .fetch("1"), .hit("", ["If-None-Match": "\"a\""], status: 304)),
+    CacheCase(
+      "9111 4.3.2", "one of several tags is enough", .say("max-age=60", tag), .fetch("1"),
+      .hit("", ["If-None-Match": "\"x,y\", W/\"a\""], status: 304)),
+    CacheCase(
+      "9110 13.1.2", "If-None-Match: * is met by anything", .say("max-age=60", tag), .fetch("1"),
+      .hit("", ["If-None-Match": "*"], status: 304)),
+    CacheCase(
+      "9111 4.3.2", "a reader who has another response gets this one", .say("max-age=60", tag),
+      .fetch("1"), .hit("1", ["If-None-Match": "\"b\""])),
+    CacheCase(
+      "9110 13.1.3", "If-Modified-Since is met by what has not changed",
+      .say("max-age=60", ["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]), .fetch("1"),
+      .hit("", ["If-Modified-Since": "Thu, 01 Jan 2026 00:00:00 GMT"], status: 304)),
+    CacheCase(
+      "9110 13.1.3", "If-Modified-Since is not met by what has changed",
+      .say("max-age=60", ["Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]), .fetch("1"),
+      .hit("1", ["If-Modified-Since": "Wed, 31 Dec 2025 23:59:59 GMT"])),
+    CacheCase(
+      "9110 13.1.3", "If-None-Match overrides If-Modified-Since",
+      .say(
+        "max-age=60", ["ETag": "\"a\"", "Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT"]),
+      .fetch("1"),
+      .hit(
+        "1", ["If-None-Match": "\"b\"", "If-Modified-Since": "Thu, 01 Jan 2026 00:00:00 GMT"])),
+    CacheCase(
+      "9111 4.3.1", "the reader's tags are asked about beside the cache's",
+      .say("max-age=1", tag), .fetch("1"), .wait(2), .say("max-age=60", tag, status: 304),
+      .fetch("1", ["If-None-Match": "\"b\""], sent: ["if-none-match": "\"b\", \"a\""])),
+    CacheCase(
+      "9111 4.3.3", "a 304 for the reader's own tag is the reader's", .say("max-age=1", tag),
+      .fetch("1"), .wait(2), .say("max-age=60", ["ETag": "\"b\""], status: 304),
+      .fetch("", ["If-None-Match": "\"b\""], status: 304)),
+    CacheCase(
+      "9111 4.3.2", "If-Match is the server's to judge", .say("max-age=60", tag), .fetch("1"),
+      .say(nil, status: 412), .fetch("2", ["If-Match": "\"b\""], status: 412), .hit("1")),
+    CacheCase(
+      "9111 4.3.2", "If-Unmodified-Since is the server's to judge", .say("max-age=60", tag),
+      .fetch("1"), .say(nil, status: 412),
+      .fetch("2", ["If-Unmodified-Since": "Thu, 01 Jan 2026 00:00:00 GMT"], status: 412)),
+    CacheCase(
+      "9111 4.3.2", "a 304 for a reader where nothing is stored is the reader's",
+      .say(nil, tag, status: 304), .fetch("", ["If-None-Match": "\"a\""], status: 304),
+      .say("max-age=60"), .fetch("2")),
+  ]
+
+  private static let heads: [CacheCase] = [
+    CacheCase(
+      "9111 4", "HEAD is answered by what GET has brought", .say("max-age=60", tag), .fetch("1"),
+      .hit("", method: "HEAD", gets: ["etag": "\"a\"", "content-length": "1"])),
+    CacheCase(
+      "9111 3", "HEAD is not kept as an answer to GET", .say("max-age=60"),
+      .fetch("", method: "HEAD"), .say("max-age=60"), .fetch("2")),
+    CacheCase(
+      "9111 4.3.5", "HEAD makes fresh what it describes", .say("max-age=1", tag), .fetch("1"),
+      .wait(2), .say("max-age=60", tag), .fetch("", method: "HEAD"), .wait(30), .hit("1")),
+    CacheCase(
+      "9111 4.3.5", "HEAD of another tag makes void", .say("max-age=1", tag), .fetch("1"),
+      .wait(2), .say("max-age=60", ["ETag": "\"b\""]), .fetch("", method: "HEAD"),
+      .say("max-age=60"), .fetch("3", sent: ["if-none-match": ""])),
+    CacheCase(
+      "9111 4.3.5", "HEAD of another length makes void", .say("max-age=1", tag), .fetch("1"),
+      .wait(2), .say("max-age=60", ["ETag": "\"a\"", "Content-Length": "77"]),
+      .fetch("", method: "HEAD"), .say("max-age=60"), .fetch("3")),
+  ]
+}
