@@ -38,16 +38,6 @@ extension ReadSource {
     if info.kind == .delete || info.kind == .evict { return nil }
     if info.created != 0 { return HybridTime(info.created).timestamp }
     if info.previous == 0 { return HybridTime(info.commitTime).timestamp }
-    guard walks else { return nil }
-    var time = info.commitTime
-    var previous = info.previous
-    // Links lead strictly downward, so this ends.
-    while previous > 0, let entry = try engine.entryIfKept(at: previous) {
-      if entry.head.kind.removes { break }
-      if entry.head.created != 0 { return HybridTime(entry.head.created).timestamp }
-      time = entry.head.commitTime
-      previous = entry.head.previous
-    }
-    return HybridTime(time).timestamp
+    return walks ? HybridTime(try engine.created(info)).timestamp : nil
   }
 }

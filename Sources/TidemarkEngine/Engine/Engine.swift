@@ -20,6 +20,7 @@ package final class Engine: Sendable {
   let hotCache: HotCache
   package let attachments: AttachmentFiles
   let manifests: ManifestStore
+  let creations = KnownCreations()
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
   /// Calls made after every change of the durable sequence.

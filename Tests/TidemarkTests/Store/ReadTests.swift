@@ -91,6 +91,24 @@ struct ReadTests {
     #expect(entry.created == machine.clock.now())
   }
 
+  @Test("a key that is written and read in turns for long was created when it was first written")
+  func longHistory() async throws {
+    var created = machine.clock.now()
+    for number in 0..<300 {
+      if number % 100 == 99 {
+        try await store.delete("a")
+        machine.clock.advance(by: .seconds(1))
+        created = machine.clock.now()
+      }
+      try await store.put("a", "\(number)")
+      machine.clock.advance(by: .seconds(1))
+      if number % 3 == 0 {
+        let entry = try #require(try store.entry(forKey: "a"))
+        #expect(entry.created == created, "after \(number)")
+      }
+    }
+  }
+
   @Test("a history is newest first, with deletes and touches in it")
   func history() async throws {
     try await store.put("a", "1")
