@@ -17,6 +17,12 @@ public struct Cache<Value: Sendable>: Sendable {
   let region: CacheRegion
   let coding: CacheCoding<Value>
 
+  init(_ store: Store, _ region: CacheRegion, _ coding: CacheCoding<Value>) {
+    self.store = store
+    self.region = region
+    self.coding = coding
+  }
+
   /// Its rules.
   public var policy: CachePolicy { region.policy }
 

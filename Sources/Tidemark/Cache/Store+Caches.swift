@@ -29,7 +29,7 @@ extension Store {
   ) throws(TidemarkError) -> Cache<Value> {
     let prefix = prefix.withBytes { [UInt8](copying: $0) }
     try ReservedKeys.refuse(prefix.rawSpan)
-    return Cache(store: self, region: try region(prefix, policy), coding: coding)
+    return Cache(self, try region(prefix, policy), coding)
   }
 
   private func region(

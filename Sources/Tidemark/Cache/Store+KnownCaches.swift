@@ -22,8 +22,7 @@ extension Store {
   /// All keys as one cache with the rules that a cache has by default, to look at entries of which
   /// no cache is known.
   package func cacheOfEverything() -> Cache<[UInt8]> {
-    Cache(
-      store: self, region: CacheRegion(engine, prefix: [], policy: CachePolicy()), coding: .bytes)
+    Cache(self, CacheRegion(engine, prefix: [], policy: CachePolicy()), .bytes)
   }
 
   /// Most caches that are looked for.

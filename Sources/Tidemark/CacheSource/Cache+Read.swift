@@ -172,27 +172,39 @@ extension Cache {
   }
 
   /// The question to the source, with what becomes of the answer.
+  ///
+  /// One for which nobody waits holds no store open: it is called off when its store goes.
   func question(
     _ key: Key, _ source: CacheSource<Value>
   ) -> @Sendable (UInt64) async throws -> Flights.Answer {
-    { [self] id in
-      let before = try store.entry(forKey: full(key))
-      region.count { $0.fetches += 1 }
+    { [weak store, region, coding] id in
+      let known = try Self.known(key, store.map { Cache($0, region, coding) })
       let answer: Fetched<Value>
       do {
-        let request = SourceRequest(key: key, hash: before?.hash)
-        answer = try await asked(request, source)
+        answer = try await Self.asked(SourceRequest(key: key, hash: known.hash), source)
       } catch {
         if Task.isCancelled { throw CancellationError() }
         throw SourceFailure(error: error)
       }
       // One that was called off meanwhile leaves no trace.
-      guard region.flights.isCurrent(id, of: full(key)) else { throw CancellationError() }
-      return try await keep(answer, of: key, upon: before?.sequence ?? 0)
+      guard let cache = store.map({ Cache($0, region, coding) }),
+        region.flights.isCurrent(id, of: cache.full(key))
+      else { throw CancellationError() }
+      return try await cache.keep(answer, of: key, upon: known.sequence)
     }
   }
 
-  private func asked(
+  /// The version of a key that a source is asked about.
+  private static func known(
+    _ key: Key, _ cache: Cache?
+  ) throws -> (sequence: UInt64, hash: [UInt8]?) {
+    guard let cache else { throw CancellationError() }
+    let before = try cache.store.entry(forKey: cache.full(key))
+    cache.region.count { $0.fetches += 1 }
+    return (before?.sequence ?? 0, before?.hash)
+  }
+
+  private static func asked(
     _ request: SourceRequest, _ source: CacheSource<Value>
   ) async throws -> Fetched<Value> {
     var attempt = 1

@@ -46,7 +46,10 @@ public final class Store: Sendable {
   }
 
   deinit {
-    for region in caches.withLock({ $0 }) { region.saveIfUsed() }
+    for region in caches.withLock({ $0 }) {
+      region.flights.cancelAll()
+      region.saveIfUsed()
+    }
     // Not joined: this may be one of the threads that it would wait for.
     background?.stop()
     compactor?.stop()

@@ -356,6 +356,29 @@ struct CacheSourceTests {
     await scripted.release()
   }
 
+  @Test("a question for which nobody waits holds no store open")
+  func abandonedRefresh() async throws {
+    let scripted = Source()
+    await scripted.hold()
+    let source = source(scripted)
+    func ask() async throws {
+      let store = try machine.open()
+      let cache = try store.cache(prefix: "a/")
+      try await cache.put("k", [1], maxAge: .zero)
+      #expect(try await cache.read("k", .staleWhileRevalidate, from: source).value == [1])
+      await scripted.wait(for: 1)
+    }
+    try await ask()
+    // A store that is open refuses to be opened again.
+    var store: Store?
+    for _ in 0..<1_000 where store == nil {
+      store = try? machine.open()
+      if store == nil { try await Task.sleep(for: .milliseconds(5)) }
+    }
+    await scripted.release()
+    try await #require(store).close()
+  }
+
   @Test("a source that makes names up fills no memory with absences")
   func manyAbsences() {
     let flights = Flights()
