@@ -28,7 +28,8 @@ extension Engine {
       previous = entry.head.previous
     }
     if steps >= KnownCreations.fewSteps {
-      creations.note(info.sequence, KnownCreations.Known(commitTime: info.commitTime, created: time))
+      creations.note(
+        info.sequence, KnownCreations.Known(commitTime: info.commitTime, created: time))
     }
     return time
   }

@@ -35,7 +35,7 @@ extension HTTPCache {
         refresh(request, found)
         return try deliver(found, reader, request, "stale-while-revalidate", head, body)
       case .ask(let found):
-        // Who has waited once and found nothing of use asks for itself.
+        // A request that has waited once and found nothing of use is sent.
         guard !hasWaited else { return try await ask(request, found, head: head, body: body) }
         guard try await gates.enter(request.gate) else {
           hasWaited = true

@@ -7,14 +7,14 @@ extension HTTPCache {
   typealias Head = @Sendable (HTTPTransportAnswer) throws -> Void
   typealias Body = @Sendable ([UInt8]) throws -> Void
 
-  /// What the head of a server's answer makes of the exchange.
+  /// The turn that the head of a server's answer gives the exchange.
   private enum Turn: Sendable {
     case waiting
     /// The answer is handed on.
     case passed(StoredResponse, keeps: Bool)
-    /// What is stored is still right.
+    /// The stored response is still right.
     case notModified([String: String], at: Int64)
-    /// What is stored serves in place of an error.
+    /// The stored response serves in place of an error.
     case failed(Int)
     /// The server speaks of another response than the one that it was asked about.
     case confused
@@ -48,7 +48,7 @@ extension HTTPCache {
       guard let stored, let content else { return }
       count { $0.staleHits += 1 }
       try deliver(
-        stored, content, request, "stale-if-error", head, body,
+        stored, content, request, status == 0 ? "unreachable" : "stale-if-error", head, body,
         forwarded: status == 0 ? "hit" : "fwd=stale; fwd-status=\(status)")
     case .waiting, .passed: break
     }
@@ -60,7 +60,7 @@ extension HTTPCache {
     _ head: @escaping Head, _ body: @escaping Body
   ) async throws -> Turn {
     var message = request.message
-    // What is only asked for to learn its head is compared by it (RFC 9111, 4.3.5).
+    // A `HEAD` is sent without conditions: its answer is compared (RFC 9111, 4.3.5).
     if let stored, !request.isHead {
       message.headers = Preconditions.adding(of: stored.response, to: message.headers)
     }
@@ -97,7 +97,7 @@ extension HTTPCache {
     return end
   }
 
-  /// What the head of an answer means.
+  /// The meaning of the head of an answer.
   private func turn(
     _ answer: HTTPTransportAnswer, _ request: HTTPCacheRequest, _ stored: ResponseShelf.Found?,
     _ sent: Int64

@@ -18,8 +18,8 @@ extension HTTPCache {
 
   /// Answers a request as `URLSession` does: redirects are followed, each step through the cache.
   ///
-  /// Of the request's `cachePolicy`, `reloadIgnoringLocalCacheData` asks anew,
-  /// `returnCacheDataElseLoad` takes what is stored however old, and `returnCacheDataDontLoad` takes
+  /// The request's `cachePolicy` is heeded: `reloadIgnoringLocalCacheData` asks anew,
+  /// `returnCacheDataElseLoad` takes what is stored however old, `returnCacheDataDontLoad` takes
   /// nothing else.
   /// - Parameters:
   ///   - request: what is asked; its timeout is not heeded, cancel the task instead.

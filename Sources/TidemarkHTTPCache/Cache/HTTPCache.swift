@@ -4,8 +4,8 @@ public import TidemarkHTTP
 internal import TidemarkSync
 
 /// Answers requests of HTTP with what the server has said before, as RFC 9111 and RFC 5861 allow a
-/// private cache to: as long as it is fresh, after asking whether it is still right, and while there
-/// is no network.
+/// private cache to: as long as it is fresh, after asking whether it is still right, and while
+/// there is no network.
 ///
 /// ```swift
 /// let web = try HTTPCache(store: store)
@@ -123,7 +123,7 @@ public final class HTTPCache: HTTPTransport {
 
 /// A request as the cache looks at it.
 struct HTTPCacheRequest: Sendable {
-  /// What goes to the server, with names of fields in lower case.
+  /// The message for the server, with names of fields in lower case.
   var message: HTTPTransportRequest
   /// The address; nil for what is none.
   let address: HTTPAddress?

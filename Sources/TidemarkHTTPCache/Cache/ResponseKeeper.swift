@@ -3,7 +3,7 @@ internal import TidemarkEngine
 
 /// Collects a body while it is handed on: in memory as long as it is short, then in an attachment.
 ///
-/// Whatever goes wrong here is not the reader's concern: then the response is not kept.
+/// An error here is not the reader's concern: then the response is not kept.
 final class ResponseKeeper: Sendable {
   private struct State {
     var bytes: [UInt8] = []

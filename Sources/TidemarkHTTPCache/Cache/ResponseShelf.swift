@@ -42,7 +42,7 @@ final class ResponseShelf: Sendable {
   }
 
   private func readable(_ key: Key) throws(TidemarkError) -> CachedEntry<[UInt8]>? {
-    // What the user owns is no response.
+    // The user's own entries are no responses.
     guard let entry = try cache.entry(forKey: key), !entry.isOwned else { return nil }
     return entry
   }
@@ -158,7 +158,7 @@ final class ResponseShelf: Sendable {
   }
 }
 
-/// What stands under an address whose responses depend on fields of the request.
+/// The list that stands under an address whose responses depend on fields of the request.
 struct Variants: Sendable, Hashable {
   private static let mark = "tidemark-http-vary 1"
 
@@ -166,7 +166,7 @@ struct Variants: Sendable, Hashable {
   let vary: Vary
   /// Tells this list from any other one of the address.
   private let number: UInt64
-  /// What the keys of the variants end with, the newest last.
+  /// The ends of the keys of the variants, the newest last.
   private var ends: [String] = []
 
   init(vary: Vary) {

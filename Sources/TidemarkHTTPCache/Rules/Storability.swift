@@ -12,7 +12,7 @@ enum Storability {
       !control.isTooLong, !request.isTooLong, !request.has("no-store")
     else { return false }
     if control.has("must-understand") {
-      // Whoever understands it passes over the `no-store` beside it (RFC 9111, 5.2.2.3).
+      // A status that is understood overrides the `no-store` beside it (RFC 9111, 5.2.2.3).
       guard understood.contains(response.status) else { return false }
     } else if control.has("no-store") {
       return false
@@ -47,7 +47,7 @@ struct Vary: Sendable, Hashable {
     self.names = names.sorted()
   }
 
-  /// What a request says in these fields, as one text; lists are alike whatever spaces they have.
+  /// The values of these fields in a request, as one text; lists are alike whatever spaces they have.
   func selecting(_ headers: [String: String]) -> String {
     names.map { name in
       "\(name)=" + (headers[name].map { "1" + HTTPText.list($0).joined(separator: ",") } ?? "0")

@@ -14,7 +14,7 @@ struct StoredResponse: Sendable, Hashable {
   /// The body, unless it is an attachment.
   var body: [UInt8] = []
 
-  /// What the response says of being cached.
+  /// The directives of the response.
   var control: CacheControl { CacheControl(headers["cache-control"]) }
 
   /// The body's length, when the response says it.
@@ -36,7 +36,7 @@ struct StoredResponse: Sendable, Hashable {
 
   /// Takes over what a 304, or the answer to a `HEAD`, says anew (RFC 9111, 3.2).
   mutating func freshen(_ fields: [String: String], requestTime: Int64, responseTime: Int64) {
-    // What describes the stored content must go on describing it.
+    // The fields that describe the stored content must go on describing it.
     let kept: Set<String> = ["content-length", "content-encoding", "content-range"]
     // An age that is not told any more is not what it was.
     headers["age"] = nil

@@ -155,7 +155,7 @@ import TidemarkTestKit
     try await bench.close()
   }
 
-  @Test("what the user owns under the prefix stays, and answers nothing")
+  @Test("an entry of the user's own under the prefix stays, and answers nothing")
   func owned() async throws {
     let bench = try CacheBench()
     let key = "http/\(bench.origin.url)/a"

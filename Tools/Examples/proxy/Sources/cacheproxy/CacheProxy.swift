@@ -27,7 +27,7 @@ struct CacheProxy: AsyncParsableCommand {
     if let data {
       store = try await Store.open(at: data)
     } else {
-      store = try await Store.inMemory()
+      store = try await Store.open(at: .inMemory)
     }
     let cache = try HTTPCache(store: store)
     let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -53,7 +53,7 @@ struct CacheProxy: AsyncParsableCommand {
   }
 }
 
-/// What comes over one connection.
+/// The requests of one connection.
 struct ProxyExchange: Sendable {
   let origin: String
   let cache: HTTPCache
@@ -98,7 +98,7 @@ struct ProxyExchange: Sendable {
     // Whether the head of the answer has gone out.
     let sent = NIOLockedValueBox(false)
     do {
-      // Whoever reads slowly is waited for: nothing piles up.
+      // A reader that is slow is waited for: nothing piles up.
       try await cache.stream(request) { answer in
         try send(.head(Self.head(answer)))
         sent.withLockedValue { $0 = true }
