@@ -47,7 +47,7 @@ struct Vary: Sendable, Hashable {
     self.names = names.sorted()
   }
 
-  /// The values of these fields in a request, as one text; lists are alike whatever spaces they have.
+  /// The values of these fields in a request, as one text; spaces in lists make no difference.
   func selecting(_ headers: [String: String]) -> String {
     names.map { name in
       "\(name)=" + (headers[name].map { "1" + HTTPText.list($0).joined(separator: ",") } ?? "0")
