@@ -67,6 +67,17 @@ struct RepositoryTests {
     #expect(missing == [])
   }
 
+  @Test("the paths that documents show exist")
+  func documents() throws {
+    let documents = try Repository.documents.get()
+    try #require(documents.count > 20, "the documents were not found")
+    let mentions = documents.flatMap { DocumentRules.mentions(in: $0.text, of: $0.path) }
+    try #require(mentions.count > 100, "no paths were found")
+    for each in DocumentRules.missing(mentions, among: try Repository.paths()) {
+      Issue.record("\(each)")
+    }
+  }
+
   @Test("every file that is unsafe says why it is safe")
   func reasons() { #expect(StyleRules.withoutReason(sources) == []) }
 

@@ -29,6 +29,20 @@ struct RuleTests {
     #expect(found("// .timeLimit(.minutes(2))") == 0)
   }
 
+  @Test("a path in a document that leads nowhere is seen, a word of another kind is not")
+  func documentPaths() {
+    let known: Set = ["Sources/Tidemark/Store/Store.swift", "Tools/bench", "README.md"]
+    func missing(_ text: String) -> Int {
+      DocumentRules.missing(DocumentRules.mentions(in: text, of: "A.md"), among: known).count
+    }
+    #expect(missing("`Store/Store.swift` and `Tools/bench --n 10`, [more](README.md)") == 0)
+    #expect(missing("```\nTools/bench  # fast\n```") == 0)
+    #expect(missing("`Tools/Benchmarks/.build/x`, `NAME-OFFSET.md`, `note/1`, `Store/status`") == 0)
+    #expect(missing("`Read/Store.swift`") == 1)
+    #expect(missing("[more](Gone.md)") == 1)
+    #expect(missing("```\nTools/gone --n 10\n```") == 1)
+  }
+
   @Test("a file outside the layers is seen")
   func stray() {
     #expect(LayerRules.strayFiles([engine("A.swift", "")]).count == 1)

@@ -63,6 +63,32 @@ enum Repository {
       + files(in: "Tools") { $0.hasSuffix(".py") || namesInterpreter("Tools/" + $0) }
   }
 
+  /// The articles and the documents at the top level.
+  static let documents = Result {
+    try files(in: "Sources") { $0.hasSuffix(".md") }
+      + ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map { path in
+        SourceFile(path, try String(contentsOf: root.appending(path: path), encoding: .utf8))
+      }
+  }
+
+  /// All files and folders, from the root, without what the build has made.
+  static func paths() throws -> Set<String> {
+    var paths: Set<String> = [".ci/run"]
+    for name in try FileManager.default.contentsOfDirectory(atPath: root.path)
+    where !name.hasPrefix(".") {
+      paths.insert(name)
+      let below = FileManager.default.enumerator(atPath: root.appending(path: name).path)
+      while let path = below?.nextObject() as? String {
+        if (path as NSString).lastPathComponent.hasPrefix(".") {
+          below?.skipDescendants()
+        } else {
+          paths.insert(name + "/" + path)
+        }
+      }
+    }
+    return paths
+  }
+
   /// Whether a file's first line says what runs it.
   private static func namesInterpreter(_ path: String) -> Bool {
     guard let file = try? FileHandle(forReadingFrom: root.appending(path: path)) else {
