@@ -10,6 +10,8 @@
     case markNotChecked
     /// The server appends a batch and its mark in two commits.
     case markApart
+    /// An answer goes out before what it tells of is on the disk.
+    case toldBeforeDurable
     /// A server judges changes without a look at what they were made upon.
     case baseIgnored
     /// The verdict on a change counts for an edit of its key that was made meanwhile.

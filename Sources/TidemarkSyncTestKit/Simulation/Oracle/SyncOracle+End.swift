@@ -6,7 +6,7 @@ internal import TidemarkSync
 extension SyncOracle {
   /// All devices and the server hold the same, and nothing waits.
   func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
-    let feed = try Self.state(server.engine)
+    let feed = try server.feed.state()
     for (key, seen) in feed where line.state[key] != seen.content {
       throw BrokenPromise("the feed holds \(name(key)) otherwise than its log")
     }

@@ -65,9 +65,8 @@ final class SyncOracle {
 
   /// Looks at what the feed has got.
   func observe(_ server: SimulatedServer) throws {
-    let entries = try ObservedEntry.all(
-      in: server.engine, after: line.lastSeen, includesLosers: true)
-    line.lastSeen = server.engine.lastSequence
+    let entries = try server.feed.entries(after: line.lastSeen)
+    line.lastSeen = server.feed.head
     try checkMarks(entries, server)
     for entry in entries {
       narrator?.entry(entry, of: nil)
@@ -135,7 +134,7 @@ final class SyncOracle {
   /// The server has started again.
   func comesBack(_ server: SimulatedServer) throws {
     // Entries that it has answered are durable; what it has not may be gone again.
-    guard server.engine.lastSequence >= line.lastSeen else {
+    guard server.feed.head >= line.lastSeen else {
       return try forgetEnd(of: server)
     }
     try observe(server)

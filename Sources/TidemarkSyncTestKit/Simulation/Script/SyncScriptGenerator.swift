@@ -39,8 +39,11 @@ struct SyncScriptGenerator {
       }
     }
     events.removeLast(events.count - max(0, count))
+    // A seed picks its profile by the remainder; every profile meets every server.
+    let server = Int(seed / UInt64(SyncProfile.everyKind.count) % 4)
     return SyncScript(
-      seed: seed, devices: devices, batch: batch, batchBytes: bytes, events: events)
+      seed: seed, devices: devices, batch: batch, batchBytes: bytes, server: server,
+      events: events)
   }
 
   private mutating func pickKind() -> SyncEvent.Kind {

@@ -14,14 +14,18 @@ final class SyncWorld {
   let oracle = SyncOracle()
   var report = SyncSimulationReport()
   private var generator: SeededGenerator
+  /// Whether half of the answers are made before the server has synced.
+  let answersBeforeSync: Bool
 
   init(_ script: SyncScript) throws(TidemarkError) {
     var generator = SeededGenerator(seed: script.seed &* 31 &+ 7)
     server = try SimulatedServer(
-      clock: ManualClock(), disk: SimulatedFileSystem(seed: script.seed),
+      script.server & 1 == 1 ? .memory : .store, clock: ManualClock(),
+      disk: SimulatedFileSystem(seed: script.seed),
       limits: SyncLimits(changes: script.batch, bytes: script.batchBytes),
       random: generator.next())
     self.generator = generator
+    answersBeforeSync = script.server & 2 == 2
     for _ in 0..<script.devices { try addDevice(on: nil) }
   }
 
@@ -86,7 +90,7 @@ final class SyncWorld {
     case .scope, .reach, .resolver, .direction:
       if let device { try adjust(device, event) }
     }
-    report.note(server.engine.lastSequence)
+    report.note(server.feed.head)
     for device in devices { report.note(device.engine.lastSequence) }
   }
 
@@ -150,14 +154,15 @@ final class SyncWorld {
       try device.open(random: random())
       try oracle.comesBack(device, lostPower: isPowerCut)
     } else {
-      try server.open(random: random())
+      let feed = server.survival == .keepAll ? server.feed : try server.feed.afterPowerCut(random())
+      try server.open(after: feed, random: random())
       try oracle.comesBack(server)
     }
   }
 
   func reopenServer() throws {
     try guarding(nil) { try server.handler.close() }
-    guard server.engine.isClosed else { return }
+    guard server.feed.isClosed else { return }
     guard try survives(server.disk, { try server.open(random: random()) }) else {
       return try comeBack(nil)
     }
@@ -167,7 +172,6 @@ final class SyncWorld {
   // MARK: Work
 
   private func work(_ event: SyncEvent, _ device: SimulatedDevice?) throws {
-    let engine = device?.engine ?? server.engine
     switch event.kind {
     case .compact, .dropHistory:
       let drops = event.kind == .dropHistory
@@ -178,11 +182,22 @@ final class SyncWorld {
       } else if drops {
         oracle.hasServerDropped = true
       }
-      let result = try engine.compact(CompactionOptions(dropHistory: drops))
-      report.count("dropped entries", result.droppedEntries)
-      report.count("dropped tombstones", result.droppedTombstones)
+      let dropped: (entries: Int, tombstones: Int)
+      if let device {
+        let result = try device.engine.compact(CompactionOptions(dropHistory: drops))
+        dropped = (result.droppedEntries, result.droppedTombstones)
+      } else {
+        dropped = try server.feed.compact(dropHistory: drops)
+      }
+      report.count("dropped entries", dropped.entries)
+      report.count("dropped tombstones", dropped.tombstones)
       if drops, let device { try oracle.checkSpace(of: device) }
-    case .image: try engine.writeImage()
+    case .image:
+      if let device {
+        try device.engine.writeImage()
+      } else if case .store(let engine, _) = server.feed {
+        try engine.writeImage()
+      }
     case .fill:
       let first = event.number(0)
       for number in 0..<min(event.number(1), 300) {

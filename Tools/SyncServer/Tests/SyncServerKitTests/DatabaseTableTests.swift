@@ -8,26 +8,27 @@ import TidemarkSync
 
 @Suite("The open databases")
 struct DatabaseTableTests {
-  @Test("an append to a database is told by its name, closing it is not")
+  @Test("entries that come to a database are told by its name, records and closing are not")
   func changes() async throws {
     try await TestServer.inDirectory { directory in
       let told = Mutex<[String]>([])
       let table = DatabaseTable(
         try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
-        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test")
-      ) { name in told.withLock { $0.append(name.description) } }
+        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+      table.onChange { name in told.withLock { $0.append(name.description) } }
       let name = try #require(DatabaseName("notes"))
-      for _ in 0..<2 {
+      for number in 1...2 as ClosedRange<UInt64> {
         let lease = try table.lease(name, mayCreate: true)
-        told.withLock { $0 = [] }
         _ = try lease.handler.hello(HelloRequest(replica: .test(1)))
         try lease.handler.setPolicy(.detect, forKeysWithPrefix: "")
-        #expect(Set(told.withLock { $0 }) == ["notes"])
+        #expect(told.withLock { $0 } == [])
+        _ = try lease.handler.push(.puts(["key"], by: .test(1), number: number))
+        #expect(told.withLock { $0 } == ["notes"])
+        told.withLock { $0 = [] }
       }
       // Many records: closing appends a list of them.
       let lease = try table.lease(name, mayCreate: true)
       for _ in 0..<100 { try lease.handler.setPolicy(.detect, forKeysWithPrefix: "") }
-      told.withLock { $0 = [] }
       table.closeAll()
       #expect(told.withLock { $0 } == [])
     }
