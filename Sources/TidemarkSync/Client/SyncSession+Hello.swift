@@ -11,8 +11,12 @@ extension SyncSession {
     self.hasCompared = false
     range = answer.range
     reach = answer.reach
+    attachmentBytes = answer.attachmentBytes
     lastMark = (answer.mark.batchID, answer.range.head)
-    do { try compare(answer, hasCompared) } catch {
+    do {
+      try compare(answer, hasCompared)
+      try takeUpAttachments()
+    } catch {
       disconnect()
       throw error
     }

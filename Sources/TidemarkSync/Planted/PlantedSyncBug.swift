@@ -57,6 +57,10 @@
     case supersededNeverTold
     /// The pin of a peer does not follow what was settled: all since then counts as pending.
     case pinNotMoved
+    /// An entry is acknowledged although the content of its attachment has not come.
+    case attachmentNotAwaited
+    /// The content of an attachment is released when it has come, before its entry is acknowledged.
+    case releasedEarly
 
     private static let planted = Lock<PlantedSyncBug?>(nil)
 

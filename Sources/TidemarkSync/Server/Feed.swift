@@ -12,6 +12,8 @@ package import TidemarkEngine
 package protocol Feed: FeedUpkeep {
   /// Tells one feed from another.
   var id: ReplicaID { get }
+  /// The store that has the content of attachments beside the feed; nil where none can be kept.
+  var contents: Engine? { get }
   /// The time of day.
   var now: Timestamp { get }
 
@@ -67,6 +69,9 @@ package protocol FeedUpkeep: Sendable {
   var leases: FeedLeases { get }
   /// The large values that have come in part; every handler of the feed sees the same.
   var uploads: Lock<UploadTable> { get }
+  /// The attachments whose content has come, or comes, ahead of the entries that name it; every
+  /// handler of the feed sees the same. Not held while content is read or written.
+  var arriving: Lock<ArrivingAttachments> { get }
   /// When the newest record of a name was written; nil when there is none.
   func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp?
   /// Keeps deletes behind an offset until another offset is given; nil lets them go.

@@ -161,7 +161,10 @@ package struct FeedHead: Sendable, Hashable {
   package var previous: UInt64
 
   /// About how many bytes it takes in an answer. Labels count: an entry may have 16 KiB of them.
-  var answerBytes: Int { labels.reduce(key.count + valueLength) { $0 + $1.count } }
+  var answerBytes: Int {
+    let attachment = attributes.attachment == nil ? 0 : 48
+    return labels.reduce(key.count + valueLength + attachment) { $0 + $1.count }
+  }
 }
 
 /// The state of a key before an entry.
@@ -177,11 +180,15 @@ package enum FormerState: Sendable, Hashable {
 package struct FeedKey: Sendable {
   package var key: [UInt8]
   package var labels: [[UInt8]]
+  package var attachment: AttachmentID?
   package var offset: UInt64
 
-  package init(key: [UInt8], labels: [[UInt8]], offset: UInt64) {
+  package init(
+    key: [UInt8], labels: [[UInt8]], attachment: AttachmentID? = nil, offset: UInt64
+  ) {
     self.key = key
     self.labels = labels
+    self.attachment = attachment
     self.offset = offset
   }
 }

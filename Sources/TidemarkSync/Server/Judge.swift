@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Decides in the feed's order which changes of a batch apply.
@@ -207,15 +208,19 @@ struct Judge {
 
   /// Whether a put gives a key what it holds.
   private func isEqual(_ index: Int, to state: KeyState, _ held: Held) -> Bool {
-    let value = request.changes[index].content.value
+    let content = request.changes[index].content
+    let value = content.value
     guard held.labels == labelSets[index] else { return false }
     switch state {
     case .absent: return false
     case .feed(let state):
-      guard state.valueLength == value.count else { return false }
+      guard state.valueLength == value.count,
+        state.attributes.attachment == content.attachment?.engineID
+      else { return false }
       return values[state.position.offset] == value
     case .planned(let entry):
-      return request.changes[entries[entry].change].content.value == value
+      let other = request.changes[entries[entry].change].content
+      return other.value == value && other.attachment == content.attachment
     }
   }
 

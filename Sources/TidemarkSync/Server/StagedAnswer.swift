@@ -52,8 +52,14 @@ extension SyncHandler {
     case .downloadRequest(let request):
       let answer = try stageDownload(request, access)
       return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
+    case .attachRequest(let request):
+      let answer = try stageAttach(request, access)
+      return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
+    case .fetchRequest(let request):
+      let answer = try stageFetch(request, access)
+      return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
     case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
-      .downloadAnswer, .error:
+      .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
       throw PeerError(.malformed, "the message is no request")
     }
   }

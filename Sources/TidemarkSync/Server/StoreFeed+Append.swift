@@ -1,3 +1,4 @@
+internal import Tidemark
 package import TidemarkEngine
 
 extension StoreFeed {
@@ -102,6 +103,7 @@ extension StoreFeed {
     }
     for entry in judged.entries { try add(entry, of: judged, to: &batch) }
     #if TIDEMARK_PLANTED
+      batch.mayLackAttachments = PlantedSyncBug.isOn(.attachmentNotAwaited)
       if PlantedSyncBug.isOn(.markApart) {
         try commit(batch)
         batch = OperationBatch()
@@ -143,6 +145,7 @@ extension StoreFeed {
     case nil: break
     }
     if change.kind == .put {
+      attributes.attachment = change.content.attachment?.engineID
       let labels = try batch.addLabelSet(change.content.labelSet)
       try batch.add(
         .put, key: change.key.rawSpan, value: value, labelSet: labels, attributes: attributes,

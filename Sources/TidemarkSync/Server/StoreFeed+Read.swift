@@ -142,7 +142,9 @@ extension StoreFeed {
       for row in rows where wants(row.key) {
         let info = try engine.info(try engine.entry(at: row.sequence))
         guard info.attributes.entryClass == .owned else { continue }
-        let found = FeedKey(key: row.key, labels: info.labels, offset: info.valueSequence)
+        let found = FeedKey(
+          key: row.key, labels: info.labels, attachment: info.attributes.attachment,
+          offset: info.valueSequence)
         try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
           try body(found, value)
         }

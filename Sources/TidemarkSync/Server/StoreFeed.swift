@@ -12,6 +12,7 @@ package final class StoreFeed: Feed {
   let records: Lock<RecordTable>
   package let leases = FeedLeases()
   package let uploads: Lock<UploadTable>
+  package let arriving: Lock<ArrivingAttachments>
   /// Held while something is appended; what appending needs to know, decoded.
   let appending = Lock(Known())
   /// Readers that go on where they stopped before.
@@ -42,6 +43,7 @@ package final class StoreFeed: Feed {
     self.news = news
     records = Lock(try RecordTable(engine))
     uploads = Lock(UploadTable())
+    arriving = Lock(try ArrivingAttachments(engine))
     try writeCheckpointIfDue()
     let found = try UploadTable(self)
     uploads.withLock { $0 = found }
@@ -89,6 +91,7 @@ package final class StoreFeed: Feed {
   }
 
   package var id: ReplicaID { Self.replica(engine.storeID) }
+  package var contents: Engine? { engine }
   package var now: Timestamp { engine.environment.clock.now() }
 
   /// A replica's id out of the log.

@@ -63,5 +63,6 @@ extension SyncHandler {
       try dropOldUploads(&uploads)
     }
     try removeExpiredLeases()
+    dropOldAttachments()
   }
 }

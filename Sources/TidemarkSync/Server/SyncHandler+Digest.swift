@@ -91,7 +91,8 @@ extension SyncHandler {
         DigestTable.Row(
           hash: hash,
           fingerprint: ContentFingerprint(
-            key: found.key.rawSpan, value: value, labels: found.labels),
+            key: found.key.rawSpan, value: value, labels: found.labels,
+            attachment: found.attachment),
           offset: found.offset))
     }
     table.finish()

@@ -27,7 +27,9 @@ extension SyncHandler {
       let range = try range(for: request.replica, through: end)
       var answer = HelloAnswer(
         feed: feed.id, range: range, mark: mark.mark, time: now,
-        limits: options.limits, reach: access.reach)
+        limits: options.limits, reach: access.reach,
+        attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
+          ? nil : options.attachmentBytes)
       if options.leaseSeconds != nil {
         answer.isLeaseExpired = lease == nil
         let left = (lease?.expires ?? now) - min(now, lease?.expires ?? now)

@@ -216,7 +216,8 @@ extension SyncHandler {
         position: position, kind: .put, operation: head.operation, key: head.key,
         content: SyncContent(
           value: value, labels: head.labels.map { EntryLabel($0) }, hash: head.attributes.hash,
-          maxAgeSeconds: head.attributes.maxAge),
+          maxAgeSeconds: head.attributes.maxAge,
+          attachment: head.attributes.attachment.map { AttachmentReference($0) }),
         commitTime: head.commitTime, time: head.attributes.time)
     }
   }

@@ -31,7 +31,10 @@ extension SyncHandler {
       let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
         var whole = request
         let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
-        return try turn.withLock { _ throws(any Error) in try take(whole, uploads, access) }
+        let attachments = try holdAttachments(of: whole, access)
+        return try turn.withLock { _ throws(any Error) in
+          try take(whole, uploads, attachments, access)
+        }
       }
       if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
       // Also a batch that was taken before may not be on the disk yet.
@@ -84,7 +87,8 @@ extension SyncHandler {
   /// Appends the batch, unless the mark says that it is not its turn.
   /// - Returns: the replica's mark then.
   private func take(
-    _ request: PushRequest, _ uploads: [UploadTable.Upload], _ access: SyncAccess
+    _ request: PushRequest, _ uploads: [UploadTable.Upload],
+    _ attachments: [AttachmentID: AttachmentHold], _ access: SyncAccess
   ) throws -> FeedMark {
     var context = try feed.context(of: request.replica)
     #if TIDEMARK_PLANTED
@@ -100,6 +104,7 @@ extension SyncHandler {
     }
     try checkHello(of: request, access)
     try checkUploads(of: request, uploads)
+    try checkAttachments(of: request, attachments)
     for _ in 0..<Self.attempts {
       var judge = Judge(
         request, feed: feed, access: access, policies: context.policies,
@@ -109,6 +114,7 @@ extension SyncHandler {
       switch try feed.append(judged) {
       case .appended(let mark):
         feed.uploads.withLock { known in for upload in uploads { known.remove(upload) } }
+        feed.arriving.withLock { $0.claim(Array(attachments.keys), for: request.replica) }
         return mark
       case .markIs(let mark): return mark
       case .conflict: context = try feed.context(of: request.replica)

@@ -88,7 +88,8 @@ extension SyncHandler {
         var content = try value(at: state.position.offset, in: values).map {
           SyncContent(
             value: $0, labels: state.labels.map { EntryLabel($0) }, hash: state.attributes.hash,
-            maxAgeSeconds: state.attributes.maxAge)
+            maxAgeSeconds: state.attributes.maxAge,
+            attachment: state.attributes.attachment.map { AttachmentReference($0) })
         }
         if takesBlobs { content?.moveApart() }
         return content

@@ -36,6 +36,13 @@ public final class SyncHandler: Sendable {
     /// The bytes that large values whose changes have not come yet may take; what has waited
     /// longest goes first, but for a minute after its last part. One batch fits in any case.
     public var uploadBytes: Int
+    /// Most bytes of an attachment's content; 0 takes no attachments.
+    public var attachmentBytes = Limits.attachmentBytes
+    /// How many attachments may be on their way, and how many bytes these may take on the disk,
+    /// together with those that wait for the changes that name them. What has waited longest makes
+    /// room, but for a minute after its last part.
+    public var attachmentUploads = 256
+    public var attachmentUploadBytes = Limits.attachmentBytes
 
     /// Options.
     /// - Parameters:
@@ -91,6 +98,9 @@ public final class SyncHandler: Sendable {
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
     // Room for what one batch may have.
     options.uploadBytes = max(options.uploadBytes, Limits.valueBytes + options.limits.bytes)
+    options.attachmentBytes = min(max(options.attachmentBytes, 0), Limits.attachmentBytes)
+    options.attachmentUploadBytes = max(options.attachmentUploadBytes, options.attachmentBytes)
+    options.attachmentUploads = max(options.attachmentUploads, 1)
     self.options = options
     // A policy that is not known here is said at once.
     _ = try PolicyTable(feed)

@@ -25,6 +25,7 @@ package final class MemoryFeed: Feed {
 
   package let leases = FeedLeases()
   package let uploads = Lock(UploadTable())
+  package let arriving = Lock(ArrivingAttachments())
   let state: Lock<State>
   private let medium: Medium
   private let clock: any WallClock
@@ -47,6 +48,7 @@ package final class MemoryFeed: Feed {
   package var log: MemoryFeedLog { state.withLock { $0.log } }
   package var id: ReplicaID { state.withLock { $0.log.id } }
   package var now: Timestamp { clock.now() }
+  package var contents: Engine? { nil }
 
   func reading<R>(_ body: (inout State) throws(TidemarkError) -> R) throws(TidemarkError) -> R {
     try state.withLock { (state: inout State) throws(TidemarkError) in

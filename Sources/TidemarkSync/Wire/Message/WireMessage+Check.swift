@@ -12,6 +12,9 @@ extension WireMessage {
       try answer.range.check()
       try answer.mark.check()
       try answer.limits.check()
+      guard (0...Limits.attachmentBytes).contains(answer.attachmentBytes ?? 0) else {
+        throw FormatError("attachments are larger than they may be")
+      }
     case .pushRequest(let request):
       try Self.check(count: request.number)
       try request.knownHead.check()
@@ -56,6 +59,10 @@ extension WireMessage {
       guard answer.bytes.count <= min(answer.length, DownloadRequest.mostBytes) else {
         throw FormatError("a part is longer than it may be")
       }
+    case .attachRequest(let request): try request.check()
+    case .attachAnswer(let answer): try answer.check()
+    case .fetchRequest(let request): try request.check()
+    case .fetchAnswer(let answer): try answer.check()
     case .error(let error):
       guard error.message.utf8.count <= WireLimits.textBytes else {
         throw FormatError("text too long")
@@ -82,7 +89,7 @@ extension WireMessage {
     }
   }
 
-  fileprivate static func check(key: [UInt8]) throws(FormatError) {
+  static func check(key: [UInt8]) throws(FormatError) {
     guard !key.isEmpty, key.count <= Limits.keyBytes else {
       throw FormatError("a key has \(key.count) bytes; 1 to \(Limits.keyBytes) are allowed")
     }
@@ -149,7 +156,7 @@ extension SyncLimits {
 }
 
 extension FeedRange {
-  fileprivate func check() throws(FormatError) {
+  func check() throws(FormatError) {
     try WireMessage.check(count: head)
     try WireMessage.check(count: truncatedThrough)
     guard epochs.count <= Limits.epochs else {
@@ -199,6 +206,10 @@ extension SyncContent {
       throw FormatError("\(labels.count) labels; at most \(Limits.labelsPerEntry) are allowed")
     }
     if !labels.isEmpty { try EntryLabel.check(labels) }
+    if let attachment {
+      try attachment.check()
+      guard isPut else { throw FormatError("an attachment where none may be") }
+    }
     let hashBytes = hash?.count ?? 0
     guard hashBytes <= Limits.hashBytes else {
       throw FormatError("a hash has \(hashBytes) bytes; at most \(Limits.hashBytes) are allowed")

@@ -42,7 +42,9 @@ extension SyncOracle {
         let info = try engine.info(engine.entry(at: row.sequence))
         let value = try engine.value(ofKey: row.key) ?? []
         state[row.key] = Seen(
-          sequence: row.sequence, content: Content(value, info.labels), labels: info.labels)
+          sequence: row.sequence,
+          content: Content(value, info.labels, info.attributes.attachment), labels: info.labels,
+          attachment: info.attributes.attachment)
       }
     }
   }

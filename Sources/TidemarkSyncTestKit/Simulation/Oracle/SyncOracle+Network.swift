@@ -44,11 +44,11 @@ extension SyncOracle {
     narrator?.answer(answer, at: device)
     let replica = device.session.replica
     let book = books[device.index]
-    if book.range?.epochs != answer.range.epochs {
+    if let range = answer.range, book.range?.epochs != range.epochs {
       // Entries that the feed has lost are known no more, even if they come back.
-      book.countingHere = book.countingHere.filter { answer.range.contains($0.value) }
+      book.countingHere = book.countingHere.filter { range.contains($0.value) }
     }
-    book.range = answer.range
+    book.range = answer.range ?? book.range
     if case .hello(let hello) = answer, book.feed != hello.feed {
       // Entries that it has sent to another feed are known no more.
       book.feed = hello.feed

@@ -44,6 +44,8 @@ final class SyncOracle {
   var wasReplaced: Bool { timesReplaced > 0 }
   /// Changes that were in a feed, and the names under which they came.
   var accepted: [Fate: Set<ReplicaID>] = [:]
+  /// The attachments that entries of a feed have named.
+  var attachedInFeed: Set<AttachmentID> = []
   /// The contents that operations gave their keys.
   var contents: [OperationID: Content] = [:]
   /// By key and content: what has stood behind it in a life of the feed.
@@ -70,6 +72,7 @@ final class SyncOracle {
     try checkMarks(entries, server)
     for entry in entries {
       narrator?.entry(entry, of: nil)
+      try checkContent(of: entry, server)
       // A loser by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
       // Entries that a restored server has dropped with its history cannot be found there.
@@ -301,6 +304,7 @@ final class SyncOracle {
     guard device.session.range != nil else { return }
     let book = books[device.index]
     book.lookAtPending(device.session)
+    try checkPendingContent(of: device)
     for (key, seen) in book.newest
     where seen.isOwn && !book.pending.contains(seen.sequence)
       && !book.told.contains(seen.sequence)

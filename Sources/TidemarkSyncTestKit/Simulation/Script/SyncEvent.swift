@@ -88,6 +88,8 @@ public struct SyncWrite: Sendable, Hashable {
     case bad
     /// Gives the key a value that others give it, too.
     case same
+    /// Gives the key a value and an attachment, both of which nobody else gives any key.
+    case attach
     case delete, touch
   }
 

@@ -11,6 +11,8 @@ public struct SyncProfile: Sendable, Hashable {
   public var coldKeys: Int
   /// How often several writes are one batch.
   public var batches: Double
+  /// How often a put has an attachment.
+  public var attachments: Double
   /// How much time passes at most, in seconds.
   public var longestAbsence: Int
   /// How often several events follow each other that chance alone rarely brings together.
@@ -25,8 +27,9 @@ public struct SyncProfile: Sendable, Hashable {
     _ name: String, _ weights: [SyncEvent.Kind: Int], serverShare: Double = 0.25,
     hotKeys: Int = 5, coldKeys: Int = 30, batches: Double = 0.15, longestAbsence: Int = 86_400,
     storyShare: Double = 0, stories: [SyncStory] = [],
-    opening: SyncStory? = nil
+    opening: SyncStory? = nil, attachments: Double = 0
   ) {
+    self.attachments = attachments
     self.name = name
     self.weights = weights
     self.serverShare = serverShare
@@ -90,6 +93,13 @@ public struct SyncProfile: Sendable, Hashable {
   public static let conflicts = SyncProfile(
     "conflicts", network([.write: 160, .resolver: 10, .policy: 10, .fuse: 5]), hotKeys: 3,
     coldKeys: 3)
+  /// Content beside the log, and stores that die, or come back from older copies, while it travels.
+  public static let attachments = SyncProfile(
+    "attachments",
+    network([
+      .kill: 14, .powerCut: 10, .fuse: 20, .backUp: 8, .restore: 4, .exchange: 90, .compact: 12,
+      .scope: 2, .reach: 2,
+    ]), serverShare: 0.4, attachments: 0.3)
   /// Everything at once.
   public static let all = SyncProfile(
     "all",
@@ -102,6 +112,7 @@ public struct SyncProfile: Sendable, Hashable {
   /// All there are; a seed picks one of them by its remainder.
   public static let everyKind: [SyncProfile] = [
     .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all, .reaches, .oneWay,
+    .attachments,
   ]
 
   /// The one that a seed picks.

@@ -40,7 +40,9 @@ struct SyncScriptGenerator {
     }
     events.removeLast(events.count - max(0, count))
     // A seed picks its profile by the remainder; every profile meets every server.
-    let server = Int(seed / UInt64(SyncProfile.everyKind.count) % 4)
+    var server = Int(seed / UInt64(SyncProfile.everyKind.count) % 4)
+    // A feed in memory keeps no content of attachments.
+    if profile.attachments > 0 { server &= 2 }
     return SyncScript(
       seed: seed, devices: devices, batch: batch, batchBytes: bytes, server: server,
       events: events)
@@ -125,7 +127,10 @@ struct SyncScriptGenerator {
     case 20..<23: return SyncWrite(.touch, key)
     case 23..<28: return write(.bad, key)
     case 28..<31: return write(.same, key)
-    default: return write(key.hasPrefix("j") ? .edit : .put, key)
+    default:
+      if key.hasPrefix("j") { return write(.edit, key) }
+      let isAttached = profile.attachments > 0 && generator.chance(profile.attachments)
+      return write(isAttached ? .attach : .put, key)
     }
   }
 

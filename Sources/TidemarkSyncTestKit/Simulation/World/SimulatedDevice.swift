@@ -24,6 +24,12 @@ final class SimulatedDevice {
     ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
   ]
 
+  /// The devices' rules for content, by their number.
+  static let policies = [
+    AttachmentPolicy(), AttachmentPolicy(afterUpload: .release),
+    AttachmentPolicy(fetching: .eager(upTo: 100_000)),
+  ]
+
   /// The scopes that authorizations reach; nil is everything.
   static let reaches: [SyncScope?] = [
     nil, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
@@ -92,6 +98,7 @@ final class SimulatedDevice {
         }
         return resolution
       }, capabilities: PeerCapabilities(hasMarkBehindBatch: true))
+    session.attachmentPolicy = Self.policies[index % Self.policies.count]
     hangUp()
   }
 

@@ -97,7 +97,7 @@ enum SimulatedFeed {
       _ = try feed.scan(wants: { _ in true }) { (found, value) throws(TidemarkError) in
         state[found.key] = Seen(
           sequence: found.offset, content: Content([UInt8](copying: value), found.labels),
-          labels: found.labels)
+          labels: found.labels, attachment: nil)
       }
       return state
     }

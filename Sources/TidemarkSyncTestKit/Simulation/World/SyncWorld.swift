@@ -217,6 +217,8 @@ final class SyncWorld {
   ) throws {
     var batch = OperationBatch()
     var values: [String: [UInt8]] = [:]
+    var holds: [AttachmentHold] = []
+    defer { withExtendedLifetime(holds) {} }
     for write in writes {
       let key = Array(write.key.utf8)
       oracle.noteWrite(key)
@@ -230,8 +232,18 @@ final class SyncWorld {
         let value = write.value(over: visible)
         values[write.key] = value
         let labels = write.labels == "-" ? [] : write.labels.utf8.map { [$0] }
+        var attributes = EntryAttributes()
+        if let content = write.attachedContent {
+          let writer = try device.engine.newAttachment()
+          try writer.write(content.rawSpan)
+          let hold = try writer.finish()
+          holds.append(hold)
+          attributes.attachment = hold.id
+          report.count("attachments")
+        }
         try batch.add(
-          .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels))
+          .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels),
+          attributes: attributes)
         if write.kind == .same { oracle.common.insert(Content(value, labels)) }
       }
     }
@@ -250,6 +262,13 @@ extension Engine {
 }
 
 extension SyncWrite {
+  /// The content of the attachment that it gives a key; nil for none. Some take several parts.
+  var attachedContent: [UInt8]? {
+    guard kind == .attach else { return nil }
+    var generator = SeededGenerator(seed: number)
+    return generator.bytes(Int(number % 3) * (AttachRequest.partBytes + 1) + size)
+  }
+
   /// The value that it gives a key.
   /// - Parameter visible: what the key has.
   func value(over visible: [UInt8]) -> [UInt8] {

@@ -44,6 +44,7 @@ public struct SyncServer: Service {
       ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile)
     var handlers = SyncHandler.Options(lease: options.lease)
     handlers.mostLeases = options.mostLeases
+    options.attachments.apply(to: &handlers)
     let compaction = options.compaction
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,

@@ -221,6 +221,8 @@ extension Route.Call {
     case .digest: .digestRequest
     case .upload: .uploadRequest
     case .download: .downloadRequest
+    case .attach: .attachRequest
+    case .fetch: .fetchRequest
     }
   }
 
@@ -229,7 +231,7 @@ extension Route.Call {
     switch self {
     case .pull: .pulls
     case .digest: .digests
-    case .hello, .push, .values, .upload, .download: .calls
+    case .hello, .push, .values, .upload, .download, .attach, .fetch: .calls
     }
   }
 }
