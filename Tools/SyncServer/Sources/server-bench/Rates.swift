@@ -49,7 +49,7 @@ struct BareRates {
   /// SAFETY: C calls get bytes that live as long as the call, and files that are open.
   func syncs(_ threads: Int) throws -> Double {
     let directory = try place.make("disk")
-    let files = (0..<threads).map { open("\(directory)/\($0)", O_CREAT | O_RDWR, 0o600) }
+    let files = (0..<threads).map { unsafe open("\(directory)/\($0)", O_CREAT | O_RDWR, 0o600) }
     defer { for file in files { close(file) } }
     // Space is there before, as in a log.
     let zeros = [UInt8](repeating: 0, count: 1 << 20)
