@@ -185,6 +185,8 @@ struct ObservedEntry {
   var attachment: AttachmentID?
   var origin: OperationID?
   var isBroughtBack: Bool
+  /// Whether it is a cache's and none of a user's.
+  var isCached: Bool
 
   static func short(_ value: [UInt8]) -> String {
     String(decoding: value.prefix(24), as: UTF8.self)
@@ -225,7 +227,8 @@ struct ObservedEntry {
           attachment: kind == .put ? attributes.attachment : nil,
           origin: attributes.origin.flatMap { origin in
             ReplicaID(origin.replica).map { OperationID(replica: $0, sequence: origin.sequence) }
-          }, isBroughtBack: attributes.origin == nil && attributes.writerTime != 0))
+          }, isBroughtBack: attributes.origin == nil && attributes.writerTime != 0,
+          isCached: attributes.entryClass == .cache))
     }
     return result
   }

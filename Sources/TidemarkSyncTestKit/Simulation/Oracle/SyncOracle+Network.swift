@@ -12,6 +12,9 @@ extension SyncOracle {
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
     let book = books[device.index]
+    for change in request.changes where cachedContents.contains(Content(change)) {
+      throw BrokenPromise("d\(device.index) sends what its cache has of \(self.name(change.key))")
+    }
     book.sent.insert(name)
     guard batches.updateValue(request.changes, forKey: name) == nil else { return }
     for change in request.changes {

@@ -26,6 +26,10 @@ final class SyncOracle {
   var narrator: SyncNarrator?
   /// By device.
   var books: [DeviceBook] = []
+  /// The contents of the devices' caches.
+  var cacheBooks: [CacheBook] = []
+  /// All contents that caches were given: no replica has any business with them.
+  var cachedContents: Set<Content> = []
   /// The feed as it is now.
   var line = FeedLine()
   /// Contents that others write as well, or make by merging.
@@ -73,6 +77,7 @@ final class SyncOracle {
     for entry in entries {
       narrator?.entry(entry, of: nil)
       try checkContent(of: entry, server)
+      try checkIsNoCachesDoing(entry, "the feed")
       // A loser by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
       // Entries that a restored server has dropped with its history cannot be found there.
@@ -162,6 +167,7 @@ final class SyncOracle {
     book.wasScoped = book.wasScoped || !device.session.scope.isEverything
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
       narrator?.entry(entry, of: device)
+      if try isOfCache(entry, on: device.index) { continue }
       let former = book.newest[entry.key]
       var seen = Seen(entry)
       forgetDeleted(former, entry.key, book)

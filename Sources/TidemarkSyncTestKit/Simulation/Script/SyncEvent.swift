@@ -41,6 +41,13 @@ public struct SyncEvent: Sendable, Hashable {
     case reach
     /// Segments are rewritten; the same without history; an index image is written.
     case compact, dropHistory, image
+    /// A device keeps in its cache what another server has said: key, number of the value, its
+    /// length, its age in seconds and one; 0 for the policy's. Writes are in the same batch.
+    case cachePut
+    /// A key of a cache is read; touched, with an age as above; marked; given up.
+    case cacheRead, cacheTouch, cacheStale, cacheRemove
+    /// All is given up that has been stale for so many seconds.
+    case cacheExpire
   }
 
   /// The kind of event.

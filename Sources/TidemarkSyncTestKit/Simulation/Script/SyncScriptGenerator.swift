@@ -4,7 +4,7 @@ internal import TidemarkTestKit
 struct SyncScriptGenerator {
   private let seed: UInt64
   var generator: SeededGenerator
-  private let profile: SyncProfile
+  let profile: SyncProfile
   private let choices: [(kind: SyncEvent.Kind, weight: Int)]
   private let totalWeight: Int
   var devices = 3
@@ -57,7 +57,7 @@ struct SyncScriptGenerator {
     return .write
   }
 
-  private mutating func index(below bound: Int) -> UInt64 { UInt64(generator.int(below: bound)) }
+  mutating func index(below bound: Int) -> UInt64 { UInt64(generator.int(below: bound)) }
 
   mutating func someDevice() -> Int { generator.int(below: devices) }
 
@@ -102,6 +102,8 @@ struct SyncScriptGenerator {
     case .reach: return SyncEvent(kind, device: someDevice(), [index(below: 6)])
     case .resolver: return SyncEvent(kind, device: someDevice(), [index(below: 9)])
     case .direction: return SyncEvent(kind, device: someDevice(), [index(below: 4)])
+    case .cachePut, .cacheRead, .cacheTouch, .cacheStale, .cacheRemove, .cacheExpire:
+      return cacheEvent(kind)
     }
   }
 
@@ -115,6 +117,11 @@ struct SyncScriptGenerator {
   }
 
   mutating func key() -> String {
+    if profile.cacheKeys > 0, generator.chance(0.2) { return cacheKey() }
+    return plainKey()
+  }
+
+  private mutating func plainKey() -> String {
     generator.chance(0.6) || profile.coldKeys == 0
       ? ["h", "j", "l"][generator.int(below: 3)] + "\(generator.int(below: profile.hotKeys))"
       : "c\(generator.int(below: profile.coldKeys))"

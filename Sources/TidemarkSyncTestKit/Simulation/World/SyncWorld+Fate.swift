@@ -23,6 +23,8 @@ extension SyncWorld {
     case .restore:
       guard !device.copies.isEmpty else { return }
       report.count("restored devices")
+      device.disk.kill()
+      device.abandon()
       device.disk = SimulatedFileSystem(
         killedAt: device.copies[event.index(below: device.copies.count)], seed: random())
       try device.open(random: random())
@@ -32,7 +34,7 @@ extension SyncWorld {
   }
 
   private func reopen(_ device: SimulatedDevice) throws {
-    try guarding(device) { try device.engine.close() }
+    try guarding(device) { try device.close() }
     guard device.engine.isClosed else { return }
     guard try survives(device.disk, { try device.open(random: random()) }) else {
       return try comeBack(device)

@@ -29,6 +29,10 @@ final class SyncWorld {
     for _ in 0..<script.devices { try addDevice(on: nil) }
   }
 
+  deinit {
+    for device in devices { device.disk.kill() }
+  }
+
   func random() -> UInt64 { generator.next() }
 
   private func addDevice(on copy: DiskSnapshot?) throws(TidemarkError) {
@@ -40,6 +44,7 @@ final class SyncWorld {
           ?? SimulatedFileSystem(seed: seed),
         random: generator.next()))
     oracle.books.append(DeviceBook(oracle.books.count))
+    oracle.cacheBooks.append(CacheBook())
   }
 
   /// The device that an event is about; nil for the server.
@@ -57,6 +62,8 @@ final class SyncWorld {
       try travel(event, device)
     case .write, .durableWrite, .fill, .compact, .dropHistory, .image:
       try guarding(device) { try work(event, device) }
+    case .cachePut, .cacheRead, .cacheTouch, .cacheStale, .cacheRemove, .cacheExpire:
+      if let device { try guarding(device) { try useCache(event, device) } }
     case .kill, .powerCut, .fuse, .reopen, .backUp, .restore, .anew:
       if let device { try suffer(event, device) } else { try sufferServer(event) }
     case .clone:
@@ -68,6 +75,7 @@ final class SyncWorld {
       // The entries that it was told and had not synced may have gone with the power before.
       oracle.books[device.index].forgetCounting()
       oracle.books[devices.count - 1].everKnown = oracle.books[device.index].everKnown
+      oracle.cacheBooks[devices.count - 1] = oracle.cacheBooks[device.index]
       try oracle.beginAnew(devices[devices.count - 1])
     case .advance:
       for clock in devices.map(\.clock) + [server.clock] {
@@ -148,6 +156,7 @@ final class SyncWorld {
   func comeBack(_ device: SimulatedDevice?) throws {
     let disk = device?.disk ?? server.disk
     let isPowerCut = disk.plan != .none || (device?.survival ?? server.survival) != .keepAll
+    device?.abandon()
     disk.plan = .none
     disk.restart(keeping: device?.survival ?? server.survival)
     if let device {
