@@ -25,7 +25,7 @@ final class SimulatedDevice {
   ]
 
   /// The devices' rules for content, by their number.
-  static let policies = [
+  static let attachmentPolicies = [
     AttachmentPolicy(), AttachmentPolicy(afterUpload: .release),
     AttachmentPolicy(fetching: .eager(upTo: 100_000)),
   ]
@@ -129,7 +129,7 @@ final class SimulatedDevice {
         }
         return resolution
       }, capabilities: PeerCapabilities(hasMarkBehindBatch: true))
-    session.attachmentPolicy = Self.policies[index % Self.policies.count]
+    session.attachmentPolicy = Self.attachmentPolicies[index % Self.attachmentPolicies.count]
     hangUp()
   }
 
