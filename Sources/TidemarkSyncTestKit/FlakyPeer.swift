@@ -163,7 +163,7 @@ public final class FlakyPeer: Peer {
     try await call { try await peer.attach(request) }
   }
 
-  public func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     try await call { try await peer.fetch(request) }
   }
 

@@ -70,7 +70,7 @@ public final class MemoryPeer: Peer {
     try await peer.attach(request)
   }
 
-  public func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     try await peer.fetch(request)
   }
 

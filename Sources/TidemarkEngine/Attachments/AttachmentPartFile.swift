@@ -2,9 +2,9 @@
 /// one of them once it is whole.
 ///
 /// Its header says what it is to become, and its pieces are those of an attachment's file. Parts
-/// need not be on the disk before all are there: after an opening what is found is read and compared
-/// before it counts, so that less may be there than was said. A file of an encrypted store is
-/// encrypted from the first byte on.
+/// need not be on the disk before all are there: after an opening what is found is read and
+/// compared before it counts, so that less may be there than was said. A file of an encrypted store
+/// is encrypted from the first byte on.
 package final class AttachmentPartFile: Sendable {
   private struct State {
     var header: AttachmentHeader

@@ -31,7 +31,7 @@ extension HTTPPeer {
   }
 
   /// Reads a part of an attachment's content.
-  public func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     var request = request
     request.limit = min(request.limit, transfer.withLock { $0.fetchPieceBytes })
     let count = min(request.limit, max(0, request.attachment.length - request.offset))

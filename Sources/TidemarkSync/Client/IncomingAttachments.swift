@@ -111,7 +111,7 @@ extension SyncSession {
   }
 
   /// The next part to fetch; nil when there is none, or it may not come now.
-  func nextFetch() throws(TidemarkError) -> FetchRequest? {
+  func nextFetch() throws(TidemarkError) -> ContentRequest? {
     guard let most = mostFetched, attachmentBytes != nil, !gate.isNarrow else { return nil }
     while let row = try incoming.next({ (incoming) throws(TidemarkError) in
       for sequence in try engine.entriesWithoutContent() {
@@ -135,7 +135,7 @@ extension SyncSession {
           AttachRequest.partBytes,
           min(gate.bytes, AttachRequest.mostBytes) / AttachRequest.partBytes
             * AttachRequest.partBytes)
-        return FetchRequest(
+        return ContentRequest(
           replica: replica, key: row.key, attachment: AttachmentReference(row.id),
           offset: part.received, limit: limit)
       } catch {
@@ -147,7 +147,7 @@ extension SyncSession {
   }
 
   /// Takes a part that was fetched.
-  func take(_ answer: FetchAnswer) throws {
+  func take(_ answer: ContentAnswer) throws {
     guard let part = incoming.part else { return }
     guard let bytes = answer.bytes else { return incoming.removeFirst(hasFailed: true) }
     do throws(TidemarkError) {

@@ -15,7 +15,7 @@ package final class SyncSession {
     case values(ValuesRequest)
     case digest(DigestRequest)
     case attach(AttachRequest)
-    case fetch(FetchRequest)
+    case fetch(ContentRequest)
   }
 
   /// The peer's answer to a call.
@@ -26,7 +26,7 @@ package final class SyncSession {
     case values(ValuesAnswer)
     case digest(DigestAnswer)
     case attach(AttachAnswer)
-    case fetch(FetchAnswer)
+    case fetch(ContentAnswer)
 
     var message: WireMessage {
       switch self {

@@ -53,7 +53,7 @@ public struct AttachAnswer: Sendable, Hashable {
 }
 
 /// Asks for a part of the content of the attachment that a key's entry names now.
-public struct FetchRequest: Sendable, Hashable {
+public struct ContentRequest: Sendable, Hashable {
   /// The replica that asks.
   public var replica: ReplicaID
   /// The key.
@@ -78,7 +78,7 @@ public struct FetchRequest: Sendable, Hashable {
 }
 
 /// A part of the content of an attachment.
-public struct FetchAnswer: Sendable, Hashable {
+public struct ContentAnswer: Sendable, Hashable {
   /// The part; none only behind the content's end. Nil where there is nothing to be had: the key's
   /// entry is out of reach or names another attachment by now, or the peer lacks the content.
   public var bytes: [UInt8]?

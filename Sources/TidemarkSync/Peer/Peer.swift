@@ -33,7 +33,7 @@ public protocol Peer: Sendable {
   func attach(_ request: AttachRequest) async throws -> AttachAnswer
   /// Reads a part of an attachment's content, from a peer that takes attachments. A part is a
   /// multiple of ``AttachRequest/partBytes``, unless it reaches the content's end.
-  func fetch(_ request: FetchRequest) async throws -> FetchAnswer
+  func fetch(_ request: ContentRequest) async throws -> ContentAnswer
   /// Tells when there may be something new to pull, as far as the peer can.
   ///
   /// Pokes are a help, never a promise: they may come for nothing and may be missing, so whoever
@@ -54,7 +54,7 @@ extension Peer {
     throw PeerError(.malformed, "the peer takes no attachments")
   }
 
-  public func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     throw PeerError(.malformed, "the peer takes no attachments")
   }
 }

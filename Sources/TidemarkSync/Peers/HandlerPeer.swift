@@ -99,7 +99,7 @@ public final class HandlerPeer: Peer {
     }
   }
 
-  public func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     try await call { (handler, access) throws(PeerError) in
       try handler.fetch(request, access: access)
     }

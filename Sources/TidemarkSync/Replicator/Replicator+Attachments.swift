@@ -25,8 +25,8 @@ extension Replicator {
   /// ```
   /// It comes in parts, of which one is in memory at a time, and counts once it has the hash that
   /// the entry names. What has come stays when the call fails, is cancelled, or the process ends,
-  /// and the next call goes on from there. The replicator need not run, and what a budget holds back
-  /// comes all the same: somebody has asked for it.
+  /// and the next call goes on from there. The replicator need not run, and content that a budget
+  /// holds back comes all the same: somebody has asked for it.
   /// - Parameters:
   ///   - key: the key; the peer must have the same attachment there, so replicate first.
   ///   - progress: told after every part, on whichever thread it came.
@@ -65,7 +65,7 @@ extension Replicator {
       progress?(AttachmentProgress(received: received, length: reference.length))
       let offset = received
       let answer = try await peer.fetch(
-        FetchRequest(
+        ContentRequest(
           replica: replica, key: key, attachment: reference, offset: offset,
           limit: AttachRequest.mostBytes))
       do throws(FormatError) { try WireMessage.fetchAnswer(answer).check() } catch {

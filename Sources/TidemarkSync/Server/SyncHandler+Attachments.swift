@@ -39,12 +39,14 @@ extension SyncHandler {
   /// Answers with a part of the content of the attachment that a key's entry names.
   /// - Throws: ``PeerError``.
   public func fetch(
-    _ request: FetchRequest, access: SyncAccess = .everything
-  ) throws(PeerError) -> FetchAnswer {
+    _ request: ContentRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> ContentAnswer {
     try stageFetch(request, access)
   }
 
-  func stageFetch(_ request: FetchRequest, _ access: SyncAccess) throws(PeerError) -> FetchAnswer {
+  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws(PeerError)
+    -> ContentAnswer
+  {
     try answering {
       do throws(FormatError) { try WireMessage.fetchRequest(request).check() } catch {
         throw PeerError(error)
@@ -52,7 +54,7 @@ extension SyncHandler {
       let engine = try contents()
       let id = request.attachment.engineID
       guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
-      else { return FetchAnswer(bytes: nil) }
+      else { return ContentAnswer(bytes: nil) }
       defer { reader.close() }
       let end = min(reader.length, request.offset + request.limit)
       return try LargeValues.shared.withRoom(for: max(0, end - request.offset)) {
@@ -62,7 +64,7 @@ extension SyncHandler {
           let offset = request.offset + part.count
           part += try reader.read(at: offset, count: end - offset)
         }
-        return FetchAnswer(bytes: part)
+        return ContentAnswer(bytes: part)
       }
     }
   }

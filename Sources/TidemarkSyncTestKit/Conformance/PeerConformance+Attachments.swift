@@ -59,7 +59,7 @@ extension PeerConformance {
         &writer, writer.put("film", "1", attachment: film), writer.put("note", "1"))
       for (key, wanted) in [("note", film), ("nothing", film), ("film", .of([1, 2, 3]))] {
         let answer = try await bench.peer.fetch(
-          FetchRequest(
+          ContentRequest(
             replica: Writer(2).replica, key: Array(key.utf8), attachment: wanted, offset: 0,
             limit: 1_000))
         try bench.expect(answer.bytes == nil, "\(key) gives content that it does not name")
@@ -110,7 +110,7 @@ extension PeerConformance.Bench {
     var content: [UInt8] = []
     while content.count < film.length {
       let answer = try await peer.fetch(
-        FetchRequest(
+        ContentRequest(
           replica: writer.replica, key: Array("film".utf8), attachment: film,
           offset: content.count, limit: AttachRequest.partBytes))
       guard let bytes = answer.bytes, !bytes.isEmpty else {

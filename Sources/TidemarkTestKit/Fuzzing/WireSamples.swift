@@ -25,8 +25,8 @@ package enum WireSamples {
     ("attach", .attachRequest(attach)),
     ("attach_answer", .attachAnswer(AttachAnswer(received: film.length, range: range))),
     ("attach_answer-refused", .attachAnswer(refusedAttachment)),
-    ("fetch", .fetchRequest(fetch)), ("fetch_answer", .fetchAnswer(FetchAnswer(bytes: part))),
-    ("fetch_answer-absent", .fetchAnswer(FetchAnswer(bytes: nil))),
+    ("fetch", .fetchRequest(fetch)), ("fetch_answer", .fetchAnswer(ContentAnswer(bytes: part))),
+    ("fetch_answer-absent", .fetchAnswer(ContentAnswer(bytes: nil))),
   ]
 
   private static let replica = id(0x10)
@@ -143,7 +143,7 @@ package enum WireSamples {
   private static let refusedAttachment = AttachAnswer(
     received: 0, rejection: Rejection(code: "tooLarge", message: "at most 4 GiB"), range: range)
 
-  private static let fetch = FetchRequest(
+  private static let fetch = ContentRequest(
     replica: replica, key: Array("film/7".utf8), attachment: film, offset: 1 << 30,
     limit: 262_144)
 

@@ -36,7 +36,7 @@ extension Bench {
     var read: [UInt8] = []
     repeat {
       let answer = try handler().fetch(
-        FetchRequest(
+        ContentRequest(
           replica: Device(77).id, key: Array(key.utf8), attachment: .of(content),
           offset: read.count, limit: 100_000), access: access)
       guard let bytes = answer.bytes else { return nil }

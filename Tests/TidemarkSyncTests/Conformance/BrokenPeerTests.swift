@@ -38,7 +38,7 @@ struct BrokenPeerTests {
       try await peer.attach(request)
     }
 
-    func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+    func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
       var answer = try await peer.fetch(request)
       if bug == .alteredContent, answer.bytes?.isEmpty == false { answer.bytes?[0] ^= 1 }
       return answer

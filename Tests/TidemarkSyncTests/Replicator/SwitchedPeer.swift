@@ -16,7 +16,7 @@ final class SwitchedPeer: Peer {
     var pushes: [PushRequest] = []
     /// Parts of attachments' contents, and questions for these.
     var parts: [AttachRequest] = []
-    var fetches: [FetchRequest] = []
+    var fetches: [ContentRequest] = []
     /// Whether its hello says that it takes attachments.
     var takesAttachments = true
     /// Pushes wait as long as this is set.
@@ -114,7 +114,7 @@ final class SwitchedPeer: Peer {
     return try await inner.attach(request)
   }
 
-  func fetch(_ request: FetchRequest) async throws -> FetchAnswer {
+  func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
     try pass()
     set { $0.fetches.append(request) }
     return try await inner.fetch(request)

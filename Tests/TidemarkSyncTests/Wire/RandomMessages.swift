@@ -64,13 +64,20 @@ struct RandomMessages {
     case .digestAnswer: .digestAnswer(digestAnswer())
     case .uploadRequest: .uploadRequest(upload())
     case .uploadAnswer: .uploadAnswer(UploadAnswer(received: length()))
-    case .downloadRequest:
-      .downloadRequest(
-        DownloadRequest(
-          replica: replica(), position: position(), offset: length(),
-          limit: random.int(in: 1...DownloadRequest.mostBytes)))
+    case .downloadRequest: .downloadRequest(download())
     case .downloadAnswer:
       .downloadAnswer(DownloadAnswer(length: random.int(in: 60...1_000), bytes: bytes(0...60)))
+    case .attachRequest, .attachAnswer, .fetchRequest, .fetchAnswer: attachmentMessage(kind)
+    case .error:
+      .error(
+        PeerError(
+          random.pick(PeerError.Kind.wireOrder) ?? .failed, text(1_400),
+          retryAfter: flip() ? .seconds(u32()) : nil))
+    }
+  }
+
+  private mutating func attachmentMessage(_ kind: WireMessage.Kind) -> WireMessage {
+    switch kind {
     case .attachRequest: .attachRequest(attach())
     case .attachAnswer:
       .attachAnswer(
@@ -80,15 +87,10 @@ struct RandomMessages {
           range: range()))
     case .fetchRequest:
       .fetchRequest(
-        FetchRequest(
+        ContentRequest(
           replica: replica(), key: key(), attachment: attachment(), offset: place(),
           limit: random.int(in: 1...AttachRequest.mostBytes)))
-    case .fetchAnswer: .fetchAnswer(FetchAnswer(bytes: flip() ? bytes(0...60) : nil))
-    case .error:
-      .error(
-        PeerError(
-          random.pick(PeerError.Kind.wireOrder) ?? .failed, text(1_400),
-          retryAfter: flip() ? .seconds(u32()) : nil))
+    default: .fetchAnswer(ContentAnswer(bytes: flip() ? bytes(0...60) : nil))
     }
   }
 
@@ -204,6 +206,12 @@ struct RandomMessages {
     BlobID(
       low: number(), high: number(),
       length: random.int(in: BlobID.leastLength + 1...Limits.valueBytes))
+  }
+
+  private mutating func download() -> DownloadRequest {
+    DownloadRequest(
+      replica: replica(), position: position(), offset: length(),
+      limit: random.int(in: 1...DownloadRequest.mostBytes))
   }
 
   private mutating func upload() -> UploadRequest {

@@ -22,15 +22,15 @@ extension WireReader {
       range: range)
   }
 
-  mutating func fetchRequest() throws(FormatError) -> FetchRequest {
-    FetchRequest(
+  mutating func fetchRequest() throws(FormatError) -> ContentRequest {
+    ContentRequest(
       replica: try replica(), key: try key(), attachment: try attachment(),
       offset: try contentLength(), limit: try bytes.varint(atMost: AttachRequest.mostBytes))
   }
 
-  mutating func fetchAnswer() throws(FormatError) -> FetchAnswer {
-    guard try flags(WireFlags.isContentThere) != 0 else { return FetchAnswer(bytes: nil) }
-    return FetchAnswer(bytes: try contentPart())
+  mutating func fetchAnswer() throws(FormatError) -> ContentAnswer {
+    guard try flags(WireFlags.isContentThere) != 0 else { return ContentAnswer(bytes: nil) }
+    return ContentAnswer(bytes: try contentPart())
   }
 
   private mutating func attachment() throws(FormatError) -> AttachmentReference {
@@ -75,7 +75,7 @@ extension WireWriter {
     text(rejection.message)
   }
 
-  mutating func write(_ request: FetchRequest) throws(FormatError) {
+  mutating func write(_ request: ContentRequest) throws(FormatError) {
     replica(request.replica)
     try key(request.key)
     write(request.attachment)
@@ -83,7 +83,7 @@ extension WireWriter {
     out.varint(request.limit)
   }
 
-  mutating func write(_ answer: FetchAnswer) {
+  mutating func write(_ answer: ContentAnswer) {
     guard let part = answer.bytes else { return out.u8(0) }
     out.u8(WireFlags.isContentThere)
     bytes(part)

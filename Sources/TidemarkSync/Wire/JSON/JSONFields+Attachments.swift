@@ -19,8 +19,8 @@ extension JSONFields {
       }, range: try range())
   }
 
-  mutating func fetchRequest() throws(FormatError) -> FetchRequest {
-    FetchRequest(
+  mutating func fetchRequest() throws(FormatError) -> ContentRequest {
+    ContentRequest(
       replica: try required(replica("replica"), "replica"),
       key: try required(bytes("key", base64: "key_base64"), "key"),
       attachment: try required(attachment(), "attachment"), offset: try place("offset"),

@@ -136,7 +136,7 @@ extension JSONOutput {
     content("bytes", request.bytes)
   }
 
-  private mutating func fields(_ request: FetchRequest) {
+  private mutating func fields(_ request: ContentRequest) {
     replica("replica", request.replica)
     content("key", request.key)
     text("attachment", request.attachment.engineID.text)

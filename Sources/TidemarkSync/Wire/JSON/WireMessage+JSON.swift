@@ -51,7 +51,7 @@ extension WireMessage {
     case .attachAnswer: .attachAnswer(try fields.attachAnswer())
     case .fetchRequest: .fetchRequest(try fields.fetchRequest())
     case .fetchAnswer:
-      .fetchAnswer(FetchAnswer(bytes: try fields.bytes("bytes", base64: "bytes_base64")))
+      .fetchAnswer(ContentAnswer(bytes: try fields.bytes("bytes", base64: "bytes_base64")))
     case .error: .error(try fields.error())
     }
   }

@@ -1,6 +1,26 @@
 internal import Tidemark
 internal import TidemarkEngine
 
+extension WireMessage {
+  func checkAttachment() throws(FormatError) {
+    switch self {
+    case .attachRequest(let request): try request.check()
+    case .attachAnswer(let answer): try answer.check()
+    case .fetchRequest(let request): try request.check()
+    case .fetchAnswer(let answer): try answer.check()
+    default: break
+    }
+  }
+}
+
+extension HelloAnswer {
+  func checkAttachments() throws(FormatError) {
+    guard (0...Limits.attachmentBytes).contains(attachmentBytes ?? 0) else {
+      throw FormatError("attachments are larger than they may be")
+    }
+  }
+}
+
 extension AttachmentReference {
   func check() throws(FormatError) {
     guard sha256.count == SHA256.byteCount else {
@@ -18,7 +38,7 @@ extension AttachmentReference {
 }
 
 extension AttachRequest {
-  func check() throws(FormatError) {
+  fileprivate func check() throws(FormatError) {
     try WireMessage.check(key: key)
     try attachment.check()
     guard (0...attachment.length).contains(offset), bytes.count <= attachment.length - offset else {
@@ -36,7 +56,7 @@ extension AttachRequest {
 }
 
 extension AttachAnswer {
-  func check() throws(FormatError) {
+  fileprivate func check() throws(FormatError) {
     try range.check()
     try AttachmentReference.check(received)
     guard let rejection else { return }
@@ -46,8 +66,8 @@ extension AttachAnswer {
   }
 }
 
-extension FetchRequest {
-  func check() throws(FormatError) {
+extension ContentRequest {
+  fileprivate func check() throws(FormatError) {
     try WireMessage.check(key: key)
     try attachment.check()
     try AttachmentReference.check(offset)
@@ -58,8 +78,8 @@ extension FetchRequest {
   }
 }
 
-extension FetchAnswer {
-  func check() throws(FormatError) {
+extension ContentAnswer {
+  fileprivate func check() throws(FormatError) {
     guard (bytes?.count ?? 0) <= AttachRequest.mostBytes else {
       throw FormatError("a part is longer than it may be")
     }

@@ -8,13 +8,7 @@ extension WireMessage {
     case .helloRequest(let request):
       try request.cursor.check()
       try request.scope.check()
-    case .helloAnswer(let answer):
-      try answer.range.check()
-      try answer.mark.check()
-      try answer.limits.check()
-      guard (0...Limits.attachmentBytes).contains(answer.attachmentBytes ?? 0) else {
-        throw FormatError("attachments are larger than they may be")
-      }
+    case .helloAnswer(let answer): try answer.check()
     case .pushRequest(let request):
       try Self.check(count: request.number)
       try request.knownHead.check()
@@ -59,10 +53,7 @@ extension WireMessage {
       guard answer.bytes.count <= min(answer.length, DownloadRequest.mostBytes) else {
         throw FormatError("a part is longer than it may be")
       }
-    case .attachRequest(let request): try request.check()
-    case .attachAnswer(let answer): try answer.check()
-    case .fetchRequest(let request): try request.check()
-    case .fetchAnswer(let answer): try answer.check()
+    case .attachRequest, .attachAnswer, .fetchRequest, .fetchAnswer: try checkAttachment()
     case .error(let error):
       guard error.message.utf8.count <= WireLimits.textBytes else {
         throw FormatError("text too long")
@@ -98,6 +89,15 @@ extension WireMessage {
   private static func check(_ entries: [FeedEntry]) throws(FormatError) {
     try check(rows: entries.count)
     for entry in entries { try entry.check() }
+  }
+}
+
+extension HelloAnswer {
+  fileprivate func check() throws(FormatError) {
+    try range.check()
+    try mark.check()
+    try limits.check()
+    try checkAttachments()
   }
 }
 

@@ -16,8 +16,8 @@ public enum WireMessage: Sendable, Hashable {
   case downloadAnswer(DownloadAnswer)
   case attachRequest(AttachRequest)
   case attachAnswer(AttachAnswer)
-  case fetchRequest(FetchRequest)
-  case fetchAnswer(FetchAnswer)
+  case fetchRequest(ContentRequest)
+  case fetchAnswer(ContentAnswer)
   /// Instead of an answer.
   case error(PeerError)
 

@@ -60,7 +60,7 @@ extension SyncOracle {
     else { throw BrokenPromise("d\(device.index) cannot take content") }
     while part.received < Int(id.length) {
       let answer = try server.handler.fetch(
-        FetchRequest(
+        ContentRequest(
           replica: replica, key: key, attachment: AttachmentReference(id), offset: part.received,
           limit: AttachRequest.partBytes))
       let before = part.received

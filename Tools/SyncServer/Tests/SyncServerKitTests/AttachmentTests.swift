@@ -50,7 +50,7 @@ struct AttachmentTests {
         case .pushAnswer(let answer) = try await server.call(.pushRequest(push)).answer,
         case .fetchAnswer(let part) = try await server.call(
           .fetchRequest(
-            FetchRequest(replica: .test(2), key: [1], attachment: film, offset: 9, limit: 100))
+            ContentRequest(replica: .test(2), key: [1], attachment: film, offset: 9, limit: 100))
         ).answer
       else { throw Unexpected() }
       #expect(answer.mark.number == 1 && part.bytes == Array(content[9..<109]))
