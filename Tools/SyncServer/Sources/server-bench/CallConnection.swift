@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
+internal import Synchronization
 internal import TidemarkSync
 
 /// A connection that makes one call after the other, on the thread of its event loop: as cheap as a
@@ -7,22 +8,17 @@ internal import TidemarkSync
 final class CallConnection: ChannelInboundHandler, Sendable {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
-  typealias Completion = (_ status: Int, _ body: [UInt8]) -> Void
+  typealias Completion = @Sendable (_ status: Int, _ body: [UInt8]) -> Void
 
   private struct State {
     var received = ByteBuffer()
     var completion: Completion?
   }
 
-  private let state: NIOLoopBound<Box>
+  private let state = Mutex(State())
   let loop: any EventLoop
 
-  private final class Box { var state = State() }
-
-  private init(_ loop: any EventLoop) {
-    self.loop = loop
-    state = NIOLoopBound(Box(), eventLoop: loop)
-  }
+  private init(_ loop: any EventLoop) { self.loop = loop }
 
   /// Connects to a port of this machine.
   static func open(
@@ -49,7 +45,7 @@ final class CallConnection: ChannelInboundHandler, Sendable {
     guard let body = try? WireCoder(codec: .none).encode(message) else {
       return completion(0, [])
     }
-    state.value.state.completion = completion
+    state.withLock { $0.completion = completion }
     var buffer = channel.allocator.buffer(capacity: body.count + 256)
     buffer.writeString(
       """
@@ -82,21 +78,20 @@ final class CallConnection: ChannelInboundHandler, Sendable {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var part = unwrapInboundIn(data)
-    let box = state.value
-    if box.state.received.readableBytes == 0 {
-      box.state.received = part
-    } else {
-      box.state.received.writeBuffer(&part)
+    let answered = state.withLock { state -> (Completion?, Int, [UInt8])? in
+      state.received.writeBuffer(&part)
+      guard let (status, body) = Self.takeAnswer(&state.received) else { return nil }
+      defer { state.completion = nil }
+      return (state.completion, status, body)
     }
-    guard let (status, body) = Self.takeAnswer(&box.state.received) else { return }
-    let completion = box.state.completion
-    box.state.completion = nil
-    completion?(status, body)
+    if let (completion, status, body) = answered { completion?(status, body) }
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    let completion = state.value.state.completion
-    state.value.state.completion = nil
+    let completion = state.withLock { state in
+      defer { state.completion = nil }
+      return state.completion
+    }
     completion?(0, [])
   }
 

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
+internal import Synchronization
 internal import TidemarkSync
 
 /// Pushes of one entry at `durable`, beside the engine alone and the disk.
@@ -77,16 +78,13 @@ final class Pusher: Sendable {
   let channel: any Channel
   private let replica: ReplicaID
   private let database: String
-  private let next: NIOLoopBound<Box>
-
-  private final class Box { var number: UInt64 = 1 }
+  private let next = Mutex<UInt64>(1)
 
   init(_ connection: CallConnection, _ channel: any Channel, _ index: Int, _ database: String) {
     self.connection = connection
     self.channel = channel
     self.database = database
     replica = .bench(index)
-    next = NIOLoopBound(Box(), eventLoop: connection.loop)
   }
 
   func greet() async throws {
@@ -106,7 +104,7 @@ final class Pusher: Sendable {
 
   private func push(until end: NIODeadline, _ count: Int, _ promise: EventLoopPromise<Int>) {
     guard NIODeadline.now() < end else { return promise.succeed(count) }
-    let number = next.value.number
+    let number = next.withLock { $0 }
     let change = PushedChange(
       sequence: number, kind: .put, key: Array("key/\(replica)/\(number)".utf8),
       content: SyncContent(value: Array("value \(number)".utf8)),
@@ -118,7 +116,7 @@ final class Pusher: Sendable {
         return promise.fail(
           BenchError("a push failed: \(status) \(String(decoding: body, as: UTF8.self))"))
       }
-      self.next.value.number = number + 1
+      self.next.withLock { $0 = number + 1 }
       self.push(until: end, count + 1, promise)
     }
   }
