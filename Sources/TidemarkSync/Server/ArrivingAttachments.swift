@@ -1,4 +1,4 @@
-package import TidemarkEngine
+internal import TidemarkEngine
 
 /// The attachments whose content comes, or has come, for changes that a feed does not have yet.
 package struct ArrivingAttachments: Sendable {
