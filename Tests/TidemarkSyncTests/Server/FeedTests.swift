@@ -244,6 +244,8 @@ final class RivalFeed: Feed {
   var now: Timestamp { feed.now }
   var leases: FeedLeases { feed.leases }
   var uploads: Lock<UploadTable> { feed.uploads }
+  var arriving: Lock<ArrivingAttachments> { feed.arriving }
+  var contents: Engine? { feed.contents }
   func bounds() throws(TidemarkError) -> FeedBounds { try feed.bounds() }
   func settle(through position: Position) throws(TidemarkError) {
     try feed.settle(through: position)
