@@ -29,6 +29,8 @@ struct CacheBook {
     private(set) var terms: [Term]
     /// All from here on may be what the log has.
     private var first = 0
+    /// Whether a user has touched the key meanwhile, which renews the value by the log's time.
+    var isRenewedByUser = false
 
     init(_ key: [UInt8], bytes: Int, _ term: Term) {
       (self.key, self.bytes, terms) = (key, bytes, [term])
@@ -41,7 +43,10 @@ struct CacheBook {
     mutating func add(_ more: [Term]) { terms += more }
 
     /// Makes the last terms the only ones.
-    mutating func holds(last count: Int) { first = terms.count - count }
+    mutating func holds(last count: Int) {
+      first = terms.count - count
+      isRenewedByUser = false
+    }
 
     /// A crash may have taken what was said last.
     mutating func crashed() { first = 0 }

@@ -43,6 +43,12 @@ extension SyncOracle {
     (books[device].newest[key]?.content ?? .deleted) != .deleted
   }
 
+  /// A user touches a key, which a cache may have.
+  func noteTouch(of key: [UInt8], on device: Int) {
+    guard let content = cacheBooks[device].present[key] else { return }
+    cacheBooks[device].values[content]?.isRenewedByUser = true
+  }
+
   // MARK: Reading
 
   /// A cache shows a key as it was given it, for no longer valid than was said, and reading does
@@ -71,6 +77,7 @@ extension SyncOracle {
     guard let entry, !entry.isOwned, shown == content else {
       throw BrokenPromise("\(place) is not what it was given")
     }
+    if value.isRenewedByUser { return }
     let now = device.clock.now().milliseconds
     let fits = value.possible.contains {
       $0.end == entry.validUntil?.milliseconds && $0.isValid(at: now) == entry.isValid

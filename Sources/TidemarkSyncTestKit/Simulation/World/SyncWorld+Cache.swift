@@ -133,7 +133,8 @@ extension SyncWorld {
     try oracle.observe(device)
     report.count("expired when asked for", count)
     for key in before.present.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-      guard let terms = before.value(key)?.value.possible else { continue }
+      guard let value = before.value(key)?.value, !value.isRenewedByUser else { continue }
+      let terms = value.possible
       let due = terms.count { !$0.isValid(at: now) && $0.end + Int64(seconds) * 1000 <= now }
       let isGone = oracle.cacheBooks[device.index].present[key] == nil
       guard isGone ? due > 0 : due < terms.count else {

@@ -235,7 +235,9 @@ final class SyncWorld {
       case .delete:
         try batch.add(.delete, key: key.rawSpan)
         values[write.key] = []
-      case .touch: try batch.add(.touch, key: key.rawSpan)
+      case .touch:
+        oracle.noteTouch(of: key, on: device.index)
+        try batch.add(.touch, key: key.rawSpan)
       default:
         let visible = try values[write.key] ?? device.engine.value(ofKey: key) ?? []
         let value = write.value(over: visible)
