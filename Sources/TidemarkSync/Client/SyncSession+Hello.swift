@@ -132,6 +132,8 @@ extension SyncSession {
     #endif
     if renames { try engine.changeReplica() }
     formed = taken
+    // The feed's end as it was known when the batch was formed is not known there any more.
+    sending = nil
     comparing = nil
     do {
       try commit { operations, next, runs in
