@@ -79,7 +79,8 @@ let package = Package(
           name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
       ],
       swiftSettings: strict),
-    .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
+    .target(
+      name: "Tidemark", dependencies: ["CTidemark", "TidemarkEngine"], swiftSettings: strict),
     .target(name: "TidemarkFoundation", dependencies: ["Tidemark"], swiftSettings: strict),
     .target(
       name: "TidemarkSync", dependencies: ["Tidemark", "TidemarkEngine"],
