@@ -41,14 +41,17 @@ extension SyncHandler {
         let page =
           isBehind
           ? Page(through: request.after.offset) : try read(request, access, range, from: start)
-        let mark = try feed.context(of: request.replica).mark.mark
-        let now = try feed.range()
+        let mark = try feed.context(of: request.replica).mark
+        var now = try feed.range()
         // A delete that was dropped meanwhile may be missing in the page.
         guard now.truncatedThrough == range.truncatedThrough else { continue }
         try feed.leases.notePull(of: request.replica, to: request.after, feed)
+        // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
+        // for a sync of the rest, and a reader who has got everything is told so.
+        now.head = min(now.head, max(range.head, mark.position.offset))
         return PullAnswer(
           entries: page.entries, cursor: range.position(ofOffset: page.through),
-          range: cleared(now, context.lease), mark: mark, reach: access.reach)
+          range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
       }
       throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
     }
