@@ -6,6 +6,12 @@ import TidemarkSync
 
 @testable import SyncServerKit
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 @Suite("The open databases")
 struct DatabaseTableTests {
   @Test("an append to a database is told by its name, closing it is not")
@@ -30,6 +36,18 @@ struct DatabaseTableTests {
       told.withLock { $0 = [] }
       table.closeAll()
       #expect(told.withLock { $0 } == [])
+    }
+  }
+
+  @Test("thousands of databases are listed, whatever lies behind the last entry that was read")
+  func manyNames() async throws {
+    try await TestServer.inDirectory { directory in
+      let data = try DataDirectory(directory)
+      let names = (0..<4_000).map { "n\($0)" + String(repeating: "x", count: $0 % 59) }
+      for name in names { #expect(mkdir("\(directory)/\(name).tidemark", 0o700) == 0) }
+      // Buffers come and go at other places, some with nothing behind them.
+      for _ in 0..<50 { #expect(data.count() == names.count) }
+      #expect(Set(data.names().map(\.description)) == Set(names))
     }
   }
 
