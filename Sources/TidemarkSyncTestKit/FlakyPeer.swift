@@ -159,8 +159,5 @@ public final class FlakyPeer: Peer {
     try await call { try await peer.digest(request) }
   }
 
-  /// The pokes of the peer behind it.
-  public func pokes() -> AsyncStream<Void>? { peer.pokes() }
-
   public func close() async { await peer.close() }
 }

@@ -26,21 +26,12 @@ public protocol Peer: Sendable {
   func values(_ request: ValuesRequest) async throws -> ValuesAnswer
   /// Reads sums over what keys hold.
   func digest(_ request: DigestRequest) async throws -> DigestAnswer
-  /// Tells when there may be something new to pull, as far as the peer can.
-  ///
-  /// Pokes are a help, never a promise: they may come for nothing and may be missing, so whoever
-  /// listens asks now and then all the same. Several that nobody has taken become one. The stream
-  /// ends when the connection does; whoever wants more asks for another one after a while. It
-  /// stops listening when the task that reads it is cancelled or the stream is let go of.
-  /// - Returns: nil where the peer can tell nothing, which is the default.
-  func pokes() -> AsyncStream<Void>?
   /// Lets go of connections.
   func close() async
 }
 
 extension Peer {
   public func prepare(_ request: PushRequest) {}
-  public func pokes() -> AsyncStream<Void>? { nil }
 }
 
 /// The capabilities of a peer.

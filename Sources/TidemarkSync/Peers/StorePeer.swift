@@ -74,9 +74,6 @@ public final class StorePeer: Peer {
     try await peer.digest(request)
   }
 
-  /// Tells of everything that is appended from now on.
-  public func pokes() -> AsyncStream<Void>? { peer.pokes() }
-
   /// Closes the store.
   public func close() async { await peer.close() }
 }

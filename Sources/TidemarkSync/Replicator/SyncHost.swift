@@ -112,6 +112,8 @@ struct HostState {
   private var resolver = ConflictResolver.localWins
   private var capabilities = PeerCapabilities()
   private var opened: SyncSession?
+  /// How many sessions there have been: answers to the calls of an earlier one do not count.
+  private(set) var sessions = 0
   private var earlier = SyncSession.Totals()
   private var table: PendingTable?
   /// The facts known of the peer, and when they were written down.
@@ -133,9 +135,18 @@ struct HostState {
   mutating func configure(
     _ scope: SyncScope?, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities
   ) {
+    // The next session reads from the log what this one knows.
+    try? opened?.writeDown()
     self.scope = scope
     self.capabilities = capabilities
     self.resolver = resolver
+    reopen()
+  }
+
+  /// Goes on with another scope.
+  mutating func change(_ scope: SyncScope) throws {
+    try opened?.writeDown()
+    self.scope = scope
     reopen()
   }
 
@@ -157,6 +168,7 @@ struct HostState {
       }
     }
     opened = session
+    sessions += 1
     return session
   }
 

@@ -39,7 +39,8 @@ extension SyncHandler {
       // Also a batch that was taken before may not be on the disk yet.
       let (mark, place) = try placedMark(of: request.replica)
       return PushAnswer(
-        mark: mark, range: try range(for: request.replica, through: place.offset))
+        mark: mark, range: try range(for: request.replica, through: place.offset),
+        current: try current(of: request, mark, through: place.offset, access))
     }
   }
 

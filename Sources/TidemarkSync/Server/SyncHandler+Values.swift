@@ -34,8 +34,40 @@ extension SyncHandler {
     }
   }
 
+  /// Longest value that comes with the verdict on a change that clashes with it.
+  private static let bytesWithVerdict = 4_096
+  /// Most bytes of them in an answer.
+  private static let bytesWithVerdicts = 256 << 10
+
+  /// The entries at the keys of a batch's changes that have come to a conflict, as far as they are
+  /// small.
+  /// - Parameter last: what stands behind this offset may not be on the disk yet.
+  func current(
+    of request: PushRequest, _ mark: ReplicaMark, through last: UInt64, _ access: SyncAccess
+  ) throws -> [FeedEntry] {
+    guard mark.number == request.number, mark.batchID == request.batchID else { return [] }
+    var found: [FeedEntry] = []
+    var seen: Set<[UInt8]> = []
+    var bytes = 0
+    for (change, verdict) in zip(request.changes, mark.verdicts)
+    where bytes < Self.bytesWithVerdicts {
+      switch verdict {
+      case .conflict, .lost: break
+      case .applied, .duplicate, .rejected, .aborted: continue
+      }
+      guard seen.insert(change.key).inserted,
+        let entry = try entry(ofKey: change.key, access, false, atMost: Self.bytesWithVerdict),
+        entry.position.offset <= last
+      else { continue }
+      bytes += change.key.count + entry.content.value.count
+      found.append(entry)
+    }
+    return found
+  }
+
+  /// - Parameter most: a longer value is not wanted.
   private func entry(
-    ofKey key: [UInt8], _ access: SyncAccess, _ takesBlobs: Bool
+    ofKey key: [UInt8], _ access: SyncAccess, _ takesBlobs: Bool, atMost most: Int = .max
   ) throws -> FeedEntry? {
     // A compaction or another write may take the value between the two looks.
     for _ in 0..<4 {
@@ -47,6 +79,7 @@ extension SyncHandler {
         position: state.position, kind: .delete, operation: state.operation, key: key,
         commitTime: state.writtenTime, time: state.attributes.time)
       if state.isDeleted { return entry }
+      guard state.valueLength <= most else { return nil }
       entry.kind = .put
       let content = try LargeValues.shared.withRoom(forValueOf: state.valueLength) {
         var content = try feed.value(at: state.position.offset).map {

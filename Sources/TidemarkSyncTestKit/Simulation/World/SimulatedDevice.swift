@@ -78,6 +78,12 @@ final class SimulatedDevice {
     try beginSession()
   }
 
+  /// As a replicator does that is made with other settings.
+  func beginSessionAnew() throws {
+    try session.writeDown()
+    try beginSession()
+  }
+
   func beginSession() throws(TidemarkError) {
     let inner = Self.resolvers[resolver]
     let answers = answers
