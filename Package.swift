@@ -159,12 +159,16 @@ let package = Package(
       swiftSettings: relaxed),
     // Pages that show what replaces what a program has today.
     .target(
-      name: "CachingExamples", dependencies: ["Tidemark", "TidemarkFoundation", "TidemarkSync"],
+      name: "CachingExamples",
+      dependencies: [
+        "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkHTTP", "TidemarkHTTPCache",
+      ],
       path: "Tools/Examples/caching", swiftSettings: strict),
     .testTarget(
       name: "ExampleTests",
       dependencies: [
-        "CachingExamples", "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkTestKit",
+        "CachingExamples", "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkHTTP",
+        "TidemarkTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(

@@ -159,6 +159,14 @@ public final class FlakyPeer: Peer {
     try await call { try await peer.digest(request) }
   }
 
+  public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+    try await call { try await peer.attach(request) }
+  }
+
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+    try await call { try await peer.fetch(request) }
+  }
+
   /// The pokes of the peer behind it.
   public func pokes() -> AsyncStream<Void>? { peer.pokes() }
 

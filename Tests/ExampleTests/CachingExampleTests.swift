@@ -2,6 +2,7 @@ import CachingExamples
 import Testing
 import Tidemark
 import TidemarkEngine
+import TidemarkHTTP
 import TidemarkSync
 import TidemarkTestKit
 
@@ -87,6 +88,55 @@ struct CachingExampleTests {
     let second = Lines(stops: ["1": "A B", "2": "C E"])
     #expect(try await timetable.update(from: second) == (1, 1))
     #expect(try timetable.stops(of: "2") == "C E" && timetable.stops(of: "3") == nil)
+    try await store.close()
+  }
+
+  /// A server that counts what it is asked, until it cannot be reached.
+  private final class News: HTTPTransport {
+    let state = Lock((asked: 0, isReachable: true))
+
+    func stream(
+      _ request: HTTPTransportRequest,
+      head: @escaping @Sendable (HTTPTransportAnswer) throws -> Void,
+      body: @escaping @Sendable ([UInt8]) throws -> Void
+    ) async throws {
+      let isReachable = state.withLock { state in
+        state.asked += 1
+        return state.isReachable
+      }
+      guard isReachable else { throw PeerError(.unavailable, "nobody answers") }
+      let age = request.url.hasSuffix("live") ? 0 : 60
+      try head(
+        HTTPTransportAnswer(
+          status: 200, headers: ["cache-control": "max-age=\(age)", "content-length": "5"]))
+      try body(Array("dunes".utf8))
+    }
+
+    func close() async {}
+  }
+
+  @Test("a reader of pages reads what it has seen without a network, and says when it has nothing")
+  func offline() async throws {
+    let store = try await open()
+    let news = News()
+    let reader = try OfflineReader(store, transport: news)
+    for _ in 0..<3 {
+      let page = try await reader.page("http://news.example/today")
+      #expect(page?.text == "dunes")
+      #expect(news.state.withLock { $0.asked } == 1)
+    }
+    reader.isOffline = true
+    #expect(try await reader.page("http://news.example/today")?.text == "dunes")
+    #expect(try await reader.page("http://news.example/unread") == nil)
+    #expect(news.state.withLock { $0.asked } == 1)
+    try await reader.newsArrived(from: "news.example")
+    reader.isOffline = false
+    #expect(try await reader.page("http://news.example/today")?.text == "dunes")
+    #expect(try await reader.page("http://news.example/live")?.isStored == false)
+    #expect(news.state.withLock { $0.asked } == 3)
+    news.state.withLock { $0.isReachable = false }
+    #expect(try await reader.page("http://news.example/live")?.isStored == true)
+    #expect(news.state.withLock { $0.asked } == 4)
     try await store.close()
   }
 }

@@ -52,6 +52,23 @@ final class AttachmentTests {
     #expect(bench.run("get", "S", "k").status == 1)
   }
 
+  @Test("replay sends content once, pull leaves it unless it is asked for")
+  func replicated() throws {
+    put("film/1")
+    let sent = try bench.run("replay", "S", "--to", "T", "--output", "json").object()
+    #expect(sent["attachment_bytes_sent"] as? Int == content.count)
+    #expect(bench.run("get", "T", "film/1", "--attachment").bytes == content)
+    #expect(bench.run("pull", "U", "--from", "T").status == 0)
+    #expect(bench.run("get", "U", "film/1", "--attachment").status == 1)
+    #expect(bench.run("verify", "U").status == 0)
+    let run = bench.run("pull", "U", "--from", "T", "--attachments", "--output", "json")
+    #expect(try run.object()["attachment_bytes_taken"] as? Int == content.count)
+    #expect(bench.run("get", "U", "film/1", "--attachment").bytes == content)
+    #expect(bench.run("diff", "S", "U").status == 0)
+    let again = try bench.run("replay", "S", "--to", "T", "--output", "json").object()
+    #expect(again["attachment_bytes_sent"] as? Int == 0)
+  }
+
   @Test("a compaction frees what no entry names any more, and says so")
   func freed() throws {
     put("film/1")

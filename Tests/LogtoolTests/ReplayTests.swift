@@ -33,7 +33,8 @@ struct ReplayTests {
     let run = bench.run("replay", "S", "--to", "T", "--output", "json")
     #expect(
       try run.names() == [
-        "applied", "batches", "conflicts", "duplicates", "parked", "parked_in_all", "pending",
+        "applied", "attachment_bytes_sent", "attachment_bytes_taken", "batches", "conflicts",
+        "duplicates", "parked", "parked_in_all", "pending",
         "sent", "taken", "to_decide", "to_send",
       ])
     #expect(try run.object()["sent"] as? Int == 2)

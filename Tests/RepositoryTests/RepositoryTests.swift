@@ -78,6 +78,14 @@ struct RepositoryTests {
     }
   }
 
+  @Test("every test that a table of an article names is there")
+  func capabilities() throws {
+    let articles = try Repository.articles.get()
+    let names = articles.flatMap { CapabilityTables.names(in: $0.text, path: $0.path) }
+    try #require(names.count > 50, "the tables were not found")
+    #expect(CapabilityTables.missing(names, in: all) == [])
+  }
+
   @Test("every file that is unsafe says why it is safe")
   func reasons() { #expect(StyleRules.withoutReason(sources) == []) }
 

@@ -210,6 +210,20 @@ struct RuleTests {
       uses("#if TIDEMARK_PLANTED\n#else\n\(use)#endif\n\(use)") == ["A.swift:3", "A.swift:5"])
   }
 
+  @Test("tests that a table names and nobody has are seen, in tables of tests alone")
+  func capabilities() {
+    let tests = [SourceFile("A.swift", "struct ATests { func one() {} }")]
+    func missing(_ table: String) -> [String] {
+      CapabilityTables.missing(CapabilityTables.names(in: table, path: "A.md"), in: tests)
+    }
+    let head = "| Capability | Call | Test |\n|---|---|---|\n"
+    #expect(missing(head + "| a | `b` | ATests.one, ATests |\n") == [])
+    #expect(missing(head + "| a | b | ATests.two |") == ["A.md:3: ATests.two"])
+    #expect(missing(head + "| a | b | ATests.one, BTests |") == ["A.md:3: BTests"])
+    #expect(missing("| Today | Here | Example |\n|---|---|---|\n| a | b | CTests |") == [])
+    #expect(missing(head + "\n| a | b | CTests |\n") == [])
+  }
+
   @Test("unsafe files are seen, and need a reason")
   func reasons() {
     for line in [

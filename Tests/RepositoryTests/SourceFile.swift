@@ -57,6 +57,9 @@ enum Repository {
     try sources.get() + files(in: "Tests") + files(in: "Tools")
   }
 
+  /// The articles of the modules.
+  static let articles = Result { try files(in: "Sources") { $0.hasSuffix(".md") } }
+
   /// Programs in other languages, with comments of their own.
   static let others = Result {
     try files(in: "Sources") { $0.hasSuffix(".c") || $0.hasSuffix(".h") }

@@ -46,6 +46,16 @@ final class PythonClient {
     return copy
   }
 
+  /// Writes a file beside the state file.
+  func write(_ content: [UInt8], to name: String) throws {
+    try Data(content).write(to: directory.appending(path: name))
+  }
+
+  /// The content of a file beside the state file.
+  func read(_ name: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: directory.appending(path: name)))
+  }
+
   @discardableResult
   func run(_ arguments: String...) async throws -> Ended {
     // The server of the test needs the threads of tasks.

@@ -69,6 +69,36 @@ struct PythonClientTests {
     }
   }
 
+  @Test("it and a store take each other's attachments, and are equal by one comparison")
+  func attachments() async throws {
+    let store = try newStore()
+    let replicator = try store.replicator(named: "server", peer: try HTTPPeer(url))
+    var random = SeededGenerator(seed: 3)
+    let (film, photo) = (random.bytes(1_200_000), random.bytes(70_000))
+    let staged = try await store.attach(film)
+    try await store.put("film", "1", options: PutOptions(attachment: staged))
+    _ = try await replicator.syncOnce()
+
+    let client = try await PythonClient(of: url)
+    try client.write(photo, to: "photo.jpg")
+    #expect(try await client.run("pull").output.hasPrefix("pulled 1, "))
+    try await client.run("put", "photo", "2", "--attach", "photo.jpg")
+    #expect(try await client.run("push").output == "pushed 1, 1 applied")
+    #expect(try await client.run("compare").output == "equal, 1 comparison")
+    #expect(try await client.run("fetch", "film", "dunes.mp4").status == 0)
+    #expect(try client.read("dunes.mp4") == film)
+
+    _ = try await replicator.syncOnce()
+    let content = try await replicator.fetchAttachment(forKey: "photo")
+    #expect(try content?.read(0..<photo.count) == photo)
+    // An attachment that is gone before it was sent waits for somebody.
+    try client.write(film + [1], to: "other.mp4")
+    try await client.run("put", "other", "3", "--attach", "other.mp4")
+    try client.write([], to: "other.mp4")
+    #expect(try await client.run("push").output == "pushed 0")
+    #expect(try await client.run("status").output.contains("another file"))
+  }
+
   @Test("it and a store take each other's changes, and are equal by one comparison")
   func together() async throws {
     let store = try newStore()

@@ -63,6 +63,16 @@ let package = Package(
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       swiftSettings: strict),
+    .executableTarget(
+      name: "server-bench",
+      dependencies: [
+        .product(name: "Tidemark", package: "tidemark"),
+        .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "SyncServerKitTests",
       dependencies: [

@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 
+from .attachment import encoded
 from .faults import BadAnswer, Fault
-from .wire import KEY_BYTES_MAX, ROWS_MAX, to_bytes
+from .wire import KEY_BYTES_MAX, ROWS_MAX, to_bytes, varint
 
 _MASK = (1 << 64) - 1
 _P1 = 0x9E3779B185EBCA87
@@ -65,12 +66,7 @@ def xxh64(data, seed):
 
 def _counted(data):
     """A varint length and the bytes."""
-    length, out = len(data), bytearray()
-    while length >= 0x80:
-        out.append(length & 0x7F | 0x80)
-        length >>= 7
-    out.append(length)
-    return bytes(out) + data
+    return varint(len(data)) + data
 
 
 def key_hash(key):
@@ -78,10 +74,11 @@ def key_hash(key):
     return xxh64(to_bytes(key), _KEY_SEED).to_bytes(8, "big")
 
 
-def fingerprint(key, value, labels):
+def fingerprint(key, value, labels, attachment=None):
     """128 bits that stand for a key and what it holds."""
     head = _counted(to_bytes(key)) + bytes([len(labels)])
-    head += b"".join(_counted(to_bytes(label)) for label in labels) + b"\0"
+    head += b"".join(_counted(to_bytes(label)) for label in labels)
+    head += b"\2" + encoded(attachment) if attachment else b"\0"
     content = to_bytes(value)
     low = xxh64(content, xxh64(head, _LOW_SEED))
     high = xxh64(content, xxh64(head, _HIGH_SEED))
@@ -92,10 +89,9 @@ class Table:
     """The fingerprints of all keys of one side, in the order of their hashes."""
 
     def __init__(self, contents):
-        """- Parameter contents: (key, value, labels) of every key."""
+        """- Parameter contents: (key, value, labels, attachment or None) of every key."""
         self._rows = sorted(
-            (key_hash(key), key, fingerprint(key, value, labels))
-            for key, value, labels in contents)
+            (key_hash(key), key, fingerprint(key, *held)) for key, *held in contents)
 
     def part(self, path):
         """The fingerprints by key of a part: of the keys whose hashes begin with these bytes."""

@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 
-from . import wire
+from . import attachment, wire
 from .connection import Connection
 from .faults import Fault, Usage
 from .session import Session
@@ -71,10 +71,14 @@ def _parser():
     put.add_argument("key", metavar="KEY")
     put.add_argument("value", metavar="VALUE", help="- for the standard input")
     put.add_argument("--label", metavar="LABEL", action="append", default=[])
+    put.add_argument("--attach", metavar="FILE", help="sent with the key; keep it until then")
     add("delete", _delete, "take a key away").add_argument("key", metavar="KEY")
     get = add("get", _get, "print a key's value")
     get.add_argument("key", metavar="KEY")
     get.add_argument("--remote", action="store_true", help="what the server has, as far as known")
+    fetch = add("fetch", _fetch, "write the attachment of a key of the server's to a file")
+    fetch.add_argument("key", metavar="KEY")
+    fetch.add_argument("file", metavar="FILE")
     add("list", _list, "print everything, as JSON lines")
     add("status", _status, "print what is pending, and what waits for a decision")
     add("push", _push, "send what is pending")
@@ -133,7 +137,11 @@ def _put(options, state):
     if len(sizes) > wire.LABELS_MAX or not all(1 <= s <= wire.LABEL_BYTES_MAX for s in sizes):
         raise Usage(
             f"at most {wire.LABELS_MAX} labels, each of 1 to {wire.LABEL_BYTES_MAX} bytes")
-    state.edit(_key(options), value, labels)
+    name = path = None
+    if options.attach:
+        path = os.path.abspath(options.attach)
+        name = attachment.of_file(path)
+    state.edit(_key(options), value, labels, name, path)
     state.save()
     return 0
 
@@ -174,7 +182,8 @@ def _list(options, state):
         held = state.held(key)
         print(json.dumps({
             **wire.field("key", key), **wire.field("value", held["value"]),
-            **wire.list_field("labels", held["labels"])}))
+            **wire.list_field("labels", held["labels"]),
+            **({"attachment": held["attachment"]} if "attachment" in held else {})}))
     return 0
 
 
@@ -211,6 +220,11 @@ def _push(options, state):
 
 def _pull(options, state):
     print(f"pulled {_session(options, state).pull()}, through {state.cursor}")
+    return 0
+
+
+def _fetch(options, state):
+    _session(options, state).fetch(_key(options), options.file)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import secrets
 
-from . import wire
+from . import attachment, wire
 from .digest import Moved, Table, compare
 from .faults import BadAnswer, StartAnew, Usage, one_line
 from .state import CONFLICT
@@ -18,6 +18,7 @@ class Session:
     def __init__(self, state, connection):
         self._state, self._connection = state, connection
         self._limits = None
+        self._attachment_bytes = 0
 
     def _call(self, name, **fields):
         return self._connection.call(name, replica=self._state.replica, **fields)
@@ -42,6 +43,7 @@ class Session:
         limits = answer.object("limits")
         self._limits = (
             limits.number("changes", below=1 << 31), limits.number("bytes", below=1 << 31))
+        self._attachment_bytes = answer.number("attachment_bytes", absent=0)
         state.feed = feed
         return self._settle(answer.mark())
 
@@ -65,6 +67,11 @@ class Session:
         verdicts = self.hello()
         while self._state.in_flight or self._form():
             batch = self._state.in_flight
+            # A server that was restarted before the batch came may have let go of content.
+            for change in batch["changes"]:
+                if "attachment" in change:
+                    attachment.send(
+                        self._call, change["key"], change["attachment"], change.get("file") or "")
             reach = {"reach": self._state.reach} if self._state.reach else {}
             answer = self._call(
                 "push", **reach, number=batch["number"], batch=batch["batch"],
@@ -88,11 +95,14 @@ class Session:
         ready = [(c["seq"], key) for key, c in state.pending.items() if "waits" not in c]
         for _, key in sorted(ready):
             change = state.pending[key]
+            if "attachment" in change and not self._send_content(key, change):
+                continue
             size += len(wire.to_bytes(key)) + len(wire.to_bytes(change.get("value", "")))
             if changes and (len(changes) == most_changes or size > most_bytes):
                 break
             changes.append({"key": key, **change})
         if not changes:
+            state.save()
             return False
         for change in changes:
             del state.pending[change["key"]]
@@ -101,6 +111,28 @@ class Session:
         state.in_flight = {"number": state.number + 1, "batch": batch, "changes": changes}
         state.save()
         return True
+
+    def _send_content(self, key, change):
+        """Sends the content that a change names, so that a batch may have it.
+
+        - Returns: whether the server has it; else the change waits for somebody to decide.
+        """
+        if not self._attachment_bytes:
+            change["waits"] = "the server takes no attachments"
+        else:
+            try:
+                attachment.send(self._call, key, change["attachment"], change.get("file") or "")
+            except attachment.Refused as fault:
+                change["waits"] = str(fault)
+        return "waits" not in change
+
+    def fetch(self, key, path):
+        """Fetches the content of the attachment that the server's entry of a key names."""
+        self.hello()
+        held = self._state.remote.get(key) or {}
+        if "attachment" not in held:
+            raise Usage("the server's entry of this key names no attachment")
+        attachment.fetch(self._call, key, held["attachment"], path)
 
     def _settle(self, mark):
         """Takes what the server says of our batches; before anything else in its answer."""
@@ -129,7 +161,9 @@ class Session:
         name, words = verdict.text("verdict"), ""
         if name in ("applied", "duplicate"):
             position = verdict.position("position")
-            state.know(key, position, change.get("value"), change.get("labels"))
+            state.know(
+                key, position, change.get("value"), change.get("labels"),
+                change.get("attachment"))
             state.set_base(key, position)
         elif name == "conflict":
             words = CONFLICT
@@ -217,7 +251,7 @@ class Session:
         if op == "put":
             value = entry.bytes("value", VALUE_BYTES_MAX)
             labels = entry.byte_list("labels", LABELS_MAX, LABEL_BYTES_MAX)
-            state.know(key, position, value, labels)
+            state.know(key, position, value, labels, entry.attachment())
         elif op in ("delete", "left"):
             state.know(key, position, None, None)
         else:
@@ -232,8 +266,8 @@ class Session:
         """
         self.hello()
         table = Table(
-            (key, held["value"], held["labels"]) for key, held in self._state.remote.items()
-            if "value" in held)
+            (key, held["value"], held["labels"], held.get("attachment"))
+            for key, held in self._state.remote.items() if "value" in held)
         for attempt in range(_COMPARE_ATTEMPTS):
             try:
                 return compare(
@@ -264,4 +298,6 @@ def _change(change):
     if change["op"] == "put":
         fields.update(wire.field("value", change["value"]))
         fields.update(wire.list_field("labels", change["labels"]))
+        if "attachment" in change:
+            fields["attachment"] = change["attachment"]
     return fields

@@ -94,14 +94,19 @@ class State:
 
     # Changes
 
-    def edit(self, key, value, labels):
-        """Notes a put, or with None for a value a delete; not saved yet."""
+    def edit(self, key, value, labels, attachment=None, file=None):
+        """Notes a put, or with None for a value a delete; not saved yet.
+
+        - Parameter file: where the attachment's content is.
+        """
         older = self.pending.get(key)
         change = {"seq": self._next_sequence(), "commit_time": self._next_commit_time()}
         if value is None:
             change["op"] = "delete"
         else:
             change.update(op="put", value=value, labels=labels)
+            if attachment:
+                change.update(attachment=attachment, file=file)
         if older and older.get("waits") != CONFLICT:
             # The new change takes its place, upon what the old one stood upon.
             change["base"] = older["base"]
@@ -118,7 +123,9 @@ class State:
         if not mine:
             del self.pending[key]
         else:
-            self.edit(key, change.get("value"), change.get("labels"))
+            self.edit(
+                key, change.get("value"), change.get("labels"), change.get("attachment"),
+                change.get("file"))
 
     def _seen(self, key):
         """The base of a change that is made now; None for nothing."""
@@ -164,7 +171,7 @@ class State:
 
     # The server's contents
 
-    def know(self, key, position, value, labels):
+    def know(self, key, position, value, labels, attachment=None):
         """Notes what the server has at a key, unless something later is known; None: deleted."""
         known = self.remote.get(key)
         if position == BEGINNING:
@@ -176,6 +183,8 @@ class State:
             self.remote[key] = {"position": position, "deleted": True}
         else:
             self.remote[key] = {"position": position, "value": value, "labels": labels}
+            if attachment:
+                self.remote[key]["attachment"] = attachment
 
     def forget_deletes(self):
         """Drops what only said that nothing earlier counts, once the cursor is beyond it."""
@@ -210,7 +219,7 @@ class State:
         former, self.remote, self.in_flight = self.remote, {}, {}
         for key, held in former.items():
             if key not in self.pending and "value" in held and not is_kept(held["position"]):
-                self.edit(key, held["value"], held["labels"])
+                self.edit(key, held["value"], held["labels"], held.get("attachment"))
         self.replica, self.feed, self.reach = replica, "", ""
         self.number, self.batch, self.cursor = 0, NO_BATCH, BEGINNING
 

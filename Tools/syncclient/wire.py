@@ -23,6 +23,7 @@ EPOCHS_MAX = 4_096
 
 _POSITION = re.compile(r"[0-9a-f]{16}-(0|[1-9][0-9]{0,19})", re.ASCII)
 _OPERATION = re.compile(r"([0-9a-f]{32})\.(0|[1-9][0-9]{0,19})", re.ASCII)
+_ATTACHMENT = re.compile(r"sha256:[0-9a-f]{64}:(0|[1-9][0-9]{0,12})", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]*", re.ASCII)
 
 
@@ -56,6 +57,15 @@ def list_field(name, texts):
     coded = [_base64(text) for text in texts if not is_utf8(text)]
     fields = {name: plain} if plain else {}
     return {**fields, name + "_base64": coded} if coded else fields
+
+
+def varint(number):
+    """A number as seven bits a byte, lowest first."""
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(out) + bytes([number])
 
 
 def offset(position):
@@ -175,6 +185,13 @@ class Fields:
         value = self.text(name)
         if not _POSITION.fullmatch(value):
             raise self._bad(name, "is no position")
+        return value
+
+    def attachment(self):
+        """The name of an attachment; None where there is none."""
+        value = self.take("attachment", str)
+        if value is not None and not _ATTACHMENT.fullmatch(value):
+            raise self._bad("attachment", "names no attachment")
         return value
 
     def operation(self, name):

@@ -12,9 +12,12 @@ struct PullCommand: RemoteCommand {
       Examples:
         logtool pull S --from https://sync.example.org/notes
         logtool pull S --from /media/stick/notes.tidemark
+        logtool pull S --from https://sync.example.org/notes --attachments
 
       Values and deletes come, and the store remembers under the peer's name how far it has taken \
       the peer's feed. Keys that were changed here and not sent yet keep their local values. \
+      The content of attachments stays where it is unless --attachments is given, which also \
+      fetches what earlier runs have left; one that was cut off goes on where it was. \
       Nothing is sent: see replay. Exit status 69 when the peer cannot be reached.
       """)
 
@@ -32,6 +35,9 @@ struct PullCommand: RemoteCommand {
   @Option(help: "What the store knows the peer by; else the URL, or the directory's full path.")
   var name: String?
 
+  @Flag(help: "Fetch the content of attachments, too.")
+  var attachments = false
+
   var remote: RemoteTarget? { source }
 
   func run(_ console: Console) throws {
@@ -47,7 +53,7 @@ struct PullCommand: RemoteCommand {
       report = try StoreAccess(store, console).writeStore(creates: true) { store in
         try ReplicationRun(
           console: console, direction: .pull, name: name, target: source,
-          deletions: replication.deletions
+          deletions: replication.deletions, fetchesAttachments: attachments
         )
         .once(store, peer)
       }

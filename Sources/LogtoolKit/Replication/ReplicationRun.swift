@@ -11,11 +11,14 @@ struct ReplicationRun {
   let target: RemoteTarget
   /// The decision about keys that turn out to be gone at the peer in great number.
   let deletions: DeletionsDecision?
+  /// Whether the content of attachments is fetched.
+  var fetchesAttachments = false
 
   /// Replicates until everything is settled.
   func once(_ store: Store, _ peer: any Peer) throws -> SyncReport {
     var configuration = Replicator.Configuration(direction: direction)
     configuration.target = target.text
+    if fetchesAttachments { configuration.attachments.fetching = .eager(upTo: .max) }
     let replicator = try store.replicator(
       named: name, peer: peer, configuration: configuration)
     // Counting what is pending reads all of it.
@@ -25,7 +28,7 @@ struct ReplicationRun {
     var progress = Progress(
       console, direction.pushes ? "sending" : "taking", unit: .entries, total: total)
     defer { progress.finish() }
-    return try Waiting.run(console) {
+    let report = try Waiting.run(console) {
       let status = replicator.status
       progress.update(direction.pushes ? status.pushed : status.pulled)
     } _: { [deletions] in
@@ -43,6 +46,16 @@ struct ReplicationRun {
         return try await replicator.syncOnce()
       }
     }
+    if fetchesAttachments { try warnOfAttachments(store, console) }
+    return report
+  }
+
+  /// Says how many attachments have no content here, since the peer lacks it or has others by now.
+  private func warnOfAttachments(_ store: Store, _ console: Console) throws {
+    let missing = try store.engine.entriesWithoutContent().count
+    guard missing > 0 else { return }
+    let count = HumanText.count(missing, "attachment", "attachments")
+    console.warn("the content of \(count) could not be fetched; pull again, or ask where it is")
   }
 }
 
@@ -79,6 +92,8 @@ struct ReplicationOutcome {
       .init("duplicates", .integer(report.duplicates)),
       .init("conflicts", .integer(report.conflicts)), .init("parked", .integer(report.parked)),
       .init("taken", .integer(report.pulled)),
+      .init("attachment_bytes_sent", .integer(report.attachmentBytesSent)),
+      .init("attachment_bytes_taken", .integer(report.attachmentBytesTaken)),
       .init("pending", .integer(report.pending.entries)),
       .init("parked_in_all", .integer(report.pending.parked)),
       .init("to_decide", .integer(report.pending.needsDecision)),
@@ -88,6 +103,8 @@ struct ReplicationOutcome {
   /// The remarks besides how much was sent or taken.
   var remarks: String {
     var text = ""
+    let attached = report.attachmentBytesSent + report.attachmentBytesTaken
+    if attached > 0 { text += "; \(HumanText.size(attached)) of attachments" }
     if report.duplicates > 0 {
       text += "; the peer had \(HumanText.count(report.duplicates)) already"
     }

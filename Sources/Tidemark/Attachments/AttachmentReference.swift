@@ -17,7 +17,7 @@ public struct AttachmentReference: Sendable, Hashable {
     self.length = length
   }
 
-  init(_ id: AttachmentID) {
+  package init(_ id: AttachmentID) {
     self.init(sha256: id.hash, length: Int(clamping: id.length))
   }
 

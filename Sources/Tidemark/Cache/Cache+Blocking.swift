@@ -55,7 +55,9 @@ extension Cache {
     public func remove(
       keys: [Key], durability: Durability? = nil
     ) throws(TidemarkError) -> Int {
-      try cache.store.commitBlocking(try cache.removal(of: keys), durability).sequences.count
+      let batch = try cache.removal(of: keys)
+      return min(
+        batch.count, try cache.store.commitBlocking(batch, durability).sequences.count)
     }
 
     /// Gives all entries up, or those with some labels.
@@ -72,7 +74,8 @@ extension Cache {
       for duration: Duration = .zero, durability: Durability? = nil
     ) throws(TidemarkError) -> Int {
       let batch = try cache.removal(staleFor: duration)
-      return try cache.store.commitBlocking(batch, durability).sequences.count
+      return min(
+        batch.count, try cache.store.commitBlocking(batch, durability).sequences.count)
     }
   }
 }

@@ -66,7 +66,8 @@ extension Cache {
   public func remove(
     keys: [Key], durability: Durability? = nil
   ) async throws(TidemarkError) -> Int {
-    try await store.commit(try removal(of: keys), durability).sequences.count
+    let batch = try removal(of: keys)
+    return min(batch.count, try await store.commit(batch, durability).sequences.count)
   }
 
   /// Gives all entries up, or those with some labels.
@@ -83,7 +84,8 @@ extension Cache {
   public func removeStale(
     for duration: Duration = .zero, durability: Durability? = nil
   ) async throws(TidemarkError) -> Int {
-    try await store.commit(try removal(staleFor: duration), durability).sequences.count
+    let batch = try removal(staleFor: duration)
+    return min(batch.count, try await store.commit(batch, durability).sequences.count)
   }
 }
 
@@ -101,6 +103,9 @@ extension Cache {
     attributes.hash = hash
     attributes.maxAge = maxAge.map { Validity.seconds($0) }
     attributes.attachment = attachment?.hold.id
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.cachedAsOwned) { attributes.entryClass = .owned }
+    #endif
     var batch = WriteBatch()
     let set = try batch.operations.addLabelSet(labels.map(\.bytes))
     try batch.operations.add(
@@ -178,9 +183,14 @@ extension Cache {
     return batch
   }
 
+  /// The evictions of the keys that are there: what a commit gives up besides is not counted.
   func removal(of keys: [Key]) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    for key in keys { try batch.operations.addEviction(of: full(key).rawSpan, at: 0) }
+    for key in Set(keys) {
+      let key = full(key)
+      guard try region.engine.slot(ofKey: key.rawSpan)?.isLiveCached == true else { continue }
+      try batch.operations.addEviction(of: key.rawSpan, at: 0)
+    }
     return batch
   }
 

@@ -102,6 +102,7 @@ public struct Cache<Value: Sendable>: Sendable {
   public func entries(
     labels: LabelFilter = .everything, limit: Int? = nil
   ) throws(TidemarkError) -> [CachedEntry<Value>] {
+    try region.load()
     var query = EntryQuery(prefix: region.prefix, labels: labels)
     query.limit = limit
     var rows = try store.entries(query)
@@ -138,6 +139,12 @@ public struct Cache<Value: Sendable>: Sendable {
   }
 
   private func validity(of entry: Entry) throws(TidemarkError) -> Validity {
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.readsExtendValidity), let use = region.use(of: entry.sequence) {
+        let read = Timestamp(milliseconds: use.time)
+        return Validity(validated: read, maxAge: entry.maxAgeSeconds)
+      }
+    #endif
     guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
       return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
     }

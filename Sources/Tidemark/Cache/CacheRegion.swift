@@ -134,7 +134,7 @@ final class CacheRegion: Sendable {
   /// Whether a key belongs to the cache.
   func contains(_ key: RawSpan) -> Bool {
     let prefix = prefix
-    return key.byteCount > prefix.count
+    return key.byteCount >= prefix.count
       && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
   }
 

@@ -76,8 +76,11 @@ extension Store {
       var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
       for region in regions {
         guard var change = try change(of: operations, in: region) else { continue }
-        try region.expire(with: &change)
-        try region.makeRoom(for: &change)
+        // A batch that only gives entries up takes no others along: its caller hears how many.
+        if !change.puts.isEmpty {
+          try region.expire(with: &change)
+          try region.makeRoom(for: &change)
+        }
         for victim in change.victims where !victim.key.isEmpty {
           try batch.addEviction(of: victim.key.rawSpan, at: victim.sequence)
         }
@@ -124,7 +127,7 @@ extension Store {
           operation.keyLength + operation.valueLength + batch.attachmentLength(of: operation)
       case .evict:
         change.puts[key] = nil
-        change.givesUp = true
+        change.givesUp = change.givesUp || change.former[key] != nil
       case .touch:
         if let former = change.former[key], change.puts[key] == nil {
           change.puts[key] = region.use(of: former)?.bytes ?? 0

@@ -32,6 +32,24 @@ extension Cache {
     }
   }
 
+  /// Reads a key from its source after a change of one's own, such as a request that has edited it.
+  ///
+  /// A question that is under way may have been answered before the change: it is called off, and
+  /// whoever waits for it gets the answer to this one.
+  /// - Parameters:
+  ///   - key: the key, without the cache's prefix.
+  ///   - source: is asked.
+  /// - Returns: what was there and what came, as with ``ReadPolicy/networkFirst``.
+  /// - Throws: as ``read(_:_:from:)``.
+  public func refresh(
+    _ key: some BytesConvertible, from source: CacheSource<Value>
+  ) async throws -> CacheRead<Value> {
+    let key = Key(key)
+    let look = try look(key, .networkFirst, source)
+    guard look.next == .ask else { return CacheRead(stored: look.entry) }
+    return try await fetch(key, look, source, joins: false)
+  }
+
   /// Reads a key through the cache, giving what is there first and what comes after it.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
@@ -137,12 +155,14 @@ extension Cache {
   }
 
   /// The second step: the source's answer.
+  /// - Parameter joins: whether the answer to a question that is under way will do.
   func fetch(
-    _ key: Key, _ look: Look, _ source: CacheSource<Value>
+    _ key: Key, _ look: Look, _ source: CacheSource<Value>, joins: Bool = true
   ) async throws -> CacheRead<Value> {
     var read = CacheRead(stored: look.entry)
     do {
-      let (answer, isShared) = try await region.flights.answer(full(key), question(key, source))
+      let (answer, isShared) = try await region.flights.answer(
+        full(key), joins: joins, question(key, source))
       if isShared { region.count { $0.requestsAvoided += 1 } }
       switch answer {
       case .value(let answered): read.fetched = try kept(key, answered)
@@ -209,7 +229,12 @@ extension Cache {
   ) async throws -> Fetched<Value> {
     var attempt = 1
     while true {
-      do { return try await source.fetch(request) } catch {
+      do {
+        guard let timeout = source.timeout else { return try await source.fetch(request) }
+        return try await Deadline.answer(within: timeout, sleep: source.timer) {
+          try await source.fetch(request)
+        }
+      } catch {
         guard attempt < source.retry.attempts, !(error is CancellationError) else { throw error }
       }
       try Task.checkCancellation()

@@ -116,22 +116,30 @@ public struct CacheSource<Value: Sendable>: Sendable {
   public var staleIfError: Duration?
   /// Whether the source can be reached now, as far as anybody knows.
   public var isOnline: @Sendable () -> Bool
+  /// How long it may take to answer once it was asked; then that counts as failed, with `timedOut`,
+  /// whether or not it heeds cancellation. Nil waits for as long as somebody reads.
+  public var timeout: Duration?
   /// Waits; tests put their own in.
   package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  /// Waits for the end of `timeout`; likewise.
+  package var timer: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
   /// A source.
   /// - Parameters:
   ///   - retry: how it is asked again where it fails; once unless said otherwise.
   ///   - staleIfError: for how long what is valid no more serves where it fails.
+  ///   - timeout: how long it may take to answer; nil for as long as somebody reads.
   ///   - isOnline: whether it can be reached now; asked by ``ReadPolicy/automatic`` alone.
   ///   - fetch: asks it.
   public init(
     retry: RetryPolicy = RetryPolicy(), staleIfError: Duration? = nil,
+    timeout: Duration? = .seconds(60),
     isOnline: @escaping @Sendable () -> Bool = { true },
     fetch: @escaping @Sendable (SourceRequest) async throws -> Fetched<Value>
   ) {
     self.retry = retry
     self.staleIfError = staleIfError
+    self.timeout = timeout
     self.isOnline = isOnline
     self.fetch = fetch
   }

@@ -27,11 +27,25 @@ final class Flights: Sendable {
     var isDetached = false
   }
 
+  /// When a source has said that there is nothing, and until when that holds, in milliseconds.
+  private struct Absence {
+    var start: Int64
+    var end: Int64
+
+    /// On a clock that was set back it holds for twice its time at most, as a value is valid.
+    func holds(at now: Int64) -> Bool {
+      guard now < end else { return false }
+      let (ahead, overflow) = start.subtractingReportingOverflow(now)
+      let age = end.subtractingReportingOverflow(start)
+      return !overflow && (age.overflow || ahead <= age.partialValue)
+    }
+  }
+
   private struct State {
     var flights: [[UInt8]: Flight] = [:]
     var nextID: UInt64 = 1
-    /// Keys of which sources have said that there is nothing, and until when, in milliseconds.
-    var absences: [[UInt8]: Int64] = [:]
+    /// Keys of which sources have said that there is nothing.
+    var absences: [[UInt8]: Absence] = [:]
   }
 
   /// Most absences that are remembered.
@@ -42,11 +56,18 @@ final class Flights: Sendable {
   /// How many questions are under way.
   var count: Int { state.withLock { $0.flights.count } }
 
+  /// Most questions under way beside which one is asked for which nobody waits.
+  static let mostBesideRefreshes = 256
+
   /// Waits for the answer to a question, which is asked unless somebody has done so.
-  /// - Parameter ask: asks; is given the question's number, see ``isCurrent(_:of:)``.
+  /// - Parameters:
+  ///   - joins: whether a question that is under way will do; else it is called off, and its
+  ///     readers wait for the new one.
+  ///   - ask: asks; is given the question's number, see ``isCurrent(_:of:)``.
   /// - Throws: what the source throws; `CancellationError` once the reader's task is cancelled.
   func answer(
-    _ key: [UInt8], _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+    _ key: [UInt8], joins: Bool = true,
+    _ ask: @escaping @Sendable (UInt64) async throws -> Answer
   ) async throws -> (Answer, isShared: Bool) {
     let reader = state.withLock { state in
       defer { state.nextID += 1 }
@@ -56,17 +77,22 @@ final class Flights: Sendable {
     let answer = try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation {
         (continuation: CheckedContinuation<Answer, any Error>) in
-        let joins = state.withLock { state -> Bool? in
+        let (hasJoined, former) = state.withLock { state -> (Bool?, Task<Void, Never>?) in
           // One that was cancelled before it came to wait would never be told again.
-          guard !Task.isCancelled else { return nil }
-          let joins = state.flights[key] != nil
-          var flight = state.flights[key] ?? begin(key, &state, ask)
+          guard !Task.isCancelled else { return (nil, nil) }
+          let former = state.flights[key]
+          var flight = joins ? former ?? begin(key, &state, ask) : begin(key, &state, ask)
+          if !joins, let former {
+            flight.readers = former.readers
+            flight.isDetached = former.isDetached
+          }
           flight.readers[reader] = continuation
           state.flights[key] = flight
-          return joins
+          return (joins && former != nil, joins ? nil : former?.task)
         }
-        guard let joins else { return continuation.resume(throwing: CancellationError()) }
-        isShared.withLock { $0 = joins }
+        former?.cancel()
+        guard let hasJoined else { return continuation.resume(throwing: CancellationError()) }
+        isShared.withLock { $0 = hasJoined }
       }
     } onCancel: {
       leave(key, reader)
@@ -74,11 +100,15 @@ final class Flights: Sendable {
     return (answer, isShared.withLock { $0 })
   }
 
-  /// Asks a question for which nobody waits, unless it is under way.
+  /// Asks a question for which nobody waits, unless it is under way, or so many are that this one
+  /// is left to a later reader.
   func refresh(
     _ key: [UInt8], _ ask: @escaping @Sendable (UInt64) async throws -> Answer
   ) {
     state.withLock { state in
+      guard state.flights[key] != nil || state.flights.count < Self.mostBesideRefreshes else {
+        return
+      }
       var flight = state.flights[key] ?? begin(key, &state, ask)
       flight.isDetached = true
       state.flights[key] = flight
@@ -146,8 +176,8 @@ final class Flights: Sendable {
   /// Whether a source has said of a key that there is nothing, and need not be asked again yet.
   func isAbsent(_ key: [UInt8], at now: Int64) -> Bool {
     state.withLock { state in
-      guard let end = state.absences[key] else { return false }
-      if now < end { return true }
+      guard let absence = state.absences[key] else { return false }
+      if absence.holds(at: now) { return true }
       state.absences[key] = nil
       return false
     }
@@ -161,11 +191,11 @@ final class Flights: Sendable {
         return
       }
       if state.absences.count >= Self.mostAbsences {
-        state.absences = state.absences.filter { $0.value > now }
+        state.absences = state.absences.filter { $0.value.holds(at: now) }
       }
       // A source that makes names up must not fill the memory.
       guard state.absences.count < Self.mostAbsences else { return }
-      state.absences[key] = end
+      state.absences[key] = Absence(start: now, end: end)
     }
   }
 }

@@ -79,6 +79,9 @@ extension Store {
     /// When the log is compacted. By itself a store never drops what the retention keeps, which is
     /// everything unless it is told otherwise.
     public var compaction: Compaction
+    /// The thread that does what nobody waits for, where stores share one; nil for one of the
+    /// store's own.
+    public var upkeep: StoreUpkeep?
     /// The disk, the clocks and the chance that the store runs on.
     package var environment = Environment()
     /// Whether threads of the store's own sync and write index images. Without them every write

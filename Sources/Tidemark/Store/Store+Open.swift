@@ -53,7 +53,8 @@ extension Store {
     return Store(
       engine, usesThreads: configuration.usesThreads, canWrite: writes,
       warmer: warms
-        ? WarmUpThread(engine, configuration.warmUp, budget: configuration.cacheBytes / 2) : nil)
+        ? WarmUpThread(engine, configuration.warmUp, budget: configuration.cacheBytes / 2) : nil,
+      upkeep: configuration.upkeep)
   }
 
   /// Makes everything durable and closes the store. Reads and writes fail from then on, and

@@ -23,7 +23,7 @@ public final class Store: Sendable {
   package let usesThreads: Bool
   /// Nil where callers do all the work themselves, or nothing can be written.
   let commits: CommitThread?
-  let background: BackgroundThread?
+  let background: UpkeepMember?
   let compactor: CompactionThread?
   /// Nil where nothing is read ahead.
   let warmer: WarmUpThread?
@@ -33,15 +33,17 @@ public final class Store: Sendable {
   let closing = Lock(())
 
   init(
-    _ engine: Engine, usesThreads: Bool, canWrite: Bool, warmer: WarmUpThread? = nil
+    _ engine: Engine, usesThreads: Bool, canWrite: Bool, warmer: WarmUpThread? = nil,
+    upkeep: StoreUpkeep? = nil
   ) {
     self.warmer = warmer
     self.engine = engine
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
     compactor = usesThreads && canWrite ? CompactionThread(engine) : nil
-    background = usesThreads && canWrite ? BackgroundThread(engine, compactor) : nil
-    background?.start()
+    background =
+      usesThreads && canWrite
+      ? UpkeepMember(upkeep ?? StoreUpkeep(), engine, compactor) : nil
     warmer?.start()
   }
 

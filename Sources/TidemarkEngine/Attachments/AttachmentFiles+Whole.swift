@@ -4,6 +4,12 @@ extension AttachmentFiles {
     guard let reader = try self.open(id) else { return }
     reader.close()
     try prepareDirectory()
+    _ = try adopt(try writeNote(id), as: id, bytes: 0)
+  }
+
+  /// Writes the note that an attachment's content is elsewhere, without its name.
+  /// - Returns: where it is.
+  func writeNote(_ id: AttachmentID) throws(TidemarkError) -> String {
     let path = directory + "/" + Self.unfinished + AttachmentID.text(random(8))
     // It has no content to protect, so it is never encrypted.
     var header = AttachmentHeader(id: id, number: newNumber())
@@ -17,7 +23,7 @@ extension AttachmentFiles {
       try? fileSystem.remove(path)
       throw TidemarkError(error, while: "releasing an attachment")
     }
-    _ = try adopt(path, as: id, bytes: 0)
+    return path
   }
 
   /// Encrypts all attachments anew whose key is another one than that for new files.
@@ -48,6 +54,15 @@ extension AttachmentFiles {
   /// The header of a file; nil where there is none.
   package func header(of hash: [UInt8]) throws(TidemarkError) -> AttachmentHeader? {
     let name = AttachmentID.text(hash)
+    guard let header = try header(ofFile: name) else { return nil }
+    guard header.id.hash == hash else {
+      throw .damagedAttachment(name, FormatError("the file has another's name"))
+    }
+    return header
+  }
+
+  /// The header of a file of attachments, whatever its name; nil where there is none.
+  func header(ofFile name: String) throws(TidemarkError) -> AttachmentHeader? {
     let bytes: [UInt8]
     do throws(FileSystemError) {
       let file = try fileSystem.open(directory + "/" + name, .read)
@@ -60,9 +75,7 @@ extension AttachmentFiles {
       return nil
     }
     do throws(FormatError) {
-      let header = try AttachmentHeader(decoding: bytes)
-      guard header.id.hash == hash else { throw FormatError("the file has another's name") }
-      return header
+      return try AttachmentHeader(decoding: bytes)
     } catch { throw .damagedAttachment(name, error) }
   }
 

@@ -4,15 +4,17 @@
 /// so any more, which a sweep finds out. Between the two a pin keeps it.
 package final class AttachmentFiles: Sendable {
   /// Keeps a file while it is being committed, and until a sweep has seen the entries that name it.
-  private struct Pin {
+  struct Pin {
     /// Hands and commits that hold it.
     var holders = 0
     /// The last entry that names it, as far as is known.
     var through: UInt64 = 0
   }
 
-  private struct State {
+  struct State {
     var pins: [[UInt8]: Pin] = [:]
+    /// Contents that come in parts, by the names of their files, as far as somebody has them.
+    var parts: [String: PartReference] = [:]
     /// Whether what an earlier opening left half written has been removed.
     var isTidied = false
     var isDirectoryThere = false
@@ -26,10 +28,10 @@ package final class AttachmentFiles: Sendable {
   static let unfinished = "new-"
 
   let fileSystem: any FileSystem
-  private let store: String
+  let store: String
   let keys: KeyRing
   let random: @Sendable (Int) -> [UInt8]
-  private let state = Lock(State())
+  let state = Lock(State())
   /// Held while a sweep goes on.
   private let sweeping = Lock(())
 
@@ -282,7 +284,7 @@ package final class AttachmentFiles: Sendable {
 package final class AttachmentHold: Sendable {
   package let id: AttachmentID
   private let files: AttachmentFiles
-  fileprivate init(_ files: AttachmentFiles, _ id: AttachmentID) {
+  init(_ files: AttachmentFiles, _ id: AttachmentID) {
     self.files = files
     self.id = id
   }

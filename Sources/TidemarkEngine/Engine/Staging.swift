@@ -81,19 +81,25 @@ struct Staging {
   ) throws(IndexOrStoreError) {
     let protects = batch.hasCached && !batch.mayCoverOwned
     guard protects || !batch.conditions.isEmpty else { return }
+    // The keys that the batch itself gives to the user, beside cached values.
+    var owned: Set<[UInt8]> = []
     for (index, operation) in batch.operations.enumerated() {
       let isCachedPut = protects && operation.isCached && operation.kind == .put
+      if protects, !operation.isCached, operation.kind == .put || operation.kind == .delete {
+        owned.insert([UInt8](copying: batch.key(of: operation)))
+      }
       guard isCachedPut || operation.condition >= 0 else { continue }
       let key = batch.key(of: operation)
       let slot: Slot?
       do {
         slot = try read.index.lookup(key, hash: read.index.hash(key))
       } catch { throw .index(error) }
-      if isCachedPut, let slot, !slot.size.isCached {
+      let isHidden = isCachedPut && !owned.isEmpty && owned.contains([UInt8](copying: key))
+      if isCachedPut, isHidden || slot.map({ !$0.size.isCached }) ?? false {
         throw .store(
           TidemarkError(
             .conflict, "the key holds, or held, what the user wrote; a cached value cannot hide it",
-            sequences: slot.sequence...slot.sequence, operation: index))
+            sequences: slot.map { $0.sequence...$0.sequence }, operation: index))
       }
       guard operation.condition >= 0 else { continue }
       let present = slot.flatMap { $0.isDeleted ? nil : $0 }

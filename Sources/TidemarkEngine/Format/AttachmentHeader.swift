@@ -27,8 +27,14 @@ package struct AttachmentID: Sendable, Hashable {
 
   /// The hash that a file is named after; nil for any other file.
   package static func hash(ofFile name: String) -> [UInt8]? {
-    let digits = Array(name.utf8)
-    guard digits.count == 2 * SHA256.byteCount else { return nil }
+    guard name.utf8.count == 2 * SHA256.byteCount else { return nil }
+    return bytes(ofDigits: name)
+  }
+
+  /// The bytes of lower-case hexadecimal digits; nil for anything else.
+  package static func bytes(ofDigits text: String) -> [UInt8]? {
+    let digits = Array(text.utf8)
+    guard digits.count % 2 == 0 else { return nil }
     var hash: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
       guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
@@ -62,7 +68,9 @@ package struct AttachmentID: Sendable, Hashable {
 ///  8 u16 major version, u16 minor     56 u64 number of the file, random
 /// 12 u32 flags: bit 0 = encrypted,    64 with bit 0: 76 bytes, see FileSeal
 ///        bit 1 = released             ... zeros
-/// 16 u64 length of the content       248 u64 XXH64 of the header with this field 0
+/// 16 u64 length of the content       240 u64 of content that still comes: when a part of it
+///                                        came last, in milliseconds since 1970; else 0
+///                                    248 u64 XXH64 of the header with this field 0
 /// ```
 /// The file of an attachment that was released ends behind the header.
 package struct AttachmentHeader: Sendable, Hashable {
@@ -72,12 +80,15 @@ package struct AttachmentHeader: Sendable, Hashable {
   package static let pieceBytes = 64 << 10
   private static let sealOffset = 64
   private static let releasedFlag: UInt32 = 2
+  private static let touchedOffset = 240
   private static let checksumOffset = 248
 
   package var id: AttachmentID
   /// Random, so that a piece of another file is not taken for one of this.
   package var number: UInt64
   package var isReleased = false
+  /// When a part came last, of content that is not whole yet.
+  package var touched: UInt64 = 0
   package var seal: FileSeal?
 
   package init(id: AttachmentID, number: UInt64) {
@@ -128,6 +139,7 @@ package struct AttachmentHeader: Sendable, Hashable {
     var writer = prefix(isEncrypted: seal != nil)
     seal?.encode(into: &writer)
     writer.zeros(Self.byteCount - writer.count)
+    writer.patch(u64: touched, at: Self.touchedOffset)
     writer.patch(u64: XXH64.hash(writer.bytes.rawSpan), at: Self.checksumOffset)
     return writer.bytes
   }
@@ -161,6 +173,7 @@ package struct AttachmentHeader: Sendable, Hashable {
     var reader = ByteReader(header.rawSpan, at: 24)
     id = AttachmentID(hash: try reader.array(SHA256.byteCount), length: length)
     number = try reader.u64()
+    touched = try header.rawSpan.u64(at: Self.touchedOffset)
     isReleased = flags & Self.releasedFlag != 0
     if flags & FormatConstants.encryptionFeature != 0 {
       seal = try FileSeal(header.rawSpan, at: Self.sealOffset)

@@ -53,6 +53,10 @@
     case cacheNotInvalidated
     /// An eviction takes whatever value the key has.
     case ownedEvicted
+    /// A cached value is written as the user's own.
+    case cachedAsOwned
+    /// A cached value counts as validated when it was read last.
+    case readsExtendValidity
     /// The switch to a new generation of a collection is two commits.
     case generationSwitchedHalf
     /// Compaction drops evictions that keep older values from coming back.

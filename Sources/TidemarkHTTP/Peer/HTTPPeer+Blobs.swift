@@ -20,8 +20,10 @@ struct BlobTransfer: Sendable {
   private var fetched: (position: Position, bytes: [UInt8])?
 
   func sendBytes(of blob: BlobID, from offset: Int) -> Int {
-    min(partBytes, Self.mostSent, blob.length - offset)
+    min(sendBytes, blob.length - offset)
   }
+
+  var sendBytes: Int { min(partBytes, Self.mostSent) }
 
   var fetchBytes: Int { min(partBytes, DownloadRequest.mostBytes) }
 
@@ -177,7 +179,7 @@ extension HTTPPeer {
   }
 
   /// Makes a call that carries so many bytes of a value.
-  private func timed(
+  func timed(
     _ bytes: Int, _ call: () async throws -> WireMessage
   ) async throws -> WireMessage {
     let start = ContinuousClock.now

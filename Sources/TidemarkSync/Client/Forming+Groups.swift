@@ -16,11 +16,16 @@ extension Forming {
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }
-    for member in pending where try session.isWithin(member) { _ = parkAttachment(of: member) }
+    var lacksContent = false
+    for member in pending where try session.isWithin(member) {
+      let memberWasLost = wasLost && member.sequence == change.sequence
+      if waitsForContent(member, memberWasLost) { lacksContent = true }
+    }
     let isBroken = try isBroken(members, but: pending)
     if isBroken || pending.contains(where: isParked) { return try park(pending) }
     for member in pending { _ = supersede(by: member) }
-    if try mustWait(pending) {
+    let mustWait = try mustWait(pending)
+    if lacksContent || mustWait {
       for member in pending where progress.waiting[member.sequence] == nil {
         hold(member.sequence, wasLost && member.sequence == change.sequence)
         holdKey(of: member)

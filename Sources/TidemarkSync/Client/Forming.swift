@@ -67,7 +67,9 @@ struct Forming {
 
   private mutating func pass() throws(TidemarkError) {
     _ = try release()
-    held = session.setAside.held.intersection(progress.again)
+    held = session.setAside.held
+    held.formUnion(session.outgoing.sequences)
+    held = held.intersection(progress.again)
     if session.gate.isNarrow { return try takeNarrow(session.gate.leastPriority ?? .max) }
     try takeUrgent()
     let known = session.setAside.low.subtracting(session.setAside.wanted)
@@ -167,9 +169,9 @@ struct Forming {
     if supersede(by: newest) {
       return hold(newest.sequence, wasLost && newest.sequence == change.sequence)
     }
-    guard try session.isWithin(newest), try !waits(newest), !parkAttachment(of: newest) else {
-      return
-    }
+    guard try session.isWithin(newest), try !waits(newest),
+      !waitsForContent(newest, wasLost && newest.sequence == change.sequence)
+    else { return }
     if try isHeld(newest) {
       // It is come upon again by itself, unless this is the place.
       if newest.sequence == change.sequence { hold(newest.sequence, wasLost) }
@@ -216,18 +218,6 @@ struct Forming {
     if waiting.sequence < change.sequence { progress.wait(change, for: waiting.reason) }
     return true
   }
-
-  /// No peer takes attachments yet: the entry without its content would be another one.
-  /// - Returns: whether the change waits for the user now.
-  mutating func parkAttachment(of change: LoggedChange) -> Bool {
-    guard change.kind == .put, change.attributes.attachment != nil else { return false }
-    progress.again.remove(change.sequence)
-    progress.wait(change, for: .parked(Self.attachment))
-    return true
-  }
-
-  private static let attachment = Rejection(
-    code: "attachment", message: "attachments are not replicated; put the entry without one")
 
   /// Lets what is newer than a change of its key wait for a later batch.
   mutating func holdKey(of change: LoggedChange) {

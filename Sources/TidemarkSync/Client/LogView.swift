@@ -28,7 +28,8 @@ struct LoggedChange {
   func content(_ value: [UInt8]) -> SyncContent {
     guard kind == .put else { return SyncContent() }
     return SyncContent(
-      value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge)
+      value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
+      attachment: attributes.attachment.map { AttachmentReference($0) })
   }
 
   init(_ entry: LogEntry) throws(TidemarkError) {

@@ -47,8 +47,12 @@ struct RemoteState: Sendable, Hashable {
     for label in content.labels { writer.blob(label.bytes) }
     writer.u8(content.hash == nil ? 0 : 1)
     if let hash = content.hash { writer.blob(hash) }
-    writer.u8(content.maxAgeSeconds == nil ? 0 : 1)
+    writer.u8((content.maxAgeSeconds == nil ? 0 : 1) | (content.attachment == nil ? 0 : 2))
     if let seconds = content.maxAgeSeconds { writer.varint(UInt64(seconds)) }
+    if let attachment = content.attachment {
+      writer.raw(attachment.sha256)
+      writer.varint(attachment.length)
+    }
     writer.bytes.append(contentsOf: content.value)
     return writer.bytes
   }
@@ -70,8 +74,14 @@ struct RemoteState: Sendable, Hashable {
       content.labels.append(EntryLabel(try reader.blob()))
     }
     if try reader.u8() != 0 { content.hash = try reader.blob() }
-    if try reader.u8() != 0 {
+    let flags = try reader.u8()
+    if flags & 1 != 0 {
       content.maxAgeSeconds = UInt32(try reader.varint(atMost: Int(UInt32.max)))
+    }
+    if flags & 2 != 0 {
+      content.attachment = AttachmentReference(
+        sha256: try reader.array(SHA256.byteCount),
+        length: try reader.varint(atMost: Limits.attachmentBytes))
     }
     content.value = try reader.array(reader.remaining)
   }

@@ -298,6 +298,8 @@ extension SyncSession {
     } else {
       attributes.hash = remote.content.hash
       attributes.maxAge = remote.content.maxAgeSeconds
+      attributes.attachment = remote.content.attachment?.engineID
+      noteIncoming(attributes.attachment, ofKey: key)
       let labels = try operations.addLabelSet(remote.content.labels.map(\.bytes))
       try operations.add(
         .put, key: key.rawSpan, value: remote.content.value.rawSpan, labelSet: labels,
@@ -315,6 +317,7 @@ extension SyncSession {
     attributes.atomicGroup = group
     attributes.hash = content.hash
     attributes.maxAge = content.maxAgeSeconds
+    attributes.attachment = content.attachment?.engineID
     let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
     let labels = try operations.addLabelSet(content.labels.map(\.bytes))
     try operations.add(

@@ -34,8 +34,8 @@ extension SyncSession {
     try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(try valuesRequest(keys)) }
-    guard direction.pushes, let batch = try formBatch() else { return nil }
-    return .push(try request(for: batch))
+    if direction.pushes { return try nextPush() }
+    return try nextFetch().map { .fetch($0) }
   }
 }
 
@@ -84,6 +84,8 @@ extension SyncSession.Call {
     case .pull(let request): .pull(try await peer.pull(request))
     case .values(let request): .values(try await peer.values(request))
     case .digest(let request): .digest(try await peer.digest(request))
+    case .attach(let request): .attach(try await peer.attach(request))
+    case .fetch(let request): .fetch(try await peer.fetch(request))
     }
   }
 
@@ -94,6 +96,8 @@ extension SyncSession.Call {
     case pull(Position)
     case values([[UInt8]])
     case digest([[UInt8]])
+    case attach(AttachmentReference, Int, isQuestion: Bool)
+    case fetch(AttachmentReference, Int)
   }
 
   var identity: Identity {
@@ -103,6 +107,9 @@ extension SyncSession.Call {
     case .pull(let request): .pull(request.after)
     case .values(let request): .values(request.keys)
     case .digest(let request): .digest(request.paths)
+    case .attach(let request):
+      .attach(request.attachment, request.offset, isQuestion: request.bytes.isEmpty)
+    case .fetch(let request): .fetch(request.attachment, request.offset)
     }
   }
 }

@@ -11,8 +11,13 @@ extension SyncSession {
     self.hasCompared = false
     range = answer.range
     reach = answer.reach
+    attachmentBytes = answer.attachmentBytes
+    incoming.greet(head: answer.range.head, reach: answer.reach)
     lastMark = (answer.mark.batchID, answer.range.head)
-    do { try compare(answer, hasCompared) } catch {
+    do {
+      try compare(answer, hasCompared)
+      try takeUpAttachments()
+    } catch {
       disconnect()
       throw error
     }
@@ -128,6 +133,8 @@ extension SyncSession {
     #endif
     if renames { try engine.changeReplica() }
     formed = taken
+    // The feed's end as it was known when the batch was formed is not known there any more.
+    sending = nil
     comparing = nil
     do {
       try commit { operations, next, runs in
@@ -150,11 +157,7 @@ extension SyncSession {
           if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
         }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-        // The versions they were in conflict with may be gone.
-        for (sequence, reason) in next.waiting where reason.position != nil {
-          next.waiting.remove(sequence)
-          next.again.insert(sequence)
-        }
+        endConflicts(&next)
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, seenThrough: common,
           keepsCursor: true, evicts: progress.resync?.evicts ?? false)
@@ -165,6 +168,14 @@ extension SyncSession {
     }
     // The next call is a hello under the new name.
     if renames { disconnect() }
+  }
+
+  /// The versions that changes are in conflict with may be gone: they are sent again.
+  private func endConflicts(_ next: inout PeerProgress) {
+    for (sequence, reason) in next.waiting where reason.position != nil {
+      next.waiting.remove(sequence)
+      next.again.insert(sequence)
+    }
   }
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.

@@ -80,6 +80,7 @@ extension SyncSession {
   }
 
   private func plainRequest(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
+    let isGivenUp = isGivenUp || lacksContent
     if !isGivenUp, let sending, batch.batchID == formed?.batchID {
       return PushRequest(
         replica: replica, number: batch.number, batchID: batch.batchID,

@@ -99,6 +99,7 @@ extension SyncSession {
     var attributes = EntryAttributes()
     attributes.hash = content.hash
     attributes.maxAge = content.maxAgeSeconds
+    attributes.attachment = content.attachment?.engineID
     attributes.time = change.attributes.time
     attributes.priority = change.attributes.priority
     let condition = operations.addCondition(.entry(slot?.sequence ?? 0))

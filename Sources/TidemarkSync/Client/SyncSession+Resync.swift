@@ -317,7 +317,8 @@ extension SyncSession {
       }
       return try engine.withValue(of: version.sequence) { (value, _) in
         ContentFingerprint(
-          key: key.rawSpan, value: value, labels: version.labels.map(\.bytes))
+          key: key.rawSpan, value: value, labels: version.labels.map(\.bytes),
+          attachment: version.attributes.attachment)
       }
     case .beside(let state):
       guard !state.isDeleted, scope.contains(key: key, labels: state.content.labels) else {
@@ -325,7 +326,8 @@ extension SyncSession {
       }
       return ContentFingerprint(
         key: key.rawSpan, value: state.content.value.rawSpan,
-        labels: state.content.labels.map(\.bytes))
+        labels: state.content.labels.map(\.bytes),
+        attachment: state.content.attachment?.engineID)
     }
   }
 }

@@ -19,6 +19,9 @@ extension SyncSession {
     package var batches = 0
     package var comparisons = 0
     package var resyncs = 0
+    /// Bytes of attachments' contents.
+    package var attachmentBytesSent = 0
+    package var attachmentBytesTaken = 0
 
     /// Counts what has become of a conflict.
     mutating func count(_ decision: ConflictResolver.Decision) {
@@ -33,7 +36,8 @@ extension SyncSession {
 extension SyncSession.Totals {
   static let counts: [any WritableKeyPath<Self, Int> & Sendable] = [
     \.pushed, \.applied, \.duplicates, \.conflicts, \.resolved, \.merged, \.clashes, \.fellBack,
-    \.parked, \.pulled, \.batches, \.comparisons, \.resyncs,
+    \.parked, \.pulled, \.batches, \.comparisons, \.resyncs, \.attachmentBytesSent,
+    \.attachmentBytesTaken,
   ]
 
   private static func each(_ a: Self, _ b: Self, _ body: (Int, Int) -> Int) -> Self {

@@ -64,6 +64,7 @@ extension SyncSession {
     self.prepared = prepared
     failures = 0
     count(verdicts)
+    try releaseContent(of: batch, verdicts)
     try resolveWaiting()
   }
 

@@ -14,6 +14,8 @@ package final class SyncSession {
     case pull(PullRequest)
     case values(ValuesRequest)
     case digest(DigestRequest)
+    case attach(AttachRequest)
+    case fetch(ContentRequest)
   }
 
   /// The peer's answer to a call.
@@ -23,6 +25,8 @@ package final class SyncSession {
     case pull(PullAnswer)
     case values(ValuesAnswer)
     case digest(DigestAnswer)
+    case attach(AttachAnswer)
+    case fetch(ContentAnswer)
 
     var message: WireMessage {
       switch self {
@@ -31,6 +35,8 @@ package final class SyncSession {
       case .pull(let answer): .pullAnswer(answer)
       case .values(let answer): .valuesAnswer(answer)
       case .digest(let answer): .digestAnswer(answer)
+      case .attach(let answer): .attachAnswer(answer)
+      case .fetch(let answer): .fetchAnswer(answer)
       }
     }
 
@@ -39,7 +45,7 @@ package final class SyncSession {
       switch self {
       case .pull(let page): page.entries.contains { $0.content.blob != nil }
       case .values(let answer): answer.entries.contains { $0.content.blob != nil }
-      case .hello, .push, .digest: false
+      case .hello, .push, .digest, .attach, .fetch: false
       }
     }
   }
@@ -55,7 +61,10 @@ package final class SyncSession {
   package internal(set) var formed: FormedBatch? {
     didSet {
       sequencesInFlight = formed?.sequences ?? SequenceSet()
-      if formed == nil || formed?.batchID != oldValue?.batchID { sending = nil }
+      guard formed == nil || formed?.batchID != oldValue?.batchID else { return }
+      sending = nil
+      attachmentsInFlight = nil
+      lacksContent = false
     }
   }
   /// The changes of the batch under way.
@@ -66,6 +75,16 @@ package final class SyncSession {
   /// How far the peer said at that hello that the authorization reaches; nil when it did not.
   package internal(set) var reach: UInt64?
   var limits = SyncLimits()
+  /// Most bytes of an attachment that the peer takes, as of that hello; nil where it takes none.
+  var attachmentBytes: Int?
+  /// The rules for the content of attachments.
+  package var attachmentPolicy = AttachmentPolicy()
+  var outgoing = OutgoingAttachments()
+  var incoming = IncomingAttachments()
+  /// The changes of the batch under way that name attachments; nil when nobody has looked.
+  var attachmentsInFlight: [(LoggedChange, AttachmentID)]?
+  /// Whether content that the batch under way names is neither here nor at the peer.
+  var lacksContent = false
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
   var mostWaiting = 65_536
@@ -172,14 +191,13 @@ package final class SyncSession {
       guard progress.resync == nil else { return nil }
     }
     guard let range else { return .hello(hello(hasResynced: hasCompared)) }
-    if let formed { return .push(try request(for: formed)) }
+    if let formed { return try call(for: formed) }
     if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
     // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(try valuesRequest(keys)) }
-    if let batch = try formBatch() { return .push(try request(for: batch)) }
-    return nil
+    return try nextPush() ?? nextFetch().map { .fetch($0) }
   }
 
   /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
@@ -187,7 +205,7 @@ package final class SyncSession {
     guard let range, formed == nil, progress.resync == nil,
       progress.cursor.offset >= range.head
     else { return false }
-    return progress.frontier >= engine.lastSequence
+    return progress.frontier >= engine.lastSequence && outgoing.isAtRest && !isFetching
       && progress.again.subtracting(held).isEmpty
   }
 
@@ -254,6 +272,11 @@ package final class SyncSession {
       try check(reach: digest.reach)
       range = digest.range
       try take(digest)
+    case .attach(let answer):
+      try checkIsSame(answer.range)
+      range = answer.range
+      try take(answer)
+    case .fetch(let answer): try take(answer)
     }
   }
 
@@ -285,6 +308,8 @@ package final class SyncSession {
     range = nil
     comparing = nil
     ownAskedAt = nil
+    outgoing.forgetPeer()
+    incoming.forgetPeer()
   }
 
   func hello(hasResynced: Bool) -> HelloRequest {
@@ -325,7 +350,11 @@ package final class SyncSession {
         if let aliasChanges { try records.write(aliasChanges, into: &batch) }
         let unread = runs.firstUnread(after: next.cursor.offset)
         let kept = try writePin(next, formed, unread, into: &batch)
-        let result = try engine.commit(batch, durability: durability)
+        // Content of others is at the peer until somebody fetches it.
+        let holds = try engine.noteElsewhere(batch.attachments)
+        let result = try withExtendedLifetime(holds) { () throws(TidemarkError) in
+          try engine.commit(batch, durability: durability)
+        }
         // It is committed, whatever becomes of what follows.
         progress = next
         swap(&settled, &runs)

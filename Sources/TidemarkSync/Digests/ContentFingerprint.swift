@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// 128 bits that stand for a key and what it holds: both sides of a comparison compute them on
 /// their own.
@@ -7,7 +7,8 @@ internal import TidemarkEngine
 /// ```
 /// varint  length of the key, the key
 /// varint  count of labels; per label, in byte order: varint length, bytes
-/// u8      class: 0 owned, 1 cache
+/// u8      class: 0 owned, 1 cache; plus 2 with an attachment
+/// 32      its SHA-256, and a varint of its length, where there is one
 /// ```
 /// and each of the two is the seed of another one over the value. Not for secrets, and no proof
 /// against somebody who makes collisions of his own data on purpose.
@@ -21,7 +22,10 @@ package struct ContentFingerprint: Sendable, Hashable {
 
   /// The fingerprint of a key with what it holds.
   /// - Parameter labels: in byte order, each once.
-  package init(key: RawSpan, value: RawSpan, labels: [[UInt8]], isCache: Bool = false) {
+  package init(
+    key: RawSpan, value: RawSpan, labels: [[UInt8]], attachment: AttachmentID? = nil,
+    isCache: Bool = false
+  ) {
     var writer = ByteWriter(capacity: key.byteCount + 16)
     writer.varint(key.byteCount)
     writer.raw(key)
@@ -30,7 +34,11 @@ package struct ContentFingerprint: Sendable, Hashable {
       writer.varint(label.count)
       writer.raw(label)
     }
-    writer.u8(isCache ? 1 : 0)
+    writer.u8((isCache ? 1 : 0) | (attachment == nil ? 0 : 2))
+    if let attachment {
+      writer.raw(attachment.hash)
+      writer.varint(attachment.length)
+    }
     let head = writer.bytes.rawSpan
     low = XXH64.hash(value, seed: XXH64.hash(head, seed: Self.lowSeed))
     high = XXH64.hash(value, seed: XXH64.hash(head, seed: Self.highSeed))

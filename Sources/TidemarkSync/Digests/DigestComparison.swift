@@ -94,7 +94,9 @@ package struct DigestComparison {
         else { continue }
         let fingerprint = try engine.withValue(of: info.valueSequence) {
           (value, _) throws(TidemarkError) in
-          ContentFingerprint(key: row.key.rawSpan, value: value, labels: info.labels)
+          ContentFingerprint(
+            key: row.key.rawSpan, value: value, labels: info.labels,
+            attachment: info.attributes.attachment)
         }
         table.add(
           DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: info.valueSequence))

@@ -50,13 +50,16 @@ public struct HelloAnswer: Sendable, Hashable {
   /// Stands for how far the caller's authorization reaches: another one than before means that
   /// other entries can be read. 0 is everything; nil where the peer does not tell.
   public var reach: UInt64?
+  /// Most bytes of an attachment's content; nil where the peer takes no attachments.
+  public var attachmentBytes: Int?
 
   /// An answer.
   public init(
     feed: ReplicaID, range: FeedRange, mark: ReplicaMark, time: UInt64,
     leaseSeconds: UInt32? = nil, isLeaseExpired: Bool = false, limits: SyncLimits = SyncLimits(),
-    reach: UInt64? = nil
+    reach: UInt64? = nil, attachmentBytes: Int? = nil
   ) {
+    self.attachmentBytes = attachmentBytes
     self.reach = reach
     self.feed = feed
     self.range = range

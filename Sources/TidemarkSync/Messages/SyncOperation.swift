@@ -17,6 +17,8 @@ public struct SyncContent: Sendable, Hashable {
   public var blob: BlobID?
   /// In byte order, each once.
   public var labels: [EntryLabel]
+  /// The attachment that the entry names; its content travels by itself.
+  public var attachment: AttachmentReference?
   /// The writer's validator hash.
   public var hash: [UInt8]?
   /// For how long the value counts as valid, in whole seconds, rounded up.
@@ -30,17 +32,19 @@ public struct SyncContent: Sendable, Hashable {
   /// The content that a put gives a key.
   public init(
     value: [UInt8] = [], labels: [EntryLabel] = [], hash: [UInt8]? = nil,
-    maxAge: Duration? = nil, blob: BlobID? = nil
+    maxAge: Duration? = nil, blob: BlobID? = nil, attachment: AttachmentReference? = nil
   ) {
     self.init(
       value: value, labels: labels, hash: hash,
-      maxAgeSeconds: maxAge.map { UInt32(clamping: $0.wholeSeconds) }, blob: blob)
+      maxAgeSeconds: maxAge.map { UInt32(clamping: $0.wholeSeconds) }, blob: blob,
+      attachment: attachment)
   }
 
   package init(
     value: [UInt8], labels: [EntryLabel], hash: [UInt8]?, maxAgeSeconds: UInt32?,
-    blob: BlobID? = nil
+    blob: BlobID? = nil, attachment: AttachmentReference? = nil
   ) {
+    self.attachment = attachment
     self.blob = blob
     self.value = value
     self.labels = labels

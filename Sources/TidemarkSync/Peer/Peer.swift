@@ -26,6 +26,14 @@ public protocol Peer: Sendable {
   func values(_ request: ValuesRequest) async throws -> ValuesAnswer
   /// Reads sums over what keys hold.
   func digest(_ request: DigestRequest) async throws -> DigestAnswer
+  /// Hands over a part of an attachment's content, or asks how much of it is there. Only a peer
+  /// whose hello says that it takes attachments is asked; see ``HelloAnswer/attachmentBytes``. It
+  /// may take less than all of a part: whole multiples of ``AttachRequest/partBytes`` from its
+  /// beginning.
+  func attach(_ request: AttachRequest) async throws -> AttachAnswer
+  /// Reads a part of an attachment's content, from a peer that takes attachments. A part is a
+  /// multiple of ``AttachRequest/partBytes``, unless it reaches the content's end.
+  func fetch(_ request: ContentRequest) async throws -> ContentAnswer
   /// Tells when there may be something new to pull, as far as the peer can.
   ///
   /// Pokes are a help, never a promise: they may come for nothing and may be missing, so whoever
@@ -41,6 +49,14 @@ public protocol Peer: Sendable {
 extension Peer {
   public func prepare(_ request: PushRequest) {}
   public func pokes() -> AsyncStream<Void>? { nil }
+
+  public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+    throw PeerError(.malformed, "the peer takes no attachments")
+  }
+
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+    throw PeerError(.malformed, "the peer takes no attachments")
+  }
 }
 
 /// The capabilities of a peer.

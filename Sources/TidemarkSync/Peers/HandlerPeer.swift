@@ -93,6 +93,18 @@ public final class HandlerPeer: Peer {
     }
   }
 
+  public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.attach(request, access: access)
+    }
+  }
+
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.fetch(request, access: access)
+    }
+  }
+
   /// Tells of everything that is appended from now on.
   public func pokes() -> AsyncStream<Void>? {
     let handler = handler

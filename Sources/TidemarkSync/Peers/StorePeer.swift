@@ -74,6 +74,14 @@ public final class StorePeer: Peer {
     try await peer.digest(request)
   }
 
+  public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+    try await peer.attach(request)
+  }
+
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+    try await peer.fetch(request)
+  }
+
   /// Tells of everything that is appended from now on.
   public func pokes() -> AsyncStream<Void>? { peer.pokes() }
 

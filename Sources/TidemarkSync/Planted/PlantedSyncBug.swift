@@ -10,6 +10,8 @@
     case markNotChecked
     /// The server appends a batch and its mark in two commits.
     case markApart
+    /// An answer goes out before what it tells of is on the disk.
+    case toldBeforeDurable
     /// A server judges changes without a look at what they were made upon.
     case baseIgnored
     /// The verdict on a change counts for an edit of its key that was made meanwhile.
@@ -55,6 +57,10 @@
     case supersededNeverTold
     /// The pin of a peer does not follow what was settled: all since then counts as pending.
     case pinNotMoved
+    /// An entry is acknowledged although the content of its attachment has not come.
+    case attachmentNotAwaited
+    /// The content of an attachment is released when it has come, before its entry is acknowledged.
+    case releasedEarly
 
     private static let planted = Lock<PlantedSyncBug?>(nil)
 

@@ -128,7 +128,7 @@ extension SyncSession {
   /// feed was taken; what others go on writing does not count.
   func isSettled(through sequence: UInt64, _ direction: SyncDirection) -> Bool {
     guard let range, formed == nil else { return false }
-    if direction.pulls, progress.cursor.offset < range.head { return false }
+    if direction.pulls, progress.cursor.offset < range.head || isFetching { return false }
     guard !progress.waiting.values.contains(where: { $0.state == .conflict }) else { return false }
     guard direction.pushes else { return true }
     // Changes that a resolver has made in answer to a conflict go along.

@@ -289,8 +289,8 @@ extension SyncSession.Call {
   fileprivate var phase: SyncStatus.Phase {
     switch self {
     case .hello: .connecting
-    case .push: .pushing
-    case .pull, .values, .digest: .pulling
+    case .push, .attach: .pushing
+    case .pull, .values, .digest, .fetch: .pulling
     }
   }
 }

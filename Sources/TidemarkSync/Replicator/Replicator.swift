@@ -30,6 +30,8 @@ public final class Replicator: Sendable {
     public var longestRetry: Duration
     /// The share of the network that may be used; nil for all of it.
     public var budget: SyncBudget?
+    /// The rules for the content of attachments.
+    public var attachments: AttachmentPolicy
     /// Where the peer is, for `logtool peers`; nothing depends on it.
     public var target: String
     /// How time passes.
@@ -40,8 +42,9 @@ public final class Replicator: Sendable {
       direction: SyncDirection = .both, longPoll: Duration = .seconds(25),
       pollInterval: Duration = .seconds(60), firstRetry: Duration = .seconds(1),
       longestRetry: Duration = .seconds(300), target: String = "",
-      budget: SyncBudget? = nil
+      budget: SyncBudget? = nil, attachments: AttachmentPolicy = AttachmentPolicy()
     ) {
+      self.attachments = attachments
       self.direction = direction
       self.longPoll = longPoll
       self.pollInterval = pollInterval
@@ -134,7 +137,7 @@ public final class Replicator: Sendable {
     self.peer = peer
     self.configuration = configuration
     host = try SyncHost.of(store, name: name)
-    try host.take(scope, resolver, peer.capabilities)
+    try host.take(scope, resolver, peer.capabilities, configuration.attachments)
   }
 
   deinit {

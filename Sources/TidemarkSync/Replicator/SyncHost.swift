@@ -49,7 +49,8 @@ final class SyncHost: Sendable {
   /// Takes the host for a replicator.
   /// - Throws: `invalidArgument` when another one has it.
   func take(
-    _ scope: SyncScope, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities
+    _ scope: SyncScope, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities,
+    _ attachments: AttachmentPolicy
   ) throws(TidemarkError) {
     let isFree = claim.withLock { isTaken in
       defer { isTaken = true }
@@ -61,13 +62,13 @@ final class SyncHost: Sendable {
         "the store has a replicator named \(name) already; give this one another name, or let go "
           + "of the other")
     }
-    state.withLock { $0.configure(scope, resolver, capabilities) }
+    state.withLock { $0.configure(scope, resolver, capabilities, attachments) }
   }
 
   /// The replicator is gone.
   func release() {
     claim.withLock { $0 = false }
-    state.withLock { $0.configure(nil, .localWins, PeerCapabilities()) }
+    state.withLock { $0.configure(nil, .localWins, PeerCapabilities(), AttachmentPolicy()) }
   }
 
   var isTaken: Bool { claim.withLock { $0 } }
@@ -111,6 +112,7 @@ struct HostState {
   private var scope: SyncScope?
   private var resolver = ConflictResolver.localWins
   private var capabilities = PeerCapabilities()
+  private var attachments = AttachmentPolicy()
   private var opened: SyncSession?
   private var earlier = SyncSession.Totals()
   private var table: PendingTable?
@@ -131,8 +133,10 @@ struct HostState {
   }
 
   mutating func configure(
-    _ scope: SyncScope?, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities
+    _ scope: SyncScope?, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities,
+    _ attachments: AttachmentPolicy
   ) {
+    self.attachments = attachments
     self.scope = scope
     self.capabilities = capabilities
     self.resolver = resolver
@@ -156,6 +160,7 @@ struct HostState {
           engine, name: name, scope: known.scope, resolver: resolver, capabilities: capabilities)
       }
     }
+    session.attachmentPolicy = attachments
     opened = session
     return session
   }

@@ -110,6 +110,11 @@ public struct SyncReport: Sendable, Hashable {
   public var pulled = 0
   /// Batches that were sent.
   public var batches = 0
+  /// Bytes of attachments' contents that were sent; what the peer had already does not count.
+  public var attachmentBytesSent = 0
+  /// Bytes of attachments' contents that were taken without anybody asking; see
+  /// ``AttachmentPolicy/Fetching/eager(upTo:)``.
+  public var attachmentBytesTaken = 0
   /// The entries that are not synced now.
   public var pending = PendingSummary()
   /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
@@ -131,5 +136,7 @@ public struct SyncReport: Sendable, Hashable {
     parked = totals.parked
     pulled = totals.pulled
     batches = totals.batches
+    attachmentBytesSent = totals.attachmentBytesSent
+    attachmentBytesTaken = totals.attachmentBytesTaken
   }
 }

@@ -1,4 +1,5 @@
 public import Tidemark
+package import TidemarkEngine
 
 /// The fate of a change that was not made upon what its key holds now.
 public enum ConflictPolicy: UInt8, Sendable, Hashable, CaseIterable {
@@ -24,10 +25,26 @@ public struct CollectionPolicy: Sendable, Hashable {
 }
 
 /// The policies of a feed.
-struct PolicyTable: Sendable {
+package struct PolicyTable: Sendable {
   private static let version: UInt8 = 1
   /// Longest prefix first.
   private(set) var rows: [CollectionPolicy] = []
+  /// The offset of the last change.
+  package private(set) var revision: UInt64 = 0
+
+  package init() {}
+
+  /// Reads them from their records.
+  package init(_ feed: any Feed) throws(TidemarkError) {
+    for prefix in feed.recordKeys(of: .feedPolicy) {
+      guard let record = try feed.record(.feedPolicy, key: prefix) else { continue }
+      guard let policy = Self.decode(record.value) else {
+        throw TidemarkError(
+          .formatTooNew, "a later version has set a policy for conflicts that is not known here")
+      }
+      set(policy, for: prefix, at: record.position.offset)
+    }
+  }
 
   /// The policy that counts for a key.
   func policy(for key: [UInt8]) -> ConflictPolicy {
@@ -35,7 +52,8 @@ struct PolicyTable: Sendable {
   }
 
   /// Takes a policy over; nil takes it away.
-  mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8]) {
+  package mutating func set(_ policy: ConflictPolicy?, for prefix: [UInt8], at offset: UInt64) {
+    revision = max(revision, offset)
     rows.removeAll { $0.prefix.bytes == prefix }
     guard let policy else { return }
     let place = rows.firstIndex { $0.prefix.bytes.count < prefix.count } ?? rows.count
@@ -46,7 +64,7 @@ struct PolicyTable: Sendable {
   static func encode(_ policy: ConflictPolicy) -> [UInt8] { [version, policy.rawValue] }
 
   /// - Returns: nil for what this version does not know.
-  static func decode(_ value: [UInt8]) -> ConflictPolicy? {
+  package static func decode(_ value: [UInt8]) -> ConflictPolicy? {
     guard value.count == 2, value[0] == version else { return nil }
     return ConflictPolicy(rawValue: value[1])
   }

@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Decides in the feed's order which changes of a batch apply.
@@ -28,6 +29,12 @@ struct Judge {
   private let refused: [Rejection?]
   private let labelSets: [[[UInt8]]]
 
+  /// The feed's part: states by key; by offset, values that changes may be equal to, and entries
+  /// that they were made upon.
+  private var held: [[UInt8]: FeedState] = [:]
+  private var values: [UInt64: [UInt8]] = [:]
+  private var bases: [UInt64: FeedHead] = [:]
+  /// By key, as the batch itself has made it.
   private var states: [[UInt8]: KeyState] = [:]
   private var entries: [JudgedBatch.Entry] = []
   private var rulings: [Ruling] = []
@@ -55,6 +62,7 @@ struct Judge {
   /// Judges the batch upon the feed as it is now.
   /// - Throws: `limitExceeded` when its atomic groups are too entangled.
   mutating func run() throws(TidemarkError) -> JudgedBatch {
+    try look()
     states = [:]
     entries = []
     rulings = []
@@ -87,7 +95,43 @@ struct Judge {
         rulings.append(ruling)
       }
     }
-    return JudgedBatch(request: request, entries: entries, rulings: rulings)
+    return JudgedBatch(
+      request: request, entries: entries, rulings: rulings, policies: policies.revision)
+  }
+
+  /// Asks the feed for everything that the batch is judged upon, in three calls. A change is judged
+  /// and put down by one such look: somebody else may write in between.
+  private mutating func look() throws(TidemarkError) {
+    let changes = request.changes.indices.filter {
+      refused[$0] == nil && access.mayReach(key: request.changes[$0].key)
+    }
+    let keys = Array(Set(changes.map { request.changes[$0].key }))
+    held = [:]
+    held.reserveCapacity(keys.count)
+    for (key, state) in zip(keys, try feed.states(of: keys)) { held[key] = state }
+    var same: Set<UInt64> = []
+    var bases: Set<UInt64> = []
+    for index in changes {
+      let change = request.changes[index]
+      let state = held[change.key]
+      if let state, !state.isDeleted, change.kind == .put,
+        state.valueLength == change.content.value.count, state.labels == labelSets[index]
+      {
+        same.insert(state.position.offset)
+      }
+      if state?.isDeleted ?? true, case .position(let base) = change.base, base.offset > 0 {
+        bases.insert(base.offset)
+      }
+    }
+    let (offsets, entries) = (Array(same), Array(bases))
+    values = [:]
+    self.bases = [:]
+    if !offsets.isEmpty {
+      for (offset, value) in zip(offsets, try feed.values(at: offsets)) { values[offset] = value }
+    }
+    if !entries.isEmpty {
+      for (offset, head) in zip(entries, try feed.heads(at: entries)) { self.bases[offset] = head }
+    }
   }
 
   /// Takes back what changes from `index` on have done.
@@ -107,7 +151,7 @@ struct Judge {
     let change = request.changes[index]
     // The key's content does not matter here: what a verdict says must not depend on that.
     guard access.mayReach(key: change.key) else { return .rejected(Self.outOfScope) }
-    let state = try state(of: change.key)
+    let state = state(of: change.key)
     let held = described(state)
     if let held, !held.isDeleted, !access.reaches(key: change.key, labels: held.labels) {
       return .rejected(Self.outOfScope)
@@ -119,7 +163,7 @@ struct Judge {
       guard access.reaches(key: change.key, labels: labelSets[index]) else {
         return .rejected(Self.outOfScope)
       }
-      if let held, !held.isDeleted, try isEqual(index, to: state, held) {
+      if let held, !held.isDeleted, isEqual(index, to: state, held) {
         return .duplicate(held.place)
       }
     }
@@ -157,26 +201,26 @@ struct Judge {
     }
   }
 
-  /// The state of a key. A change is judged and put down by one such look: the store's own program
-  /// may write in between.
-  private func state(of key: [UInt8]) throws(TidemarkError) -> KeyState {
-    if let known = states[key] { return known }
-    return try feed.state(of: key).map { KeyState.feed($0) } ?? .absent
+  /// The state of a key.
+  private func state(of key: [UInt8]) -> KeyState {
+    states[key] ?? held[key].map { .feed($0) } ?? .absent
   }
 
   /// Whether a put gives a key what it holds.
-  private func isEqual(
-    _ index: Int, to state: KeyState, _ held: Held
-  ) throws(TidemarkError) -> Bool {
-    let value = request.changes[index].content.value
+  private func isEqual(_ index: Int, to state: KeyState, _ held: Held) -> Bool {
+    let content = request.changes[index].content
+    let value = content.value
     guard held.labels == labelSets[index] else { return false }
     switch state {
     case .absent: return false
     case .feed(let state):
-      guard state.valueLength == value.count else { return false }
-      return try feed.value(at: state.position.offset) == value
+      guard state.valueLength == value.count,
+        state.attributes.attachment == content.attachment?.engineID
+      else { return false }
+      return values[state.position.offset] == value
     case .planned(let entry):
-      return request.changes[entries[entry].change].content.value == value
+      let other = request.changes[entries[entry].change].content
+      return other.value == value && other.attachment == content.attachment
     }
   }
 
@@ -199,7 +243,11 @@ struct Judge {
     guard held?.isDeleted ?? true else { return false }
     switch change.base {
     case .absent, .operation, .position(.beginning): return true
-    case .position(let base): return try feed.isDelete(at: base, of: change.key) ?? false
+    case .position(let base):
+      guard let head = bases[base.offset], head.kind == .delete, head.key == change.key else {
+        return false
+      }
+      return try feed.range().position(ofOffset: base.offset) == base
     }
   }
 

@@ -9,7 +9,7 @@ internal import TidemarkEngine
 /// varint  the highest delete that was gone when the replica began with nothing
 /// varint  until when deletes are kept for it
 /// ```
-struct LeaseRecord: Equatable, Sendable {
+package struct LeaseRecord: Equatable, Sendable {
   private static let version: UInt8 = 2
 
   var expires: UInt64

@@ -52,15 +52,21 @@ extension SyncHandler {
     case .downloadRequest(let request):
       let answer = try stageDownload(request, access)
       return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
+    case .attachRequest(let request):
+      let answer = try stageAttach(request, access)
+      return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
+    case .fetchRequest(let request):
+      let answer = try stageFetch(request, access)
+      return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
     case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
-      .downloadAnswer, .error:
+      .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
       throw PeerError(.malformed, "the message is no request")
     }
   }
 
   /// Whether an answer may go out.
   public func isSettled(_ answer: StagedAnswer) -> Bool {
-    (try? feed.isSettled(through: answer.through)) ?? false
+    (try? feed.bounds().isSettled(through: answer.through)) ?? false
   }
 
   /// Returns once an answer may go out. Callers on several threads share a sync.
@@ -71,6 +77,9 @@ extension SyncHandler {
   }
 
   func settle(through position: Position) throws(PeerError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.toldBeforeDurable) { return }
+    #endif
     do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
   }
 

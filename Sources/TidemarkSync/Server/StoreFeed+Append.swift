@@ -1,3 +1,4 @@
+internal import Tidemark
 package import TidemarkEngine
 
 extension StoreFeed {
@@ -29,26 +30,23 @@ extension StoreFeed {
 
   @discardableResult
   package func append(
-    _ type: RecordType, key: [UInt8], value: [UInt8]
-  ) throws(TidemarkError) -> Position {
-    var batch = OperationBatch()
-    try RecordTable.add(type, key: key, value: value, to: &batch)
-    return end(of: try commit(batch))
-  }
-
-  package func append(
     _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
-  ) throws(TidemarkError) {
-    guard !records.isEmpty else { return }
+  ) throws(TidemarkError) -> Position {
     var batch = OperationBatch()
     for record in records {
       try RecordTable.add(type, key: record.key, value: record.value, to: &batch)
     }
-    try commit(batch)
-  }
-
-  package func remove(_ type: RecordType, keys: [[UInt8]]) throws(TidemarkError) {
-    try append(type, keys.map { (key: $0, value: []) })
+    let commits = batch
+    return try appending.withLock { (known: inout Known) throws(TidemarkError) in
+      let position = end(of: try commit(commits))
+      if type == .feedPolicy {
+        for record in records {
+          known.policies?.set(
+            PolicyTable.decode(record.value), for: record.key, at: position.offset)
+        }
+      }
+      return position
+    }
   }
 
   /// Lists the records anew when so many have come that the next opening would be slow.
@@ -73,30 +71,55 @@ extension StoreFeed {
 
   // MARK: Batches
 
-  package func append(_ judged: JudgedBatch) throws(TidemarkError) -> Position {
+  package func append(_ judged: JudgedBatch) throws(TidemarkError) -> AppendOutcome {
+    let outcome = try appending.withLock {
+      (known: inout Known) throws(TidemarkError) -> AppendOutcome in
+      let mark = try mark(of: judged.request.replica, &known)
+      #if TIDEMARK_PLANTED
+        let isChecked = !PlantedSyncBug.isOn(.markNotChecked)
+      #else
+        let isChecked = true
+      #endif
+      guard !isChecked || mark.mark.number == judged.request.number - 1 else {
+        return .markIs(mark)
+      }
+      guard try policies(&known).revision == judged.policies else { return .conflict }
+      do throws(TidemarkError) { return .appended(try commit(judged, &known)) } catch {
+        if error.code == .conflict { return .conflict }
+        throw error
+      }
+    }
+    if case .appended = outcome, judged.hasNews { news?.notify() }
+    return outcome
+  }
+
+  private func commit(
+    _ judged: JudgedBatch, _ known: inout Known
+  ) throws(TidemarkError) -> FeedMark {
     var batch = OperationBatch()
     // Before the entries, whose places are counted back from the mark.
     for name in judged.uploads {
       try RecordTable.add(.feedUpload, key: name, value: [], to: &batch)
     }
-    for entry in judged.entries { try add(entry, of: judged.request, to: &batch) }
+    for entry in judged.entries { try add(entry, of: judged, to: &batch) }
     #if TIDEMARK_PLANTED
+      batch.mayLackAttachments = PlantedSyncBug.isOn(.attachmentNotAwaited)
       if PlantedSyncBug.isOn(.markApart) {
         try commit(batch)
         batch = OperationBatch()
       }
     #endif
-    let mark = MarkRecord.encode(
-      number: judged.request.number, batchID: judged.request.batchID, rulings: judged.rulings,
-      entries: judged.entries.count)
-    try RecordTable.add(
-      .feedMark, key: judged.request.replica.bytes, value: mark, to: &batch)
+    let replica = judged.request.replica
+    let record = judged.markRecord
+    try RecordTable.add(.feedMark, key: replica.bytes, value: record, to: &batch)
     let result = try commit(batch)
     guard result.applied == batch.count else {
       throw TidemarkError(
         .unknownOutcome, "the log took another number of entries than the batch has")
     }
-    return end(of: result)
+    let mark = try FeedMark(FeedRecord(value: record, position: end(of: result)))
+    known.keep(mark, of: replica)
+    return mark
   }
 
   /// The position of the last entry of a commit.
@@ -105,18 +128,10 @@ extension StoreFeed {
   }
 
   private func add(
-    _ entry: JudgedBatch.Entry, of request: PushRequest, to batch: inout OperationBatch
+    _ entry: JudgedBatch.Entry, of judged: JudgedBatch, to batch: inout OperationBatch
   ) throws(TidemarkError) {
-    let change = request.changes[entry.change]
-    var attributes = EntryAttributes()
-    attributes.origin = EntryAttributes.Origin(
-      replica: request.replica.bytes, sequence: change.sequence)
-    attributes.writerTime = change.commitTime
-    attributes.time = change.time
-    if change.kind == .put {
-      attributes.hash = change.content.hash
-      attributes.maxAge = change.content.maxAgeSeconds
-    }
+    let change = judged.request.changes[entry.change]
+    var attributes = judged.attributes(of: change)
     let value = change.content.value.rawSpan
     guard case .applies(let revision) = entry.kind else {
       attributes.recordType = RecordType.loser.rawValue
@@ -130,6 +145,7 @@ extension StoreFeed {
     case nil: break
     }
     if change.kind == .put {
+      attributes.attachment = change.content.attachment?.engineID
       let labels = try batch.addLabelSet(change.content.labelSet)
       try batch.add(
         .put, key: change.key.rawSpan, value: value, labelSet: labels, attributes: attributes,

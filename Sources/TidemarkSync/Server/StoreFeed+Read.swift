@@ -3,7 +3,14 @@ package import TidemarkEngine
 extension StoreFeed {
   // MARK: Keys
 
-  package func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
+  package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
+    var states: [FeedState?] = []
+    states.reserveCapacity(keys.count)
+    for key in keys { states.append(try state(of: key)) }
+    return states
+  }
+
+  private func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
     // A compaction may drop the entry between the two looks.
     for _ in 0..<3 {
       guard let slot = try engine.slot(ofKey: key.rawSpan) else { return nil }
@@ -19,7 +26,7 @@ extension StoreFeed {
       .damaged, "the log does not hold what the index says of a key; run verify")
   }
 
-  package func laterState(
+  private func laterState(
     than head: FeedHead, through last: UInt64
   ) throws(TidemarkError) -> FeedState? {
     // For most entries this look is all that there is.
@@ -42,16 +49,14 @@ extension StoreFeed {
       labels: info.labels, valueLength: info.valueLength, attributes: info.attributes)
   }
 
-  package func isDelete(
-    at position: Position, of key: [UInt8]
-  ) throws(TidemarkError) -> Bool? {
-    guard try self.position(of: position.offset) == position, position.offset > 0,
-      let entry = try engine.entryIfKept(at: position.offset)
-    else { return nil }
-    return entry.head.kind == .delete && entry.key == key
+  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+    var values: [[UInt8]?] = []
+    values.reserveCapacity(offsets.count)
+    for offset in offsets { values.append(try value(at: offset)) }
+    return values
   }
 
-  package func value(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
+  private func value(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
     do throws(TidemarkError) {
       return try engine.withValue(of: offset) { (value, _) throws(TidemarkError) in
         [UInt8](copying: value)
@@ -64,13 +69,17 @@ extension StoreFeed {
     }
   }
 
-  package func head(at offset: UInt64) throws(TidemarkError) -> FeedHead? {
-    guard let entry = try engine.entryIfKept(at: offset) else { return nil }
-    return try FeedHead(entry, in: engine)
-  }
-
-  package func key(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
-    try engine.entryIfKept(at: offset)?.key
+  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
+    var heads: [FeedHead?] = []
+    heads.reserveCapacity(offsets.count)
+    for offset in offsets {
+      let entry = try engine.entryIfKept(at: offset)
+      heads.append(
+        try entry.flatMap { (entry) throws(TidemarkError) in
+          try FeedHead(entry, in: engine)
+        })
+    }
+    return heads
   }
 
   // MARK: The log
@@ -78,17 +87,17 @@ extension StoreFeed {
   /// Readers that are kept between two pages.
   private static let keptReaders = 4
 
-  package func heads(
-    after offset: UInt64, through last: UInt64, limit: Int
-  ) throws(TidemarkError) -> FeedHeads {
+  package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
     let kept = readers.withLock { readers -> FeedReader? in
-      guard let index = readers.firstIndex(where: { $0.continues(offset, through: last) }) else {
-        return nil
-      }
+      guard
+        let index = readers.firstIndex(where: {
+          $0.continues(query.after, through: query.through)
+        })
+      else { return nil }
       return readers.remove(at: index)
     }
-    var reader = kept ?? FeedReader(engine, after: offset, through: last)
-    let heads = try reader.heads(after: offset, limit: limit)
+    var reader = kept ?? FeedReader(engine, after: query.after, through: query.through)
+    let heads = try reader.heads(after: query.after, limit: query.limit)
     let used = reader
     if used.isOfUse {
       readers.withLock { readers in
@@ -96,14 +105,22 @@ extension StoreFeed {
         if readers.count > Self.keptReaders { readers.removeFirst() }
       }
     }
-    return FeedHeads(heads: heads, through: used.through)
+    var page = FeedPage(rows: [], through: used.through)
+    page.rows.reserveCapacity(heads.count)
+    for head in heads {
+      var row = FeedPage.Row(head: head)
+      if query.wantsLater(head) { row.later = try laterState(than: head, through: query.through) }
+      if query.wantsFormer(head) { row.former = try former(of: head) }
+      page.rows.append(row)
+    }
+    return page
   }
 
-  package func former(of head: FeedHead) throws(TidemarkError) -> FormerState {
+  private func former(of head: FeedHead) throws(TidemarkError) -> FormerState {
     guard head.previous > 0 else { return .absent }
     guard let entry = try engine.entryIfKept(at: head.previous) else {
       // Above where history is kept from, only deletes can be gone.
-      return try historyFrom() < head.offset ? .absent : .unknown
+      return try bounds().historyFrom < head.offset ? .absent : .unknown
     }
     let info = try engine.info(entry)
     guard !info.kind.removes, info.attributes.entryClass == .owned else { return .absent }
@@ -125,7 +142,9 @@ extension StoreFeed {
       for row in rows where wants(row.key) {
         let info = try engine.info(try engine.entry(at: row.sequence))
         guard info.attributes.entryClass == .owned else { continue }
-        let found = FeedKey(key: row.key, labels: info.labels, offset: info.valueSequence)
+        let found = FeedKey(
+          key: row.key, labels: info.labels, attachment: info.attributes.attachment,
+          offset: info.valueSequence)
         try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
           try body(found, value)
         }

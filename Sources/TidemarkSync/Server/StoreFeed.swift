@@ -10,49 +10,98 @@ package final class StoreFeed: Feed {
   /// Kept so that it stays open; nil where the engine is all there is.
   private let store: Store?
   let records: Lock<RecordTable>
+  package let leases = FeedLeases()
+  package let uploads: Lock<UploadTable>
+  package let arriving: Lock<ArrivingAttachments>
+  /// Held while something is appended; what appending needs to know, decoded.
+  let appending = Lock(Known())
   /// Readers that go on where they stopped before.
   let readers = Lock<[FeedReader]>([])
+  /// Told of entries by this feed itself; nil where the store's own program may write, too.
+  let news: Notifier?
 
   /// Opens the store in a directory.
   package convenience init(
     at path: String, configuration: Store.Configuration
   ) throws(TidemarkError) {
-    try self.init(try Store.openBlocking(at: path, configuration: configuration))
+    let store = try Store.openBlocking(at: path, configuration: configuration)
+    try self.init(store.engine, store, Notifier())
   }
 
   /// A feed over a store that is open; closing the feed closes it.
   package convenience init(_ store: Store) throws(TidemarkError) {
-    try self.init(store.engine, store)
+    try self.init(store.engine, store, nil)
   }
 
-  package convenience init(_ engine: Engine) throws(TidemarkError) { try self.init(engine, nil) }
+  package convenience init(_ engine: Engine) throws(TidemarkError) {
+    try self.init(engine, nil, nil)
+  }
 
-  private init(_ engine: Engine, _ store: Store?) throws(TidemarkError) {
+  private init(_ engine: Engine, _ store: Store?, _ news: Notifier?) throws(TidemarkError) {
     self.engine = engine
     self.store = store
+    self.news = news
     records = Lock(try RecordTable(engine))
+    uploads = Lock(UploadTable())
+    arriving = Lock(try ArrivingAttachments(engine))
     try writeCheckpointIfDue()
+    let found = try UploadTable(self)
+    uploads.withLock { $0 = found }
+  }
+
+  /// Records that are decoded already.
+  struct Known: Sendable {
+    /// Most marks, and most verdicts of one.
+    private static let mostMarks = 1_024
+    private static let mostVerdicts = 64
+
+    var marks: [ReplicaID: FeedMark] = [:]
+    var policies: PolicyTable?
+
+    mutating func keep(_ mark: FeedMark, of replica: ReplicaID) {
+      marks[replica] = nil
+      guard mark.mark.verdicts.count <= Self.mostVerdicts else { return }
+      if marks.count >= Self.mostMarks { marks = [:] }
+      marks[replica] = mark
+    }
+  }
+
+  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
+    let lease = leases[replica]
+    return try appending.withLock { (known: inout Known) throws(TidemarkError) in
+      FeedContext(
+        mark: try mark(of: replica, &known), lease: lease, policies: try policies(&known))
+    }
+  }
+
+  func policies(_ known: inout Known) throws(TidemarkError) -> PolicyTable {
+    if let policies = known.policies { return policies }
+    let policies = try PolicyTable(self)
+    known.policies = policies
+    return policies
+  }
+
+  func mark(of replica: ReplicaID, _ known: inout Known) throws(TidemarkError) -> FeedMark {
+    // It may be gone if the store was suspended and resumed.
+    if let mark = known.marks[replica], contains(mark.position, try engine.bounds()) { return mark }
+    guard let record = try record(.feedMark, key: replica.bytes) else { return FeedMark() }
+    let mark = try FeedMark(record)
+    known.keep(mark, of: replica)
+    return mark
   }
 
   package var id: ReplicaID { Self.replica(engine.storeID) }
+  package var contents: Engine? { engine }
   package var now: Timestamp { engine.environment.clock.now() }
 
   /// A replica's id out of the log.
   static func replica(_ bytes: [UInt8]) -> ReplicaID { ReplicaID(padding: bytes) }
 
-  package func range() throws(TidemarkError) -> FeedRange {
+  package func bounds() throws(TidemarkError) -> FeedBounds {
     let bounds = try engine.bounds()
-    return Self.range(bounds, head: bounds.visible)
-  }
-
-  package func range(through offset: UInt64) throws(TidemarkError) -> FeedRange {
-    let bounds = try engine.bounds()
-    return Self.range(bounds, head: min(max(bounds.durable, offset), bounds.visible))
-  }
-
-  package func isSettled(through position: Position) throws(TidemarkError) -> Bool {
-    let bounds = try engine.bounds()
-    return position.offset <= bounds.durable && contains(position, bounds)
+    return FeedBounds(
+      range: Self.range(bounds, head: bounds.visible), durable: bounds.durable,
+      historyFrom: bounds.historyFrom > 1 ? bounds.historyFrom : 0)
   }
 
   package func settle(through position: Position) throws(TidemarkError) {
@@ -104,11 +153,6 @@ package final class StoreFeed: Feed {
     return Self.range(bounds, head: bounds.visible).position(ofOffset: sequence)
   }
 
-  package func historyFrom() throws(TidemarkError) -> UInt64 {
-    let bounds = try engine.bounds()
-    return bounds.historyFrom > 1 ? bounds.historyFrom : 0
-  }
-
   package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.deletesNotKept) { return }
@@ -116,8 +160,13 @@ package final class StoreFeed: Feed {
     engine.keepDeletes(above: offset)
   }
 
-  package func observe(_ body: @escaping @Sendable () -> Void) -> Int { engine.observe(body) }
-  package func stopObserving(_ token: Int) { engine.stopObserving(token) }
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
+    news?.observe(body) ?? engine.observe(body)
+  }
+
+  package func stopObserving(_ token: Int) {
+    if let news { news.stopObserving(token) } else { engine.stopObserving(token) }
+  }
 
   package func close() throws(TidemarkError) {
     readers.withLock { $0 = [] }

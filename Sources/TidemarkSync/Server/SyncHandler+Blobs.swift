@@ -28,8 +28,8 @@ extension SyncHandler {
         throw PeerError(error)
       }
       let name = UploadTable.Name(replica: request.replica, blob: request.blob)
-      return try state.withLock { (state: inout State) throws(any Error) in
-        let received = state.uploads[name]?.received ?? 0
+      return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
+        let received = uploads[name]?.received ?? 0
         let known = received - request.offset
         // Where nothing is appended, it is what was received before that must be on the disk.
         func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
@@ -43,10 +43,10 @@ extension SyncHandler {
         guard
           part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
         else { return try unchanged() }
-        try makeRoom(for: part, name, &state.uploads)
+        try makeRoom(for: part, name, &uploads)
         let place = try feed.append(
           .feedUpload, key: part.name, value: Array(request.bytes[known...]))
-        state.uploads.add(part, at: feed.now)
+        uploads.add(part, at: feed.now)
         return (UploadAnswer(received: received + part.length), place)
       }
     }
@@ -81,16 +81,16 @@ extension SyncHandler {
   private static let millisecondsKept: UInt64 = 7 * 86_400_000
 
   /// Takes away what nobody has gone on with for so long.
-  func dropOldUploads(_ state: inout State) throws(TidemarkError) {
-    try feed.remove(.feedUpload, keys: state.uploads.strays)
-    state.uploads.dropStrays()
-    try drop(oldUploads(state), &state.uploads)
+  func dropOldUploads(_ uploads: inout UploadTable) throws(TidemarkError) {
+    try feed.remove(.feedUpload, keys: uploads.strays)
+    uploads.dropStrays()
+    try drop(oldUploads(uploads), &uploads)
   }
 
   /// Uploads that nobody has gone on with for so long.
-  func oldUploads(_ state: State) -> [UploadTable.Upload] {
+  func oldUploads(_ uploads: UploadTable) -> [UploadTable.Upload] {
     let now = feed.now.sinceEpoch
-    return state.uploads.untouched(since: now - min(now, Self.millisecondsKept))
+    return uploads.untouched(since: now - min(now, Self.millisecondsKept))
   }
 
   /// Takes uploads away, many with each commit: everybody else waits.
@@ -101,7 +101,7 @@ extension SyncHandler {
     while !rest.isEmpty {
       var names: [[UInt8]] = []
       var count = 0
-      for upload in rest where names.count < Self.recordsPerStep {
+      for upload in rest where names.count < FeedLeases.recordsPerStep {
         names += upload.names
         count += 1
       }
@@ -121,7 +121,7 @@ extension SyncHandler {
     for index in request.changes.indices {
       guard let blob = request.changes[index].content.blob else { continue }
       let name = UploadTable.Name(replica: request.replica, blob: blob)
-      guard let upload = state.withLock({ $0.uploads[name] }), upload.received == blob.length else {
+      guard let upload = feed.uploads.withLock({ $0[name] }), upload.received == blob.length else {
         continue
       }
       var value: [UInt8] = []
@@ -132,8 +132,8 @@ extension SyncHandler {
       // Somebody else may have let it go meanwhile.
       guard value.count == blob.length else { continue }
       guard BlobID(of: value) == blob else {
-        try state.withLock { (state: inout State) throws(TidemarkError) in
-          try drop([upload], &state.uploads)
+        try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
+          try drop([upload], &uploads)
         }
         throw PeerError(.malformed, "a large value is not what its name says")
       }
@@ -147,9 +147,11 @@ extension SyncHandler {
   /// Makes sure that what was put in its place before is what is there still.
   /// - Throws: ``PeerError`` of kind `busy` when a value has not come, or not whole.
   func checkUploads(
-    of request: PushRequest, _ uploads: [UploadTable.Upload], _ state: State
+    of request: PushRequest, _ uploads: [UploadTable.Upload]
   ) throws(PeerError) {
-    let isThere = uploads.allSatisfy { state.uploads[$0.name]?.parts == $0.parts }
+    let isThere = feed.uploads.withLock { known in
+      uploads.allSatisfy { known[$0.name]?.parts == $0.parts }
+    }
     guard isThere, !request.changes.contains(where: { $0.content.blob != nil }) else {
       throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
     }
@@ -172,12 +174,14 @@ extension SyncHandler {
     try answering {
       let range = try feed.range()
       guard range.contains(request.position),
-        let head = try feed.head(at: request.position.offset), head.kind == .put,
+        let head = try feed.heads(at: [request.position.offset])[0], head.kind == .put,
         access.reaches(key: head.key, labels: head.labels)
       else { throw Self.noValue }
       // As it is unpacked, and a copy of it.
       return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
-        guard let value = try feed.value(at: request.position.offset) else { throw Self.noValue }
+        guard let value = try feed.values(at: [request.position.offset])[0] else {
+          throw Self.noValue
+        }
         let first = min(max(request.offset, 0), value.count)
         // Every call reads the value as a whole: those that want next to nothing get more.
         let wanted = max(request.limit, UploadRequest.leastBytes)

@@ -25,7 +25,7 @@ extension SyncHandler {
   public func space(from minimum: Int = 0) throws(TidemarkError) -> SyncSpace {
     var space = try feed.space(from: minimum)
     // They go at the next compaction, and nothing else might ever make it worth while.
-    let old = state.withLock { oldUploads($0).reduce(0) { $0 + $1.received } }
+    let old = feed.uploads.withLock { oldUploads($0).reduce(0) { $0 + $1.received } }
     if old >= minimum { space.reclaimable = min(space.reclaimable + old, space.log) }
     return space
   }
@@ -48,14 +48,21 @@ extension SyncHandler {
     return try feed.compact(unless: shouldStop)
   }
 
+  /// Takes leases that have run out from the log.
+  /// - Returns: how many there were.
+  @discardableResult
+  public func removeExpiredLeases() throws(TidemarkError) -> Int {
+    try feed.leases.removeExpired(feed)
+  }
+
   /// Takes away what nobody needs of what is kept for replicas.
   private func clearUp() throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      // Replicas that have not called for so long may hold nothing of what is kept.
-      try keepDeletes(state)
-      try dropOldUploads(&state)
-      try shortenLeases(&state)
+    // Replicas that have not called for so long may hold nothing of what is kept.
+    try feed.leases.prepareCompaction(feed)
+    try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
+      try dropOldUploads(&uploads)
     }
     try removeExpiredLeases()
+    dropOldAttachments()
   }
 }

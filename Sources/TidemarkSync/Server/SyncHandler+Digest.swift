@@ -63,9 +63,7 @@ extension SyncHandler {
       guard rows.count <= Self.mostKeys else {
         throw PeerError(.failed, "too many keys have the same hash")
       }
-      var keys: [DigestKey] = []
-      for row in rows { keys.append(try key(row, range)) }
-      return DigestPart(total: total, content: .keys(keys))
+      return DigestPart(total: total, content: .keys(try keys(rows, range)))
     }
   }
 
@@ -93,7 +91,8 @@ extension SyncHandler {
         DigestTable.Row(
           hash: hash,
           fingerprint: ContentFingerprint(
-            key: found.key.rawSpan, value: value, labels: found.labels),
+            key: found.key.rawSpan, value: value, labels: found.labels,
+            attachment: found.attachment),
           offset: found.offset))
     }
     table.finish()
@@ -106,8 +105,8 @@ extension SyncHandler {
     let end = try feed.range().head
     var offset = head
     while offset < end {
-      let found = try feed.heads(after: offset, through: end, limit: 1)
-      guard found.heads.isEmpty else { return nil }
+      let found = try feed.read(FeedQuery(after: offset, through: end, limit: 1))
+      guard found.rows.isEmpty else { return nil }
       offset = found.through
     }
     // A delete that has come and gone again since leaves nothing to be found there.
@@ -115,15 +114,16 @@ extension SyncHandler {
     return end
   }
 
-  private func key(
-    _ row: DigestTable.Row, _ range: FeedRange
-  ) throws -> DigestKey {
-    guard let key = try feed.key(at: row.offset) else {
-      throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+  private func keys(_ rows: ArraySlice<DigestTable.Row>, _ range: FeedRange) throws -> [DigestKey] {
+    let heads = try feed.heads(at: rows.map(\.offset))
+    return try zip(rows, heads).map { row, head in
+      guard let head else {
+        throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+      }
+      return DigestKey(
+        key: head.key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
+        high: row.fingerprint.high)
     }
-    return DigestKey(
-      key: key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
-      high: row.fingerprint.high)
   }
 }
 

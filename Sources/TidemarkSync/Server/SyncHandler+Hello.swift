@@ -16,12 +16,20 @@ extension SyncHandler {
     _ request: HelloRequest, _ access: SyncAccess
   ) throws(PeerError) -> HelloAnswer {
     try answering {
-      let mark = try mark(of: request.replica)
-      let lease = try renew(request, mark)
+      let mark = try feed.context(of: request.replica).mark
+      let lease = try renew(request, mark.mark)
       let now = feed.now.sinceEpoch
+      // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
+      // feed: a position before everything is in every feed, and a late batch that was formed by it
+      // would be taken by any.
+      let bounds = try feed.bounds()
+      let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
+      let range = try range(for: request.replica, through: end)
       var answer = HelloAnswer(
-        feed: feed.id, range: try range(for: request.replica), mark: mark, time: now,
-        limits: options.limits, reach: access.reach)
+        feed: feed.id, range: range, mark: mark.mark, time: now,
+        limits: options.limits, reach: access.reach,
+        attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
+          ? nil : options.attachmentBytes)
       if options.leaseSeconds != nil {
         answer.isLeaseExpired = lease == nil
         let left = (lease?.expires ?? now) - min(now, lease?.expires ?? now)
@@ -39,8 +47,9 @@ extension SyncHandler {
     let now = feed.now.sinceEpoch
     let period = options.leaseSeconds.map { UInt64($0) * 1000 }
     let expires = period.map { now + $0 } ?? .max
-    return try state.withLock { (state: inout State) throws(TidemarkError) -> LeaseRecord? in
-      let known = state.leases[request.replica]
+    return try feed.leases.state.withLock {
+      (leases: inout FeedLeases.State) throws(TidemarkError) -> LeaseRecord? in
+      let known = leases.table[request.replica]
       // A replica that has been here and has no lease was forgotten.
       let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
       var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
@@ -67,17 +76,17 @@ extension SyncHandler {
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
       #endif
-      if !state.leases.isRecorded(request.replica)
+      if !leases.table.isRecorded(request.replica)
         || needsWriting(lease, after: known, period: period)
       {
-        try record(lease, of: request.replica, hasPushed: mark.number > 0, &state)
+        try leases.record(lease, of: request.replica, hasPushed: mark.number > 0, feed)
       } else {
         // The end in the record still stands.
         lease.expires = known?.expires ?? expires
         lease.readsUntil = known?.readsUntil ?? lease.readsUntil
-        state.leases.record(request.replica, lease, hasPushed: mark.number > 0)
+        leases.table.record(request.replica, lease, hasPushed: mark.number > 0)
       }
-      try keepDeletes(state)
+      try leases.keepDeletes(feed, computesAnew: leases.needsDeletes(lease, feed))
       return lease
     }
   }

@@ -30,7 +30,8 @@ extension SyncHandler {
     try answering {
       for _ in 0..<Self.attempts {
         let range = try feed.range()
-        let isBehind = try isBehindDeletes(request, range)
+        let context = try feed.context(of: request.replica)
+        let isBehind = try isBehindDeletes(request, range, context)
         guard !isBehind || request.ownOnly else {
           throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
         }
@@ -40,29 +41,32 @@ extension SyncHandler {
         let page =
           isBehind
           ? Page(through: request.after.offset) : try read(request, access, range, from: start)
-        let mark = try mark(of: request.replica)
-        let after = try self.range(for: request.replica)
+        let mark = try feed.context(of: request.replica).mark
+        var now = try feed.range()
         // A delete that was dropped meanwhile may be missing in the page.
-        guard try feed.range().truncatedThrough == range.truncatedThrough else { continue }
-        try notePull(of: request.replica, to: request.after)
+        guard now.truncatedThrough == range.truncatedThrough else { continue }
+        try feed.leases.notePull(of: request.replica, to: request.after, feed)
+        // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
+        // for a sync of the rest, and a reader who has got everything is told so.
+        now.head = min(now.head, max(range.head, mark.position.offset))
         return PullAnswer(
-          entries: page.entries, cursor: range.position(ofOffset: page.through), range: after,
-          mark: mark, reach: access.reach)
+          entries: page.entries, cursor: range.position(ofOffset: page.through),
+          range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
       }
       throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
     }
   }
 
   /// Whether deletes may be gone that stood behind the cursor.
-  private func isBehindDeletes(_ request: PullRequest, _ range: FeedRange) throws -> Bool {
+  private func isBehindDeletes(
+    _ request: PullRequest, _ range: FeedRange, _ context: FeedContext
+  ) throws(PeerError) -> Bool {
     guard range.contains(request.after) else {
       throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
     }
-    let cleared = state.withLock { $0.leases[request.replica]?.clearedThrough ?? 0 }
-    let holdsNothing =
-      try request.after == .beginning && mark(of: request.replica).number == 0
+    let holdsNothing = request.after == .beginning && context.mark.mark.number == 0
     return !holdsNothing && request.after.offset < range.truncatedThrough
-      && cleared < range.truncatedThrough
+      && context.lease?.clearedThrough ?? 0 < range.truncatedThrough
   }
 
   private struct Page {
@@ -81,19 +85,25 @@ extension SyncHandler {
     var left = Self.entriesPerCall
     while page.through < range.head, left > 0 {
       let limit = min(left, Self.headsPerPage)
-      let found = try feed.heads(after: page.through, through: range.head, limit: limit)
+      let found = try feed.read(query(request, access, range, after: page.through, limit: limit))
       left -= limit
-      for head in found.heads {
+      let rows = found.rows.map { row in
+        (row.head, Result { () throws(PeerError) in try outcome(of: row, request, access) })
+      }
+      let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
+      let values = try smallValues(
+        puts.prefix(most - page.entries.count).map { ($0.0.offset, $0.0.valueLength) },
+        most: mostBytes - bytes)
+      for (head, outcome) in rows {
         if page.entries.count >= most { return page }
-        if try !isSuperseded(head, request, access, range),
-          let outcome = try outcome(of: head, request, access)
-        {
+        // The page may end before what cannot be told.
+        if let outcome = try outcome.get() {
           if request.ownOnly, head.operation.replica != request.replica { return page }
           let size = outcome == .own ? 0 : head.answerBytes
           if !page.entries.isEmpty, bytes + size > mostBytes { return page }
           do {
             let found = try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
-              var entry = try entry(head, outcome, range)
+              var entry = try entry(head, outcome, range, values)
               if request.takesBlobs { entry?.content.moveApart() }
               return entry
             }
@@ -112,22 +122,34 @@ extension SyncHandler {
     return page
   }
 
+  private func query(
+    _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange, after offset: UInt64,
+    limit: Int
+  ) -> FeedQuery {
+    var query = FeedQuery(after: offset, through: range.head, limit: limit)
+    query.wantsLater = { head in
+      !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
+    }
+    query.wantsFormer = { [self] head in
+      guard head.operation.replica != request.replica || request.includesOwn else { return false }
+      return !isWithin(head.key, head.kind == .put ? head.labels : [], request, access)
+    }
+    return query
+  }
+
   /// Whether a reader need not hear of an entry since it hears of a later one of its key in any
   /// case: then it ends with the same.
   ///
   /// A value that has left the reader's scope is told of by what it was before, so an entry stays
   /// unless the last one lies within.
   private func isSuperseded(
-    _ head: FeedHead, _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange
-  ) throws -> Bool {
-    guard !request.everyVersion, !request.includesOwn, head.operation.replica != request.replica,
-      let later = try feed.laterState(than: head, through: range.head),
-      later.operation.replica != request.replica
-    else { return false }
+    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess
+  ) -> Bool {
+    guard let later = row.later, later.operation.replica != request.replica else { return false }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
     #endif
-    return isWithin(head.key, later.isDeleted ? [] : later.labels, request, access)
+    return isWithin(row.head.key, later.isDeleted ? [] : later.labels, request, access)
   }
 
   private func isWithin(
@@ -138,26 +160,28 @@ extension SyncHandler {
 
   /// The meaning of an entry to its reader; nil when it is none of its business.
   private func outcome(
-    of head: FeedHead, _ request: PullRequest, _ access: SyncAccess
-  ) throws -> FeedEntry.Kind? {
-    guard head.operation.replica == request.replica else {
-      return try outcomeOfOthers(head, request, access)
+    of row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess
+  ) throws(PeerError) -> FeedEntry.Kind? {
+    guard !isSuperseded(row, request, access) else { return nil }
+    guard row.head.operation.replica == request.replica else {
+      return try outcomeOfOthers(row, request, access)
     }
     guard request.includesOwn else { return .own }
     // An entry that its reader has sent must be told of wherever it lies.
-    return try outcomeOfOthers(head, request, access) ?? .own
+    return try outcomeOfOthers(row, request, access) ?? .own
   }
 
   private func outcomeOfOthers(
-    _ head: FeedHead, _ request: PullRequest, _ access: SyncAccess
-  ) throws -> FeedEntry.Kind? {
+    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess
+  ) throws(PeerError) -> FeedEntry.Kind? {
+    let head = row.head
     func isWithin(_ labels: [[UInt8]]) -> Bool {
       self.isWithin(head.key, labels, request, access)
     }
     if head.kind == .put, isWithin(head.labels) { return .put }
     if head.kind == .delete, isWithin([]) { return .delete }
     let gone: FeedEntry.Kind = head.kind == .delete ? .delete : .left
-    switch try feed.former(of: head) {
+    switch row.former ?? .unknown {
     case .absent: return nil
     case .present(let labels): return isWithin(labels) ? gone : nil
     case .unknown:
@@ -173,7 +197,7 @@ extension SyncHandler {
 
   /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.
   private func entry(
-    _ head: FeedHead, _ outcome: FeedEntry.Kind, _ range: FeedRange
+    _ head: FeedHead, _ outcome: FeedEntry.Kind, _ range: FeedRange, _ values: [UInt64: [UInt8]]
   ) throws(TidemarkError) -> FeedEntry? {
     let position = range.position(ofOffset: head.offset)
     switch outcome {
@@ -190,12 +214,13 @@ extension SyncHandler {
         position: position, kind: .delete, operation: head.operation, key: head.key,
         commitTime: head.commitTime, time: head.attributes.time)
     case .put:
-      guard let value = try feed.value(at: head.offset) else { return nil }
+      guard let value = try value(at: head.offset, in: values) else { return nil }
       return FeedEntry(
         position: position, kind: .put, operation: head.operation, key: head.key,
         content: SyncContent(
           value: value, labels: head.labels.map { EntryLabel($0) }, hash: head.attributes.hash,
-          maxAgeSeconds: head.attributes.maxAge),
+          maxAgeSeconds: head.attributes.maxAge,
+          attachment: head.attributes.attachment.map { AttachmentReference($0) }),
         commitTime: head.commitTime, time: head.attributes.time)
     }
   }

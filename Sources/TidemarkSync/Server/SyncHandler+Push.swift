@@ -28,27 +28,31 @@ extension SyncHandler {
       try check(request)
       var large = request.changes.compactMap(\.content.blob)
       if !large.isEmpty, try !isAwaited(request) { large = [] }
-      try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
+      let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
         var whole = request
         let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
-        try state.withLock { (state: inout State) throws(any Error) in
-          try take(whole, uploads, access, &state)
-          try notePush(of: request.replica, &state)
+        let attachments = try holdAttachments(of: whole, access)
+        return try turn.withLock { _ throws(any Error) in
+          try take(whole, uploads, attachments, access)
         }
       }
+      if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
       // Also a batch that was taken before may not be on the disk yet.
-      let (mark, place) = try placedMark(of: request.replica)
       return PushAnswer(
-        mark: mark, range: try range(for: request.replica, through: place.offset))
+        mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset))
     }
   }
 
   /// Whether it may be the batch's turn, so that what was uploaded for it is worth reading.
   private func isAwaited(_ request: PushRequest) throws(TidemarkError) -> Bool {
-    guard request.number - 1 == (try mark(of: request.replica)).number else { return false }
+    let context = try feed.context(of: request.replica)
+    return request.number - 1 == context.mark.mark.number && hasLease(context)
+  }
+
+  /// Whether the replica may push, as far as leases say.
+  private func hasLease(_ context: FeedContext) -> Bool {
     guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
-    let expires = state.withLock { $0.leases[request.replica]?.expires ?? 0 }
-    return expires > feed.now.sinceEpoch
+    return context.lease?.expires ?? 0 > feed.now.sinceEpoch
   }
 
   /// Refuses what is no batch.
@@ -81,57 +85,61 @@ extension SyncHandler {
   }
 
   /// Appends the batch, unless the mark says that it is not its turn.
+  /// - Returns: the replica's mark then.
   private func take(
-    _ request: PushRequest, _ uploads: [UploadTable.Upload], _ access: SyncAccess,
-    _ state: inout State
-  ) throws {
-    let mark = try mark(of: request.replica)
+    _ request: PushRequest, _ uploads: [UploadTable.Upload],
+    _ attachments: [AttachmentID: AttachmentHold], _ access: SyncAccess
+  ) throws -> FeedMark {
+    var context = try feed.context(of: request.replica)
     #if TIDEMARK_PLANTED
       let isItsTurn =
-        PlantedSyncBug.isOn(.markNotChecked) || request.number - 1 == mark.number
+        PlantedSyncBug.isOn(.markNotChecked) || request.number - 1 == context.mark.mark.number
     #else
-      let isItsTurn = request.number - 1 == mark.number
+      let isItsTurn = request.number - 1 == context.mark.mark.number
     #endif
-    guard isItsTurn else { return }
-    if let seconds = options.leaseSeconds, seconds > 0 {
-      guard let lease = state.leases[request.replica], lease.expires > feed.now.sinceEpoch else {
-        throw PeerError(
-          .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
+    guard isItsTurn else { return context.mark }
+    guard hasLease(context) else {
+      throw PeerError(
+        .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
+    }
+    try checkHello(of: request, access)
+    try checkUploads(of: request, uploads)
+    try checkAttachments(of: request, attachments)
+    for _ in 0..<Self.attempts {
+      var judge = Judge(
+        request, feed: feed, access: access, policies: context.policies,
+        validators: options.validators)
+      var judged = try judge.run()
+      judged.uploads = uploads.flatMap(\.names)
+      switch try feed.append(judged) {
+      case .appended(let mark):
+        feed.uploads.withLock { known in for upload in uploads { known.remove(upload) } }
+        feed.arriving.withLock { $0.claim(Array(attachments.keys), for: request.replica) }
+        return mark
+      case .markIs(let mark): return mark
+      case .conflict: context = try feed.context(of: request.replica)
       }
     }
+    throw TidemarkError(.conflict, "the keys of the batch change too fast to be judged; try again")
+  }
+
+  /// Refuses a batch that was formed by what another hello has told.
+  private func checkHello(of request: PushRequest, _ access: SyncAccess) throws {
     #if TIDEMARK_PLANTED
       let isFenced = !PlantedSyncBug.isOn(.lateBatchForgotten)
+      let isReachKnown = PlantedSyncBug.isOn(.reachIgnored)
     #else
       let isFenced = true
+      let isReachKnown = false
     #endif
     guard try !isFenced || feed.range().contains(request.knownHead) else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
-    #if TIDEMARK_PLANTED
-      let isReachKnown = PlantedSyncBug.isOn(.reachIgnored)
-    #else
-      let isReachKnown = false
-    #endif
     // No comparison would look for a change that is taken here and out of reach at the next hello.
     guard isReachKnown || request.reach.map({ $0 == access.reach }) ?? true else {
       throw PeerError(
         .busy, "the authorization reaches other entries than at the last hello: say hello again",
         retryAfter: .seconds(0))
-    }
-    try checkUploads(of: request, uploads, state)
-    for attempt in 1...Self.attempts {
-      var judge = Judge(
-        request, feed: feed, access: access, policies: state.policies,
-        validators: options.validators)
-      var judged = try judge.run()
-      judged.uploads = uploads.flatMap(\.names)
-      do {
-        _ = try feed.append(judged)
-        for upload in uploads { state.uploads.remove(upload) }
-        return
-      } catch {
-        guard error.code == .conflict, attempt < Self.attempts else { throw error }
-      }
     }
   }
 }

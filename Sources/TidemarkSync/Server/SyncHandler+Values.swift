@@ -15,11 +15,22 @@ extension SyncHandler {
     _ request: ValuesRequest, _ access: SyncAccess
   ) throws(PeerError) -> ValuesAnswer {
     try answering {
+      let keys = request.keys.prefix(options.limits.changes)
+      let isKey = keys.map { (1...Limits.keyBytes).contains($0.count) }
+      let states = try feed.states(of: zip(keys, isKey).map { $1 ? $0 : [0] })
+      let puts = zip(keys, states).compactMap { key, state -> (UInt64, Int)? in
+        guard let state, !state.isDeleted, access.reaches(key: key, labels: state.labels) else {
+          return nil
+        }
+        return (state.position.offset, state.valueLength)
+      }
+      let values = try smallValues(puts, most: options.limits.bytes)
       var entries: [FeedEntry] = []
       var bytes = 0
       var answered = 0
-      for key in request.keys.prefix(options.limits.changes) {
-        if let found = try entry(ofKey: key, access, request.takesBlobs) {
+      for (index, key) in keys.enumerated() {
+        let state = isKey[index] ? states[index] : nil
+        if let found = try entry(ofKey: key, state, values, access, request.takesBlobs) {
           let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
           let size = key.count + labels + (found.content.blob?.length ?? found.content.value.count)
           if answered > 0, bytes + size > options.limits.bytes { break }
@@ -34,32 +45,60 @@ extension SyncHandler {
     }
   }
 
+  /// Reads the small ones of some values, in their order, as many as go into so many bytes: by one
+  /// call to the feed.
+  func smallValues(
+    _ wanted: [(offset: UInt64, length: Int)], most bytes: Int
+  ) throws(TidemarkError) -> [UInt64: [UInt8]] {
+    var offsets: [UInt64] = []
+    var left = bytes
+    for (offset, length) in wanted where length <= BlobID.leastLength {
+      left -= length
+      offsets.append(offset)
+      guard left > 0 else { break }
+    }
+    guard !offsets.isEmpty else { return [:] }
+    var values: [UInt64: [UInt8]] = [:]
+    for (offset, value) in zip(offsets, try feed.values(at: offsets)) { values[offset] = value }
+    return values
+  }
+
+  /// The value at an offset, which may be among those that are known.
+  func value(
+    at offset: UInt64, in known: [UInt64: [UInt8]]
+  ) throws(TidemarkError) -> [UInt8]? {
+    if let value = known[offset] { return value }
+    return try feed.values(at: [offset])[0]
+  }
+
   private func entry(
-    ofKey key: [UInt8], _ access: SyncAccess, _ takesBlobs: Bool
+    ofKey key: [UInt8], _ known: FeedState?, _ values: [UInt64: [UInt8]], _ access: SyncAccess,
+    _ takesBlobs: Bool
   ) throws -> FeedEntry? {
+    var current = known
     // A compaction or another write may take the value between the two looks.
     for _ in 0..<4 {
-      guard !key.isEmpty, key.count <= Limits.keyBytes, let state = try feed.state(of: key) else {
-        return nil
-      }
-      guard access.reaches(key: key, labels: state.labels) else { return nil }
+      guard let state = current, access.reaches(key: key, labels: state.labels) else { return nil }
       var entry = FeedEntry(
         position: state.position, kind: .delete, operation: state.operation, key: key,
         commitTime: state.writtenTime, time: state.attributes.time)
       if state.isDeleted { return entry }
       entry.kind = .put
       let content = try LargeValues.shared.withRoom(forValueOf: state.valueLength) {
-        var content = try feed.value(at: state.position.offset).map {
+        var content = try value(at: state.position.offset, in: values).map {
           SyncContent(
             value: $0, labels: state.labels.map { EntryLabel($0) }, hash: state.attributes.hash,
-            maxAgeSeconds: state.attributes.maxAge)
+            maxAgeSeconds: state.attributes.maxAge,
+            attachment: state.attributes.attachment.map { AttachmentReference($0) })
         }
         if takesBlobs { content?.moveApart() }
         return content
       }
-      guard let content else { continue }
-      entry.content = content
-      return entry
+      if let content {
+        entry.content = content
+        return entry
+      }
+      current = try feed.states(of: [key])[0]
     }
     throw TidemarkError(.inputOutput, "the key changes too fast to be read; try again")
   }

@@ -36,6 +36,13 @@ public final class SyncHandler: Sendable {
     /// The bytes that large values whose changes have not come yet may take; what has waited
     /// longest goes first, but for a minute after its last part. One batch fits in any case.
     public var uploadBytes: Int
+    /// Most bytes of an attachment's content; 0 takes no attachments.
+    public var attachmentBytes = Limits.attachmentBytes
+    /// How many attachments may be on their way, and how many bytes these may take on the disk,
+    /// together with those that wait for the changes that name them. What has waited longest makes
+    /// room, but for a minute after its last part.
+    public var attachmentUploads = 256
+    public var attachmentUploadBytes = Limits.attachmentBytes
 
     /// Options.
     /// - Parameters:
@@ -54,19 +61,11 @@ public final class SyncHandler: Sendable {
     }
   }
 
-  struct State {
-    var policies = PolicyTable()
-    var leases = LeaseTable()
-    var uploads = UploadTable()
-    /// When leases that have run out were last taken away, in milliseconds since 1970.
-    var lastLookForExpired: UInt64 = 0
-  }
-
   let feed: any Feed
   /// With limits that make sense.
   let options: Options
-  /// Held while a batch is judged and appended.
-  let state: Lock<State>
+  /// Held while a batch is judged and appended, so that few are judged twice.
+  let turn = Lock(())
   /// Held while sums are made, which may take long.
   let digests = Lock(DigestCache())
 
@@ -99,22 +98,13 @@ public final class SyncHandler: Sendable {
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
     // Room for what one batch may have.
     options.uploadBytes = max(options.uploadBytes, Limits.valueBytes + options.limits.bytes)
+    options.attachmentBytes = min(max(options.attachmentBytes, 0), Limits.attachmentBytes)
+    options.attachmentUploadBytes = max(options.attachmentUploadBytes, options.attachmentBytes)
+    options.attachmentUploads = max(options.attachmentUploads, 1)
     self.options = options
-    var state = State()
-    for prefix in feed.recordKeys(of: .feedPolicy) {
-      guard let record = try feed.record(.feedPolicy, key: prefix) else { continue }
-      guard let policy = PolicyTable.decode(record.value) else {
-        throw TidemarkError(
-          .formatTooNew, "a later version has set a policy for conflicts that is not known here")
-      }
-      state.policies.set(policy, for: prefix)
-    }
-    state.leases = try LeaseTable(feed)
-    state.uploads = try UploadTable(feed)
-    if let seconds = options.leaseSeconds, seconds > 0 {
-      try feed.keepDeletes(behind: state.leases.earliestCursor(at: feed.now))
-    }
-    self.state = Lock(state)
+    // A policy that is not known here is said at once.
+    _ = try PolicyTable(feed)
+    try feed.leases.begin(feed, seconds: options.leaseSeconds, most: options.mostLeases)
   }
 
   /// Bounds of what options may allow.
@@ -130,7 +120,7 @@ public final class SyncHandler: Sendable {
   }
 
   /// The policies that were set.
-  public var policies: [CollectionPolicy] { state.withLock { $0.policies.rows } }
+  public var policies: [CollectionPolicy] { (try? PolicyTable(feed).rows) ?? [] }
 
   /// Says what becomes of conflicting changes of a collection. It counts for what is pushed from
   /// now on, and stands in the feed.
@@ -141,27 +131,15 @@ public final class SyncHandler: Sendable {
   public func setPolicy(
     _ policy: ConflictPolicy?, forKeysWithPrefix prefix: some BytesConvertible
   ) throws(TidemarkError) {
-    let prefix = Key(prefix).bytes
-    let position = try state.withLock { (state: inout State) throws(TidemarkError) -> Position in
-      let position = try feed.append(
-        .feedPolicy, key: prefix, value: policy.map(PolicyTable.encode) ?? [])
-      state.policies.set(policy, for: prefix)
-      return position
-    }
+    let position = try feed.append(
+      .feedPolicy, key: Key(prefix).bytes, value: policy.map(PolicyTable.encode) ?? [])
     try feed.settle(through: position)
   }
 
   /// Ends the lease of a replica that will not come back, so that nothing is kept for it. If it
   /// comes back all the same, it has to compare everything before it may push.
   public func forget(_ replica: ReplicaID) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard state.leases[replica] != nil else { return }
-      if state.leases.isRecorded(replica) {
-        try feed.append(.feedLease, key: replica.bytes, value: [])
-      }
-      state.leases.remove(replica)
-      try keepDeletes(state)
-    }
+    try feed.leases.end(replica, feed)
     _ = try feed.settledRange()
   }
 
@@ -190,24 +168,7 @@ public final class SyncHandler: Sendable {
 
   /// How far a replica's batches have come.
   package func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
-    try placedMark(of: replica).mark
-  }
-
-  /// How far a replica's batches have come, and where that stands.
-  func placedMark(
-    of replica: ReplicaID
-  ) throws(TidemarkError) -> (mark: ReplicaMark, place: Position) {
-    guard let record = try feed.record(.feedMark, key: replica.bytes) else {
-      return (ReplicaMark(), .beginning)
-    }
-    do {
-      let mark = try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark
-      return (mark, record.position)
-    } catch {
-      throw TidemarkError(
-        error.isNewer ? .formatTooNew : .damaged,
-        "the mark of a replica in the feed cannot be read: \(error.reason)", cause: error)
-    }
+    try feed.context(of: replica).mark.mark
   }
 
   /// The range of the feed, as far as it matters to a replica: one that held nothing when deletes
@@ -220,15 +181,13 @@ public final class SyncHandler: Sendable {
   func range(
     for replica: ReplicaID, through offset: UInt64? = nil
   ) throws(TidemarkError) -> FeedRange {
-    let range: FeedRange
-    if let offset { range = try feed.range(through: offset) } else { range = try feed.range() }
-    let cleared = state.withLock { $0.leases[replica]?.clearedThrough ?? 0 }
-    return range.cleared(through: cleared)
+    let bounds = try feed.bounds()
+    let range = offset.map { bounds.range(through: $0) } ?? bounds.range
+    return cleared(range, feed.leases[replica])
   }
 
-  func keepDeletes(_ state: State) throws(TidemarkError) {
-    guard let seconds = options.leaseSeconds, seconds > 0 else { return }
-    try feed.keepDeletes(behind: state.leases.earliestCursor(at: feed.now))
+  func cleared(_ range: FeedRange, _ lease: LeaseRecord?) -> FeedRange {
+    range.cleared(through: lease?.clearedThrough ?? 0)
   }
 }
 

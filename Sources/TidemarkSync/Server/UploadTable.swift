@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// A part of a large value, which a feed keeps as a record until the change comes that has it.
 ///
@@ -52,7 +52,7 @@ struct UploadPart: Sendable, Hashable {
 }
 
 /// The large values of which a feed has parts, and whose changes it does not have yet.
-struct UploadTable: Sendable {
+package struct UploadTable: Sendable {
   struct Name: Sendable, Hashable {
     var replica: ReplicaID
     var blob: BlobID
@@ -76,10 +76,10 @@ struct UploadTable: Sendable {
   /// Records of no use: parts behind a gap, which a failure left.
   private(set) var strays: [[UInt8]] = []
 
-  init() {}
+  package init() {}
 
   /// Finds the parts that a feed has.
-  init(_ feed: any Feed) throws(TidemarkError) {
+  package init(_ feed: any Feed) throws(TidemarkError) {
     var parts: [UploadPart] = []
     for name in feed.recordKeys(of: .feedUpload) {
       if let part = UploadPart(name: name) { parts.append(part) } else { strays.append(name) }

@@ -123,6 +123,12 @@ extension PeerConformance {
       change(.put, key, SyncContent(value: Array(value.utf8), labels: labels), base, group)
     }
 
+    mutating func put(
+      _ key: String, _ value: String, attachment: AttachmentReference
+    ) -> PushedChange {
+      change(.put, key, SyncContent(value: Array(value.utf8), attachment: attachment), .absent, 0)
+    }
+
     mutating func delete(_ key: String, base: ChangeBase, group: UInt64 = 0) -> PushedChange {
       change(.delete, key, SyncContent(), base, group)
     }

@@ -98,7 +98,8 @@ public struct PeerConformance: Sendable {
 
   /// All of them.
   public static let checks: [Check] =
-    batchChecks + verdictChecks + pullChecks + scopeChecks + readChecks + lifeChecks
+    batchChecks + verdictChecks + pullChecks + scopeChecks + readChecks + attachmentChecks
+    + lifeChecks
 
   /// Runs all checks and says of every one that fails.
   /// - Parameter makePeer: gives a peer whose feed is empty, for each check another one.

@@ -19,7 +19,14 @@ package enum WireSamples {
     ("upload_answer", .uploadAnswer(UploadAnswer(received: blob.length))),
     ("download", .downloadRequest(download)),
     ("download_answer", .downloadAnswer(DownloadAnswer(length: blob.length, bytes: part))),
-    ("error", .error(error)),
+    ("error", .error(error)), ("hello_answer-attachments", .helloAnswer(helloOfAttachments)),
+    ("push-attachment", .pushRequest(pushOfAttachment)),
+    ("values_answer-attachment", .valuesAnswer(valuesOfAttachment)),
+    ("attach", .attachRequest(attach)),
+    ("attach_answer", .attachAnswer(AttachAnswer(received: film.length, range: range))),
+    ("attach_answer-refused", .attachAnswer(refusedAttachment)),
+    ("fetch", .fetchRequest(fetch)), ("fetch_answer", .fetchAnswer(ContentAnswer(bytes: part))),
+    ("fetch_answer-absent", .fetchAnswer(ContentAnswer(bytes: nil))),
   ]
 
   private static let replica = id(0x10)
@@ -103,6 +110,42 @@ package enum WireSamples {
 
   private static let download = DownloadRequest(
     replica: replica, position: at(411), offset: blob.length - part.count, limit: 262_144)
+
+  private static let film = AttachmentReference(
+    sha256: (0..<32).map { 0x40 + $0 }, length: (1 << 30) + part.count)
+
+  private static let helloOfAttachments = HelloAnswer(
+    feed: other, range: range, mark: ReplicaMark(), time: 1_795_291_200_123, reach: reach,
+    attachmentBytes: 4 << 30)
+
+  private static let pushOfAttachment = PushRequest(
+    replica: replica, number: 9, batchID: BatchID(0x0102_0304_0506_0709), knownHead: at(420),
+    changes: [
+      PushedChange(
+        sequence: 1007, kind: .put, key: Array("film/7".utf8),
+        content: SyncContent(value: Array("{}".utf8), labels: ["2026"], attachment: film),
+        commitTime: commitTime, atomicGroup: 6),
+      PushedChange(
+        sequence: 1008, kind: .delete, key: Array("film/8".utf8), commitTime: commitTime + 1),
+    ])
+
+  private static let valuesOfAttachment = ValuesAnswer(
+    entries: [
+      FeedEntry(
+        position: at(412), kind: .put, operation: OperationID(replica: other, sequence: 62),
+        key: Array("film/7".utf8),
+        content: SyncContent(value: Array("{}".utf8), attachment: film), commitTime: commitTime)
+    ], answered: 1, range: range)
+
+  private static let attach = AttachRequest(
+    replica: replica, key: Array("film/7".utf8), attachment: film, offset: 1 << 30, bytes: part)
+
+  private static let refusedAttachment = AttachAnswer(
+    received: 0, rejection: Rejection(code: "tooLarge", message: "at most 4 GiB"), range: range)
+
+  private static let fetch = ContentRequest(
+    replica: replica, key: Array("film/7".utf8), attachment: film, offset: 1 << 30,
+    limit: 262_144)
 
   private static let pull = PullRequest(
     replica: replica, after: at(398), scope: SyncScope(labels: ["inbox"]),

@@ -178,6 +178,8 @@ final class SyncWorld {
     case .pull(let request): return .pull(try handler.pull(request, access: access))
     case .values(let request): return .values(try handler.values(request, access: access))
     case .digest(let request): return .digest(try handler.digest(request, access: access))
+    case .attach(let request): return .attach(try handler.attach(request, access: access))
+    case .fetch(let request): return .fetch(try handler.fetch(request, access: access))
     }
   }
 

@@ -10,6 +10,7 @@ struct BrokenPeerTests {
     case forgetsMarks, takesBatchesTwice, closesHoles, turnsVerdicts, losesEntries, tellsOwnKeys
     case losesLabels, doublesEntries, stopsEarly, ignoresScope, forgetsDeletes, miscounts
     case takesAnyCursor, neverWaits, hangs, hidesErrors, changesFeed
+    case losesAttachments, takesAnyContent, alteredContent
   }
 
   /// A peer in memory whose answers are altered.
@@ -33,8 +34,21 @@ struct BrokenPeerTests {
       return answer
     }
 
+    func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+      try await peer.attach(request)
+    }
+
+    func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+      var answer = try await peer.fetch(request)
+      if bug == .alteredContent, answer.bytes?.isEmpty == false { answer.bytes?[0] ^= 1 }
+      return answer
+    }
+
     func push(_ request: PushRequest) async throws -> PushAnswer {
       var request = request
+      if bug == .takesAnyContent {
+        for index in request.changes.indices { request.changes[index].content.attachment = nil }
+      }
       if bug == .takesBatchesTwice || bug == .closesHoles {
         let mark = try await peer.hello(HelloRequest(replica: request.replica)).mark
         let isOlder = request.number <= mark.number && mark.number > 0
@@ -69,9 +83,10 @@ struct BrokenPeerTests {
       case .losesEntries where answer.entries.count > 2: answer.entries.remove(at: 1)
       case .doublesEntries: answer.entries += answer.entries.suffix(1)
       case .stopsEarly: answer.range.head = answer.cursor.offset
-      case .tellsOwnKeys, .losesLabels:
+      case .tellsOwnKeys, .losesLabels, .losesAttachments:
         for index in answer.entries.indices {
           if bug == .losesLabels { answer.entries[index].content.labels = [] }
+          if bug == .losesAttachments { answer.entries[index].content.attachment = nil }
           if answer.entries[index].kind == .own { answer.entries[index].key = [1] }
         }
       default: break

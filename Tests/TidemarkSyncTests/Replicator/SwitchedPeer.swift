@@ -14,6 +14,11 @@ final class SwitchedPeer: Peer {
     var losesAnswers = false
     var calls = 0
     var pushes: [PushRequest] = []
+    /// Parts of attachments' contents, and questions for these.
+    var parts: [AttachRequest] = []
+    var fetches: [ContentRequest] = []
+    /// Whether its hello says that it takes attachments.
+    var takesAttachments = true
     /// Pushes wait as long as this is set.
     var holdsPushes = false
     var waiting = 0
@@ -67,7 +72,9 @@ final class SwitchedPeer: Peer {
 
   func hello(_ request: HelloRequest) async throws -> HelloAnswer {
     try pass()
-    return try await inner.hello(request)
+    var answer = try await inner.hello(request)
+    if !state.withLock({ $0.takesAttachments }) { answer.attachmentBytes = nil }
+    return answer
   }
 
   func push(_ request: PushRequest) async throws -> PushAnswer {
@@ -99,6 +106,18 @@ final class SwitchedPeer: Peer {
   func digest(_ request: DigestRequest) async throws -> DigestAnswer {
     try pass()
     return try await inner.digest(request)
+  }
+
+  func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+    try pass()
+    set { $0.parts.append(request) }
+    return try await inner.attach(request)
+  }
+
+  func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+    try pass()
+    set { $0.fetches.append(request) }
+    return try await inner.fetch(request)
   }
 
   func close() async { await inner.close() }

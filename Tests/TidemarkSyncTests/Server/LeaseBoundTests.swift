@@ -37,7 +37,7 @@ struct LeaseBoundTests {
     try flood(bench, 10_000..<13_000)
     #expect(try bench.handler().feed.settledRange().head == head)
     #expect(try recorded(bench) == LeaseTable.mostIdle)
-    let counts = try bench.handler().state.withLock { $0.leases.counts }
+    let counts = try bench.handler().feed.leases.state.withLock { $0.table.counts }
     #expect(counts == (LeaseTable.mostIdle, LeaseTable.mostUnrecorded))
   }
 
@@ -55,8 +55,8 @@ struct LeaseBoundTests {
     try flood(bench, 0..<2_500)
     #expect(try bench.push(&b, b.put("m", "1")).map(\.name) == ["applied"])
     #expect(
-      try bench.handler().state.withLock {
-        $0.leases.isRecorded(a.id) && $0.leases.isRecorded(b.id) && $0.leases.isRecorded(late.id)
+      try bench.handler().feed.leases.state.withLock { state in
+        [a.id, b.id, late.id].allSatisfy { state.table.isRecorded($0) }
       })
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     for device in [a, b] {
@@ -65,7 +65,7 @@ struct LeaseBoundTests {
     bench.clock.advance(by: .seconds(2))
     try bench.handler().compact()
     // The put of what was deleted has gone, and would take the delete with it.
-    #expect(try bench.handler().feed.historyFrom() > 0)
+    #expect(try bench.handler().feed.bounds().historyFrom > 0)
     #expect(try bench.pullAll(late, after: seen).entries.map(\.kind) == [.put, .delete])
   }
 

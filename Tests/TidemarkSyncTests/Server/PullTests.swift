@@ -51,7 +51,7 @@ struct PullTests {
       return page.entries.map { String(decoding: $0.key, as: UTF8.self) }
     }
     #expect(try keys(lookedThrough: empty.cursor) == ["mine/1"])
-    #expect(handler.state.withLock { $0.leases[reader.id]?.cursor } == .beginning)
+    #expect(handler.feed.leases[reader.id]?.cursor == .beginning)
     let strange = Position(epoch: empty.cursor.epoch ^ 1, offset: empty.cursor.offset)
     #expect(try keys(lookedThrough: strange) == ["theirs/1", "theirs/2", "mine/1"])
   }

@@ -47,7 +47,7 @@ struct UpkeepTests {
     bench.options.lease = .seconds(1000)
     let end = bench.clock.now().sinceEpoch + 1_000_000
     func expires() throws -> UInt64? {
-      try bench.handler().state.withLock { $0.leases[a.id]?.expires }
+      try bench.handler().feed.leases[a.id]?.expires
     }
     #expect(try expires() == .max)
     try bench.handler().compact()
@@ -119,10 +119,10 @@ struct UpkeepTests {
     #expect(try upload(bench, Device(1)) == 200_000)
     bench.clock.jump(by: .seconds(-400 * 86_400))
     try bench.close()
-    #expect(try bench.handler().state.withLock { $0.uploads.bytes } == 200_000)
+    #expect(try bench.handler().feed.uploads.withLock { $0.bytes } == 200_000)
     bench.clock.advance(by: .seconds(8 * 86_400))
     try bench.handler().compact()
-    #expect(try bench.handler().state.withLock { $0.uploads.bytes } == 0)
+    #expect(try bench.handler().feed.uploads.withLock { $0.bytes } == 0)
   }
 
   @Test("an abandoned upload makes a compaction worth while")
@@ -143,12 +143,12 @@ struct UpkeepTests {
     _ = try bench.push(&a, all: (0..<60).map { a.put("k\($0)", "1") })
     let feed = try #require(try bench.handler().feed as? StoreFeed)
     let end = try feed.settledRange().head
-    let first = try feed.heads(after: 1, through: end, limit: 10)
+    let first = try feed.read(FeedQuery(after: 1, through: end, limit: 10))
     #expect(first.through < 30)
     var through: UInt64 = 1
     while through < 30 {
-      let page = try feed.heads(after: through, through: 30, limit: 10)
-      #expect(page.through <= 30 && page.heads.allSatisfy { $0.offset <= 30 })
+      let page = try feed.read(FeedQuery(after: through, through: 30, limit: 10))
+      #expect(page.through <= 30 && page.rows.allSatisfy { $0.head.offset <= 30 })
       through = page.through
     }
     #expect(through == 30)

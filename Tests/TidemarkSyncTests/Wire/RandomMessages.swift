@@ -30,7 +30,8 @@ struct RandomMessages {
         HelloAnswer(
           feed: replica(), range: range(), mark: mark(), time: number(),
           leaseSeconds: flip() ? u32() : nil, isLeaseExpired: flip(), limits: limits(),
-          reach: flip() ? random.next() : nil))
+          reach: flip() ? random.next() : nil,
+          attachmentBytes: flip() ? place() : nil))
     case .pushRequest:
       .pushRequest(
         PushRequest(
@@ -63,18 +64,33 @@ struct RandomMessages {
     case .digestAnswer: .digestAnswer(digestAnswer())
     case .uploadRequest: .uploadRequest(upload())
     case .uploadAnswer: .uploadAnswer(UploadAnswer(received: length()))
-    case .downloadRequest:
-      .downloadRequest(
-        DownloadRequest(
-          replica: replica(), position: position(), offset: length(),
-          limit: random.int(in: 1...DownloadRequest.mostBytes)))
+    case .downloadRequest: .downloadRequest(download())
     case .downloadAnswer:
       .downloadAnswer(DownloadAnswer(length: random.int(in: 60...1_000), bytes: bytes(0...60)))
+    case .attachRequest, .attachAnswer, .fetchRequest, .fetchAnswer: attachmentMessage(kind)
     case .error:
       .error(
         PeerError(
           random.pick(PeerError.Kind.wireOrder) ?? .failed, text(1_400),
           retryAfter: flip() ? .seconds(u32()) : nil))
+    }
+  }
+
+  private mutating func attachmentMessage(_ kind: WireMessage.Kind) -> WireMessage {
+    switch kind {
+    case .attachRequest: .attachRequest(attach())
+    case .attachAnswer:
+      .attachAnswer(
+        AttachAnswer(
+          received: place(),
+          rejection: flip() ? Rejection(code: text(30), message: text(1_400)) : nil,
+          range: range()))
+    case .fetchRequest:
+      .fetchRequest(
+        ContentRequest(
+          replica: replica(), key: key(), attachment: attachment(), offset: place(),
+          limit: random.int(in: 1...AttachRequest.mostBytes)))
+    default: .fetchAnswer(ContentAnswer(bytes: flip() ? bytes(0...60) : nil))
     }
   }
 
@@ -122,6 +138,21 @@ struct RandomMessages {
     guard flip() else { return random.bytes(count) }
     let letters = Array("ab/\"\\{}\n".utf8)
     return (0..<count).map { _ in random.pick(letters) ?? 0 }
+  }
+
+  private mutating func place() -> Int { random.int(in: 0...Limits.attachmentBytes) }
+
+  private mutating func attachment() -> AttachmentReference {
+    AttachmentReference(sha256: random.bytes(32), length: place())
+  }
+
+  private mutating func attach() -> AttachRequest {
+    let bytes = bytes(0...60)
+    let offset = random.int(in: 0...100) * AttachRequest.partBytes
+    return AttachRequest(
+      replica: replica(), key: key(),
+      attachment: AttachmentReference(sha256: random.bytes(32), length: offset + bytes.count),
+      offset: offset, bytes: bytes)
   }
 
   private mutating func key() -> [UInt8] {
@@ -177,6 +208,12 @@ struct RandomMessages {
       length: random.int(in: BlobID.leastLength + 1...Limits.valueBytes))
   }
 
+  private mutating func download() -> DownloadRequest {
+    DownloadRequest(
+      replica: replica(), position: position(), offset: length(),
+      limit: random.int(in: 1...DownloadRequest.mostBytes))
+  }
+
   private mutating func upload() -> UploadRequest {
     let blob = blob()
     let isLast = random.chance(0.9)
@@ -190,7 +227,8 @@ struct RandomMessages {
     return SyncContent(
       value: isPut && blob == nil ? bytes(0...(random.chance(0.1) ? 20_000 : 60)) : [],
       labels: flip() ? labels(5) : [], hash: random.chance(0.3) ? bytes(0...64) : nil,
-      maxAgeSeconds: random.chance(0.3) ? u32() : nil, blob: blob)
+      maxAgeSeconds: random.chance(0.3) ? u32() : nil, blob: blob,
+      attachment: isPut && random.chance(0.2) ? attachment() : nil)
   }
 
   private mutating func time() -> Timestamp? {

@@ -38,7 +38,7 @@ struct WireFrameTests {
     #expect(refusal([]) == "ends too early")
     #expect(refusal(try changed(0, 0)) == "no frame of the protocol")
     #expect(refusal(try changed(4, 2)) == "version 2 of the protocol is not known here")
-    #expect(refusal(try changed(5, 0x08)) == "message type 8 is not known here")
+    #expect(refusal(try changed(5, 0x0a)) == "message type 10 is not known here")
     #expect(refusal(try changed(6, 2)) == "codec 2 is not known here")
     #expect(refusal(try changed(7, 1)) == "a reserved byte is not zero")
     #expect(refusal(try changed(8, 200)) == "the lengths of a frame do not fit")

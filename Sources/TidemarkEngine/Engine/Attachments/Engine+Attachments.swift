@@ -5,7 +5,7 @@ extension Engine {
     return try attachments.create()
   }
 
-  private func checkAttachmentsWritable() throws(TidemarkError) {
+  func checkAttachmentsWritable() throws(TidemarkError) {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
     }
@@ -60,6 +60,7 @@ extension Engine {
   @discardableResult
   package func sweepAttachments() throws(TidemarkError) -> AttachmentFiles.SweepReport {
     try checkAttachmentsWritable()
+    try dropOldParts()
     return try attachments.sweep { () throws(TidemarkError) in try attachmentsInUse() }
   }
 
@@ -91,11 +92,7 @@ extension Engine {
       }
       // A compaction has replaced one of them meanwhile.
       guard isRead else { continue }
-      let sealed = segments.last { $0.isSealed }?.lastSequence ?? 0
-      var cursor = LogCursor(self, from: sealed + 1, through: through)
-      while let entry = try cursor.next() {
-        if let use = try AttachmentUse(entry) { uses.append(use) }
-      }
+      uses += try attachmentUses(behind: segments, through: through)
       var hashes: Set<[UInt8]> = []
       for use in uses where !hashes.contains(use.hash) {
         // Cached data has no past that anybody could ask for, but in a view.
@@ -106,8 +103,35 @@ extension Engine {
     }
   }
 
+  /// The entries that name attachments, in the order of the log.
+  func attachmentUses() throws(TidemarkError) -> [AttachmentUse] {
+    while true {
+      let (segments, through) = reading.withLock { ($0.segments, $0.visible) }
+      var uses: [AttachmentUse] = []
+      var isRead = true
+      for segment in segments where segment.isSealed && isRead {
+        if let found = try attachmentUses(in: segment) { uses += found } else { isRead = false }
+      }
+      guard isRead else { continue }
+      return try uses + attachmentUses(behind: segments, through: through)
+    }
+  }
+
+  /// The same of what no sealed segment has.
+  private func attachmentUses(
+    behind segments: [Segment], through: UInt64
+  ) throws(TidemarkError) -> [AttachmentUse] {
+    let sealed = segments.last { $0.isSealed }?.lastSequence ?? 0
+    var cursor = LogCursor(self, from: sealed + 1, through: through)
+    var uses: [AttachmentUse] = []
+    while let entry = try cursor.next() {
+      if let use = try AttachmentUse(entry) { uses.append(use) }
+    }
+    return uses
+  }
+
   /// Whether an entry's value is that of its key now.
-  private func isNewest(_ use: AttachmentUse) throws(TidemarkError) -> Bool {
+  func isNewest(_ use: AttachmentUse) throws(TidemarkError) -> Bool {
     guard let entry = try entryIfKept(at: use.sequence),
       let slot = try slot(ofKey: entry.key.rawSpan), !slot.isDeleted
     else { return false }

@@ -75,6 +75,8 @@ package struct CompactionReport: Sendable, Hashable {
   package var historyFrom: UInt64 = 1
   /// History that stayed for peers.
   package var held: [HeldHistory] = []
+
+  package init() {}
 }
 
 /// The entries that may go: everything superseded at or below the floor.

@@ -55,7 +55,7 @@ package struct RetentionPin: Sendable, Hashable {
   }
 
   /// Whether an own entry is pending.
-  func isPending(_ sequence: UInt64) -> Bool {
+  package func isPending(_ sequence: UInt64) -> Bool {
     pending.contains(sequence) || sequence > frontier && !ahead.contains(sequence)
   }
 

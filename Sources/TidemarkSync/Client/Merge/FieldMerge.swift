@@ -28,6 +28,15 @@ struct FieldMerge {
     else { return }
     let base = conflict.base.flatMap { ParsedJSON($0.value)?.object }
     guard let result = merge(inner, other, base, []) else { return }
+    let former = conflict.base.map(\.attachment)
+    // Two contents cannot be merged: the fallback decides on the whole value.
+    guard
+      local.attachment == remote.attachment || local.attachment == former
+        || remote.attachment == former
+    else {
+      clashes += 1
+      return
+    }
     var content = SyncContent()
     // A side's own bytes stay where they say the result. What both sides say has come already.
     content.value =
@@ -35,6 +44,7 @@ struct FieldMerge {
     content.labels = Self.labels(local.labels, remote.labels, conflict.base?.labels ?? [])
     content.maxAgeSeconds = Self.changed(
       local.maxAgeSeconds, remote.maxAgeSeconds, conflict.base.map(\.maxAgeSeconds))
+    content.attachment = Self.changed(local.attachment, remote.attachment, former)
     // A hash of either side does not fit what was made of both.
     if local.value == remote.value {
       content.hash = Self.changed(local.hash, remote.hash, conflict.base.map(\.hash))

@@ -26,7 +26,7 @@ extension SyncSession {
     }
     if let formed {
       guard try isUrgent(formed, least) else { return nil }
-      return .push(try request(for: formed))
+      return try call(for: formed)
     }
     try resolveWaiting()
     let keys = try keysToFetch()
@@ -108,6 +108,7 @@ extension SyncSession.Call {
   /// - Parameter charged: the batch that was counted last: when it goes again, large values of it
   ///   go on from where they were.
   func countedBytes(after charged: BatchID?) -> Int {
+    if case .attach(let request) = self { return request.bytes.count }
     guard case .push(let request) = self else { return 0 }
     let goesAgain = request.batchID == charged
     return request.changes.reduce(0) { sum, change in
@@ -124,7 +125,8 @@ extension SyncSession.Answer {
     switch self {
     case .pull(let page): entries = page.entries
     case .values(let values): entries = values.entries
-    case .hello, .push, .digest: return 0
+    case .fetch(let answer): return answer.bytes?.count ?? 0
+    case .hello, .push, .digest, .attach: return 0
     }
     return entries.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
   }

@@ -51,6 +51,14 @@ enum WireFlags {
   /// Optional field of pushes and of answers that tell of entries: how far the authorization
   /// reaches.
   static let reachField: UInt64 = 1
+  /// Optional field of a hello's answer: most bytes of an attachment's content.
+  static let attachmentBytesField: UInt64 = 2
+  /// Optional field of an entry: the attachment that it names.
+  static let attachmentField: UInt64 = 1
+  /// Flag of an answer to a part of an attachment's content.
+  static let isRefused: UInt8 = 1
+  /// Flag of an answer with a part of an attachment's content.
+  static let isContentThere: UInt8 = 1
   /// Flag of an error.
   static let hasRetryAfter: UInt8 = 1
 }

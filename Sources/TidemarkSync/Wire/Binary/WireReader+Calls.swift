@@ -10,7 +10,15 @@ extension WireReader {
       hasResynced: flags & WireFlags.hasResynced != 0, reads: flags & WireFlags.readsNothing == 0)
   }
 
-  mutating func helloAnswer(_ reach: UInt64?) throws(FormatError) -> HelloAnswer {
+  mutating func helloAnswer(
+    _ reach: UInt64?, _ fields: [UInt64: [UInt8]]
+  ) throws(FormatError) -> HelloAnswer {
+    var attachmentBytes: Int?
+    if let field = fields[WireFlags.attachmentBytesField] {
+      var number = ByteReader(field.rawSpan)
+      attachmentBytes = try number.varint(atMost: Limits.attachmentBytes)
+      guard number.remaining == 0 else { throw FormatError("bytes behind a number") }
+    }
     let feed = try replica()
     let flags = try flags(WireFlags.hasLease | WireFlags.isLeaseExpired)
     let lease = flags & WireFlags.hasLease != 0 ? try u32() : nil
@@ -18,7 +26,8 @@ extension WireReader {
     let limits = try limits()
     return HelloAnswer(
       feed: feed, range: try range(), mark: try mark(), time: time, leaseSeconds: lease,
-      isLeaseExpired: flags & WireFlags.isLeaseExpired != 0, limits: limits, reach: reach)
+      isLeaseExpired: flags & WireFlags.isLeaseExpired != 0, limits: limits, reach: reach,
+      attachmentBytes: attachmentBytes)
   }
 
   mutating func pushAnswer() throws(FormatError) -> PushAnswer {

@@ -52,7 +52,7 @@ extension WireReader {
       change.atomicGroup = try bytes.varint()
       guard change.atomicGroup > 0 else { throw FormatError("an atomic group without number") }
     }
-    if flags & WireFlags.optionalFields != 0 { try optionalFields(atLeast: 1) }
+    change.content.attachment = try attachment(flags)
     return change
   }
 
@@ -106,8 +106,16 @@ extension WireReader {
       operation: OperationID(replica: table.replica, sequence: table.sequence),
       key: kind == .own ? [] : try key(), commitTime: numbers.commitTime)
     entry.time = try content(flags, &entry.content, &numbers)
-    if flags & WireFlags.optionalFields != 0 { try optionalFields(atLeast: 1) }
+    entry.content.attachment = try attachment(flags)
     return entry
+  }
+
+  /// The attachment that an entry's optional fields name.
+  private mutating func attachment(_ flags: Int) throws(FormatError) -> AttachmentReference? {
+    guard flags & WireFlags.optionalFields != 0 else { return nil }
+    let fields = try optionalFields(atLeast: 1, known: [WireFlags.attachmentField])
+    guard let field = fields[WireFlags.attachmentField] else { return nil }
+    return try AttachmentReference(field: field)
   }
 
   /// The content, as the flags say.

@@ -23,12 +23,12 @@ struct WireReader: ~Escapable {
   }
 
   mutating func message(_ kind: WireMessage.Kind) throws(FormatError) -> WireMessage {
-    let field = try optionalFields(atLeast: 0, knowsReach: kind.hasReach)
-    let reach = kind.hasReach ? try field.map(Self.reach) : nil
+    let fields = try optionalFields(atLeast: 0, known: kind.optionalFields)
+    let reach = try fields[WireFlags.reachField].map(Self.reach)
     let message: WireMessage =
       switch kind {
       case .helloRequest: .helloRequest(try helloRequest())
-      case .helloAnswer: .helloAnswer(try helloAnswer(reach))
+      case .helloAnswer: .helloAnswer(try helloAnswer(reach, fields))
       case .pushRequest: .pushRequest(try pushRequest(reach))
       case .pushAnswer: .pushAnswer(try pushAnswer())
       case .pullRequest: .pullRequest(try pullRequest())
@@ -41,6 +41,10 @@ struct WireReader: ~Escapable {
       case .uploadAnswer: .uploadAnswer(UploadAnswer(received: try valueLength()))
       case .downloadRequest: .downloadRequest(try downloadRequest())
       case .downloadAnswer: .downloadAnswer(try downloadAnswer())
+      case .attachRequest: .attachRequest(try attachRequest())
+      case .attachAnswer: .attachAnswer(try attachAnswer())
+      case .fetchRequest: .fetchRequest(try fetchRequest())
+      case .fetchAnswer: .fetchAnswer(try fetchAnswer())
       case .error: .error(try error())
       }
     guard bytes.remaining == 0 else { throw FormatError("bytes after the message") }
@@ -65,12 +69,12 @@ struct WireReader: ~Escapable {
 
   /// A list of number, length and bytes; answers may have some of a later version, which are
   /// passed over.
-  /// - Returns: the content of the one that is known; nil when it is not there.
-  @discardableResult
+  /// - Parameter known: the numbers of those that are known.
+  /// - Returns: the contents of these, as far as they are there.
   mutating func optionalFields(
-    atLeast least: Int, knowsReach: Bool = false
-  ) throws(FormatError) -> [UInt8]? {
-    var known: [UInt8]?
+    atLeast least: Int, known: [UInt64]
+  ) throws(FormatError) -> [UInt64: [UInt8]] {
+    var found: [UInt64: [UInt8]] = [:]
     let length = try bytes.varint(atMost: WireLimits.optionalBytes)
     guard length >= least else { throw FormatError("no optional fields where some should be") }
     guard length <= bytes.remaining else { throw FormatError("ends too early") }
@@ -81,15 +85,15 @@ struct WireReader: ~Escapable {
       guard number > previous else { throw FormatError("optional fields are not in order") }
       previous = number
       let size = try bytes.varint(atMost: length)
-      if number == WireFlags.reachField, knowsReach {
-        known = try bytes.array(size)
+      if known.contains(number) {
+        found[number] = try bytes.array(size)
       } else {
         guard !isRequest else { throw FormatError("fields that are not known here") }
         _ = try bytes.skip(size)
       }
     }
     guard bytes.offset == end else { throw FormatError("optional fields end too late") }
-    return known
+    return found
   }
 
   mutating func replica() throws(FormatError) -> ReplicaID {
@@ -203,11 +207,12 @@ struct WireReader: ~Escapable {
 }
 
 extension WireMessage.Kind {
-  /// Whether it may say how far the caller's authorization reaches.
-  fileprivate var hasReach: Bool {
+  /// The numbers of the optional fields that it may have.
+  fileprivate var optionalFields: [UInt64] {
     switch self {
-    case .helloAnswer, .pushRequest, .pullAnswer, .valuesAnswer, .digestAnswer: true
-    default: false
+    case .helloAnswer: [WireFlags.reachField, WireFlags.attachmentBytesField]
+    case .pushRequest, .pullAnswer, .valuesAnswer, .digestAnswer: [WireFlags.reachField]
+    default: []
     }
   }
 }

@@ -47,6 +47,7 @@ extension WireWriter {
     }
     content(change.content, change.time, &numbers)
     if change.atomicGroup != 0 { out.varint(change.atomicGroup) }
+    if let attachment = change.content.attachment { entryFields(attachment) }
     if change.kind == .put, change.content.blob == nil {
       out.varint(change.content.value.count)
     }
@@ -82,6 +83,7 @@ extension WireWriter {
     numbers.commitTime = entry.commitTime
     if entry.kind != .own { try key(entry.key) }
     content(entry.content, entry.time, &numbers)
+    if let attachment = entry.content.attachment { entryFields(attachment) }
     if entry.kind == .put, entry.content.blob == nil { out.varint(entry.content.value.count) }
   }
 
@@ -89,6 +91,7 @@ extension WireWriter {
     (content.labels.isEmpty ? 0 : WireFlags.labels) | (content.hash == nil ? 0 : WireFlags.hash)
       | (content.maxAgeSeconds == nil ? 0 : WireFlags.maxAge) | (time == nil ? 0 : WireFlags.time)
       | (content.blob == nil ? 0 : WireFlags.blob)
+      | (content.attachment == nil ? 0 : WireFlags.optionalFields)
   }
 
   /// The content, as the flags say.

@@ -52,6 +52,10 @@ struct WireWriter {
     case .uploadAnswer(let answer): out.varint(answer.received)
     case .downloadRequest(let request): write(request)
     case .downloadAnswer(let answer): write(answer)
+    case .attachRequest(let request): try write(request)
+    case .attachAnswer(let answer): write(answer)
+    case .fetchRequest(let request): try write(request)
+    case .fetchAnswer(let answer): write(answer)
     case .error(let error): write(error)
     }
   }
@@ -66,12 +70,20 @@ struct WireWriter {
       case .digestAnswer(let answer): answer.reach
       default: nil
       }
-    guard let reach else { return out.u8(0) }
-    var field = ByteWriter()
-    field.varint(WireFlags.reachField)
-    field.varint(8)
-    field.u64(reach)
-    bytes(field.bytes)
+    var fields = ByteWriter()
+    if let reach {
+      fields.varint(WireFlags.reachField)
+      fields.varint(8)
+      fields.u64(reach)
+    }
+    if case .helloAnswer(let answer) = message, let most = answer.attachmentBytes {
+      var number = ByteWriter()
+      number.varint(most)
+      fields.varint(WireFlags.attachmentBytesField)
+      fields.varint(number.bytes.count)
+      fields.raw(number.bytes)
+    }
+    bytes(fields.bytes)
   }
 
   // MARK: Parts

@@ -121,7 +121,7 @@ extension JSONFields {
       value: hasValue && blob == nil ? try required(value, "value") : [],
       labels: try sortedContents("labels", base64: "labels_base64").map { EntryLabel($0) },
       hash: try bytes("hash", base64: "hash_base64"), maxAgeSeconds: try u32("max_age"),
-      blob: blob)
+      blob: blob, attachment: try attachment())
   }
 
   /// The name of a value that travels apart.

@@ -40,6 +40,14 @@ extension JSONOutput {
       case .downloadAnswer(let answer):
         output.number("length", answer.length)
         output.content("bytes", answer.bytes)
+      case .attachRequest(let request): output.fields(request)
+      case .attachAnswer(let answer):
+        output.write(answer.range)
+        output.number("received", answer.received)
+        if let rejection = answer.rejection { output.fields(rejection) }
+      case .fetchRequest(let request): output.fields(request)
+      case .fetchAnswer(let answer):
+        if let bytes = answer.bytes { output.content("bytes", bytes) }
       case .error(let error): output.fields(error)
       }
     }
@@ -62,6 +70,7 @@ extension JSONOutput {
     if answer.isLeaseExpired { flag("lease_expired") }
     write(answer.limits)
     if let reach = answer.reach { word("reach", reach) }
+    if let most = answer.attachmentBytes { number("attachment_bytes", most) }
   }
 
   private mutating func fields(_ request: PushRequest) {
@@ -119,6 +128,27 @@ extension JSONOutput {
     number("limit", request.limit)
   }
 
+  private mutating func fields(_ request: AttachRequest) {
+    replica("replica", request.replica)
+    content("key", request.key)
+    text("attachment", request.attachment.engineID.text)
+    number("offset", request.offset)
+    content("bytes", request.bytes)
+  }
+
+  private mutating func fields(_ request: ContentRequest) {
+    replica("replica", request.replica)
+    content("key", request.key)
+    text("attachment", request.attachment.engineID.text)
+    number("offset", request.offset)
+    number("limit", request.limit)
+  }
+
+  private mutating func fields(_ rejection: Rejection) {
+    text("code", rejection.code)
+    text("message", rejection.message)
+  }
+
   private mutating func write(_ blob: BlobID) {
     object("blob") { output in
       output.word("sum", blob.high, blob.low)
@@ -173,8 +203,7 @@ extension JSONOutput {
         output.text("verdict", verdict.jsonName)
         if let position = verdict.position { output.position("position", position) }
         guard case .rejected(let rejection) = verdict else { return }
-        output.text("code", rejection.code)
-        output.text("message", rejection.message)
+        output.fields(rejection)
       }
     }
   }
@@ -215,6 +244,7 @@ extension JSONOutput {
     if let hash = content.hash { self.content("hash", hash) }
     if !content.labels.isEmpty { contents("labels", content.labels.map(\.bytes)) }
     if let seconds = content.maxAgeSeconds { number("max_age", UInt64(seconds)) }
+    if let attachment = content.attachment { text("attachment", attachment.engineID.text) }
     guard let time else { return }
     var text: [UInt8] = []
     time.appendRFC3339(to: &text)

@@ -47,6 +47,11 @@ extension WireMessage {
         DownloadAnswer(
           length: try fields.length("length"),
           bytes: try required(fields.bytes("bytes", base64: "bytes_base64"), "bytes")))
+    case .attachRequest: .attachRequest(try fields.attachRequest())
+    case .attachAnswer: .attachAnswer(try fields.attachAnswer())
+    case .fetchRequest: .fetchRequest(try fields.fetchRequest())
+    case .fetchAnswer:
+      .fetchAnswer(ContentAnswer(bytes: try fields.bytes("bytes", base64: "bytes_base64")))
     case .error: .error(try fields.error())
     }
   }
@@ -65,7 +70,8 @@ extension JSONFields {
       feed: try required(replica("feed"), "feed"), range: try range(), mark: try mark(),
       time: try required(number("time"), "time"), leaseSeconds: try u32("lease_seconds"),
       isLeaseExpired: try flag("lease_expired"),
-      limits: try required(limits(isRequest: false), "limits"), reach: try word("reach"))
+      limits: try required(limits(isRequest: false), "limits"), reach: try word("reach"),
+      attachmentBytes: try count("attachment_bytes", atMost: Limits.attachmentBytes))
   }
 
   fileprivate mutating func pushRequest() throws(FormatError) -> PushRequest {

@@ -8,10 +8,7 @@ extension WireMessage {
     case .helloRequest(let request):
       try request.cursor.check()
       try request.scope.check()
-    case .helloAnswer(let answer):
-      try answer.range.check()
-      try answer.mark.check()
-      try answer.limits.check()
+    case .helloAnswer(let answer): try answer.check()
     case .pushRequest(let request):
       try Self.check(count: request.number)
       try request.knownHead.check()
@@ -56,6 +53,7 @@ extension WireMessage {
       guard answer.bytes.count <= min(answer.length, DownloadRequest.mostBytes) else {
         throw FormatError("a part is longer than it may be")
       }
+    case .attachRequest, .attachAnswer, .fetchRequest, .fetchAnswer: try checkAttachment()
     case .error(let error):
       guard error.message.utf8.count <= WireLimits.textBytes else {
         throw FormatError("text too long")
@@ -82,7 +80,7 @@ extension WireMessage {
     }
   }
 
-  fileprivate static func check(key: [UInt8]) throws(FormatError) {
+  static func check(key: [UInt8]) throws(FormatError) {
     guard !key.isEmpty, key.count <= Limits.keyBytes else {
       throw FormatError("a key has \(key.count) bytes; 1 to \(Limits.keyBytes) are allowed")
     }
@@ -91,6 +89,15 @@ extension WireMessage {
   private static func check(_ entries: [FeedEntry]) throws(FormatError) {
     try check(rows: entries.count)
     for entry in entries { try entry.check() }
+  }
+}
+
+extension HelloAnswer {
+  fileprivate func check() throws(FormatError) {
+    try range.check()
+    try mark.check()
+    try limits.check()
+    try checkAttachments()
   }
 }
 
@@ -149,7 +156,7 @@ extension SyncLimits {
 }
 
 extension FeedRange {
-  fileprivate func check() throws(FormatError) {
+  func check() throws(FormatError) {
     try WireMessage.check(count: head)
     try WireMessage.check(count: truncatedThrough)
     guard epochs.count <= Limits.epochs else {
@@ -199,6 +206,10 @@ extension SyncContent {
       throw FormatError("\(labels.count) labels; at most \(Limits.labelsPerEntry) are allowed")
     }
     if !labels.isEmpty { try EntryLabel.check(labels) }
+    if let attachment {
+      try attachment.check()
+      guard isPut else { throw FormatError("an attachment where none may be") }
+    }
     let hashBytes = hash?.count ?? 0
     guard hashBytes <= Limits.hashBytes else {
       throw FormatError("a hash has \(hashBytes) bytes; at most \(Limits.hashBytes) are allowed")

@@ -24,11 +24,15 @@ extension WireMessage {
     case .pullAnswer(var answer):
       answer.mark.cutTexts()
       return .pullAnswer(answer)
+    case .attachAnswer(var answer):
+      answer.rejection?.code.cut(to: WireLimits.codeBytes)
+      answer.rejection?.message.cut(to: WireLimits.textBytes)
+      return .attachAnswer(answer)
     case .error(var error):
       error.message.cut(to: WireLimits.textBytes)
       return .error(error)
     case .pushRequest, .valuesRequest, .valuesAnswer, .digestAnswer, .uploadRequest, .uploadAnswer,
-      .downloadRequest, .downloadAnswer:
+      .downloadRequest, .downloadAnswer, .attachRequest, .fetchRequest, .fetchAnswer:
       return self
     }
   }
@@ -42,6 +46,8 @@ extension WireMessage {
     case .valuesAnswer(let answer): Self.sizeHint(answer.entries)
     case .uploadRequest(let request): 128 + request.bytes.count
     case .downloadAnswer(let answer): 128 + answer.bytes.count
+    case .attachRequest(let request): 128 + request.key.count + request.bytes.count
+    case .fetchAnswer(let answer): 128 + (answer.bytes?.count ?? 0)
     default: 512
     }
   }

@@ -14,6 +14,10 @@ public enum WireMessage: Sendable, Hashable {
   case uploadAnswer(UploadAnswer)
   case downloadRequest(DownloadRequest)
   case downloadAnswer(DownloadAnswer)
+  case attachRequest(AttachRequest)
+  case attachAnswer(AttachAnswer)
+  case fetchRequest(ContentRequest)
+  case fetchAnswer(ContentAnswer)
   /// Instead of an answer.
   case error(PeerError)
 
@@ -26,6 +30,8 @@ public enum WireMessage: Sendable, Hashable {
     case digestRequest = 0x05
     case uploadRequest = 0x06
     case downloadRequest = 0x07
+    case attachRequest = 0x08
+    case fetchRequest = 0x09
     case helloAnswer = 0x81
     case pushAnswer = 0x82
     case pullAnswer = 0x83
@@ -33,6 +39,8 @@ public enum WireMessage: Sendable, Hashable {
     case digestAnswer = 0x85
     case uploadAnswer = 0x86
     case downloadAnswer = 0x87
+    case attachAnswer = 0x88
+    case fetchAnswer = 0x89
     case error = 0xff
 
     /// Whether it asks; then it may hold nothing that its reader does not know.
@@ -56,6 +64,10 @@ public enum WireMessage: Sendable, Hashable {
     case .uploadAnswer: .uploadAnswer
     case .downloadRequest: .downloadRequest
     case .downloadAnswer: .downloadAnswer
+    case .attachRequest: .attachRequest
+    case .attachAnswer: .attachAnswer
+    case .fetchRequest: .fetchRequest
+    case .fetchAnswer: .fetchAnswer
     case .error: .error
     }
   }
@@ -79,6 +91,10 @@ extension WireMessage.Kind {
     case .uploadAnswer: "upload_answer"
     case .downloadRequest: "download"
     case .downloadAnswer: "download_answer"
+    case .attachRequest: "attach"
+    case .attachAnswer: "attach_answer"
+    case .fetchRequest: "fetch"
+    case .fetchAnswer: "fetch_answer"
     case .error: "error"
     }
   }

@@ -1,3 +1,4 @@
+internal import TidemarkEngine
 internal import TidemarkSync
 
 /// Mistakes that are planted into replication to see that simulations notice them.
@@ -5,11 +6,18 @@ internal import TidemarkSync
   /// The names of all there are; none in a build without `TIDEMARK_PLANTED=1`.
   public static var all: [String] {
     #if TIDEMARK_PLANTED
-      PlantedSyncBug.allCases.map(\.rawValue)
+      PlantedSyncBug.allCases.map(\.rawValue) + cacheBugs.map(\.rawValue)
     #else
       []
     #endif
   }
+
+  #if TIDEMARK_PLANTED
+    /// Mistakes of caches, which the simulator sees beside replication.
+    private static let cacheBugs: [PlantedBug] = [
+      .ownedEvicted, .readsExtendValidity, .cachedAsOwned,
+    ]
+  #endif
 
   /// Plants one in all stores of this process, or takes it out again.
   /// - Parameter name: the mistake; nil for none.
@@ -19,7 +27,9 @@ internal import TidemarkSync
     #if TIDEMARK_PLANTED
       let bug = name.flatMap(PlantedSyncBug.init(rawValue:))
       PlantedSyncBug.plant(bug)
-      return bug != nil || name == nil
+      let cacheBug = cacheBugs.first { $0.rawValue == name }
+      PlantedBug.plant(cacheBug)
+      return bug != nil || cacheBug != nil || name == nil
     #else
       return name == nil
     #endif

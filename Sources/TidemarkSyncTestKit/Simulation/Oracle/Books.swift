@@ -10,8 +10,9 @@ struct Content: Sendable, Hashable {
 
   private init(hash: UInt64) { self.hash = hash }
 
-  init(_ value: [UInt8], _ labels: [[UInt8]]) {
+  init(_ value: [UInt8], _ labels: [[UInt8]], _ attachment: AttachmentID? = nil) {
     var bytes = value
+    if let attachment { bytes += [0xff, 1] + attachment.hash }
     for label in labels.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
       bytes += [0xff, 0] + label
     }
@@ -19,7 +20,10 @@ struct Content: Sendable, Hashable {
   }
 
   init(_ content: SyncContent?) {
-    self = content.map { Content($0.value, $0.labels.map(\.bytes)) } ?? .deleted
+    self =
+      content.map {
+        Content($0.value, $0.labels.map(\.bytes), $0.attachment?.engineID)
+      } ?? .deleted
   }
 
   init(_ change: PushedChange) {
@@ -45,6 +49,7 @@ struct Seen: Sendable, Hashable {
   var sequence: UInt64
   var content: Content
   var labels: [[UInt8]]
+  var attachment: AttachmentID?
   /// Whether the store wrote it itself.
   var isOwn: Bool
   var isEvicted = false
@@ -59,12 +64,14 @@ struct Seen: Sendable, Hashable {
     sequence = entry.sequence
     content = entry.content
     labels = entry.labels
+    attachment = entry.attachment
     isOwn = entry.origin == nil && entry.kind != .evict
     isEvicted = entry.kind == .evict
     isBroughtBack = entry.isBroughtBack
   }
 
-  init(sequence: UInt64, content: Content, labels: [[UInt8]]) {
+  init(sequence: UInt64, content: Content, labels: [[UInt8]], attachment: AttachmentID?) {
+    self.attachment = attachment
     self.sequence = sequence
     self.content = content
     self.labels = labels
@@ -175,8 +182,11 @@ struct ObservedEntry {
   /// The value's first bytes, for people.
   var text = ""
   var labels: [[UInt8]]
+  var attachment: AttachmentID?
   var origin: OperationID?
   var isBroughtBack: Bool
+  /// Whether it is a cache's and none of a user's.
+  var isCached: Bool
 
   static func short(_ value: [UInt8]) -> String {
     String(decoding: value.prefix(24), as: UTF8.self)
@@ -207,16 +217,18 @@ struct ObservedEntry {
         let value = try engine.withValue(of: entry.sequence) { (value, _) in
           [UInt8](copying: value)
         }
-        content = Content(value, entry.labels)
+        content = Content(value, entry.labels, attributes.attachment)
         text = short(value)
       }
       result.append(
         ObservedEntry(
           sequence: entry.sequence, kind: kind, key: entry.key, content: content,
           text: text, labels: entry.labels,
+          attachment: kind == .put ? attributes.attachment : nil,
           origin: attributes.origin.flatMap { origin in
             ReplicaID(origin.replica).map { OperationID(replica: $0, sequence: origin.sequence) }
-          }, isBroughtBack: attributes.origin == nil && attributes.writerTime != 0))
+          }, isBroughtBack: attributes.origin == nil && attributes.writerTime != 0,
+          isCached: attributes.entryClass == .cache))
     }
     return result
   }

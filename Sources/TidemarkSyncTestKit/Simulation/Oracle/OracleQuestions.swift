@@ -41,19 +41,23 @@ extension SyncSession.Call {
     case .pull(let request): request.replica
     case .values(let request): request.replica
     case .digest(let request): request.replica
+    case .attach(let request): request.replica
+    case .fetch(let request): request.replica
     }
   }
 }
 
 extension SyncSession.Answer {
-  /// The range of the feed in the answer.
-  var range: FeedRange {
+  /// The range of the feed in the answer; nil where it says nothing of that.
+  var range: FeedRange? {
     switch self {
     case .hello(let answer): answer.range
     case .push(let answer): answer.range
     case .pull(let answer): answer.range
     case .values(let answer): answer.range
     case .digest(let answer): answer.range
+    case .attach(let answer): answer.range
+    case .fetch: nil
     }
   }
 
@@ -63,7 +67,7 @@ extension SyncSession.Answer {
     case .hello(let answer): answer.mark
     case .push(let answer): answer.mark
     case .pull(let answer): answer.mark
-    case .values, .digest: nil
+    case .values, .digest, .attach, .fetch: nil
     }
   }
 
@@ -73,7 +77,7 @@ extension SyncSession.Answer {
     case .pull(let answer): answer.reach
     case .values(let answer): answer.reach
     case .digest(let answer): answer.reach
-    case .hello, .push: nil
+    case .hello, .push, .attach, .fetch: nil
     }
   }
 }

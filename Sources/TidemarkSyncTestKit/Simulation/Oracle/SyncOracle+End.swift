@@ -6,7 +6,7 @@ internal import TidemarkSync
 extension SyncOracle {
   /// All devices and the server hold the same, and nothing waits.
   func checkEnd(_ devices: [SimulatedDevice], _ server: SimulatedServer) throws {
-    let feed = try Self.state(server.engine)
+    let feed = try server.feed.state()
     for (key, seen) in feed where line.state[key] != seen.content {
       throw BrokenPromise("the feed holds \(name(key)) otherwise than its log")
     }
@@ -15,6 +15,7 @@ extension SyncOracle {
     }
     for device in devices {
       let state = try Self.state(device.engine)
+      try checkCache(of: device)
       let scope = device.session.scope
       for key in Set(feed.keys).union(state.keys).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
         let there = feed[key].flatMap { scope.contains(key: key, labels: $0.labels) ? $0 : nil }
@@ -31,7 +32,7 @@ extension SyncOracle {
     try checkNothingOutdated()
   }
 
-  /// Everything that an engine shows.
+  /// Everything that an engine shows but what is cached.
   static func state(_ engine: Engine) throws(TidemarkError) -> [[UInt8]: Seen] {
     var state: [[UInt8]: Seen] = [:]
     let scan = EngineScan(engine, ScanQuery(prefix: []), view: try engine.view())
@@ -39,10 +40,13 @@ extension SyncOracle {
       let page = try scan.nextPage(limit: 200)
       if page.isEmpty { return state }
       for row in page {
+        if try engine.slot(ofKey: row.key.rawSpan)?.size.isCached ?? false { continue }
         let info = try engine.info(engine.entry(at: row.sequence))
         let value = try engine.value(ofKey: row.key) ?? []
         state[row.key] = Seen(
-          sequence: row.sequence, content: Content(value, info.labels), labels: info.labels)
+          sequence: row.sequence,
+          content: Content(value, info.labels, info.attributes.attachment), labels: info.labels,
+          attachment: info.attributes.attachment)
       }
     }
   }

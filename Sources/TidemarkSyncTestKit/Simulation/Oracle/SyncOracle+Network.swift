@@ -12,6 +12,9 @@ extension SyncOracle {
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
     let book = books[device.index]
+    for change in request.changes where cachedContents.contains(Content(change)) {
+      throw BrokenPromise("d\(device.index) sends what its cache has of \(self.name(change.key))")
+    }
     book.sent.insert(name)
     guard batches.updateValue(request.changes, forKey: name) == nil else { return }
     for change in request.changes {
@@ -44,11 +47,11 @@ extension SyncOracle {
     narrator?.answer(answer, at: device)
     let replica = device.session.replica
     let book = books[device.index]
-    if book.range?.epochs != answer.range.epochs {
+    if let range = answer.range, book.range?.epochs != range.epochs {
       // Entries that the feed has lost are known no more, even if they come back.
-      book.countingHere = book.countingHere.filter { answer.range.contains($0.value) }
+      book.countingHere = book.countingHere.filter { range.contains($0.value) }
     }
-    book.range = answer.range
+    book.range = answer.range ?? book.range
     if case .hello(let hello) = answer, book.feed != hello.feed {
       // Entries that it has sent to another feed are known no more.
       book.feed = hello.feed

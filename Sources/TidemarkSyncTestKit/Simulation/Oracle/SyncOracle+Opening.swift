@@ -91,7 +91,9 @@ extension SyncOracle {
     book.wasScoped = older.wasScoped
     book.outside = older.outside
     book.told = older.told.filter { $0 <= device.engine.lastSequence }
+    cacheBooks[device.index].beginAnew()
     for entry in try ObservedEntry.all(in: device.engine, after: 0) {
+      if try isOfCache(entry, on: device.index, isNew: false) { continue }
       var seen = Seen(entry)
       forgetDeleted(book.newest[entry.key], entry.key, book)
       if seen.content == .deleted {

@@ -8,7 +8,7 @@ extension SyncOracle {
   /// and no others. Its own writes that the feed does not have stay with it.
   func checkReach(of device: SimulatedDevice, _ server: SimulatedServer) throws {
     let (scope, access) = (device.session.scope, device.access)
-    let feed = try Self.state(server.engine).filter { key, seen in
+    let feed = try server.feed.state().filter { key, seen in
       scope.contains(key: key, labels: seen.labels)
         && access.reaches(key: key, labels: seen.labels.map { EntryLabel($0) })
     }

@@ -14,7 +14,12 @@ extension SyncOracle {
     let session = device.session
     var versions: [[UInt8]: [LogEntry]] = [:]
     var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
-    while let entry = try cursor.next() { versions[entry.key, default: []].append(entry) }
+    while let entry = try cursor.next() {
+      // Cached values have rules of their own.
+      if try entry.attributes().entryClass == .owned {
+        versions[entry.key, default: []].append(entry)
+      }
+    }
     let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
     for (key, entries) in versions {
       if !isForgotten, entries.contains(where: { inFlight.contains($0.sequence) }) { continue }
@@ -25,6 +30,7 @@ extension SyncOracle {
         try !isForgotten && entry.attributes().origin == nil
           && session.isStillPending(entry.sequence)
       }
+      if newest.size.isCached { continue }
       // A touch needs the put that it renews.
       let put = try engine.entry(at: newest.sequence).head.valueSequence
       // A pending entry may have been made upon whatever was not settled before.

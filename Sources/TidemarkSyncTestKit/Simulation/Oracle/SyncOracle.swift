@@ -26,6 +26,10 @@ final class SyncOracle {
   var narrator: SyncNarrator?
   /// By device.
   var books: [DeviceBook] = []
+  /// The contents of the devices' caches.
+  var cacheBooks: [CacheBook] = []
+  /// All contents that caches were given: no replica has any business with them.
+  var cachedContents: Set<Content> = []
   /// The feed as it is now.
   var line = FeedLine()
   /// Contents that others write as well, or make by merging.
@@ -44,6 +48,8 @@ final class SyncOracle {
   var wasReplaced: Bool { timesReplaced > 0 }
   /// Changes that were in a feed, and the names under which they came.
   var accepted: [Fate: Set<ReplicaID>] = [:]
+  /// The attachments that entries of a feed have named.
+  var attachedInFeed: Set<AttachmentID> = []
   /// The contents that operations gave their keys.
   var contents: [OperationID: Content] = [:]
   /// By key and content: what has stood behind it in a life of the feed.
@@ -65,12 +71,13 @@ final class SyncOracle {
 
   /// Looks at what the feed has got.
   func observe(_ server: SimulatedServer) throws {
-    let entries = try ObservedEntry.all(
-      in: server.engine, after: line.lastSeen, includesLosers: true)
-    line.lastSeen = server.engine.lastSequence
+    let entries = try server.feed.entries(after: line.lastSeen)
+    line.lastSeen = server.feed.head
     try checkMarks(entries, server)
     for entry in entries {
       narrator?.entry(entry, of: nil)
+      try checkContent(of: entry, server)
+      try checkIsNoCachesDoing(entry, "the feed")
       // A loser by policy does not count.
       guard let operation = entry.origin, entry.kind != .loser else { continue }
       // Entries that a restored server has dropped with its history cannot be found there.
@@ -135,7 +142,7 @@ final class SyncOracle {
   /// The server has started again.
   func comesBack(_ server: SimulatedServer) throws {
     // Entries that it has answered are durable; what it has not may be gone again.
-    guard server.engine.lastSequence >= line.lastSeen else {
+    guard server.feed.head >= line.lastSeen else {
       return try forgetEnd(of: server)
     }
     try observe(server)
@@ -160,6 +167,7 @@ final class SyncOracle {
     book.wasScoped = book.wasScoped || !device.session.scope.isEverything
     for entry in try ObservedEntry.all(in: device.engine, after: book.lastSeen) {
       narrator?.entry(entry, of: device)
+      if try isOfCache(entry, on: device.index) { continue }
       let former = book.newest[entry.key]
       var seen = Seen(entry)
       forgetDeleted(former, entry.key, book)
@@ -302,6 +310,7 @@ final class SyncOracle {
     guard device.session.range != nil else { return }
     let book = books[device.index]
     book.lookAtPending(device.session)
+    try checkPendingContent(of: device)
     for (key, seen) in book.newest
     where seen.isOwn && !book.pending.contains(seen.sequence)
       && !book.told.contains(seen.sequence)

@@ -41,6 +41,13 @@ public struct SyncEvent: Sendable, Hashable {
     case reach
     /// Segments are rewritten; the same without history; an index image is written.
     case compact, dropHistory, image
+    /// A device keeps in its cache what another server has said: key, number of the value, its
+    /// length, its age in seconds and one; 0 for the policy's. Writes are in the same batch.
+    case cachePut
+    /// A key of a cache is read; touched, with an age as above; marked; given up.
+    case cacheRead, cacheTouch, cacheStale, cacheRemove
+    /// All is given up that has been stale for so many seconds.
+    case cacheExpire
   }
 
   /// The kind of event.
@@ -88,6 +95,8 @@ public struct SyncWrite: Sendable, Hashable {
     case bad
     /// Gives the key a value that others give it, too.
     case same
+    /// Gives the key a value and an attachment, both of which nobody else gives any key.
+    case attach
     case delete, touch
   }
 

@@ -9,8 +9,12 @@ public struct SyncProfile: Sendable, Hashable {
   /// Keys that many write to, and keys that few do.
   public var hotKeys: Int
   public var coldKeys: Int
+  /// Keys below a cache's prefix, to which users write as well.
+  public var cacheKeys: Int
   /// How often several writes are one batch.
   public var batches: Double
+  /// How often a put has an attachment.
+  public var attachments: Double
   /// How much time passes at most, in seconds.
   public var longestAbsence: Int
   /// How often several events follow each other that chance alone rarely brings together.
@@ -23,15 +27,17 @@ public struct SyncProfile: Sendable, Hashable {
   /// Creates a profile.
   public init(
     _ name: String, _ weights: [SyncEvent.Kind: Int], serverShare: Double = 0.25,
-    hotKeys: Int = 5, coldKeys: Int = 30, batches: Double = 0.15, longestAbsence: Int = 86_400,
-    storyShare: Double = 0, stories: [SyncStory] = [],
-    opening: SyncStory? = nil
+    hotKeys: Int = 5, coldKeys: Int = 30, cacheKeys: Int = 0, batches: Double = 0.15,
+    longestAbsence: Int = 86_400, storyShare: Double = 0, stories: [SyncStory] = [],
+    opening: SyncStory? = nil, attachments: Double = 0
   ) {
+    self.attachments = attachments
     self.name = name
     self.weights = weights
     self.serverShare = serverShare
     self.hotKeys = hotKeys
     self.coldKeys = coldKeys
+    self.cacheKeys = cacheKeys
     self.batches = batches
     self.longestAbsence = longestAbsence
     self.storyShare = storyShare
@@ -90,18 +96,37 @@ public struct SyncProfile: Sendable, Hashable {
   public static let conflicts = SyncProfile(
     "conflicts", network([.write: 160, .resolver: 10, .policy: 10, .fuse: 5]), hotKeys: 3,
     coldKeys: 3)
+  /// Content beside the log, and stores that die, or come back from older copies, while it travels.
+  public static let attachments = SyncProfile(
+    "attachments",
+    network([
+      .kill: 14, .powerCut: 10, .fuse: 20, .backUp: 8, .restore: 4, .exchange: 90, .compact: 12,
+      .scope: 2, .reach: 2,
+    ]), serverShare: 0.4, attachments: 0.3)
+  /// Devices with a cache beside what they replicate, whose keys users write to as well.
+  public static let caches = SyncProfile(
+    "caches",
+    network([
+      .cachePut: 130, .cacheRead: 60, .cacheTouch: 20, .cacheStale: 12, .cacheRemove: 25,
+      .cacheExpire: 8, .kill: 6, .powerCut: 6, .fuse: 14, .reopen: 10, .exchange: 80,
+      .compact: 8, .dropHistory: 6, .backUp: 3, .restore: 2, .clone: 1, .scope: 3, .jump: 10,
+      .advance: 20,
+    ]), coldKeys: 6, cacheKeys: 8)
   /// Everything at once.
   public static let all = SyncProfile(
     "all",
     network([
       .kill: 5, .powerCut: 5, .fuse: 10, .backUp: 8, .restore: 5, .clone: 1, .anew: 1,
       .advance: 15, .dropHistory: 5, .scope: 4, .exchange: 70, .direction: 3,
-    ]), longestAbsence: 40 * 86_400, storyShare: 0.02,
+      .cachePut: 12, .cacheRead: 4, .cacheRemove: 3,
+    ]), cacheKeys: 8, longestAbsence: 40 * 86_400, storyShare: 0.02,
     stories: SyncStory.allCases.filter { $0 != .restoredToNothing }, opening: .restoredToNothing)
 
   /// All there are; a seed picks one of them by its remainder.
   public static let everyKind: [SyncProfile] = [
     .weather, .crashes, .copies, .backups, .absences, .scopes, .conflicts, .all, .reaches, .oneWay,
+    .attachments,
+    .caches,
   ]
 
   /// The one that a seed picks.

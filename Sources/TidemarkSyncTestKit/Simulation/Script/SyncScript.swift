@@ -10,14 +10,18 @@ public struct SyncScript: Sendable, Hashable {
   public var batch: Int
   /// About how many bytes a batch or page may have.
   public var batchBytes: Int
+  /// The server: 1 has its feed in memory and not in a store, 2 makes half of its answers before it
+  /// has synced, 3 does both.
+  public var server: Int
   /// The events, in order.
   public var events: [SyncEvent]
 
   /// Creates a script from events.
   public init(
-    seed: UInt64, devices: Int = 3, batch: Int = 4000, batchBytes: Int = 256 << 10,
+    seed: UInt64, devices: Int = 3, batch: Int = 4000, batchBytes: Int = 256 << 10, server: Int = 0,
     events: [SyncEvent]
   ) {
+    self.server = server & 3
     self.seed = seed
     self.devices = min(max(devices, 1), 8)
     self.batch = batch
@@ -39,7 +43,7 @@ public struct SyncScript: Sendable, Hashable {
 extension SyncScript: CustomStringConvertible {
   /// The script as text; lines that begin with `#` say nothing.
   public var description: String {
-    "world \(seed) \(devices) \(batch) \(batchBytes)\n"
+    "world \(seed) \(devices) \(batch) \(batchBytes)\(server > 0 ? " \(server)" : "")\n"
       + events.map { $0.description + "\n" }.joined()
   }
 
@@ -54,13 +58,17 @@ extension SyncScript: CustomStringConvertible {
         continue
       }
       let numbers = line.split(separator: " ").dropFirst().compactMap { UInt64($0) }
-      guard numbers.count == 4, numbers[1...].allSatisfy({ (1...1_000_000).contains($0) }) else {
+      guard (4...5).contains(numbers.count),
+        numbers[1...].allSatisfy({ (1...1_000_000).contains($0) })
+      else {
         throw SyncScriptError(
-          description: "line \(index + 1): expects seed, devices, changes and bytes of a batch")
+          description: "line \(index + 1): expects seed, devices, changes and bytes of a batch, "
+            + "and perhaps the kind of server")
       }
       self.init(
         seed: numbers[0], devices: Int(numbers[1]), batch: Int(numbers[2]),
-        batchBytes: Int(numbers[3]), events: events)
+        batchBytes: Int(numbers[3]), server: numbers.count > 4 ? Int(numbers[4]) : 0,
+        events: events)
     }
   }
 

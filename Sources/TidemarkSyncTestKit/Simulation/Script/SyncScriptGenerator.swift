@@ -4,7 +4,7 @@ internal import TidemarkTestKit
 struct SyncScriptGenerator {
   private let seed: UInt64
   var generator: SeededGenerator
-  private let profile: SyncProfile
+  let profile: SyncProfile
   private let choices: [(kind: SyncEvent.Kind, weight: Int)]
   private let totalWeight: Int
   var devices = 3
@@ -39,8 +39,13 @@ struct SyncScriptGenerator {
       }
     }
     events.removeLast(events.count - max(0, count))
+    // A seed picks its profile by the remainder; every profile meets every server.
+    var server = Int(seed / UInt64(SyncProfile.everyKind.count) % 4)
+    // A feed in memory keeps no content of attachments.
+    if profile.attachments > 0 { server &= 2 }
     return SyncScript(
-      seed: seed, devices: devices, batch: batch, batchBytes: bytes, events: events)
+      seed: seed, devices: devices, batch: batch, batchBytes: bytes, server: server,
+      events: events)
   }
 
   private mutating func pickKind() -> SyncEvent.Kind {
@@ -52,7 +57,7 @@ struct SyncScriptGenerator {
     return .write
   }
 
-  private mutating func index(below bound: Int) -> UInt64 { UInt64(generator.int(below: bound)) }
+  mutating func index(below bound: Int) -> UInt64 { UInt64(generator.int(below: bound)) }
 
   mutating func someDevice() -> Int { generator.int(below: devices) }
 
@@ -97,6 +102,8 @@ struct SyncScriptGenerator {
     case .reach: return SyncEvent(kind, device: someDevice(), [index(below: 6)])
     case .resolver: return SyncEvent(kind, device: someDevice(), [index(below: 9)])
     case .direction: return SyncEvent(kind, device: someDevice(), [index(below: 4)])
+    case .cachePut, .cacheRead, .cacheTouch, .cacheStale, .cacheRemove, .cacheExpire:
+      return cacheEvent(kind)
     }
   }
 
@@ -110,6 +117,11 @@ struct SyncScriptGenerator {
   }
 
   mutating func key() -> String {
+    if profile.cacheKeys > 0, generator.chance(0.2) { return cacheKey() }
+    return plainKey()
+  }
+
+  private mutating func plainKey() -> String {
     generator.chance(0.6) || profile.coldKeys == 0
       ? ["h", "j", "l"][generator.int(below: 3)] + "\(generator.int(below: profile.hotKeys))"
       : "c\(generator.int(below: profile.coldKeys))"
@@ -122,7 +134,10 @@ struct SyncScriptGenerator {
     case 20..<23: return SyncWrite(.touch, key)
     case 23..<28: return write(.bad, key)
     case 28..<31: return write(.same, key)
-    default: return write(key.hasPrefix("j") ? .edit : .put, key)
+    default:
+      if key.hasPrefix("j") { return write(.edit, key) }
+      let isAttached = profile.attachments > 0 && generator.chance(profile.attachments)
+      return write(isAttached ? .attach : .put, key)
     }
   }
 

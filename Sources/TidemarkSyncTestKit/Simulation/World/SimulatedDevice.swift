@@ -24,6 +24,12 @@ final class SimulatedDevice {
     ConflictResolver(deleteEdit: .resolve) { $0.localTime < $0.remoteTime ? .remote : .local },
   ]
 
+  /// The devices' rules for content, by their number.
+  static let attachmentPolicies = [
+    AttachmentPolicy(), AttachmentPolicy(afterUpload: .release),
+    AttachmentPolicy(fetching: .eager(upTo: 100_000)),
+  ]
+
   /// The scopes that authorizations reach; nil is everything.
   static let reaches: [SyncScope?] = [
     nil, SyncScope(labels: ["a"]), SyncScope(labels: ["a", "b"]),
@@ -35,6 +41,8 @@ final class SimulatedDevice {
   let clock: ManualClock
   var disk: SimulatedFileSystem
   private(set) var engine: Engine
+  /// Nil while the device is off.
+  private var store: Store?
   private(set) var session: SyncSession
   /// Count from the next session on.
   var scope = SyncScope.everything
@@ -59,24 +67,53 @@ final class SimulatedDevice {
     self.index = index
     self.clock = clock
     self.disk = disk
-    engine = try Self.open(disk, clock, random)
+    let store = try Self.open(disk, clock, random)
+    self.store = store
+    engine = store.engine
     session = try SyncSession(engine, name: "server", resolver: .localWins)
     try beginSession()
   }
 
   private static func open(
     _ disk: SimulatedFileSystem, _ clock: ManualClock, _ random: UInt64
-  ) throws(TidemarkError) -> Engine {
-    try Engine.open(
-      path, configuration: .campaign,
-      environment: EngineEnvironment(
-        fileSystem: disk, clock: clock, random: SeededRandom(seed: random)))
+  ) throws(TidemarkError) -> Store {
+    var configuration = Store.Configuration().simulated(
+      on: disk, clock: clock, random: SeededRandom(seed: random))
+    configuration.engine = .campaign
+    configuration.cacheBytes = configuration.engine.cacheBytes
+    return try Store.openBlocking(at: path, configuration: configuration)
   }
 
   func open(random: UInt64) throws(TidemarkError) {
-    engine = try Self.open(disk, clock, random)
+    let store = try Self.open(disk, clock, random)
+    self.store = store
+    engine = store.engine
     try beginSession()
   }
+
+  /// Closes the store as a program does that ends in good order.
+  func close() throws(TidemarkError) { try store?.blocking.close() }
+
+  /// Lets the store go while its disk is off, so that it leaves nothing on the disk.
+  func abandon() { store = nil }
+
+  /// Commits a batch that may have cached values in it.
+  func write(_ batch: WriteBatch) throws(TidemarkError) {
+    _ = try store?.blocking.write(batch)
+  }
+
+  /// The cache of the store: what a server has that has nothing to do with replication.
+  func cache() throws(TidemarkError) -> Cache<[UInt8]>? {
+    try store?.cache(
+      prefix: Self.cachePrefix, policy: Self.policies[index % Self.policies.count])
+  }
+
+  /// Users write to keys below it, too.
+  static let cachePrefix = "k"
+  private static let policies = [
+    CachePolicy(capacity: 3), CachePolicy(capacity: nil, bytes: 300),
+    CachePolicy(maxStale: .seconds(3600), capacity: 5),
+  ]
 
   func beginSession() throws(TidemarkError) {
     let inner = Self.resolvers[resolver]
@@ -92,6 +129,7 @@ final class SimulatedDevice {
         }
         return resolution
       }, capabilities: PeerCapabilities(hasMarkBehindBatch: true))
+    session.attachmentPolicy = Self.attachmentPolicies[index % Self.attachmentPolicies.count]
     hangUp()
   }
 

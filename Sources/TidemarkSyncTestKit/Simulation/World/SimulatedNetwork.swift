@@ -5,6 +5,8 @@ struct SimulatedNetwork {
   struct Message {
     enum Body {
       case request(SyncSession.Call)
+      /// The server has made it, and waits for its disk.
+      case staged(SimulatedServer.Staged, for: SyncSession.Call)
       case answer(Result<SyncSession.Answer, PeerError>)
     }
 

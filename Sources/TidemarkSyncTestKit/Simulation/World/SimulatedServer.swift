@@ -3,30 +3,40 @@ internal import TidemarkEngine
 internal import TidemarkSync
 internal import TidemarkTestKit
 
-/// The server's end, on a disk and with a clock of its own.
+/// The server's end, on a disk and with a clock of its own: two handlers over one feed, which
+/// answer in turn and know of each other by the feed alone.
 final class SimulatedServer {
   static let path = "/feed"
   /// Thirty days.
   static let leaseSeconds: UInt32 = 30 * 86_400
 
+  /// The feed of a run.
+  enum Kind { case store, memory }
+
+  let kind: Kind
   let clock: ManualClock
   var disk: SimulatedFileSystem
-  private(set) var engine: Engine
-  private(set) var handler: SyncHandler
+  private(set) var feed: SimulatedFeed
+  private(set) var handlers: [SyncHandler]
+  /// Counts the times that it was opened.
+  private(set) var boots = 0
+  private var calls = 0
   var limits: SyncLimits
   /// Which changes are refused.
   var validator = 0
   /// Copies of the disk, with what was known of the feed then.
-  var copies: [(disk: DiskSnapshot, line: FeedLine)] = []
+  var copies: [(disk: DiskSnapshot, feed: SimulatedFeed, line: FeedLine)] = []
   var survival = Survival.loseAll
 
   init(
-    clock: ManualClock, disk: SimulatedFileSystem, limits: SyncLimits, random: UInt64
+    _ kind: Kind, clock: ManualClock, disk: SimulatedFileSystem, limits: SyncLimits, random: UInt64
   ) throws(TidemarkError) {
+    self.kind = kind
     self.clock = clock
     self.disk = disk
     self.limits = limits
-    (engine, handler) = try Self.open(disk, clock, Self.options(limits, 0), random)
+    feed = try SimulatedFeed.open(nil, kind, disk, clock, random)
+    handlers = try Self.handlers(feed, Self.options(limits, 0))
   }
 
   private static func options(_ limits: SyncLimits, _ validator: Int) -> SyncHandler.Options {
@@ -51,40 +61,92 @@ final class SimulatedServer {
       limits: limits, lease: .seconds(leaseSeconds), validators: validators)
   }
 
-  private static func open(
-    _ disk: SimulatedFileSystem, _ clock: ManualClock, _ options: SyncHandler.Options,
-    _ random: UInt64
-  ) throws(TidemarkError) -> (Engine, SyncHandler) {
-    let engine = try Engine.open(
-      path, configuration: .campaign,
-      environment: EngineEnvironment(
-        fileSystem: disk, clock: clock, random: SeededRandom(seed: random)))
-    return (engine, try SyncHandler(feed: try StoreFeed(engine), options: options))
+  private static func handlers(
+    _ feed: SimulatedFeed, _ options: SyncHandler.Options
+  ) throws(TidemarkError) -> [SyncHandler] {
+    [
+      try SyncHandler(feed: feed.feed, options: options),
+      try SyncHandler(feed: feed.feed, options: options),
+    ]
   }
 
-  func open(random: UInt64) throws(TidemarkError) {
-    (engine, handler) = try Self.open(disk, clock, Self.options(limits, validator), random)
+  /// The handler whose turn it is.
+  var handler: SyncHandler { handlers[calls % handlers.count] }
+
+  /// Opens the feed that the disk has.
+  /// - Parameter former: the one before, or of a copy; nil begins with nothing.
+  func open(after former: SimulatedFeed?, random: UInt64) throws(TidemarkError) {
+    boots += 1
+    feed = try SimulatedFeed.open(former, kind, disk, clock, random)
+    handlers = try Self.handlers(feed, Self.options(limits, validator))
   }
 
-  /// Answers a call.
-  func answer(
-    _ call: SyncSession.Call, _ access: SyncAccess
-  ) -> Result<SyncSession.Answer, PeerError> {
+  /// Opens it again as it was left.
+  func open(random: UInt64) throws(TidemarkError) { try open(after: feed, random: random) }
+
+  /// An answer that may go out once it is settled.
+  struct Staged {
+    var boot: Int
+    var handler: SyncHandler
+    var answer: StagedAnswer
+  }
+
+  /// Makes the answer to a call.
+  func stage(_ call: SyncSession.Call, _ access: SyncAccess) -> Result<Staged, PeerError> {
+    calls += 1
+    let handler = handler
     do throws(PeerError) {
-      switch call {
-      case .hello(let request):
-        return .success(.hello(try handler.hello(request, access: access)))
-      case .push(let request):
-        return .success(.push(try handler.push(request, access: access)))
-      case .pull(let request):
-        return .success(.pull(try handler.pull(request, access: access)))
-      case .values(let request):
-        return .success(.values(try handler.values(request, access: access)))
-      case .digest(let request):
-        return .success(.digest(try handler.digest(request, access: access)))
-      }
-    } catch {
+      return .success(
+        Staged(
+          boot: boots, handler: handler, answer: try handler.stage(call.message, access: access)))
+    } catch { return .failure(error) }
+  }
+
+  /// Waits until an answer may go out.
+  /// - Throws: ``BrokenPromise`` when it may not, and would.
+  func settle(_ staged: Staged) throws -> Result<SyncSession.Answer, PeerError> {
+    do throws(PeerError) { try staged.handler.settle(staged.answer) } catch {
       return .failure(error)
+    }
+    guard let answer = SyncSession.Answer(staged.answer.message) else {
+      throw BrokenPromise("an answer of another kind than its call")
+    }
+    let durable = try feed.feed.bounds().durable
+    guard let range = answer.range else { return .success(answer) }
+    guard range.head <= durable else {
+      throw BrokenPromise(
+        "an answer tells of offset \(range.head), and the disk has \(durable)")
+    }
+    return .success(answer)
+  }
+}
+
+extension SyncSession.Call {
+  /// The call as it travels.
+  var message: WireMessage {
+    switch self {
+    case .hello(let request): .helloRequest(request)
+    case .push(let request): .pushRequest(request)
+    case .pull(let request): .pullRequest(request)
+    case .values(let request): .valuesRequest(request)
+    case .digest(let request): .digestRequest(request)
+    case .attach(let request): .attachRequest(request)
+    case .fetch(let request): .fetchRequest(request)
+    }
+  }
+}
+
+extension SyncSession.Answer {
+  init?(_ message: WireMessage) {
+    switch message {
+    case .helloAnswer(let answer): self = .hello(answer)
+    case .pushAnswer(let answer): self = .push(answer)
+    case .pullAnswer(let answer): self = .pull(answer)
+    case .valuesAnswer(let answer): self = .values(answer)
+    case .digestAnswer(let answer): self = .digest(answer)
+    case .attachAnswer(let answer): self = .attach(answer)
+    case .fetchAnswer(let answer): self = .fetch(answer)
+    default: return nil
     }
   }
 }

@@ -35,13 +35,17 @@ struct SyncNarrator {
     case .values(let request):
       tell("\(name) values of \(request.keys.map { String(decoding: $0, as: UTF8.self) })")
     case .digest(let request): tell("\(name) digest \(request.paths)")
+    case .attach(let request):
+      tell("\(name) attach \(request.attachment) at \(request.offset), \(request.bytes.count)")
+    case .fetch(let request): tell("\(name) fetch \(request.attachment) at \(request.offset)")
     }
   }
 
   func answer(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
     let name = "  d\(device.index) gets"
     let mark = answer.mark.map { " mark \($0.number) \($0.verdicts.map(\.short))" } ?? ""
-    tell("\(name)\(mark), head \(answer.range.headPosition.short)")
+    let head = answer.range.map { ", head \($0.headPosition.short)" } ?? ""
+    tell("\(name)\(mark)\(head)")
     let entries: [FeedEntry] =
       switch answer {
       case .pull(let page): page.entries

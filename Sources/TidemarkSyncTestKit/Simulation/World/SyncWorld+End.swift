@@ -40,6 +40,7 @@ extension SyncWorld {
     }
     for device in devices { try oracle.checkPending(of: device, server) }
     try oracle.checkEnd(devices, server)
+    try oracle.checkContent(devices, server)
     for device in devices {
       try device.engine.compact(CompactionOptions(dropHistory: true))
       try oracle.checkSpace(of: device)

@@ -23,6 +23,8 @@ extension SyncWorld {
     case .restore:
       guard !device.copies.isEmpty else { return }
       report.count("restored devices")
+      device.disk.kill()
+      device.abandon()
       device.disk = SimulatedFileSystem(
         killedAt: device.copies[event.index(below: device.copies.count)], seed: random())
       try device.open(random: random())
@@ -32,7 +34,7 @@ extension SyncWorld {
   }
 
   private func reopen(_ device: SimulatedDevice) throws {
-    try guarding(device) { try device.engine.close() }
+    try guarding(device) { try device.close() }
     guard device.engine.isClosed else { return }
     guard try survives(device.disk, { try device.open(random: random()) }) else {
       return try comeBack(device)
@@ -67,19 +69,19 @@ extension SyncWorld {
     case .reopen: try reopenServer()
     case .backUp:
       if server.copies.count < Self.mostCopies {
-        server.copies.append((server.disk.snapshot(), oracle.line))
+        server.copies.append((server.disk.snapshot(), try server.feed.copy(), oracle.line))
       }
     case .restore:
       guard !server.copies.isEmpty else { return }
       report.count("restored servers")
       let copy = server.copies[event.index(below: server.copies.count)]
       server.disk = SimulatedFileSystem(killedAt: copy.disk, seed: random())
-      try server.open(random: random())
+      try server.open(after: copy.feed, random: random())
       oracle.serverReplaced(by: copy.line, devices)
     case .anew:
       report.count("servers made anew")
       server.disk = SimulatedFileSystem(seed: random())
-      try server.open(random: random())
+      try server.open(after: nil, random: random())
       oracle.serverReplaced(by: FeedLine(), devices)
     default: break
     }

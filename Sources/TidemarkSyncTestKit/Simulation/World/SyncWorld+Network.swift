@@ -51,12 +51,11 @@ extension SyncWorld {
     switch message.body {
     case .request(let call):
       if device.awaited != message.call { report.count("stale requests") }
-      if let answer = try answer(call, of: device) {
-        network.add(
-          SimulatedNetwork.Message(
-            device: message.device, connection: message.connection, call: message.call,
-            body: .answer(answer)))
-      }
+      try answer(call, message, of: device)
+    case .staged(let staged, let call):
+      // A server that has died since has nothing to send.
+      guard staged.boot == server.boots else { return report.count("died before an answer") }
+      if let answer = try settle(staged, call) { network.add(message.with(.answer(answer))) }
     case .answer(let answer):
       guard message.connection == device.connection, device.awaited == message.call else {
         report.count("stale answers")
@@ -66,18 +65,55 @@ extension SyncWorld {
     }
   }
 
+  /// Answers a request that has arrived: at once, or, as often, when the disk is ready.
+  private func answer(
+    _ call: SyncSession.Call, _ message: SimulatedNetwork.Message, of device: SimulatedDevice
+  ) throws {
+    guard answersBeforeSync, message.call % 2 == 0 else {
+      guard let answer = try answer(call, of: device) else { return }
+      return network.add(message.with(.answer(answer)))
+    }
+    guard let staged = try working({ server.stage(call, device.access) }) else { return }
+    switch staged {
+    case .success(let staged):
+      report.count("answers that wait for the disk")
+      network.add(message.with(.staged(staged, for: call)))
+    case .failure(let error): network.add(message.with(.answer(.failure(error))))
+    }
+  }
+
+  private func settle(
+    _ staged: SimulatedServer.Staged, _ call: SyncSession.Call
+  ) throws -> Result<SyncSession.Answer, PeerError>? {
+    let result = try working { try server.settle(staged) }
+    if case .success(let answer)? = result { oracle.note(answer, to: call) }
+    return result
+  }
+
+  /// Lets the server work.
+  /// - Returns: nil when it died of it.
+  private func working<R>(_ body: () throws -> R) throws -> R? {
+    var result: R?
+    let boots = server.boots
+    try guarding(nil) {
+      let made = try body()
+      guard server.disk.isRunning else { return }
+      result = made
+    }
+    return boots == server.boots ? result : nil
+  }
+
+  /// Makes an answer and lets it go out.
   /// - Returns: nil when the server died of it.
   func answer(
     _ call: SyncSession.Call, of device: SimulatedDevice
   ) throws -> Result<SyncSession.Answer, PeerError>? {
-    var result: Result<SyncSession.Answer, PeerError>?
-    let boots = report.counts["died at work"]
-    try guarding(nil) {
-      let answer = server.answer(call, device.access)
-      guard server.disk.isRunning else { return }
-      result = answer
+    let result = try working { () throws -> Result<SyncSession.Answer, PeerError> in
+      switch server.stage(call, device.access) {
+      case .success(let staged): try server.settle(staged)
+      case .failure(let error): .failure(error)
+      }
     }
-    guard boots == report.counts["died at work"] else { return nil }
     if case .success(let answer)? = result { oracle.note(answer, to: call) }
     return result
   }
@@ -117,5 +153,12 @@ extension SyncWorld {
     }
     try take(answer, device)
     return true
+  }
+}
+
+extension SimulatedNetwork.Message {
+  /// Another message of the same call.
+  fileprivate func with(_ body: Body) -> SimulatedNetwork.Message {
+    SimulatedNetwork.Message(device: device, connection: connection, call: call, body: body)
   }
 }

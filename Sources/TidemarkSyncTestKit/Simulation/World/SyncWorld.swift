@@ -14,15 +14,23 @@ final class SyncWorld {
   let oracle = SyncOracle()
   var report = SyncSimulationReport()
   private var generator: SeededGenerator
+  /// Whether half of the answers are made before the server has synced.
+  let answersBeforeSync: Bool
 
   init(_ script: SyncScript) throws(TidemarkError) {
     var generator = SeededGenerator(seed: script.seed &* 31 &+ 7)
     server = try SimulatedServer(
-      clock: ManualClock(), disk: SimulatedFileSystem(seed: script.seed),
+      script.server & 1 == 1 ? .memory : .store, clock: ManualClock(),
+      disk: SimulatedFileSystem(seed: script.seed),
       limits: SyncLimits(changes: script.batch, bytes: script.batchBytes),
       random: generator.next())
     self.generator = generator
+    answersBeforeSync = script.server & 2 == 2
     for _ in 0..<script.devices { try addDevice(on: nil) }
+  }
+
+  deinit {
+    for device in devices { device.disk.kill() }
   }
 
   func random() -> UInt64 { generator.next() }
@@ -36,6 +44,7 @@ final class SyncWorld {
           ?? SimulatedFileSystem(seed: seed),
         random: generator.next()))
     oracle.books.append(DeviceBook(oracle.books.count))
+    oracle.cacheBooks.append(CacheBook())
   }
 
   /// The device that an event is about; nil for the server.
@@ -53,6 +62,8 @@ final class SyncWorld {
       try travel(event, device)
     case .write, .durableWrite, .fill, .compact, .dropHistory, .image:
       try guarding(device) { try work(event, device) }
+    case .cachePut, .cacheRead, .cacheTouch, .cacheStale, .cacheRemove, .cacheExpire:
+      if let device { try guarding(device) { try useCache(event, device) } }
     case .kill, .powerCut, .fuse, .reopen, .backUp, .restore, .anew:
       if let device { try suffer(event, device) } else { try sufferServer(event) }
     case .clone:
@@ -64,6 +75,7 @@ final class SyncWorld {
       // The entries that it was told and had not synced may have gone with the power before.
       oracle.books[device.index].forgetCounting()
       oracle.books[devices.count - 1].everKnown = oracle.books[device.index].everKnown
+      oracle.cacheBooks[devices.count - 1] = oracle.cacheBooks[device.index]
       try oracle.beginAnew(devices[devices.count - 1])
     case .advance:
       for clock in devices.map(\.clock) + [server.clock] {
@@ -86,7 +98,7 @@ final class SyncWorld {
     case .scope, .reach, .resolver, .direction:
       if let device { try adjust(device, event) }
     }
-    report.note(server.engine.lastSequence)
+    report.note(server.feed.head)
     for device in devices { report.note(device.engine.lastSequence) }
   }
 
@@ -144,20 +156,22 @@ final class SyncWorld {
   func comeBack(_ device: SimulatedDevice?) throws {
     let disk = device?.disk ?? server.disk
     let isPowerCut = disk.plan != .none || (device?.survival ?? server.survival) != .keepAll
+    device?.abandon()
     disk.plan = .none
     disk.restart(keeping: device?.survival ?? server.survival)
     if let device {
       try device.open(random: random())
       try oracle.comesBack(device, lostPower: isPowerCut)
     } else {
-      try server.open(random: random())
+      let feed = server.survival == .keepAll ? server.feed : try server.feed.afterPowerCut(random())
+      try server.open(after: feed, random: random())
       try oracle.comesBack(server)
     }
   }
 
   func reopenServer() throws {
     try guarding(nil) { try server.handler.close() }
-    guard server.engine.isClosed else { return }
+    guard server.feed.isClosed else { return }
     guard try survives(server.disk, { try server.open(random: random()) }) else {
       return try comeBack(nil)
     }
@@ -167,7 +181,6 @@ final class SyncWorld {
   // MARK: Work
 
   private func work(_ event: SyncEvent, _ device: SimulatedDevice?) throws {
-    let engine = device?.engine ?? server.engine
     switch event.kind {
     case .compact, .dropHistory:
       let drops = event.kind == .dropHistory
@@ -178,11 +191,22 @@ final class SyncWorld {
       } else if drops {
         oracle.hasServerDropped = true
       }
-      let result = try engine.compact(CompactionOptions(dropHistory: drops))
-      report.count("dropped entries", result.droppedEntries)
-      report.count("dropped tombstones", result.droppedTombstones)
+      let dropped: (entries: Int, tombstones: Int)
+      if let device {
+        let result = try device.engine.compact(CompactionOptions(dropHistory: drops))
+        dropped = (result.droppedEntries, result.droppedTombstones)
+      } else {
+        dropped = try server.feed.compact(dropHistory: drops)
+      }
+      report.count("dropped entries", dropped.entries)
+      report.count("dropped tombstones", dropped.tombstones)
       if drops, let device { try oracle.checkSpace(of: device) }
-    case .image: try engine.writeImage()
+    case .image:
+      if let device {
+        try device.engine.writeImage()
+      } else if case .store(let engine, _) = server.feed {
+        try engine.writeImage()
+      }
     case .fill:
       let first = event.number(0)
       for number in 0..<min(event.number(1), 300) {
@@ -202,6 +226,8 @@ final class SyncWorld {
   ) throws {
     var batch = OperationBatch()
     var values: [String: [UInt8]] = [:]
+    var holds: [AttachmentHold] = []
+    defer { withExtendedLifetime(holds) {} }
     for write in writes {
       let key = Array(write.key.utf8)
       oracle.noteWrite(key)
@@ -209,14 +235,26 @@ final class SyncWorld {
       case .delete:
         try batch.add(.delete, key: key.rawSpan)
         values[write.key] = []
-      case .touch: try batch.add(.touch, key: key.rawSpan)
+      case .touch:
+        oracle.noteTouch(of: key, on: device.index)
+        try batch.add(.touch, key: key.rawSpan)
       default:
         let visible = try values[write.key] ?? device.engine.value(ofKey: key) ?? []
         let value = write.value(over: visible)
         values[write.key] = value
         let labels = write.labels == "-" ? [] : write.labels.utf8.map { [$0] }
+        var attributes = EntryAttributes()
+        if let content = write.attachedContent {
+          let writer = try device.engine.newAttachment()
+          try writer.write(content.rawSpan)
+          let hold = try writer.finish()
+          holds.append(hold)
+          attributes.attachment = hold.id
+          report.count("attachments")
+        }
         try batch.add(
-          .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels))
+          .put, key: key.rawSpan, value: value.rawSpan, labelSet: try batch.addLabelSet(labels),
+          attributes: attributes)
         if write.kind == .same { oracle.common.insert(Content(value, labels)) }
       }
     }
@@ -235,6 +273,13 @@ extension Engine {
 }
 
 extension SyncWrite {
+  /// The content of the attachment that it gives a key; nil for none. Some take several parts.
+  var attachedContent: [UInt8]? {
+    guard kind == .attach else { return nil }
+    var generator = SeededGenerator(seed: number)
+    return generator.bytes(Int(number % 3) * (AttachRequest.partBytes + 1) + size)
+  }
+
   /// The value that it gives a key.
   /// - Parameter visible: what the key has.
   func value(over visible: [UInt8]) -> [UInt8] {

@@ -11,6 +11,7 @@ internal import TidemarkEngine
   public static var all: [PlantedTrial] {
     #if TIDEMARK_PLANTED
       PlantedBug.allCases.map { PlantedTrial(name: $0.rawValue, campaigns: $0.campaigns) }
+        .filter { !$0.campaigns.isEmpty }
     #else
       []
     #endif
@@ -73,6 +74,8 @@ extension Campaign {
         .inputsRemovedFirst, .imageAheadOfLog, .halfBatchKept:
         [.crash, .recover, .errors, .model]
       case .generationSwitchedHalf: [.manifest]
+      // The simulator of replication is there for this: scripts do not read through caches.
+      case .readsExtendValidity, .cachedAsOwned: []
       case .failedSyncRetried, .tailNotRewritten: [.errors]
       case .blockChecksumIgnored, .headsChecksumIgnored, .locatorChecksumIgnored,
         .damageTakenForTornTail:

@@ -36,12 +36,12 @@ struct KillCampaign {
       done += 1
       if reached > Self.entriesPerStore {
         entries += reached
-        try remove(path)
+        Directories.remove(path)
         path = ""
       }
       if done % 100 == 0 { Output.line("\(done) kills") }
     }
-    if !path.isEmpty { try remove(path) }
+    if !path.isEmpty { Directories.remove(path) }
     let seconds = (clock.now - start) / .seconds(1)
     Output.line("\(done) kills in \(Int(seconds)) s, all acknowledged entries were there")
   }
@@ -49,76 +49,25 @@ struct KillCampaign {
   /// Starts the child and kills it.
   /// - Returns: how far it said that it had come.
   private func kill(_ path: String, after microseconds: UInt32) throws -> UInt64 {
-    var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { throw Files.Failure(description: "no pipe") }
-    let child = try spawn(path, output: ends[1], closing: ends[0])
-    close(ends[1])
-    defer { close(ends[0]) }
+    let child = try ChildProcess([
+      "kill-child", "--directory", path, "--seed", "\(seed)",
+    ])
+    defer { child.close() }
     // The first word says that the store is open; what is read while it runs keeps it going.
     var told: UInt64 = 0
     var words = 0
     let clock = ContinuousClock()
     let end = clock.now + .microseconds(Int(microseconds))
     while clock.now < end || words == 0 {
-      guard let word = next(ends[0]) else {
+      guard let word = child.next() else {
         throw Files.Failure(description: "the child ended by itself; its store is \(path)")
       }
       told = word
       words += 1
     }
-    _ = Self.signal(child, SIGKILL)
-    while let word = next(ends[0]) { told = word }
-    var status: Int32 = 0
-    waitpid(child, &status, 0)
+    child.kill()
+    while let word = child.next() { told = word }
     return told
-  }
-
-  private static func signal(_ process: pid_t, _ number: Int32) -> Int32 {
-    #if canImport(Glibc)
-      Glibc.kill(process, number)
-    #elseif canImport(Musl)
-      Musl.kill(process, number)
-    #else
-      Darwin.kill(process, number)
-    #endif
-  }
-
-  /// The next word of the child; nil once it is dead and all was read.
-  private func next(_ descriptor: Int32) -> UInt64? {
-    var word: UInt64 = 0
-    var count = 0
-    while count < 8 {
-      let got = withUnsafeMutableBytes(of: &word) { buffer in
-        read(descriptor, buffer.baseAddress.map { $0 + count }, 8 - count)
-      }
-      if got <= 0 { return nil }
-      count += got
-    }
-    return UInt64(littleEndian: word)
-  }
-
-  private func spawn(_ path: String, output: Int32, closing other: Int32) throws -> pid_t {
-    #if canImport(Darwin)
-      var actions: posix_spawn_file_actions_t?
-    #else
-      var actions = posix_spawn_file_actions_t()
-    #endif
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, output, 1)
-    posix_spawn_file_actions_addclose(&actions, output)
-    posix_spawn_file_actions_addclose(&actions, other)
-    let words = [
-      CommandLine.arguments[0], "kill-child", "--directory", path, "--seed", "\(seed)",
-    ]
-    var arguments = words.map { strdup($0) }
-    arguments.append(nil)
-    defer { for argument in arguments { free(argument) } }
-    var child: pid_t = 0
-    guard posix_spawn(&child, words[0], &actions, nil, arguments, environ) == 0 else {
-      throw Files.Failure(description: "\(words[0]) cannot be started")
-    }
-    return child
   }
 
   /// Opens what the child has left.
@@ -145,20 +94,5 @@ struct KillCampaign {
   private func failure(_ text: String, _ path: String) -> any Error {
     Output.line("FAILED: \(text); seed \(seed), the store is \(path)")
     return ExitCode.failure
-  }
-
-  private func remove(_ path: String) throws {
-    for folder in ["log", "index", "quarantine", ""] {
-      let place = folder.isEmpty ? path : path + "/" + folder
-      guard let listing = opendir(place) else { continue }
-      while let entry = readdir(listing) {
-        let name = withUnsafePointer(to: &entry.pointee.d_name) {
-          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        }
-        if name != ".", name != ".." { unlink(place + "/" + name) }
-      }
-      closedir(listing)
-      rmdir(place)
-    }
   }
 }

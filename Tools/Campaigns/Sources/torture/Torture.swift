@@ -12,14 +12,18 @@ struct Torture: AsyncParsableCommand {
 
   @Argument(
     help: """
-      One of crash, recover, errors, bits, model, soak, manifest, kill, sync, planted, planted-sync.
+      One of crash, recover, errors, bits, model, soak, manifest, collection, kill, sync, planted, \
+      planted-sync.
       """)
   var campaign: String
 
   @Option(help: "The first seed.")
   var seed: UInt64 = 1
 
-  @Option(help: "How many seeds (kills for kill); without it and --minutes, ten; 66 for planted.")
+  @Option(
+    help: """
+      How many seeds (kills for kill and collection); without it and --minutes, ten; 66 for planted.
+      """)
   var runs: Int?
 
   @Option(help: "Goes on to further seeds for this long; the last ones may be cut short.")
@@ -43,11 +47,19 @@ struct Torture: AsyncParsableCommand {
   @Option(help: "Where kill puts its store, and where failing scripts are written.")
   var directory = "."
 
+  @Option(help: "The records of a collection: NDJSON as logtool export writes it, or that in zstd.")
+  var records: String?
+
+  @Option(help: "Lines that are new or other ones in its next version.")
+  var updates: String?
+
   func validate() throws {
     guard (1...256).contains(workers ?? 1), (1...1_000_000_000).contains(runs ?? 1) else {
       throw ValidationError("--workers takes 1 to 256, --runs at least 1")
     }
-    let others = ["kill", "kill-child", "planted", "sync", "planted-sync"]
+    let others = [
+      "kill", "kill-child", "collection", "collection-child", "planted", "sync", "planted-sync",
+    ]
     guard others.contains(campaign) || Campaign(rawValue: campaign) != nil else {
       throw ValidationError("there is no campaign \(campaign)")
     }
@@ -72,6 +84,7 @@ struct Torture: AsyncParsableCommand {
     case "kill":
       try KillCampaign(directory: directory, seed: seed, kills: runs ?? 100, minutes: minutes)
         .run()
+    case "collection", "collection-child": try await runCollection()
     default:
       guard let campaign = Campaign(rawValue: campaign) else { return }
       guard PlantedTrial.plant(bug) else {
@@ -83,6 +96,19 @@ struct Torture: AsyncParsableCommand {
         try await run(campaign)
       }
     }
+  }
+
+  private func runCollection() async throws {
+    guard let records, let updates else {
+      throw ValidationError("collection takes --records FILE --updates FILE")
+    }
+    guard campaign == "collection-child" else {
+      return try await CollectionRun(
+        directory: directory, seed: seed, kills: runs ?? 20, records: records, updates: updates
+      ).run()
+    }
+    try await CollectionRun.child(
+      directory, number: Int(clamping: seed), records: records, updates: updates)
   }
 
   private func run(_ campaign: Campaign) async throws {

@@ -31,6 +31,8 @@ struct TidemarkServer: AsyncParsableCommand {
   var access: AccessOptions
   @OptionGroup(title: "Limits")
   var limits: LimitOptions
+  @OptionGroup(title: "Attachments")
+  var attachments: AttachmentOptions
   @OptionGroup(title: "What is kept")
   var keeping: KeepingOptions
   @OptionGroup(title: "Running")
@@ -40,6 +42,7 @@ struct TidemarkServer: AsyncParsableCommand {
     var options = try serving.options()
     try access.apply(to: &options)
     try limits.apply(to: &options)
+    try attachments.apply(to: &options)
     try keeping.apply(to: &options)
     try running.apply(to: &options)
     let logger = try running.logger()

@@ -6,30 +6,69 @@ import TidemarkSync
 
 @testable import SyncServerKit
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 @Suite("The open databases")
 struct DatabaseTableTests {
-  @Test("an append to a database is told by its name, closing it is not")
+  @Test("entries that come to a database are told by its name, records and closing are not")
   func changes() async throws {
     try await TestServer.inDirectory { directory in
       let told = Mutex<[String]>([])
       let table = DatabaseTable(
         try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
-        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test")
-      ) { name in told.withLock { $0.append(name.description) } }
+        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+      table.onChange { name in told.withLock { $0.append(name.description) } }
       let name = try #require(DatabaseName("notes"))
-      for _ in 0..<2 {
+      for number in 1...2 as ClosedRange<UInt64> {
         let lease = try table.lease(name, mayCreate: true)
-        told.withLock { $0 = [] }
         _ = try lease.handler.hello(HelloRequest(replica: .test(1)))
         try lease.handler.setPolicy(.detect, forKeysWithPrefix: "")
-        #expect(Set(told.withLock { $0 }) == ["notes"])
+        #expect(told.withLock { $0 } == [])
+        _ = try lease.handler.push(.puts(["key \(number)"], by: .test(1), number: number))
+        #expect(told.withLock { $0 } == ["notes"])
+        told.withLock { $0 = [] }
       }
       // Many records: closing appends a list of them.
       let lease = try table.lease(name, mayCreate: true)
       for _ in 0..<100 { try lease.handler.setPolicy(.detect, forKeysWithPrefix: "") }
-      told.withLock { $0 = [] }
       table.closeAll()
       #expect(told.withLock { $0 } == [])
+    }
+  }
+
+  @Test("the ten thousandth notice of a change lies no deeper on the stack than the first")
+  func manyChanges() async throws {
+    try await TestServer.inDirectory { directory in
+      let table = DatabaseTable(
+        try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
+        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+      let places = Mutex<[Int]>([])
+      table.onChange { _ in
+        var here: UInt8 = 0
+        let place = withUnsafeMutablePointer(to: &here) { Int(bitPattern: $0) }
+        places.withLock { $0.append(place) }
+      }
+      let name = try #require(DatabaseName("notes"))
+      for _ in 0..<10_000 { table.noteChange(of: name) }
+      let seen = places.withLock { $0 }
+      #expect(seen.count == 10_000)
+      #expect(abs(try #require(seen.last) - seen[0]) < 4_096)
+    }
+  }
+
+  @Test("thousands of databases are listed, whatever lies behind the last entry that was read")
+  func manyNames() async throws {
+    try await TestServer.inDirectory { directory in
+      let data = try DataDirectory(directory)
+      let names = (0..<4_000).map { "n\($0)" + String(repeating: "x", count: $0 % 59) }
+      for name in names { #expect(mkdir("\(directory)/\(name).tidemark", 0o700) == 0) }
+      // Buffers come and go at other places, some with nothing behind them.
+      for _ in 0..<50 { #expect(data.count() == names.count) }
+      #expect(Set(data.names().map(\.description)) == Set(names))
     }
   }
 
@@ -71,6 +110,8 @@ struct DatabaseTableTests {
           try store.blocking.put("\(key)", value)
         }
         try store.blocking.compact()
+        // The first read loads a part of the index, which is no cache.
+        _ = try store.value(forKey: "0")
         let before = try store.status.memoryBytes
         for _ in 0..<3 { for key in 0..<100 { _ = try store.value(forKey: "\(key)") } }
         let status = try store.status

@@ -1,7 +1,8 @@
 import Synchronization
-import SyncServerKit
 import Testing
 import TidemarkSync
+
+@testable import SyncServerKit
 
 @Suite("Waiting", .timeLimit(.minutes(20)))
 struct WaitingTests {
@@ -73,6 +74,81 @@ struct WaitingTests {
         }
         for try await status in waiting { #expect(status == 200) }
       }
+    }
+  }
+
+  @Test("hundreds that wait for one database all hear of a push, a slice at a time")
+  func manyListeners() async throws {
+    let count = 300
+    try await TestServer.run {
+      $0.limits.threads = 2
+      $0.limits.queuedCalls = 16
+      $0.limits.wokenAtOnce = 7
+      $0.limits.waiting = count
+      $0.limits.waitingPerCaller = count
+      $0.limits.connections = count + 50
+      $0.limits.connectionsPerAddress = count + 50
+      $0.limits.requestsPerSecond = 0
+      // Searches in vain are not counted here.
+      $0.limits.searchShare = 0
+    } _: { server in
+      try await greet(server)
+      try await withThrowingTaskGroup(of: Int.self) { waiting in
+        for index in 0..<count {
+          waiting.addTask {
+            let bytes = (0..<16).map { UInt8(truncatingIfNeeded: (index + 1) >> (8 * ($0 % 2))) }
+            let replica = try #require(ReplicaID(bytes))
+            let pull = WireMessage.pullRequest(
+              PullRequest(replica: replica, after: .beginning, waitMilliseconds: 600_000))
+            var (status, page) = try await server.call(pull)
+            // Two threads cannot take so many that come at the same time.
+            while status == 429 {
+              try await Task.sleep(for: .milliseconds(20))
+              (status, page) = try await server.call(pull)
+            }
+            guard case .pullAnswer(let answer) = page else { return status }
+            #expect(answer.entries.count == 1)
+            return status
+          }
+        }
+        try await eventually {
+          try await metric("waiting_pulls", of: server)
+        } is: {
+          $0 == "\(count)"
+        }
+        _ = try await server.call(.pushRequest(.puts(["a"], by: writer)))
+        for try await status in waiting { #expect(status == 200) }
+      }
+    }
+  }
+
+  @Test("a caller that waits again does not open its database, and hears of what comes to it")
+  func waitsAgain() async throws {
+    try await TestServer.run {
+      $0.limits.openDatabases = 1
+      $0.limits.wait = .milliseconds(50)
+    } _: { server in
+      try await greet(server)
+      var pull = PullRequest(replica: .test(2), after: .beginning, waitMilliseconds: 30_000)
+      func wait() async throws -> PullAnswer {
+        guard case .pullAnswer(let answer) = try await server.call(.pullRequest(pull)).answer else {
+          throw Unexpected()
+        }
+        pull.after = answer.cursor
+        return answer
+      }
+      for _ in 0..<2 { #expect(try await wait().entries.isEmpty) }
+      // Another database takes the place of the one that is waited for.
+      let hello = WireMessage.helloRequest(HelloRequest(replica: writer))
+      #expect(try await server.call(hello, in: "other").status == 200)
+      let databases = server.server.service.databases
+      #expect(databases.openNames.map(\.description) == ["other"])
+      for _ in 0..<3 {
+        #expect(try await wait().entries.isEmpty)
+        #expect(databases.openNames.map(\.description) == ["other"])
+      }
+      _ = try await server.call(.pushRequest(.puts(["a"], by: writer)))
+      #expect(try await wait().entries.map(\.key) == [[97]])
     }
   }
 

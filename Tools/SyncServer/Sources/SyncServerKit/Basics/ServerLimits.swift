@@ -17,6 +17,9 @@ public struct ServerLimits: Sendable {
   /// Most calls that wait and event streams together, and those of one caller.
   public var waiting = 1536
   public var waitingPerCaller = 512
+  /// How many that wait for a database are answered at a time when something comes to it: between
+  /// two such slices other calls have their turn.
+  public var wokenAtOnce = 64
   /// How long a call may wait.
   public var wait = Duration.seconds(30)
 

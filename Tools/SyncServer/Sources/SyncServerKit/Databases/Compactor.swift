@@ -121,6 +121,8 @@ final class Compactor: Sendable {
     metrics.compactionBegan()
     defer { metrics.compactionEnded() }
     let summary = try handler.compact { [self] in isStopped }
+    // Deletes that are gone now stand in the range of every answer.
+    databases.noteChange(of: name)
     let after = try handler.space(from: 1)
     look.log = after.log
     look.leftover = after.reclaimable

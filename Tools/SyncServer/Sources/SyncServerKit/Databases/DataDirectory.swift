@@ -8,7 +8,8 @@
 
 /// The directory with a store for each database.
 ///
-/// SAFETY: C calls get strings that live as long as the call, and a directory that is open.
+/// SAFETY: C calls get strings that live as long as the call, and a directory that is open. Its
+/// entries are read up to their own length, each before the next one is asked for.
 struct DataDirectory: Sendable {
   let path: String
   private static let suffix = ".tidemark"
@@ -59,10 +60,13 @@ struct DataDirectory: Sendable {
   private func forEachName(_ body: (String) -> Void) {
     guard let directory = unsafe opendir(path) else { return }
     defer { unsafe closedir(directory) }
+    // An entry has as many bytes as it says, and its page may end there: it is never copied whole.
+    let start = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
     while let entry = unsafe readdir(directory) {
-      unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        body(unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self))
-      }
+      let length = unsafe Int(entry.pointee.d_reclen) - start
+      let name = unsafe UnsafeRawBufferPointer(
+        start: UnsafeRawPointer(entry) + start, count: max(0, length))
+      body(unsafe String(decoding: name.prefix { $0 != 0 }, as: UTF8.self))
     }
   }
 }

@@ -54,17 +54,20 @@ final class DatabaseTable: Sendable {
   private let retention: Retention?
   private let policies: PolicyRules
   private let logger: Logger
-  private let onChange: @Sendable (DatabaseName) -> Void
+  /// Does for all stores what nobody waits for.
+  private let upkeep = StoreUpkeep()
+  /// A closure that stood in the lock by itself would be wrapped once more by each look at it.
+  private struct Listener: Sendable {
+    var call: @Sendable (DatabaseName) -> Void = { _ in }
+  }
+
+  private let listener = Mutex(Listener())
   private let state = Mutex(State())
 
-  /// - Parameter onChange: called when something was appended to a database, on the thread that has
-  ///   done it. Nobody else can append to it: whoever waits for a database need not hold it open.
   init(
     _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
-    options: SyncHandler.Options, retention: Retention?, policies: PolicyRules, logger: Logger,
-    onChange: @escaping @Sendable (DatabaseName) -> Void = { _ in }
+    options: SyncHandler.Options, retention: Retention?, policies: PolicyRules, logger: Logger
   ) {
-    self.onChange = onChange
     self.directory = directory
     self.creates = creates
     self.limits = limits
@@ -73,6 +76,15 @@ final class DatabaseTable: Sendable {
     self.policies = policies
     self.logger = logger
   }
+
+  /// Calls `body` when there is something new to pull from a database, on the thread that has
+  /// appended it. Nobody else can append to it: whoever waits for a database need not hold it open.
+  func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) {
+    listener.withLock { $0.call = body }
+  }
+
+  /// There is something new in a database, or it was changed in another way.
+  func noteChange(of name: DatabaseName) { listener.withLock { $0 }.call(name) }
 
   /// How many are open.
   var openCount: Int { state.withLock { $0.rows.values.count { $0.isOpen } } }
@@ -118,7 +130,8 @@ final class DatabaseTable: Sendable {
       try makeRoom()
       let handler = try open(name, mayCreate: mayCreate && creates)
       opened = Opened(
-        handler: handler, observation: handler.observe { [onChange] in onChange(name) })
+        handler: handler,
+        observation: handler.observe { [weak self] in self?.noteChange(of: name) })
       state.withLock {
         $0.rows[name]?.isOpen = true
         $0.rows[name]?.failure = nil
@@ -176,12 +189,13 @@ final class DatabaseTable: Sendable {
   }
 
   func configuration(_ access: Store.Access) -> Store.Configuration {
-    Store.Configuration(
+    var configuration = Store.Configuration(
       access: access, retention: retention,
-      // Decoded parts of the log may have as many once more.
-      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases) / 2,
+      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases),
       // The server compacts all databases in turn, and knows which records nobody needs.
       compaction: .onRequest)
+    configuration.upkeep = upkeep
+    return configuration
   }
 
   /// Takes note of a failure, so that not every call tries again.

@@ -30,6 +30,8 @@ public struct ServerOptions: Sendable {
   public var lease: Duration? = .seconds(90 * 86_400)
   /// How many leases a database writes down.
   public var mostLeases = 10_000
+  /// The attachments that databases take.
+  public var attachments = AttachmentLimits()
   /// When databases are compacted.
   public var compaction = CompactionSettings()
   /// Which policies for conflicts databases get when they are opened: `NAME=POLICY`, or

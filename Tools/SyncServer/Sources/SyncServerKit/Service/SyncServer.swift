@@ -44,18 +44,16 @@ public struct SyncServer: Service {
       ? nil : try TLSFiles(certificate: options.certificateFile, key: options.keyFile)
     var handlers = SyncHandler.Options(lease: options.lease)
     handlers.mostLeases = options.mostLeases
+    options.attachments.apply(to: &handlers)
     let compaction = options.compaction
-    let waiters = Waiters(
-      most: options.limits.waiting, perCaller: options.limits.waitingPerCaller)
     let databases = DatabaseTable(
       try DataDirectory(options.dataDirectory), creates: options.createsDatabases,
       limits: options.limits,
       options: handlers,
       retention: compaction.isOn ? Retention(age: compaction.history) : nil,
-      policies: try PolicyRules(options.policies), logger: logger
-    ) { waiters.wake($0) }
+      policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
-      options, try await options.authenticator(), databases, waiters, logger: logger)
+      options, try await options.authenticator(), databases, logger: logger)
   }
 
   /// Takes other tokens in the place of those of the options, while it runs. Web tokens go on.
@@ -158,7 +156,9 @@ public struct SyncServer: Service {
     while (try? await Task.sleep(for: .seconds(1))) != nil {
       service.connections.closeOverdue()
       seconds += 1
-      if seconds % 30 == 0 { try? await service.pool.run("") { service.databases.closeIdle() } }
+      guard seconds % 30 == 0 else { continue }
+      try? await service.pool.run("") { service.databases.closeIdle() }
+      service.waiters.forget(before: ContinuousClock.now - options.limits.wait * 2)
     }
   }
 }

@@ -19,17 +19,12 @@ extension SyncService {
     deinit { budget.giveBack(cost) }
   }
 
-  /// An answer that is ready to go out.
-  private struct Outcome: Sendable {
-    var reply: Reply
-    /// Set where there is nothing to pull yet, and the caller wants to wait.
-    var waits: Wait?
-  }
-
-  private struct Wait: Sendable {
-    var request: PullRequest
-    /// Up to here nothing was found.
-    var lookedThrough: Position
+  /// The outcome of a look.
+  private enum Outcome: Sendable {
+    case reply(Reply)
+    /// There is nothing to pull yet, and the caller wants to wait; and the number of the database's
+    /// last change before the look.
+    case waits(VainPull, since: UInt64)
   }
 
   /// Answers a call.
@@ -40,12 +35,21 @@ extension SyncService {
     guard let access = caller.grant.access(to: name) else {
       throw Problem(PeerError(.forbidden, "the token is not for this database"))
     }
-    try await countMaking(of: name, caller, access)
     let coding = try Coding.ofBody(request.headers)
     let answerCoding = Coding.ofAnswer(request.headers)
+    let mayBeKnown = call == .pull && waiters.remembersAny(of: name)
+    if !mayBeKnown { try await countMaking(of: name, caller, access) }
     // The memory of a body is given back before anything waits.
     func perform() async throws(Problem) -> (Outcome, received: Int) {
       let body = try await collect(request, coding, writer)
+      if mayBeKnown {
+        if let pull = knownPull(body.bytes, coding, answerCoding, access, caller),
+          let known = waiters.remembered(pull, of: name)
+        {
+          return (.waits(known, since: waiters.lastChange(of: name)), body.bytes.count)
+        }
+        try await countMaking(of: name, caller, access)
+      }
       let outcome = try await answer(
         name, call.lane, answerCoding, access, caller
       ) { [reader] () throws(Problem) in
@@ -59,55 +63,80 @@ extension SyncService {
       }
       return (outcome, body.bytes.count)
     }
-    var (outcome, received) = try await perform()
-    if let pull = outcome.waits {
-      outcome = try await wait(pull, name, outcome, answerCoding, access, caller, connection)
+    let (outcome, received) = try await perform()
+    var reply: Reply
+    switch outcome {
+    case .reply(let made): reply = made
+    case .waits(let pull, let change):
+      reply = try await wait(pull, since: change, name, caller, connection)
     }
-    outcome.reply.received = received
-    return outcome.reply
+    reply.received = received
+    return reply
   }
 
   /// Answers a message once everything that the answer tells of is on the disk.
-  /// - Parameter lookedThrough: up to there an earlier look of the same pull has found nothing.
   private func answer(
     _ name: DatabaseName, _ lane: WorkPool.Lane, _ coding: Coding, _ access: SyncAccess,
-    _ caller: Caller, lookedThrough: Position = .beginning,
-    _ message: @escaping @Sendable () throws(Problem) -> WireMessage
+    _ caller: Caller, _ message: @escaping @Sendable () throws(Problem) -> WireMessage
   ) async throws(Problem) -> Outcome {
-    let (outcome, unsettled) = try await pool.run(name.description, lane) {
-      [self] () throws(Problem) in
-      let account = "\(lane) \(caller.id)"
-      if lane != .calls, let seconds = searches.debt(of: account) {
-        throw Problem(
-          PeerError(
-            .busy, "more comparing and searching than this server does for one caller",
-            retryAfter: .seconds(seconds)))
-      }
-      let message = try message()
-      let lease = try databases.lease(name, mayCreate: access.canPush)
-      let start = ContinuousClock.now
-      let staged = try Self.attempt { () throws(PeerError) in
-        try lease.handler.stage(message, access: access, lookedThrough: lookedThrough)
-      }
-      var outcome = Outcome(reply: try encode(staged.message, coding))
-      var isSearch = lane == .digests
-      switch (message, staged.message) {
-      case (.pushRequest(let push), _): outcome.reply.entries = push.changes.count
-      case (.pullRequest(let pull), .pullAnswer(let page)) where page.entries.isEmpty:
-        isSearch = true
-        guard pull.waitMilliseconds > 0, page.cursor.offset >= page.range.head else { break }
-        outcome.waits = Wait(request: pull, lookedThrough: page.cursor)
-      default: break
-      }
-      // A page with entries brings its reader on, so it costs nothing.
-      if isSearch { searches.charge(account, (ContinuousClock.now - start) / .seconds(1)) }
-      return (outcome, lease.handler.isSettled(staged) ? nil : (staged, lease))
-    }
-    if let (staged, lease) = unsettled { try await settler.settle(staged, lease, of: name) }
-    return outcome
+    try await pool.run(
+      name.description, lane,
+      finishing: { [self] finish in
+        do throws(Problem) {
+          let message = try message()
+          let lease = try databases.lease(name, mayCreate: access.canPush)
+          let (outcome, staged) = try judge(
+            message, name, lease, lane, coding, access, caller)
+          guard !lease.handler.isSettled(staged) else { return finish(.success(outcome)) }
+          settler.settle(staged, lease, of: name) { settled in
+            finish(settled.map { outcome })
+          }
+        } catch { finish(.failure(error)) }
+      })
   }
 
-  private func encode(_ answer: WireMessage, _ coding: Coding) throws(Problem) -> Reply {
+  private func judge(
+    _ message: WireMessage, _ name: DatabaseName, _ lease: DatabaseTable.Lease,
+    _ lane: WorkPool.Lane, _ coding: Coding, _ access: SyncAccess, _ caller: Caller
+  ) throws(Problem) -> (Outcome, StagedAnswer) {
+    let change = waiters.lastChange(of: name)
+    let (staged, isSearch) = try stage(message, lease, lane, access, caller.id)
+    var reply = try encode(staged.message, coding)
+    if case .pushRequest(let push) = message { reply.entries = push.changes.count }
+    guard isSearch, case .pullRequest(let pull) = message, pull.waitMilliseconds > 0,
+      let through = staged.end
+    else { return (.reply(reply), staged) }
+    let question = VainPull.Question(
+      caller: caller.id, access: access, coding: coding, request: pull)
+    let vain = VainPull(question: question, reply: reply, lookedThrough: through)
+    return (.waits(vain, since: change), staged)
+  }
+
+  /// Makes an answer, on a thread of the pool.
+  /// - Parameter lookedThrough: up to there an earlier look of the same pull has found nothing.
+  /// - Returns: also whether it was a comparison, or a search in vain.
+  func stage(
+    _ message: WireMessage, _ lease: DatabaseTable.Lease, _ lane: WorkPool.Lane,
+    _ access: SyncAccess, _ caller: String, lookedThrough: Position = .beginning
+  ) throws(Problem) -> (StagedAnswer, isSearch: Bool) {
+    let account = "\(lane) \(caller)"
+    if lane != .calls, let seconds = searches.debt(of: account) {
+      throw Problem(
+        PeerError(
+          .busy, "more comparing and searching than this server does for one caller",
+          retryAfter: .seconds(seconds)))
+    }
+    let start = ContinuousClock.now
+    let staged = try Self.attempt { () throws(PeerError) in
+      try lease.handler.stage(message, access: access, lookedThrough: lookedThrough)
+    }
+    // A page with entries brings its reader on, so it costs nothing.
+    let isSearch = lane == .digests || staged.isEmptyPage
+    if isSearch { searches.charge(account, (ContinuousClock.now - start) / .seconds(1)) }
+    return (staged, isSearch)
+  }
+
+  func encode(_ answer: WireMessage, _ coding: Coding) throws(Problem) -> Reply {
     do throws(PeerError) { return Reply(try coding.encode(answer, writer), coding) } catch {
       throw Problem(PeerError(.failed, "the answer cannot be written: " + error.message))
     }
@@ -117,61 +146,17 @@ extension SyncService {
     do throws(PeerError) { return try body() } catch { throw Problem(error) }
   }
 
-  // MARK: Waiting
-
-  /// Waits until there is something to pull, the time is over, the caller has gone or the server
-  /// ends; then answers with what there is.
-  ///
-  /// The database may be closed meanwhile: it is opened again for who appends to it, and those that
-  /// wait are woken by its name.
-  /// - Parameter nothing: the answer for who has waited in vain.
-  private func wait(
-    _ wait: Wait, _ name: DatabaseName, _ nothing: Outcome,
-    _ coding: Coding, _ access: SyncAccess, _ caller: Caller, _ connection: ConnectionTable.ID
-  ) async throws(Problem) -> Outcome {
-    guard let waiter = addWaiter(caller, name) else {
-      if waiters.isEnding { return nothing }
-      // Answered with nothing, the caller would ask again at once.
-      throw Problem(PeerError(.busy, "too many calls wait already", retryAfter: .seconds(5)))
-    }
-    metrics.waiting(1)
-    connections.set(.waiting, connection)
-    connections.onHangUp(connection) { waiter.end() }
-    let time = min(.milliseconds(Int64(wait.request.waitMilliseconds)), limits.wait)
-    let alarm = Task {
-      try? await Task.sleep(for: time)
-      waiter.end()
-    }
-    var again: Task<Void, Never>?
-    defer {
-      alarm.cancel()
-      again?.cancel()
-      connections.onHangUp(connection, nil)
-      connections.set(.working, connection)
-      waiters.remove(waiter)
-      metrics.waiting(-1)
-    }
-    // Entries that came since the first look have woken nobody.
-    waiter.wake()
-    var wait = wait
-    for await _ in waiter.wakes {
-      do throws(Problem) {
-        let outcome = try await answer(
-          name, .pulls, coding, access, caller, lookedThrough: wait.lookedThrough
-        ) { [request = wait.request] in .pullRequest(request) }
-        guard let next = outcome.waits else { return outcome }
-        wait = next
-      } catch {
-        // Where too many were woken the others go first; who waits can wait for that as well.
-        guard error.error.kind == .busy else { throw error }
-        let pause = error.error.retryAfter ?? .seconds(1)
-        again?.cancel()
-        again = Task {
-          if (try? await Task.sleep(for: pause)) != nil { waiter.wake() }
-        }
-      }
-    }
-    return nothing
+  /// The pull that a short body is, to be found again.
+  private func knownPull(
+    _ body: [UInt8], _ coding: Coding, _ answerCoding: Coding, _ access: SyncAccess,
+    _ caller: Caller
+  ) -> VainPull.Question? {
+    // A long one is read on a thread of the pool.
+    guard body.count <= 4096,
+      case .pullRequest(let pull)? = try? coding.decode(body, reader), pull.waitMilliseconds > 0
+    else { return nil }
+    return VainPull.Question(
+      caller: caller.id, access: access, coding: answerCoding, request: pull)
   }
 
   // MARK: Bodies
@@ -220,6 +205,21 @@ extension SyncService {
   }
 }
 
+extension StagedAnswer {
+  /// Whether it is a page without entries.
+  fileprivate var isEmptyPage: Bool {
+    if case .pullAnswer(let page) = message { page.entries.isEmpty } else { false }
+  }
+
+  /// Up to where a page without entries has looked, if that is all that there is.
+  var end: Position? {
+    guard case .pullAnswer(let page) = message, page.entries.isEmpty,
+      page.cursor.offset >= page.range.head
+    else { return nil }
+    return page.cursor
+  }
+}
+
 extension Route.Call {
   /// The message that it takes.
   fileprivate var kind: WireMessage.Kind {
@@ -231,6 +231,8 @@ extension Route.Call {
     case .digest: .digestRequest
     case .upload: .uploadRequest
     case .download: .downloadRequest
+    case .attach: .attachRequest
+    case .fetch: .fetchRequest
     }
   }
 
@@ -239,7 +241,7 @@ extension Route.Call {
     switch self {
     case .pull: .pulls
     case .digest: .digests
-    case .hello, .push, .values, .upload, .download: .calls
+    case .hello, .push, .values, .upload, .download, .attach, .fetch: .calls
     }
   }
 }

@@ -5,7 +5,7 @@ internal import TidemarkSync
 
 /// An event stream that may begin.
 struct EventStream: Sendable {
-  let waiter: Waiters.Waiter
+  let waiter: StreamWaiter
   /// For how long the caller's token is valid still.
   let validFor: Duration?
 }
@@ -27,12 +27,12 @@ extension SyncService {
       _ = try databases.lease(name, mayCreate: access.canPush)
     }
     // A stream of a replica takes the place of one that nobody may be reading any more.
-    guard
-      let waiter = addWaiter(
-        caller, name, name: replica.map { "\(caller.id)/\(name)/\($0)" })
-    else {
+    let waiter = StreamWaiter(
+      caller.id, name, name: replica.map { "\(caller.id)/\(name)/\($0)" })
+    guard waiters.add(waiter) else {
       throw Problem(PeerError(.busy, "too many event streams", retryAfter: .seconds(10)))
     }
+    endIfReplaced(waiter, caller)
     return EventStream(waiter: waiter, validFor: caller.validFor)
   }
 

@@ -12,7 +12,7 @@ final class SyncService: Sendable {
   let connections: ConnectionTable
   let databases: DatabaseTable
   let pool: WorkPool
-  let settler: Settler
+  let settler = Settler()
   let waiters: Waiters
   /// Whether it has come so far as to listen.
   let hasStarted = Atomic(false)
@@ -36,7 +36,7 @@ final class SyncService: Sendable {
 
   init(
     _ options: ServerOptions, _ authenticator: Authenticator, _ databases: DatabaseTable,
-    _ waiters: Waiters, logger: Logger
+    logger: Logger
   ) {
     let limits = options.limits
     self.limits = limits
@@ -51,8 +51,7 @@ final class SyncService: Sendable {
     connections = ConnectionTable(limits)
     pool = WorkPool(
       threads: limits.threads, perKey: limits.threadsPerDatabase, queued: limits.queuedCalls)
-    settler = Settler(pool)
-    self.waiters = waiters
+    waiters = Waiters(most: limits.waiting, perCaller: limits.waitingPerCaller)
     bodies = Budget(limits.allBodyBytes)
     reader = WireCoder(limit: limits.bodyBytes)
     rates = RateLimiter(
@@ -66,6 +65,7 @@ final class SyncService: Sendable {
       callers: limits.countedCallers)
     log = RequestLog(
       logger, linesPerSecond: limits.logLinesPerSecond, logsAll: options.logsRequests)
+    databases.onChange { [weak self] name in self?.wake(name) }
   }
 
   private enum Outcome {
@@ -164,18 +164,15 @@ final class SyncService: Sendable {
     waiters.end { $0.hasPrefix(Caller.tokenPrefix) }
   }
 
-  /// One more that waits for a database; nil when there are too many.
-  func addWaiter(
-    _ caller: Caller, _ database: DatabaseName, name: String? = nil
-  ) -> Waiters.Waiter? {
-    let waiter = waiters.add(caller.id, database, name: name)
-    // The tokens may have been replaced between the look at this one and now.
-    if let generation = caller.generation,
-      authenticator.withLock({ $0.generation }) != generation
-    {
-      waiter?.end()
-    }
-    return waiter
+  /// Ends the waiting of a caller whose token was replaced between the look at it and now.
+  func endIfReplaced(_ waiter: any Waiter, _ caller: Caller) {
+    guard let generation = caller.generation else { return }
+    if authenticator.withLock({ $0.generation }) != generation { waiter.end() }
+  }
+
+  /// There is something new in a database.
+  func wake(_ name: DatabaseName) {
+    if waiters.wake(name) { Task { await answerWoken(name) } }
   }
 
   private func count(_ id: String) throws(Problem) {

@@ -1,54 +1,66 @@
 internal import Synchronization
 
-/// The calls that wait and the event streams: how many there are, and how all of them end.
+/// The calls that wait and the event streams: how many there are, what wakes them and how all of
+/// them end.
+///
+/// They wait for a database by its name, and hold nothing of it: it may be closed meanwhile, since
+/// nobody changes it then.
 final class Waiters: Sendable {
-  /// One that waits. It is woken when something has come and ended when it is to wait no more.
-  final class Waiter: Sendable {
-    let caller: String
-    /// Whose changes wake it. The database may be closed meanwhile: then nobody changes it.
-    fileprivate let database: DatabaseName
-    /// Tells a replica's stream in a database from others, where the replica says who it is.
-    fileprivate let name: String?
-    private let stream: AsyncStream<Void>
-    private let source: AsyncStream<Void>.Continuation
-    private let hasNews = Mutex(true)
+  /// The pulls and streams that wait for one database.
+  private struct Row {
+    var streams: [ObjectIdentifier: StreamWaiter] = [:]
+    /// Pulls that have seen everything that there is, and those that may not have.
+    var fresh: [ObjectIdentifier: PullWaiter] = [:]
+    var woken: [ObjectIdentifier: PullWaiter] = [:]
+    /// Pulls that are just looked at.
+    var taken: [ObjectIdentifier: PullWaiter] = [:]
+    /// Whether somebody answers those that were woken.
+    var isAnswered = false
+    /// Pulls that have waited in vain; nothing has changed since.
+    var inVain: [VainPull.Question: VainPull] = [:]
 
-    fileprivate init(_ caller: String, _ database: DatabaseName, name: String?) {
-      self.caller = caller
-      self.database = database
-      self.name = name
-      (stream, source) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    var isEmpty: Bool {
+      streams.isEmpty && fresh.isEmpty && woken.isEmpty && taken.isEmpty && !isAnswered
+        && inVain.isEmpty
     }
 
-    /// Says that something has come.
-    func wake() {
-      hasNews.withLock { $0 = true }
-      source.yield()
-    }
-
-    /// Wakes it though nothing has come.
-    func beat() { source.yield() }
-
-    /// Whether something has come since this was last asked.
-    func takeNews() -> Bool {
-      hasNews.withLock { hasNews in
-        defer { hasNews = false }
-        return hasNews
+    /// - Returns: the streams to be told, whether somebody has to answer pulls now, and how many of
+    ///   those that were remembered are forgotten.
+    mutating func wake() -> ([StreamWaiter], begins: Bool, forgotten: Int) {
+      let forgotten = inVain.count
+      inVain = [:]
+      if woken.isEmpty {
+        swap(&woken, &fresh)
+      } else {
+        woken.merge(fresh) { $1 }
+        fresh = [:]
       }
+      let begins = !isAnswered && !woken.isEmpty
+      if begins { isAnswered = true }
+      return (Array(streams.values), begins, forgotten)
     }
 
-    func end() { source.finish() }
-
-    /// One element for each time that it was woken; ends when waiting does. For one
-    /// reader.
-    var wakes: AsyncStream<Void> { stream }
+    var all: [any Waiter] {
+      streams.values.map { $0 } + [fresh, woken, taken].flatMap { $0.values.map { $0 } }
+    }
   }
 
   private struct State {
-    var waiters: [ObjectIdentifier: Waiter] = [:]
+    var rows: [DatabaseName: Row] = [:]
+    var count = 0
     var byCaller: [String: Int] = [:]
-    var byDatabase: [DatabaseName: Set<ObjectIdentifier>] = [:]
+    /// Counts the changes of all databases; by database, the last one's number.
+    var changes: UInt64 = 0
+    var lastChange: [DatabaseName: UInt64] = [:]
+    var inVain = 0
     var isEnding = false
+
+    /// Changes what is known of a database.
+    mutating func change<R>(_ name: DatabaseName, _ body: (inout Row) -> R) -> R {
+      var row = rows.removeValue(forKey: name) ?? Row()
+      defer { if !row.isEmpty { rows[name] = row } }
+      return body(&row)
+    }
   }
 
   private let most: Int
@@ -63,51 +75,68 @@ final class Waiters: Sendable {
   /// Whether the server is about to end.
   var isEnding: Bool { state.withLock { $0.isEnding } }
 
-  /// One more that waits for a database; it takes the place of an earlier one of the same name.
-  /// - Returns: nil when there are too many, or the server is about to end.
-  func add(_ caller: String, _ database: DatabaseName, name: String? = nil) -> Waiter? {
-    let (waiter, former) = state.withLock { state -> (Waiter?, Waiter?) in
-      guard !state.isEnding else { return (nil, nil) }
-      let former = name.flatMap { name in state.waiters.values.first { $0.name == name } }
-      if let former { Self.remove(former, from: &state) }
-      guard state.waiters.count < most, state.byCaller[caller, default: 0] < mostPerCaller else {
-        return (nil, former)
+  // MARK: Coming and going
+
+  /// One more stream; it takes the place of an earlier one of the same name.
+  /// - Returns: false when there are too many, or the server is about to end.
+  func add(_ stream: StreamWaiter) -> Bool {
+    let (isAdded, former) = state.withLock { state -> (Bool, StreamWaiter?) in
+      guard !state.isEnding else { return (false, nil) }
+      let former = stream.name.flatMap { name in
+        state.rows[stream.database]?.streams.values.first { $0.name == name }
       }
-      let waiter = Waiter(caller, database, name: name)
-      state.waiters[ObjectIdentifier(waiter)] = waiter
-      state.byDatabase[database, default: []].insert(ObjectIdentifier(waiter))
-      state.byCaller[caller, default: 0] += 1
-      return (waiter, former)
+      if let former { Self.remove(former, &state) }
+      guard count(stream, &state) else { return (false, former) }
+      state.change(stream.database) { $0.streams[ObjectIdentifier(stream)] = stream }
+      return (true, former)
     }
     former?.end()
-    return waiter
+    return isAdded
   }
 
-  func remove(_ waiter: Waiter) { state.withLock { Self.remove(waiter, from: &$0) } }
-
-  private static func remove(_ waiter: Waiter, from state: inout State) {
-    let id = ObjectIdentifier(waiter)
-    guard state.waiters.removeValue(forKey: id) != nil else { return }
-    state.byDatabase[waiter.database]?.remove(id)
-    if state.byDatabase[waiter.database]?.isEmpty == true {
-      state.byDatabase[waiter.database] = nil
+  /// One more pull that has found nothing.
+  /// - Returns: false when there are too many, or the server is about to end.
+  func add(_ pull: PullWaiter) -> Bool {
+    state.withLock { state in
+      guard !state.isEnding, count(pull, &state) else { return false }
+      state.change(pull.database) { $0.fresh[ObjectIdentifier(pull)] = pull }
+      return true
     }
+  }
+
+  private func count(_ waiter: any Waiter, _ state: inout State) -> Bool {
+    guard state.count < most, state.byCaller[waiter.caller, default: 0] < mostPerCaller else {
+      return false
+    }
+    state.count += 1
+    state.byCaller[waiter.caller, default: 0] += 1
+    return true
+  }
+
+  func remove(_ waiter: any Waiter) { state.withLock { Self.remove(waiter, &$0) } }
+
+  private static func remove(_ waiter: any Waiter, _ state: inout State) {
+    let id = ObjectIdentifier(waiter)
+    if waiter is StreamWaiter {
+      guard state.change(waiter.database, { $0.streams.removeValue(forKey: id) }) != nil else {
+        return
+      }
+    } else {
+      state.change(waiter.database) { row in
+        row.fresh[id] = nil
+        row.woken[id] = nil
+        row.taken[id] = nil
+      }
+    }
+    state.count -= 1
     let left = state.byCaller[waiter.caller, default: 1] - 1
     state.byCaller[waiter.caller] = left > 0 ? left : nil
-  }
-
-  /// Wakes those that wait for a database: something was appended to it.
-  func wake(_ database: DatabaseName) {
-    let waiters = state.withLock { state in
-      (state.byDatabase[database] ?? []).compactMap { state.waiters[$0] }
-    }
-    for waiter in waiters { waiter.wake() }
   }
 
   /// Ends the waiting of some callers, by their ids.
   func end(where isMeant: (String) -> Bool) {
     let waiters = state.withLock { state in
-      state.waiters.values.filter { isMeant($0.caller) }
+      state.rows.values.flatMap(\.all).filter { isMeant($0.caller) }
     }
     for waiter in waiters { waiter.end() }
   }
@@ -116,8 +145,116 @@ final class Waiters: Sendable {
   func endAll() {
     let waiters = state.withLock { state in
       state.isEnding = true
-      return Array(state.waiters.values)
+      return state.rows.values.flatMap(\.all)
     }
     for waiter in waiters { waiter.end() }
+  }
+
+  // MARK: News
+
+  /// The number of a database's last change: another one later means that there may be news.
+  func lastChange(of database: DatabaseName) -> UInt64 {
+    state.withLock { $0.lastChange[database] ?? 0 }
+  }
+
+  /// There is something new in a database.
+  /// - Returns: whether pulls wait that nobody answers yet: ``takeWoken(_:most:)`` is to be called
+  ///   until it gives none.
+  func wake(_ database: DatabaseName) -> Bool {
+    let (streams, begins) = state.withLock { state -> ([StreamWaiter], Bool) in
+      state.changes += 1
+      state.lastChange[database] = state.changes
+      guard state.rows[database] != nil else { return ([], false) }
+      let (streams, begins, forgotten) = state.change(database) { $0.wake() }
+      state.inVain -= forgotten
+      return (streams, begins)
+    }
+    for stream in streams { stream.wake() }
+    return begins
+  }
+
+  /// Something came between a pull's look and its waiting, or it has to look again anyway.
+  /// - Returns: as ``wake(_:)``.
+  func wake(_ pull: PullWaiter) -> Bool {
+    state.withLock { state in
+      state.change(pull.database) { row in
+        let id = ObjectIdentifier(pull)
+        guard row.fresh.removeValue(forKey: id) != nil else { return false }
+        row.woken[id] = pull
+        defer { row.isAnswered = true }
+        return !row.isAnswered
+      }
+    }
+  }
+
+  /// Takes some of the pulls that were woken, to answer them or to give them back.
+  func takeWoken(_ database: DatabaseName, most: Int) -> [PullWaiter] {
+    state.withLock { state in
+      state.change(database) { row in
+        let taken = row.woken.prefix(most)
+        for (id, pull) in taken {
+          row.woken[id] = nil
+          row.taken[id] = pull
+        }
+        if taken.isEmpty { row.isAnswered = false }
+        return taken.map(\.value)
+      }
+    }
+  }
+
+  /// Gives a pull back that has found nothing.
+  /// - Parameter change: the number of the database's last change when it looked.
+  func keepWaiting(_ pull: PullWaiter, since change: UInt64) {
+    state.withLock { state in
+      let isFresh = state.lastChange[pull.database] ?? 0 == change
+      state.change(pull.database) { row in
+        // Its caller may have gone meanwhile.
+        guard row.taken.removeValue(forKey: ObjectIdentifier(pull)) != nil else { return }
+        if isFresh {
+          row.fresh[ObjectIdentifier(pull)] = pull
+        } else {
+          row.woken[ObjectIdentifier(pull)] = pull
+        }
+      }
+    }
+  }
+
+  // MARK: Waiting again
+
+  /// Remembers that a pull has waited in vain, so that the same one can go on waiting without a
+  /// look at the database, which may be closed by now.
+  /// - Parameter change: the number of the database's last change when it looked.
+  func remember(_ pull: VainPull, of database: DatabaseName, since change: UInt64) {
+    state.withLock { state in
+      guard state.lastChange[database] ?? 0 == change, state.inVain < most, !state.isEnding else {
+        return
+      }
+      state.inVain += state.change(database) { row in
+        row.inVain.updateValue(pull, forKey: pull.question) == nil ? 1 : 0
+      }
+    }
+  }
+
+  /// The same pull as it waited before, if nothing has changed since.
+  func remembered(_ question: VainPull.Question, of database: DatabaseName) -> VainPull? {
+    state.withLock { $0.rows[database]?.inVain[question] }
+  }
+
+  /// Whether any pull of a database is remembered.
+  func remembersAny(of database: DatabaseName) -> Bool {
+    state.withLock { $0.rows[database]?.inVain.isEmpty == false }
+  }
+
+  /// Forgets pulls that did not come again.
+  func forget(before time: ContinuousClock.Instant) {
+    state.withLock { state in
+      for name in state.rows.filter({ !$0.value.inVain.isEmpty }).keys {
+        state.inVain -= state.change(name) { row in
+          let before = row.inVain.count
+          row.inVain = row.inVain.filter { $0.value.time >= time }
+          return before - row.inVain.count
+        }
+      }
+    }
   }
 }

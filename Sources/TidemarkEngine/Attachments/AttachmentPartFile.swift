@@ -1,0 +1,273 @@
+/// Content that comes in parts, over days if need be: a file beside the attachments that becomes
+/// one of them once it is whole.
+///
+/// Its header says what it is to become, and its pieces are those of an attachment's file. Parts
+/// need not be on the disk before all are there: after an opening what is found is read and
+/// compared before it counts, so that less may be there than was said. A file of an encrypted store
+/// is encrypted from the first byte on.
+package final class AttachmentPartFile: Sendable {
+  private struct State {
+    var header: AttachmentHeader
+    var hash = SHA256()
+    /// Pieces that are in the hash.
+    var pieces = 0
+    /// Pieces that the file may have, of which some may not have been looked at.
+    var stored = 0
+    var unsynced = 0
+    var isOver = false
+  }
+
+  /// Bytes after which the system is to bring what it has to the disk, so that the end is quick.
+  private static let bytesUntilSync = 64 << 20
+
+  package let id: AttachmentID
+  private let files: AttachmentFiles
+  private let path: String
+  private let sealer: BlockSealer?
+  private let state: Lock<State>
+
+  /// Content that begins to come.
+  init(_ files: AttachmentFiles, beginning id: AttachmentID, path: String, now: UInt64)
+    throws(TidemarkError)
+  {
+    (self.files, self.id, self.path) = (files, id, path)
+    let key = try files.newKey()
+    var header = AttachmentHeader(id: id, number: files.newNumber())
+    header.touched = now
+    sealer = key?.sealer(fileID: header.number)
+    do {
+      try header.seal(with: key)
+      let file = try files.fileSystem.open(path, .create)
+      defer { file.close() }
+      try file.writeFully(header.encoded().rawSpan, at: 0)
+    } catch { throw Self.describe(error) }
+    state = Lock(State(header: header))
+  }
+
+  /// Content that has begun to come before.
+  /// - Throws: `damaged` where the file is of no use.
+  init(_ files: AttachmentFiles, resuming id: AttachmentID, path: String) throws(TidemarkError) {
+    (self.files, self.id, self.path) = (files, id, path)
+    do {
+      let file = try files.fileSystem.open(path, .readWrite)
+      defer { file.close() }
+      let header = try AttachmentHeader(
+        decoding: try file.read(AttachmentHeader.byteCount, at: 0))
+      guard header.id == id, !header.isReleased else {
+        throw FormatError("the file is another's")
+      }
+      if let seal = header.seal {
+        sealer = try seal.sealer(key: files.keys.key(seal.keyID), fileID: header.number)
+      } else {
+        guard try files.keys.current() == nil else { throw FormatError("it is not encrypted") }
+        sealer = nil
+      }
+      let length = try file.length()
+      var known = State(header: header)
+      known.stored =
+        length >= header.fileBytes
+        ? header.pieces
+        : min(
+          (length - AttachmentHeader.byteCount)
+            / (AttachmentHeader.pieceBytes + header.pieceOverhead), max(0, header.pieces - 1))
+      state = Lock(known)
+    } catch let error as FormatError {
+      throw .damagedAttachment(id.fileName, error)
+    } catch { throw Self.describe(error) }
+  }
+
+  /// Bytes of content that count, from the beginning on.
+  package var received: Int { state.withLock { Self.received($0) } }
+  /// When a part came last, in milliseconds since 1970.
+  package var touched: UInt64 { state.withLock { $0.header.touched } }
+  /// Bytes on the disk.
+  package var storedBytes: Int {
+    state.withLock { state in
+      AttachmentHeader.offset(ofPiece: state.stored, isEncrypted: sealer != nil)
+    }
+  }
+
+  private static func received(_ state: State) -> Int {
+    min(state.pieces * AttachmentHeader.pieceBytes, Int(state.header.id.length))
+  }
+
+  /// Looks at what an earlier opening has left.
+  /// - Parameter most: so many bytes are read, about.
+  /// - Returns: whether all was looked at, so that more can be appended.
+  package func look(most: Int) throws(TidemarkError) -> Bool {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      try checkUnderWay(state)
+      guard state.pieces < state.stored else { return true }
+      do {
+        let file = try files.fileSystem.open(path, .readWrite)
+        defer { file.close() }
+        var left = most
+        while state.pieces < state.stored, left > 0 {
+          guard let piece = try self.piece(state.pieces, of: file, state.header) else {
+            // Nothing behind it counts: it is sent again.
+            state.stored = state.pieces
+            break
+          }
+          state.hash.add(piece.rawSpan)
+          state.pieces += 1
+          left -= piece.count
+        }
+      } catch { throw Self.describe(error) }
+      return state.pieces == state.stored
+    }
+  }
+
+  /// - Returns: nil for one that is not as it was written.
+  private func piece(
+    _ number: Int, of file: any File, _ header: AttachmentHeader
+  ) throws -> [UInt8]? {
+    let count = header.count(ofPiece: number)
+    let stored = try file.read(
+      count + header.pieceOverhead,
+      at: AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil))
+    guard stored.count == count + header.pieceOverhead else { return nil }
+    if let sealer { return try? sealer.open(stored.rawSpan, .attachment(piece: number)) }
+    let content = stored.rawSpan.extracting(0..<count)
+    let checksum = AttachmentHeader.checksum(of: content, number, inFile: header.number)
+    return try stored.rawSpan.u32(at: count) == checksum ? Array(stored.prefix(count)) : nil
+  }
+
+  /// Appends what of a part continues what is there, in whole pieces.
+  /// - Parameters:
+  ///   - offset: how many bytes of the content come before the part.
+  ///   - now: milliseconds since 1970.
+  /// - Returns: how many bytes count now.
+  /// - Throws: `noSpace` and other errors of the system; what was there before still counts.
+  package func append(
+    _ bytes: [UInt8], at offset: Int, now: UInt64
+  ) throws(TidemarkError) -> Int {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      try checkUnderWay(state)
+      let known = Self.received(state) - offset
+      guard state.pieces == state.stored, known >= 0, known < bytes.count else {
+        return Self.received(state)
+      }
+      do {
+        let file = try files.fileSystem.open(path, .readWrite)
+        defer { file.close() }
+        try write(bytes, from: known, to: file, &state)
+        state.header.touched = now
+        try file.writeFully(state.header.encoded().rawSpan, at: 0)
+        if state.unsynced >= Self.bytesUntilSync {
+          try sync(file, &state)
+          state.unsynced = 0
+        }
+      } catch { throw Self.describe(error) }
+      return Self.received(state)
+    }
+  }
+
+  private func write(
+    _ bytes: [UInt8], from known: Int, to file: any File, _ state: inout State
+  ) throws {
+    var start = known
+    while state.pieces < state.header.pieces {
+      let number = state.pieces
+      let count = state.header.count(ofPiece: number)
+      guard bytes.count - start >= count else { return }
+      var piece = Array(bytes[start..<start + count])
+      var hash = state.hash
+      hash.add(piece.rawSpan)
+      if let sealer {
+        try sealer.seal(&piece, from: 0, .attachment(piece: number))
+      } else {
+        var writer = ByteWriter(capacity: 4)
+        writer.u32(
+          AttachmentHeader.checksum(of: piece.rawSpan, number, inFile: state.header.number))
+        piece += writer.bytes
+      }
+      // A piece that was not written whole is written once more.
+      try file.writeFully(
+        piece.rawSpan,
+        at: AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil))
+      state.hash = hash
+      state.pieces += 1
+      state.stored = state.pieces
+      state.unsynced += count
+      start += count
+    }
+  }
+
+  /// Makes an attachment of content that is whole: syncs it and gives it its name.
+  /// - Returns: keeps it until an entry names it.
+  /// - Throws: `damaged` where it is not what it was to become; nothing is kept of it then.
+  package func finish() throws(TidemarkError) -> AttachmentHold {
+    let header = try state.withLock {
+      (state: inout State) throws(TidemarkError) -> AttachmentHeader in
+      try checkUnderWay(state)
+      guard state.pieces == state.header.pieces else {
+        throw TidemarkError(.invalidArgument, "the content is not whole yet")
+      }
+      guard state.hash.digest == id.hash else {
+        discard(&state)
+        throw TidemarkError(.damaged, "the content is not what its hash says")
+      }
+      do {
+        let file = try files.fileSystem.open(path, .readWrite)
+        defer { file.close() }
+        state.header.touched = 0
+        try file.writeFully(state.header.encoded().rawSpan, at: 0)
+        try file.truncate(to: state.header.fileBytes)
+        try sync(file, &state)
+      } catch { throw Self.describe(error) }
+      state.isOver = true
+      return state.header
+    }
+    do throws(TidemarkError) {
+      let hold = try files.adopt(path, as: id, bytes: header.fileBytes)
+      // A change of keys passes by what has no name yet.
+      if try files.keys.current() != header.seal?.keyID { try files.rewrite(id) }
+      return hold
+    } catch {
+      try? files.fileSystem.remove(path)
+      throw error
+    }
+  }
+
+  /// Gives up what has come.
+  package func cancel() { state.withLock { if !$0.isOver { discard(&$0) } } }
+
+  /// A sync that failed says nothing of what is on the disk: the content begins anew.
+  private func sync(_ file: any File, _ state: inout State) throws {
+    do throws(FileSystemError) { try file.sync() } catch {
+      discard(&state)
+      throw error
+    }
+  }
+
+  private func discard(_ state: inout State) {
+    state.isOver = true
+    try? files.fileSystem.remove(path)
+  }
+
+  private func checkUnderWay(_ state: State) throws(TidemarkError) {
+    guard !state.isOver else {
+      throw TidemarkError(.closed, "the content has come, or was given up; begin again")
+    }
+  }
+
+  private static func describe(_ error: any Error) -> TidemarkError {
+    switch error {
+    case let error as FileSystemError:
+      TidemarkError(error, while: "writing a part of an attachment")
+    case let error as TidemarkError: error
+    case let error as FormatError: TidemarkError(.inputOutput, error.reason, cause: error)
+    default: TidemarkError(.inputOutput, "a part of an attachment cannot be written", cause: error)
+    }
+  }
+}
+
+extension AttachmentHeader {
+  /// How many pieces the content has.
+  var pieces: Int { (Int(id.length) + Self.pieceBytes - 1) / Self.pieceBytes }
+
+  /// Bytes of content of a piece.
+  func count(ofPiece number: Int) -> Int {
+    min(Self.pieceBytes, Int(id.length) - number * Self.pieceBytes)
+  }
+}

@@ -1,0 +1,100 @@
+public import Tidemark
+internal import TidemarkEngine
+
+/// How much of an attachment's content has come.
+public struct AttachmentProgress: Sendable, Hashable {
+  /// Bytes that are here.
+  public var received: Int
+  /// Bytes of the content as a whole.
+  public var length: Int
+
+  /// So many of so many bytes.
+  public init(received: Int, length: Int) {
+    self.received = received
+    self.length = length
+  }
+}
+
+extension Replicator {
+  /// Fetches the content of the attachment that a key's entry names, unless it is here.
+  ///
+  /// ```swift
+  /// let film = try await replicator.fetchAttachment(forKey: "film/7") { progress in
+  ///   show(progress.received, of: progress.length)
+  /// }
+  /// ```
+  /// It comes in parts, of which one is in memory at a time, and counts once it has the hash that
+  /// the entry names. What has come stays when the call fails, is cancelled, or the process ends,
+  /// and the next call goes on from there. The replicator need not run, and content that a budget
+  /// holds back comes all the same: somebody has asked for it.
+  /// - Parameters:
+  ///   - key: the key; the peer must have the same attachment there, so replicate first.
+  ///   - progress: told after every part, on whichever thread it came.
+  /// - Returns: reads the content; nil when there is no such key, or its entry names no attachment.
+  /// - Throws: `peerFailed` when the peer fails, or does not have the content; `cancelled`;
+  ///   `noSpace` and whatever else the own store throws.
+  @discardableResult
+  public func fetchAttachment(
+    forKey key: some BytesConvertible & Sendable,
+    progress: (@Sendable (AttachmentProgress) -> Void)? = nil
+  ) async throws(TidemarkError) -> AttachmentReader? {
+    guard let reference = try store.entry(forKey: key)?.attachment else { return nil }
+    if let here = try store.attachment(reference) { return here }
+    let key = Key(key).bytes
+    try await TidemarkError.asSyncError { try await fetch(reference, key, progress) }
+    return try store.attachment(reference)
+  }
+
+  private func fetch(
+    _ reference: AttachmentReference, _ key: [UInt8],
+    _ progress: (@Sendable (AttachmentProgress) -> Void)?
+  ) async throws {
+    let engine = store.engine
+    let part = try await host.perform { _ in
+      let part = try engine.attachmentPart(
+        of: reference.engineID, for: SyncSession.fetchOwner, begins: true)
+      // Parts that an earlier process has left are compared before they count.
+      while let part, try !part.look(most: 64 << 20) {}
+      return part
+    }
+    guard let part else { return }
+    let replica = ReplicaID(engine.replicaID) ?? .none
+    var received = part.received
+    while received < reference.length {
+      try Task.checkCancellation()
+      progress?(AttachmentProgress(received: received, length: reference.length))
+      let offset = received
+      let answer = try await peer.fetch(
+        ContentRequest(
+          replica: replica, key: key, attachment: reference, offset: offset,
+          limit: AttachRequest.mostBytes))
+      do throws(FormatError) { try WireMessage.fetchAnswer(answer).check() } catch {
+        throw PeerError(error)
+      }
+      guard let bytes = answer.bytes else {
+        throw PeerError(
+          .failed, "the peer has another entry at the key, or does not have the content")
+      }
+      received = try await host.perform { _ in
+        try part.append(bytes, at: offset, now: engine.environment.clock.now().sinceEpoch)
+      }
+      guard received > offset else {
+        throw PeerError(.malformed, "the peer sends nothing of the content")
+      }
+    }
+    try await finish(part)
+    progress?(AttachmentProgress(received: reference.length, length: reference.length))
+  }
+
+  private func finish(_ part: AttachmentPartFile) async throws {
+    let engine = store.engine
+    let isThere = try await host.perform { _ in
+      do throws(TidemarkError) { _ = try part.finish() } catch {
+        // Somebody else may have fetched the same meanwhile.
+        guard try engine.holdContent(of: part.id) != nil else { throw error }
+      }
+      return try engine.holdContent(of: part.id) != nil
+    }
+    if !isThere { throw PeerError(.malformed, "the content is not what its hash says") }
+  }
+}

@@ -1,0 +1,84 @@
+internal import Tidemark
+package import TidemarkEngine
+package import TidemarkSync
+
+extension MemoryFeed {
+  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
+    let lease = leases[replica]
+    return try reading { (state) throws(TidemarkError) in
+      FeedContext(
+        mark: try state.index.mark(of: replica), lease: lease, policies: state.index.policies)
+    }
+  }
+
+  package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
+    try reading { (state) throws(TidemarkError) in keys.map { state.index.states[$0] } }
+  }
+
+  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
+    try reading { (state) throws(TidemarkError) in
+      offsets.map { state.log.change(at: $0)?.head }
+    }
+  }
+
+  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+    try reading { (state) throws(TidemarkError) in
+      offsets.map { offset in
+        state.log.change(at: offset).flatMap { $0.head.kind == .put ? $0.value : nil }
+      }
+    }
+  }
+
+  package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
+    try reading { (state) throws(TidemarkError) in
+      let last = min(query.through, state.log.head)
+      var page = FeedPage(rows: [], through: query.after)
+      while page.through < last, page.through - query.after < UInt64(query.limit) {
+        page.through += 1
+        guard let change = state.log.change(at: page.through) else { continue }
+        var row = FeedPage.Row(head: change.head)
+        if query.wantsFormer(change.head) { row.former = change.former }
+        if query.wantsLater(change.head), let held = state.index.states[change.head.key],
+          held.position.offset > page.through, held.position.offset <= last
+        {
+          row.later = held
+        }
+        page.rows.append(row)
+      }
+      return page
+    }
+  }
+
+  package func scan(
+    wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> UInt64 {
+    let (log, states) = try reading { (state) throws(TidemarkError) in
+      (state.log, state.index.states)
+    }
+    for (key, held) in states where !held.isDeleted && wants(key) {
+      guard let change = log.change(at: held.position.offset) else { continue }
+      try body(
+        FeedKey(key: key, labels: held.labels, offset: held.position.offset), change.value.rawSpan)
+    }
+    return log.head
+  }
+
+  // MARK: Records
+
+  package func record(
+    _ type: RecordType, key: [UInt8]
+  ) throws(TidemarkError) -> FeedRecord? {
+    try reading { (state) throws(TidemarkError) in state.index.records[type]?[key]?.record }
+  }
+
+  package func recordTime(
+    _ type: RecordType, key: [UInt8]
+  ) throws(TidemarkError) -> Timestamp? {
+    try reading { (state) throws(TidemarkError) in state.index.records[type]?[key]?.time }
+  }
+
+  package func recordKeys(of type: RecordType) -> [[UInt8]] {
+    let keys = state.withLock { Array(($0.index.records[type] ?? [:]).keys) }
+    return keys.sorted { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
+  }
+}

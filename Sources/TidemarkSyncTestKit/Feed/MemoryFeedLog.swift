@@ -1,0 +1,140 @@
+package import TidemarkEngine
+package import TidemarkSync
+
+/// The log of a ``MemoryFeed``: entries one behind the other, and how many of them are on the disk.
+package struct MemoryFeedLog: Sendable {
+  /// A change with everything that readers may ask of it.
+  package struct Change: Sendable {
+    package var head: FeedHead
+    package var value: [UInt8]
+    /// When the feed got it, as a commit time.
+    package var feedTime: UInt64
+    /// The state of the key before.
+    package var former: FormerState
+  }
+
+  package enum Entry: Sendable {
+    case change(Change)
+    /// A change that was kept beside what it lost to.
+    case loser(Change)
+    case record(RecordType, key: [UInt8], value: [UInt8])
+  }
+
+  package let id: ReplicaID
+  /// The entry at an offset stands at one less; nil for what was dropped.
+  package private(set) var entries: [Entry?] = []
+  private var epochs: [FeedEpoch] = []
+  private var truncatedThrough: UInt64 = 0
+  /// Everything up to here is on the disk.
+  package var durable: UInt64 = 0
+  /// The last offset of every commit.
+  package var commits: [UInt64] = []
+
+  /// An empty log.
+  package init(id: ReplicaID) { self.id = id }
+
+  package var head: UInt64 { UInt64(entries.count) }
+
+  package var range: FeedRange {
+    FeedRange(epochs: epochs, head: head, truncatedThrough: truncatedThrough)
+  }
+
+  package func position(of offset: UInt64) -> Position {
+    var range = range
+    range.head = max(range.head, offset)
+    return range.position(ofOffset: offset)
+  }
+
+  package func change(at offset: UInt64) -> Change? {
+    guard offset > 0, offset <= head, case .change(let change)? = entries[Int(offset - 1)] else {
+      return nil
+    }
+    return change
+  }
+
+  mutating func begin(_ epoch: UInt64) {
+    if epochs.last?.firstOffset == head + 1 { epochs.removeLast() }
+    epochs.append(FeedEpoch(epoch: epoch, firstOffset: head + 1))
+    if epochs.count > Limits.epochs { epochs.removeFirst() }
+  }
+
+  mutating func append(_ entry: Entry) { entries.append(entry) }
+
+  /// The log after a cut of the power: of the commits that were not on the disk some are left, from
+  /// the first of them on.
+  package mutating func cutPower(keeping chance: UInt64) {
+    let lost = commits.filter { $0 > durable }
+    let kept = lost.prefix(Int(chance % UInt64(lost.count + 1))).last ?? durable
+    entries.removeLast(entries.count - Int(kept))
+    commits.removeAll { $0 > kept }
+    epochs.removeAll { $0.firstOffset > kept + 1 }
+  }
+
+  /// Drops what later entries have replaced, and deletes up to an offset.
+  mutating func compact(
+    _ index: MemoryFeedIndex, keepingDeletesBehind limit: UInt64
+  ) -> (entries: Int, deletes: Int) {
+    var dropped = (entries: 0, deletes: 0)
+    // A replacement must be on the disk itself.
+    for offset in 1...max(1, durable) where offset <= durable {
+      let place = Int(offset - 1)
+      switch entries[place] {
+      case .change(let change):
+        let newest = index.states[change.head.key]?.position.offset ?? offset
+        let isDelete = change.head.kind == .delete && newest == offset && offset <= limit
+        guard newest > offset && newest <= durable || isDelete else { continue }
+        if isDelete {
+          truncatedThrough = max(truncatedThrough, offset)
+          dropped.deletes += 1
+        }
+      case .loser: break
+      case .record(let type, let key, let value):
+        let newest = index.records[type]?[key]?.record.position.offset
+        guard newest.map({ $0 > offset && $0 <= durable }) ?? value.isEmpty else { continue }
+      case nil: continue
+      }
+      entries[place] = nil
+      dropped.entries += 1
+    }
+    return dropped
+  }
+}
+
+/// The state of keys and records at the end of a log.
+struct MemoryFeedIndex: Sendable {
+  var states: [[UInt8]: FeedState] = [:]
+  private(set) var records: [RecordType: [[UInt8]: (record: FeedRecord, time: Timestamp)]] = [:]
+  private(set) var policies = PolicyTable()
+
+  init(_ log: MemoryFeedLog) {
+    for (place, entry) in log.entries.enumerated() {
+      guard let entry else { continue }
+      let position = log.position(of: UInt64(place + 1))
+      if case .change(let change) = entry { apply(change, at: position) }
+      note(entry, at: position, Timestamp(milliseconds: 0))
+    }
+  }
+
+  mutating func apply(_ change: MemoryFeedLog.Change, at position: Position) {
+    let head = change.head
+    states[head.key] = FeedState(
+      position: position, revision: head.offset, isDeleted: head.kind == .delete,
+      operation: head.operation, commitTime: min(head.commitTime, change.feedTime),
+      labels: head.labels, valueLength: head.valueLength, attributes: head.attributes)
+  }
+
+  mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position, _ now: Timestamp) {
+    guard case .record(let type, let key, let value) = entry else { return }
+    records[type, default: [:]][key] =
+      value.isEmpty ? nil : (FeedRecord(value: value, position: position), now)
+    if type == .feedPolicy {
+      policies.set(PolicyTable.decode(value), for: key, at: position.offset)
+    }
+  }
+
+  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try records[.feedMark]?[replica.bytes].map { (found) throws(TidemarkError) in
+      try FeedMark(found.record)
+    } ?? FeedMark()
+  }
+}

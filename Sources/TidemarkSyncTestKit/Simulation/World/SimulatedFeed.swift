@@ -1,0 +1,162 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSync
+internal import TidemarkTestKit
+
+/// The feed below a simulated server: the log of a store, or one in memory.
+enum SimulatedFeed {
+  case store(Engine, StoreFeed)
+  case memory(MemoryFeed)
+
+  var feed: any Feed {
+    switch self {
+    case .store(_, let feed): feed
+    case .memory(let feed): feed
+    }
+  }
+
+  /// Opens what a disk has.
+  /// - Parameter former: of a feed in memory, which no disk holds.
+  static func open(
+    _ former: SimulatedFeed?, _ kind: SimulatedServer.Kind, _ disk: SimulatedFileSystem,
+    _ clock: ManualClock, _ random: UInt64
+  ) throws(TidemarkError) -> SimulatedFeed {
+    switch kind {
+    case .store:
+      let engine = try Engine.open(
+        SimulatedServer.path, configuration: .campaign,
+        environment: EngineEnvironment(
+          fileSystem: disk, clock: clock, random: SeededRandom(seed: random)))
+      return .store(engine, try StoreFeed(engine))
+    case .memory:
+      var log = MemoryFeedLog(id: ReplicaID(of: random))
+      if case .memory(let feed)? = former { log = feed.log }
+      return .memory(
+        try MemoryFeed(log, epoch: random | 1, clock: clock, medium: .file(on: disk)))
+    }
+  }
+
+  /// A copy of what is in memory and would be on a disk.
+  func copy() throws(TidemarkError) -> SimulatedFeed {
+    switch self {
+    case .store: return self
+    case .memory(let feed):
+      return .memory(try MemoryFeed(feed.log, epoch: 1, clock: ManualClock()))
+    }
+  }
+
+  /// The part of a feed in memory that a cut of the power leaves.
+  func afterPowerCut(_ random: UInt64) throws(TidemarkError) -> SimulatedFeed {
+    guard case .memory(let feed) = self else { return self }
+    var log = feed.log
+    log.cutPower(keeping: random)
+    return .memory(try MemoryFeed(log, epoch: 1, clock: ManualClock()))
+  }
+
+  // MARK: What an oracle sees
+
+  /// The last offset.
+  var head: UInt64 {
+    switch self {
+    case .store(let engine, _): engine.lastSequence
+    case .memory(let feed): feed.log.head
+    }
+  }
+
+  var isClosed: Bool {
+    switch self {
+    case .store(let engine, _): engine.isClosed
+    case .memory(let feed): (try? feed.bounds()) == nil
+    }
+  }
+
+  /// The changes and losers behind an offset.
+  func entries(after offset: UInt64) throws(TidemarkError) -> [ObservedEntry] {
+    switch self {
+    case .store(let engine, _):
+      return try ObservedEntry.all(in: engine, after: offset, includesLosers: true)
+    case .memory(let feed):
+      let entries = feed.log.entries
+      guard offset < entries.count else { return [] }
+      return entries[Int(offset)...].compactMap { entry in
+        switch entry {
+        case .change(let change): ObservedEntry(change)
+        case .loser(let change): ObservedEntry(change, isLoser: true)
+        case .record, nil: nil
+        }
+      }
+    }
+  }
+
+  /// Everything that it holds.
+  func state() throws(TidemarkError) -> [[UInt8]: Seen] {
+    switch self {
+    case .store(let engine, _): return try SyncOracle.state(engine)
+    case .memory(let feed):
+      var state: [[UInt8]: Seen] = [:]
+      _ = try feed.scan(wants: { _ in true }) { (found, value) throws(TidemarkError) in
+        state[found.key] = Seen(
+          sequence: found.offset, content: Content([UInt8](copying: value), found.labels),
+          labels: found.labels, attachment: nil)
+      }
+      return state
+    }
+  }
+
+  /// Drops what nobody needs.
+  func compact(dropHistory: Bool) throws(TidemarkError) -> (entries: Int, tombstones: Int) {
+    switch self {
+    case .store(let engine, _):
+      let result = try engine.compact(CompactionOptions(dropHistory: dropHistory))
+      return (result.droppedEntries, result.droppedTombstones)
+    case .memory(let feed):
+      guard dropHistory else { return (0, 0) }
+      let result = try feed.compact { false }
+      return (result.droppedEntries, result.droppedTombstones)
+    }
+  }
+}
+
+extension MemoryFeed.Medium {
+  /// A file to which every commit writes a byte, so that what befalls the disk befalls the feed.
+  static func file(on disk: SimulatedFileSystem) -> MemoryFeed.Medium {
+    @Sendable func use(_ body: (any File) throws(FileSystemError) -> Void) throws(TidemarkError) {
+      do throws(FileSystemError) {
+        let isThere = try disk.kind("/memory") != nil
+        let file = try disk.open("/memory", isThere ? .readWrite : .create)
+        defer { file.close() }
+        try body(file)
+      } catch { throw TidemarkError(.inputOutput, "the disk has failed", cause: error) }
+    }
+    var medium = MemoryFeed.Medium()
+    medium.append = { () throws(TidemarkError) in
+      try use { (file) throws(FileSystemError) in
+        try file.writeFully([1].rawSpan, at: try file.length())
+      }
+    }
+    medium.sync = { () throws(TidemarkError) in
+      try use { (file) throws(FileSystemError) in try file.sync() }
+    }
+    return medium
+  }
+}
+
+extension ObservedEntry {
+  init(_ change: MemoryFeedLog.Change, isLoser: Bool = false) {
+    let head = change.head
+    self.init(
+      sequence: head.offset, kind: isLoser ? .loser : head.kind == .put ? .put : .delete,
+      key: head.key,
+      content: head.kind == .put && !isLoser ? Content(change.value, head.labels) : .deleted,
+      text: Self.short(change.value), labels: head.labels, origin: head.operation,
+      isBroughtBack: false, isCached: head.attributes.entryClass == .cache)
+  }
+}
+
+extension ReplicaID {
+  fileprivate init(of random: UInt64) {
+    let bytes = (0..<Self.byteCount).map { UInt8(truncatingIfNeeded: random >> ($0 % 8 * 8)) }
+    guard let replica = ReplicaID(bytes) else { preconditionFailure("a replica has 16 bytes") }
+    self = replica
+  }
+}

@@ -1,0 +1,291 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkSyncTestKit
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("Feeds, and several handlers over one of them")
+struct FeedTests {
+  enum Kind: CaseIterable { case store, memory }
+
+  private func feed(_ kind: Kind) throws -> any Feed {
+    switch kind {
+    case .store: try StoreFeed(at: "feed", configuration: Bench().configuration())
+    case .memory:
+      try MemoryFeed(MemoryFeedLog(id: Device(77).id), epoch: 5, clock: ManualClock())
+    }
+  }
+
+  private func handlers(
+    _ feed: any Feed, _ options: SyncHandler.Options = SyncHandler.Options()
+  ) throws -> (SyncHandler, SyncHandler) {
+    (try SyncHandler(feed: feed, options: options), try SyncHandler(feed: feed, options: options))
+  }
+
+  private func push(
+    _ device: inout Device, _ changes: PushedChange..., to handler: SyncHandler
+  ) throws -> PushAnswer {
+    if device.number == 0 { _ = try handler.hello(HelloRequest(replica: device.id)) }
+    device.number += 1
+    return try handler.push(device.batch(changes))
+  }
+
+  @Test("a batch counts once, whichever handler it is sent to", arguments: Kind.allCases)
+  func once(kind: Kind) throws {
+    let (one, other) = try handlers(try feed(kind))
+    var a = Device(1)
+    let first = try push(&a, a.put("k", "1"), to: one)
+    let batch = a.batch([a.put("k", "again")])
+    #expect(try other.push(batch).mark == first.mark)
+    let second = try push(&a, a.put("k", "2", base: .operation(sequence: 1)), to: other)
+    #expect(second.mark.number == 2 && second.mark.verdicts.map(\.name) == ["applied"])
+    let page = try one.pull(
+      PullRequest(replica: Device(9).id, after: .beginning, everyVersion: true))
+    #expect(page.entries.map { String(decoding: $0.content.value, as: UTF8.self) } == ["1", "2"])
+  }
+
+  @Test(
+    "a handler goes by the leases and policies that another one was told", arguments: Kind.allCases)
+  func shared(kind: Kind) throws {
+    let (one, other) = try handlers(try feed(kind))
+    var (a, b) = (Device(1), Device(2))
+    // Its hello was at the other one.
+    _ = try push(&a, a.put("k", "1", at: 10), to: one)
+    #expect(try push(&a, a.put("l", "1"), to: other).mark.number == 2)
+    try one.forget(a.id)
+    a.number += 1
+    let next = a.batch([a.put("m", "1")])
+    #expect(failure { _ = try other.push(next) } == .leaseExpired)
+    try one.setPolicy(.lastWriterWins, forKeysWithPrefix: "")
+    #expect(other.policies == one.policies && other.policies.count == 1)
+    #expect(
+      try push(&b, b.put("k", "2", at: 20), to: other).mark.verdicts.map(\.name) == ["applied"])
+  }
+
+  @Test("a batch that was judged before another one came is judged anew", arguments: Kind.allCases)
+  func rival(kind: Kind) throws {
+    let feed = RivalFeed(try feed(kind))
+    let (one, other) = try handlers(feed)
+    var (a, b) = (Device(1), Device(2))
+    _ = try push(&b, b.put("else", "1"), to: other)
+    _ = try one.hello(HelloRequest(replica: a.id))
+    feed.beforeNextAppend { _ = try? push(&b, b.put("k", "theirs"), to: other) }
+    let answer = try push(&a, a.put("k", "mine"), to: one)
+    #expect(answer.mark.verdicts.map(\.name) == ["conflict"])
+    // A policy that is set meanwhile counts as well.
+    feed.beforeNextAppend {
+      try? other.setPolicy(.lastWriterWins, forKeysWithPrefix: "")
+    }
+    let later = try push(&a, a.put("k", "mine", at: 90), to: one)
+    #expect(later.mark.verdicts.map(\.name) == ["applied"])
+  }
+
+  @Test(
+    "the feed takes one of two batches with the same number that are judged at a time",
+    arguments: Kind.allCases)
+  func sameNumber(kind: Kind) throws {
+    let feed = RivalFeed(try feed(kind))
+    let (one, other) = try handlers(feed)
+    var a = Device(1)
+    _ = try push(&a, a.put("k", "1"), to: one)
+    a.number += 1
+    let batch = a.batch([a.put("k", "2", base: .operation(sequence: 1))])
+    feed.beforeNextAppend { _ = try? other.push(batch) }
+    #expect(try one.push(batch).mark.verdicts.map(\.name) == ["applied"])
+    let page = try one.pull(
+      PullRequest(replica: Device(9).id, after: .beginning, everyVersion: true))
+    #expect(page.entries.count == 2)
+  }
+
+  @Test("a sync that fails fails every answer of both handlers that depended on it")
+  func failingSync() throws {
+    let fails = Lock(false)
+    var medium = MemoryFeed.Medium()
+    medium.sync = { () throws(TidemarkError) in
+      if fails.withLock({ $0 }) { throw TidemarkError(.inputOutput, "no") }
+    }
+    let feed = try MemoryFeed(
+      MemoryFeedLog(id: Device(77).id), epoch: 5, clock: ManualClock(), medium: medium)
+    let (one, other) = try handlers(feed)
+    var (a, b) = (Device(1), Device(2))
+    _ = try push(&a, a.put("k", "1"), to: one)
+    _ = try push(&b, b.put("l", "1"), to: other)
+    a.number += 1
+    b.number += 1
+    let staged = [
+      (one, try one.stage(.pushRequest(a.batch([a.put("m", "1")])))),
+      (other, try other.stage(.pushRequest(b.batch([b.put("n", "1")])))),
+      (other, try other.stage(.pullRequest(PullRequest(replica: Device(9).id, after: .beginning)))),
+    ]
+    fails.withLock { $0 = true }
+    for (handler, answer) in staged {
+      #expect(failure { try handler.settle(answer) } == .unavailable)
+    }
+    fails.withLock { $0 = false }
+    #expect(failure { try staged[0].0.settle(staged[0].1) } == .unavailable)
+  }
+
+  // MARK: One beside the other
+
+  /// A store's log and a list in memory, which are asked the same.
+  private struct Pair {
+    let handlers: [SyncHandler]
+    var devices = (1...3).map { Device(UInt8($0)) }
+    var cursors: [[Position]]
+
+    init(_ feeds: [any Feed]) throws {
+      handlers = try feeds.map { try SyncHandler(feed: $0) }
+      cursors = feeds.map { _ in Array(repeating: .beginning, count: 3) }
+    }
+  }
+
+  private static let scopes = [
+    SyncScope.everything, SyncScope(labels: ["a"]), SyncScope(keyPrefixes: ["k1"]),
+  ]
+
+  @Test(
+    "a feed in memory answers as the log of a store does", arguments: 1...30 as ClosedRange<UInt64>)
+  func alike(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var pair = try Pair(Kind.allCases.map { try feed($0) })
+    for handler in pair.handlers {
+      for device in pair.devices { _ = try handler.hello(HelloRequest(replica: device.id)) }
+    }
+    for _ in 0..<60 {
+      let who = Int(random.next() % 3)
+      let answers: [String]
+      switch random.next() % 8 {
+      case 0:
+        let policy: ConflictPolicy = random.next() % 2 == 0 ? .detect : .lastWriterWins
+        for handler in pair.handlers { try handler.setPolicy(policy, forKeysWithPrefix: "k1") }
+        continue
+      case 1...4:
+        pair.devices[who].number += 1
+        let count = Int(random.next() % 3) + 1
+        let changes = (0..<count).map { _ in change(&pair.devices[who], &random) }
+        let batch = pair.devices[who].batch(changes)
+        answers = try pair.handlers.map { Self.text(try $0.push(batch).mark) }
+      case 5:
+        let keys = (0..<12).map { Array("k\($0)".utf8) }
+        answers = try pair.handlers.map { handler in
+          Self.text(
+            try handler.values(ValuesRequest(replica: pair.devices[who].id, keys: keys)).entries)
+        }
+      case 6:
+        answers = try pair.handlers.map { handler in
+          "\(try handler.digest(DigestRequest(replica: pair.devices[who].id)).parts.map(\.total))"
+        }
+      default:
+        let scope = Self.scopes[Int(random.next() % 3)]
+        let isEvery = random.next() % 2 == 0
+        answers = try pair.handlers.enumerated().map { index, handler in
+          let page = try handler.pull(
+            PullRequest(
+              replica: pair.devices[who].id, after: pair.cursors[index][who], scope: scope,
+              limits: SyncLimits(changes: 5), everyVersion: isEvery))
+          pair.cursors[index][who] = page.cursor
+          // A cursor behind the same entries may stand on either side of records.
+          return Self.text(page.entries) + " \(page.range.head)"
+        }
+      }
+      #expect(answers[0] == answers[1], "seed \(seed)")
+    }
+  }
+
+  private func change(_ device: inout Device, _ random: inout SeededGenerator) -> PushedChange {
+    let key = "k\(random.next() % 12)"
+    let base: ChangeBase =
+      random.next() % 3 == 0 || device.sequence == 0
+      ? .absent : .operation(sequence: 1 + random.next() % device.sequence)
+    let seconds = random.next() % 50
+    if random.next() % 4 == 0 { return device.delete(key, base: base, at: seconds) }
+    return device.put(
+      key, "v\(random.next() % 4)", labels: random.next() % 2 == 0 ? ["a"] : ["b"], base: base,
+      at: seconds, group: random.next() % 3 == 0 ? 7 : 0)
+  }
+
+  /// Answers without what differs from feed to feed: epochs.
+  private static func text(_ mark: ReplicaMark) -> String {
+    "\(mark.number) "
+      + mark.verdicts.map { "\($0.name) \($0.place.map { "\($0.offset)" } ?? "")" }
+      .joined(separator: ", ")
+  }
+
+  private static func text(_ entries: [FeedEntry]) -> String {
+    entries.map {
+      "\($0.position.offset) \($0.kind) \($0.key) \($0.operation) \($0.content)"
+    }.joined(separator: ", ")
+  }
+}
+
+/// A feed before whose next append of a batch something else happens.
+final class RivalFeed: Feed {
+  private let feed: any Feed
+  private let rival = Lock<(() -> Void)?>(nil)
+
+  init(_ feed: any Feed) { self.feed = feed }
+
+  func beforeNextAppend(_ body: @escaping () -> Void) {
+    rival.withLock { $0 = body }
+  }
+
+  func append(_ batch: JudgedBatch) throws(TidemarkError) -> AppendOutcome {
+    let body = rival.withLock { rival in
+      defer { rival = nil }
+      return rival
+    }
+    body?()
+    return try feed.append(batch)
+  }
+
+  var id: ReplicaID { feed.id }
+  var now: Timestamp { feed.now }
+  var leases: FeedLeases { feed.leases }
+  var uploads: Lock<UploadTable> { feed.uploads }
+  var arriving: Lock<ArrivingAttachments> { feed.arriving }
+  var contents: Engine? { feed.contents }
+  func bounds() throws(TidemarkError) -> FeedBounds { try feed.bounds() }
+  func settle(through position: Position) throws(TidemarkError) {
+    try feed.settle(through: position)
+  }
+  func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
+    try feed.context(of: replica)
+  }
+  func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
+    try feed.states(of: keys)
+  }
+  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
+    try feed.heads(at: offsets)
+  }
+  func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+    try feed.values(at: offsets)
+  }
+  func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage { try feed.read(query) }
+  func scan(
+    wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> UInt64 { try feed.scan(wants: wants, body) }
+  func record(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> FeedRecord? {
+    try feed.record(type, key: key)
+  }
+  func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp? {
+    try feed.recordTime(type, key: key)
+  }
+  func recordKeys(of type: RecordType) -> [[UInt8]] { feed.recordKeys(of: type) }
+  func append(
+    _ type: RecordType, _ records: [(key: [UInt8], value: [UInt8])]
+  ) throws(TidemarkError) -> Position { try feed.append(type, records) }
+  func observe(_ body: @escaping @Sendable () -> Void) -> Int { feed.observe(body) }
+  func stopObserving(_ token: Int) { feed.stopObserving(token) }
+  func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
+    try feed.keepDeletes(behind: offset)
+  }
+  func space(from minimum: Int) throws(TidemarkError) -> SyncSpace {
+    try feed.space(from: minimum)
+  }
+  func compact(
+    unless shouldStop: @escaping @Sendable () -> Bool
+  ) throws(TidemarkError) -> CompactionSummary { try feed.compact(unless: shouldStop) }
+  func close() throws(TidemarkError) { try feed.close() }
+}

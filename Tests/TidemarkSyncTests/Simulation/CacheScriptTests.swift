@@ -1,0 +1,51 @@
+import Testing
+import TidemarkSyncTestKit
+
+/// Failures that the simulator has found where a cache stands beside what is replicated.
+@Suite("Caches beside replication")
+struct CacheScriptTests {
+  private func run(_ script: String) throws {
+    try SyncSimulation(SyncScript(parsing: script)).run()
+  }
+
+  @Test("a batch that caches a value over the user's own of the same key is refused")
+  func hidden() throws {
+    try run(
+      """
+      world 186 3 1 300
+      exchange d2 3
+      cachePut d2 3 1102 5 0 : put k3 1103 0 -
+      call d2
+      reopen d2
+      """)
+    try run(
+      """
+      world 54 3 1 262144
+      cachePut d1 6 40 31 1 : put k6 41 0 -
+      cachePut d1 6 48 0 63
+      """)
+  }
+
+  @Test("giving up a key that is not there says so, whatever is due to expire besides")
+  func absent() throws {
+    try run(
+      """
+      world 7 3 3 262144
+      cachePut d2 2 20 20 0
+      advance 2454023
+      cacheRemove d2 5
+      """)
+  }
+
+  @Test("a user's touch of a cached key renews it, and nothing of it travels")
+  func touched() throws {
+    try run(
+      """
+      world 395 3 1 262144
+      cachePut d0 6 1051 25 157
+      advance 75
+      write d0 : touch k6
+      cacheRead d0 6
+      """)
+  }
+}

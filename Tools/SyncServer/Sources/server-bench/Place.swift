@@ -1,0 +1,114 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+internal import Foundation
+
+/// Failed in a way that makes the figures worthless.
+struct BenchError: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// Prints a line at once, also where the output is no terminal.
+func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+/// A directory of the run's own.
+struct Place: Sendable {
+  let path: String
+
+  init(in directory: String) throws {
+    path = "\(directory)/tidemark-server-bench-\(UUID())"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  func make(_ name: String) throws -> String {
+    let made = "\(path)/\(name)-\(UUID())"
+    try FileManager.default.createDirectory(atPath: made, withIntermediateDirectories: true)
+    return made
+  }
+
+  func remove() { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// Takes as many open files as the process may have.
+///
+/// SAFETY: C calls get a structure that lives as long as the call.
+func raiseOpenFiles() {
+  var limit = rlimit()
+  #if canImport(Glibc)
+    let resource = __rlimit_resource_t(7)
+  #else
+    let resource = RLIMIT_NOFILE
+  #endif
+  guard unsafe getrlimit(resource, &limit) == 0 else { return }
+  limit.rlim_cur = limit.rlim_max
+  _ = unsafe setrlimit(resource, &limit)
+}
+
+/// A server that runs in a process of its own.
+final class ServerProcess {
+  let port: Int
+  private let process: Process
+
+  init(_ program: String, data: String, _ options: [String]) throws {
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = ["--port", "0", "--data", data, "--rate", "0"] + options
+    // As `Tools/server` starts it.
+    process.environment = ProcessInfo.processInfo.environment
+      .merging(["MALLOC_ARENA_MAX": "2"]) { old, _ in old }
+    let pipe = Pipe()
+    process.standardError = pipe
+    try process.run()
+    var text = ""
+    var found: Int?
+    while found == nil {
+      let data = pipe.fileHandleForReading.availableData
+      guard !data.isEmpty else { throw BenchError("the server did not start: \(text)") }
+      text += String(decoding: data, as: UTF8.self)
+      for line in text.split(separator: "\n") where line.contains("ready") {
+        found = line.split(separator: ":").last.flatMap { Int($0.prefix { $0.isNumber }) }
+      }
+    }
+    guard let found else { throw BenchError("no port") }
+    port = found
+    // Read on, so that the server never waits for us.
+    pipe.fileHandleForReading.readabilityHandler = { handle in
+      let data = handle.availableData
+      if data.isEmpty { handle.readabilityHandler = nil }
+    }
+  }
+
+  /// Resident bytes and threads now; zeros where the system does not tell.
+  var size: (bytes: Int, threads: Int) {
+    let path = "/proc/\(process.processIdentifier)/status"
+    guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return (0, 0) }
+    func number(_ name: String) -> Int {
+      let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+      return Int(line.drop { !$0.isNumber }.prefix { $0.isNumber }) ?? 0
+    }
+    return (number("VmRSS") * 1024, number("Threads"))
+  }
+
+  /// Seconds of processor that it has used.
+  var processorSeconds: Double {
+    let path = "/proc/\(process.processIdentifier)/stat"
+    guard let text = try? String(contentsOfFile: path, encoding: .utf8),
+      let end = text.lastIndex(of: ")")
+    else { return 0 }
+    let fields = text[end...].split(separator: " ")
+    guard fields.count > 13, let user = Double(fields[12]), let system = Double(fields[13]) else {
+      return 0
+    }
+    return (user + system) / 100
+  }
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
+  }
+}

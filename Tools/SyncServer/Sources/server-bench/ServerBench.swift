@@ -1,0 +1,48 @@
+internal import ArgumentParser
+internal import NIOCore
+internal import NIOPosix
+
+/// Measures the server over HTTP on this machine, beside what the engine and the disk do in the
+/// same run: `Tools/bench server`.
+@main
+struct ServerBench: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "server-bench",
+    abstract: "Measures pushes, waiting callers and listeners of tidemark-server.",
+    discussion: """
+      Every row is measured in the same run, client and server on this machine. Compare rows, not \
+      machines.
+      """)
+
+  @Option(help: "The server's program.")
+  var server: String
+  @Option(help: "Where databases are made; the directory of a new run goes when it ends.")
+  var directory = "/tmp"
+  @Option(help: "The parts to run: pushes, waiting, listeners.")
+  var only = "pushes,waiting,listeners"
+  @Option(help: "Seconds for each row.")
+  var seconds = 3.0
+  @Option(help: "Databases with one waiting user each.")
+  var waiting = 10_000
+  @Option(help: "Listeners of one database.")
+  var listeners = 5_000
+
+  func run() async throws {
+    let parts = Set(only.split(separator: ",").map(String.init))
+    let place = try Place(in: directory)
+    defer { place.remove() }
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    if parts.contains("pushes") {
+      try await PushRows(place: place, program: server, group: group, seconds: seconds).run()
+    }
+    if parts.contains("waiting") {
+      try await WaitingRows(place: place, program: server, group: group)
+        .manyDatabases(count: waiting)
+    }
+    if parts.contains("listeners") {
+      try await WaitingRows(place: place, program: server, group: group)
+        .oneDatabase(listeners: listeners)
+    }
+    try await group.shutdownGracefully()
+  }
+}

@@ -1,0 +1,161 @@
+internal import Foundation
+internal import NIOCore
+internal import NIOPosix
+internal import TidemarkSync
+
+/// Callers that wait for changes: of a database each, and many of one.
+struct WaitingRows {
+  let place: Place
+  let program: String
+  let group: any EventLoopGroup
+
+  private func server(for callers: Int) throws -> ServerProcess {
+    raiseOpenFiles()
+    let room = String(callers + 64)
+    return try ServerProcess(
+      program, data: try place.make("waiting"),
+      [
+        "--max-connections", room, "--max-connections-per-address", room, "--max-waiting", room,
+        "--max-waiting-per-caller", room, "--max-new-databases", "0", "--max-databases", room,
+        "--max-search-percent", "0", "--max-wait", "600",
+      ])
+  }
+
+  /// Databases with a waiting user each, in one process; then some of them get a push.
+  func manyDatabases(count: Int) async throws {
+    let server = try server(for: count)
+    defer { server.stop() }
+    let start = Date()
+    let listeners = try await listeners(count, of: { "user\($0)" }, server)
+    let prepared = Date().timeIntervalSince(start)
+    let size = server.size
+    say(
+      "\(count) databases with a waiting user each: \(size.bytes >> 20) MiB, "
+        + "\(size.threads) threads, \(size.bytes / max(1, count)) bytes each; "
+        + "\(String(format: "%.0f", prepared)) s to get there")
+    let sample = stride(from: 0, to: count, by: max(1, count / 200)).map { listeners[$0] }
+    let (writer, channel) = try await CallConnection.open(server.port, on: group)
+    let sent = Date()
+    for listener in sample {
+      try await Self.push(writer, channel, listener.database)
+    }
+    let (answered, refused, last) = try await Self.outcomes(sample)
+    say(
+      "  pushes to \(sample.count) of them: \(answered) heard of it, \(refused) refused, "
+        + "\(Int(last.timeIntervalSince(sent) * 1000)) ms in all, "
+        + "\(server.size.threads) threads after that")
+    for listener in listeners { listener.channel.close(promise: nil) }
+  }
+
+  /// Listeners of one database, and a push.
+  func oneDatabase(listeners count: Int) async throws {
+    let server = try server(for: count)
+    defer { server.stop() }
+    let (writer, channel) = try await CallConnection.open(server.port, on: group)
+    let listeners = try await listeners(count, of: { _ in "shared" }, server)
+    let size = server.size
+    say(
+      "\(count) listeners of one database: \(size.bytes >> 20) MiB, \(size.threads) threads, "
+        + "\(size.bytes / max(1, count)) bytes each")
+    let before = server.processorSeconds
+    let sent = Date()
+    try await Self.push(writer, channel, "shared")
+    let (answered, refused, last) = try await Self.outcomes(listeners)
+    say(
+      "  a push: \(answered) heard of it, \(refused) refused, the last after "
+        + "\(Int(last.timeIntervalSince(sent) * 1000)) ms; "
+        + "\(Int((server.processorSeconds - before) * 1000)) ms of the server's processor")
+    for listener in listeners { listener.channel.close(promise: nil) }
+  }
+
+  /// Callers that have read everything and wait.
+  private func listeners(
+    _ count: Int, of database: @escaping @Sendable (Int) -> String, _ server: ServerProcess
+  ) async throws -> [Listener] {
+    let (port, group) = (server.port, group)
+    var all: [Listener] = []
+    all.reserveCapacity(count)
+    // Some at a time: each makes its database.
+    for first in stride(from: 0, to: count, by: 16) {
+      all += try await withThrowingTaskGroup(of: Listener.self) { tasks in
+        for index in first..<min(count, first + 16) {
+          tasks.addTask {
+            let (connection, channel) = try await CallConnection.open(port, on: group)
+            let listener = Listener(connection, channel, index, database(index))
+            try await listener.wait()
+            return listener
+          }
+        }
+        return try await tasks.reduce(into: []) { $0.append($1) }
+      }
+    }
+    // Until the last of them waits, and is not on its way there.
+    try await Task.sleep(for: .seconds(2))
+    return all
+  }
+
+  private static func push(
+    _ writer: CallConnection, _ channel: any Channel, _ database: String
+  ) async throws {
+    let replica = ReplicaID.bench(1 << 40)
+    let hello = WireMessage.helloRequest(HelloRequest(replica: replica))
+    _ = try await writer.answer(hello, of: database, channel)
+    let change = PushedChange(
+      sequence: 1, kind: .put, key: Array("news".utf8),
+      content: SyncContent(value: Array(repeating: 120, count: 200)),
+      commitTime: 1_700_000_000_000 << 16)
+    let push = WireMessage.pushRequest(
+      PushRequest(replica: replica, number: 1, batchID: BatchID(1), changes: [change]))
+    guard case .pushAnswer = try await writer.answer(push, of: database, channel) else {
+      throw BenchError("the push was refused")
+    }
+  }
+
+  private static func outcomes(_ listeners: [Listener]) async throws -> (Int, Int, Date) {
+    var (answered, refused, last) = (0, 0, Date.distantPast)
+    for listener in listeners {
+      let (isNews, time) = try await listener.outcome.get()
+      if isNews { answered += 1 } else { refused += 1 }
+      last = max(last, time)
+    }
+    return (answered, refused, last)
+  }
+}
+
+/// A replica that has read everything and waits for more.
+final class Listener: Sendable {
+  private let connection: CallConnection
+  let channel: any Channel
+  private let replica: ReplicaID
+  let database: String
+  private let promise: EventLoopPromise<(Bool, Date)>
+
+  /// Whether it was told of something, and when; only once something was pushed.
+  var outcome: EventLoopFuture<(Bool, Date)> { promise.futureResult }
+
+  init(_ connection: CallConnection, _ channel: any Channel, _ index: Int, _ database: String) {
+    self.connection = connection
+    self.channel = channel
+    self.database = database
+    replica = .bench(index)
+    promise = connection.loop.makePromise()
+  }
+
+  /// Says hello and sends a pull that waits.
+  func wait() async throws {
+    let hello = WireMessage.helloRequest(HelloRequest(replica: replica))
+    guard case .helloAnswer(let answer) = try await connection.answer(hello, of: database, channel)
+    else { throw BenchError("no hello") }
+    let pull = WireMessage.pullRequest(
+      PullRequest(
+        replica: replica, after: answer.range.headPosition, waitMilliseconds: 600_000))
+    connection.loop.execute { [self] in
+      connection.call(pull, of: database, channel) { [promise] status, body in
+        guard status == 200, case .pullAnswer(let page)? = try? WireCoder().decode(body) else {
+          return promise.succeed((false, Date()))
+        }
+        promise.succeed((!page.entries.isEmpty, Date()))
+      }
+    }
+  }
+}
