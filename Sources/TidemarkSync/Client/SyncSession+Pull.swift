@@ -8,7 +8,7 @@ extension SyncSession {
       throw PeerError(.malformed, "the feed's cursor went back")
     }
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
-    lastMark = (page.mark.batchID, page.range.head)
+    lastMark = (page.mark.number, page.mark.batchID, page.range.head)
     if page.entries.contains(where: isForeign) {
       // Written under our name, and not by us: this store is a copy of another.
       return try rename()
@@ -87,7 +87,11 @@ extension SyncSession {
   /// store that meets another's batch under its name goes on under a new one before it sends.
   func isForeign(_ entry: FeedEntry) -> Bool {
     guard capabilities.isNumbered, entry.operation.replica == replica else { return false }
-    if entry.position.offset <= lastMark.head, isFormed(lastMark.batch) { return false }
+    if entry.position.offset <= lastMark.head,
+      progress.names.contains(lastMark.number, lastMark.batch)
+    {
+      return false
+    }
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)

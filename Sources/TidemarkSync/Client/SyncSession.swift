@@ -45,7 +45,8 @@ package final class SyncSession {
       switch self {
       case .pull(let page): page.entries.contains { $0.content.blob != nil }
       case .values(let answer): answer.entries.contains { $0.content.blob != nil }
-      case .hello, .push, .digest, .attach, .fetch: false
+      case .push(let answer): answer.current.contains { $0.content.blob != nil }
+      case .hello, .digest, .attach, .fetch: false
       }
     }
   }
@@ -106,7 +107,14 @@ package final class SyncSession {
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// The last batch under this store's name that the peer has told of, and how far its feed went.
-  var lastMark: (batch: BatchID, head: UInt64) = (.none, 0)
+  var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
+  /// Gives batches their ids.
+  var naming = BatchNaming()
+  /// Whether verdicts were taken that are not written down: the peer would tell them again.
+  package private(set) var hasUnwritten = false
+  /// An own entry up to here that is decided was in the feed when it was, as in the pin; further
+  /// than that where verdicts are not written down.
+  private(set) var settledThrough: UInt64 = 0
   /// The changes that have to wait for something else than the peer, as of the last batch.
   var held = SequenceSet()
   var setAside = SetAside()
@@ -150,14 +158,14 @@ package final class SyncSession {
     self.scope = scope
     self.resolver = resolver
     records = try PeerRecords(engine, peer: self.name)
-    progress = try records.progress() ?? PeerProgress()
-    settled = try records.settled()
+    let standing = try records.standing()
+    progress = standing?.progress ?? PeerProgress()
+    settled = standing?.settled ?? SettledRuns()
     settled.findUnread(after: progress.cursor.offset)
-    pin = try records.pin()
-    if let batch = try records.formed(), batch.batchID == progress.underWay {
-      formed = batch
-      sequencesInFlight = batch.sequences
-    }
+    pin = standing?.pin
+    settledThrough = pin?.settledThrough ?? 0
+    formed = standing?.formed
+    sequencesInFlight = formed?.sequences ?? SequenceSet()
     try restoreWaiting()
   }
 
@@ -165,10 +173,12 @@ package final class SyncSession {
   private func restoreWaiting() throws(TidemarkError) {
     for sequence in progress.waiting.withoutKey {
       guard let reason = progress.waiting[sequence] else { continue }
-      progress.waiting.remove(sequence)
-      // It went with the history.
-      guard let change = try engine.change(at: sequence) else { continue }
-      progress.wait(change, for: reason)
+      guard let change = try engine.change(at: sequence) else {
+        // It went with the history.
+        progress.waiting.remove(sequence)
+        continue
+      }
+      progress.waiting.learn(change)
       guard reason.position == nil,
         let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
         !isPending(newest, in: progress)
@@ -199,6 +209,9 @@ package final class SyncSession {
     if !keys.isEmpty { return .values(try valuesRequest(keys)) }
     return try nextPush() ?? nextFetch().map { .fetch($0) }
   }
+
+  /// How many entries of the feed are still to be read.
+  var entriesToTake: UInt64 { range.map { $0.head - min($0.head, progress.cursor.offset) } ?? 0 }
 
   /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
   package var isAtRest: Bool {
@@ -249,8 +262,8 @@ package final class SyncSession {
     case .push(let push):
       try checkIsSame(push.range)
       range = push.range
-      lastMark = (push.mark.batchID, push.range.head)
-      try settle(push.mark)
+      lastMark = (push.mark.number, push.mark.batchID, push.range.head)
+      try settle(push.mark, push.current)
       if formed != nil {
         // The peer counts our batches differently than we do; the hello finds out why.
         disconnect()
@@ -346,26 +359,11 @@ package final class SyncSession {
       if let range { next.furthest = range.headPosition }
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
-        try records.write(next, runs.takeChanges(), into: &batch)
         if let aliasChanges { try records.write(aliasChanges, into: &batch) }
-        let unread = runs.firstUnread(after: next.cursor.offset)
-        let kept = try writePin(next, formed, unread, into: &batch)
-        // Content of others is at the peer until somebody fetches it.
-        let holds = try engine.noteElsewhere(batch.attachments)
-        let result = try withExtendedLifetime(holds) { () throws(TidemarkError) in
-          try engine.commit(batch, durability: durability)
-        }
-        // It is committed, whatever becomes of what follows.
-        progress = next
-        swap(&settled, &runs)
-        // Nobody else holds what is changed in place.
-        runs = SettledRuns()
-        settled.fold()
-        pin = kept
+        try commit(&batch, next, &runs, formed, durability)
         if let aliasChanges { aliases?.apply(aliasChanges) }
         if counted.resolved > 0 { resolvedThrough = engine.lastSequence }
         totals = totals + counted
-        try records.note(batch, result)
         return
       } catch {
         guard error.code == .conflict else { throw error }
@@ -376,6 +374,51 @@ package final class SyncSession {
   }
 
   private static let attempts = 64
+
+  /// Commits a batch with what the session has come to, which counts from then on.
+  func commit(
+    _ batch: inout OperationBatch, _ next: PeerProgress, _ runs: inout SettledRuns,
+    _ formed: FormedBatch?, _ durability: Durability
+  ) throws(TidemarkError) {
+    let unread = runs.firstUnread(after: next.cursor.offset)
+    let written = try records.write(
+      next, &runs, formed, newPin(next, formed, unread), into: &batch)
+    // Content of others is at the peer until somebody fetches it.
+    let holds = try engine.noteElsewhere(batch.attachments)
+    let committing = batch
+    let result = try withExtendedLifetime(holds) { () throws(TidemarkError) in
+      try engine.commit(committing, durability: durability)
+    }
+    // It is committed, whatever becomes of what follows.
+    progress = next
+    progress.waiting.wereWritten()
+    swap(&settled, &runs)
+    // Nobody else holds what is changed in place.
+    runs = SettledRuns()
+    settled.fold()
+    pin = written.pin
+    settledThrough = written.pin.settledThrough
+    hasUnwritten = false
+    records.took(written)
+    try records.note(batch, result)
+  }
+
+  /// Takes what has become of a batch without writing it down: until the next one is formed, which
+  /// is made durable with all that came before it, the peer says the same again.
+  func take(_ next: PeerProgress, _ runs: SettledRuns) {
+    settledThrough = newPin(next, formed, nil).settledThrough
+    progress = next
+    settled = runs
+    hasUnwritten = true
+  }
+
+  /// Writes down what was taken and is not written yet.
+  package func writeDown() throws {
+    guard hasUnwritten || hasPassed else { return }
+    let prepared = prepared
+    try commit(.buffered) { _, _, _ in }
+    self.prepared = prepared
+  }
 }
 
 extension ReplicaID {

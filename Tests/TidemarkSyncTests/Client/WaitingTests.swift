@@ -12,6 +12,7 @@ struct WaitingTests {
     arguments: [true, false])
   func together(startsPlain: Bool) throws {
     let world = try SyncWorld()
+    world.tellsCurrent = false
     try world.put(0, "k", "base")
     try world.settle()
     if startsPlain {
@@ -59,12 +60,17 @@ struct WaitingTests {
     try world.settle()
     try world.put(1, "k", "other")
     try world.settle(only: 1)
+    let place = try #require(world.devices[1].session.range).headPosition
     try world.put(0, "k", "mine")
     try world.settle()
     // As a session of old may have left it.
     let session = world.devices[0].session
     let newest = try #require(try session.engine.newestChange(ofKey: Array("k".utf8)))
-    let beside = try #require(try session.records.remote(ofKey: newest.key)?.state)
+    let other = world.devices[1].session
+    let beside = RemoteState(
+      FeedEntry(
+        position: place, kind: .put, operation: OperationID(replica: other.replica, sequence: 1),
+        key: newest.key, content: SyncContent(value: Array("other".utf8))))
     try session.commit { operations, next, _ in
       try session.meet(newest.key, beside, into: &operations, &next)
     }

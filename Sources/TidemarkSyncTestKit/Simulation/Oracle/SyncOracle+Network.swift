@@ -74,6 +74,7 @@ extension SyncOracle {
       switch answer {
       case .pull(let page): page.entries
       case .values(let values): values.entries
+      case .push(let push): push.current
       default: []
       }
     // Nothing is taken of an answer under another reach than the hello's.
