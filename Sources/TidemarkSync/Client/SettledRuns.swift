@@ -3,9 +3,8 @@ internal import TidemarkEngine
 /// Where own operations stand in the feed: runs of them at even distances.
 ///
 /// The newest runs, the *tail*, are written down with every step of the progress, until there are
-/// 16; the others are kept in pieces of 64, each a record, of which only those that changed are
-/// written. A commit
-/// works on a copy: what it does to pieces is kept apart until it has succeeded, so that neither
+/// 8; the others are kept in pieces of 64, each a record, of which only those that changed are
+/// written. A commit works on a copy: what it does to pieces is kept apart until it has succeeded, so that neither
 /// the copy nor what is written grows with what was settled before.
 package struct SettledRuns: Sendable {
   package typealias Run = SettledRun
@@ -30,7 +29,7 @@ package struct SettledRuns: Sendable {
   }
 
   static let runsPerPiece = 64
-  private static let runsInTail = 16
+  private static let runsInTail = 8
 
   /// In the order of their sequences.
   private var pieces: [Piece] = []

@@ -136,7 +136,10 @@ extension SyncSession {
     switch verdict {
     case .applied(let position), .duplicate(let position):
       runs.add(sequence, at: position)
-      if hasBeside { try catchUp(sequence, from: position, runs, into: &operations, &next) }
+      // Of the place of a delete that is gone there nothing is known.
+      if hasBeside, position != .beginning {
+        try catchUp(sequence, from: position, runs, into: &operations, &next)
+      }
     case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)
     case .lost(let position): try wait(sequence, for: .lost(position), &next)
     case .rejected(let rejection):
