@@ -85,7 +85,10 @@ extension SyncSession {
     let named = try forgettingAliases()
     try commit { _, next, runs in
       aliasChanges = named
+      var waiting = next.waiting
+      waiting.removeAll()
       next = PeerProgress()
+      next.waiting = waiting
       if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
       #if TIDEMARK_PLANTED

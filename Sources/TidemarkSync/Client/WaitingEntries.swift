@@ -88,6 +88,12 @@ package struct WaitingEntries: Sendable, Hashable {
     if sequences[place.key] == sequence { sequences[place.key] = nil }
   }
 
+  /// Nothing waits any more.
+  mutating func removeAll() {
+    changed.formUnion(reasons.keys)
+    (reasons, places, sequences) = ([:], [:], [:])
+  }
+
   /// Takes note that the records are as this is.
   mutating func wereWritten() { changed = [] }
 
