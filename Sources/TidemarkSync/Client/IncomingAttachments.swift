@@ -45,8 +45,13 @@ struct IncomingAttachments {
 
   private var rows: [Row] = []
   private var ids: Set<AttachmentID> = []
-  /// Contents that could not be had; they are tried again after the next hello.
+  /// Contents that could not be stored here; they are tried again after the next hello.
   private var failed: Set<AttachmentID> = []
+  /// Contents that the peer does not have, or not within the authorization's reach. They are asked
+  /// for again once its feed has gone on, or the authorization reaches other entries.
+  private var absent: Set<AttachmentID> = []
+  /// The feed's end, and how far the authorization reached, at the last hello.
+  private var greeted: (head: UInt64, reach: UInt64?)?
   /// Whether the store may know of more.
   private var mayLackSome = true
   /// The one whose part was asked for.
@@ -54,15 +59,23 @@ struct IncomingAttachments {
 
   var isEmpty: Bool { rows.isEmpty && !mayLackSome }
 
-  /// The peer is asked for everything again.
+  /// The connection is gone.
   mutating func forgetPeer() {
     if !failed.isEmpty { mayLackSome = true }
     failed = []
     part = nil
   }
 
+  /// The peer has said hello.
+  mutating func greet(head: UInt64, reach: UInt64?) {
+    defer { greeted = (head, reach) }
+    guard let greeted, greeted.head != head || greeted.reach != reach else { return }
+    if !absent.isEmpty { mayLackSome = true }
+    absent = []
+  }
+
   mutating func add(_ id: AttachmentID, _ key: [UInt8]) {
-    guard !failed.contains(id), !ids.contains(id) else { return }
+    guard !failed.contains(id), !absent.contains(id), !ids.contains(id) else { return }
     guard rows.count < Self.mostRows else { return mayLackSome = true }
     rows.append(Row(id: id, key: key))
     ids.insert(id)
@@ -83,12 +96,13 @@ struct IncomingAttachments {
   mutating func begin(_ part: AttachmentPartFile) { self.part = part }
 
   /// The first one has come, or cannot be had.
-  mutating func removeFirst(hasFailed: Bool = false) {
+  mutating func removeFirst(hasFailed: Bool = false, isAbsent: Bool = false) {
     part = nil
     guard !rows.isEmpty else { return }
     let row = rows.removeFirst()
     ids.remove(row.id)
     if hasFailed { failed.insert(row.id) }
+    if isAbsent { absent.insert(row.id) }
   }
 }
 
@@ -115,8 +129,9 @@ extension SyncSession {
     guard let most = mostFetched, attachmentBytes != nil, !gate.isNarrow else { return nil }
     while let row = try incoming.next({ (incoming) throws(TidemarkError) in
       for sequence in try engine.entriesWithoutContent() {
+        // The peer tells nothing of what lies outside of the scope.
         guard let change = try engine.change(at: sequence), let id = change.attributes.attachment,
-          id.length <= UInt64(most)
+          id.length <= UInt64(most), scope.contains(key: change.key, labels: change.labels)
         else { continue }
         incoming.add(id, change.key)
       }
@@ -149,7 +164,7 @@ extension SyncSession {
   /// Takes a part that was fetched.
   func take(_ answer: ContentAnswer) throws {
     guard let part = incoming.part else { return }
-    guard let bytes = answer.bytes else { return incoming.removeFirst(hasFailed: true) }
+    guard let bytes = answer.bytes else { return incoming.removeFirst(isAbsent: true) }
     do throws(TidemarkError) {
       let before = part.received
       let received = try part.append(

@@ -199,7 +199,7 @@ package final class PeerRecords {
     if table.isCheckpointDue { try table.writeCheckpoint() }
   }
 
-  private var pinKey: [UInt8] { Self.pinPrefix + peer }
+  var pinKey: [UInt8] { Self.pinPrefix + peer }
   private static let pinPrefix = Array("peer ".utf8)
 
   /// The peers for which something is kept.

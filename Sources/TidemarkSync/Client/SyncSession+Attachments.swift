@@ -174,7 +174,7 @@ extension SyncSession {
       else { continue }
       outgoing.forget(id)
       guard attachmentPolicy.afterUpload == .release, !outgoing.contains(id) else { continue }
-      if others == nil { others = try engine.livePins(butOf: name) }
+      if others == nil { others = try engine.livePins(butOf: records.pinKey) }
       // One that cannot be read keeps everything.
       let isKept = others?.contains { $0?.isPending(item.sequence) ?? true } ?? true
       if isKept { continue }

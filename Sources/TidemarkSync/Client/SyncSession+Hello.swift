@@ -12,6 +12,7 @@ extension SyncSession {
     range = answer.range
     reach = answer.reach
     attachmentBytes = answer.attachmentBytes
+    incoming.greet(head: answer.range.head, reach: answer.reach)
     lastMark = (answer.mark.number, answer.mark.batchID, answer.range.head)
     do {
       try compare(answer, hasCompared)
@@ -157,11 +158,7 @@ extension SyncSession {
           if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
         }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-        // The versions they were in conflict with may be gone.
-        for (sequence, reason) in next.waiting where reason.position != nil {
-          next.waiting.remove(sequence)
-          next.again.insert(sequence)
-        }
+        endConflicts(&next)
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, seenThrough: common,
           keepsCursor: true, evicts: progress.resync?.evicts ?? false)
@@ -172,6 +169,14 @@ extension SyncSession {
     }
     // The next call is a hello under the new name.
     if renames { disconnect() }
+  }
+
+  /// The versions that changes are in conflict with may be gone: they are sent again.
+  private func endConflicts(_ next: inout PeerProgress) {
+    for (sequence, reason) in next.waiting where reason.position != nil {
+      next.waiting.remove(sequence)
+      next.again.insert(sequence)
+    }
   }
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.

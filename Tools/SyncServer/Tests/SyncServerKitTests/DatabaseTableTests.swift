@@ -28,7 +28,7 @@ struct DatabaseTableTests {
         _ = try lease.handler.hello(HelloRequest(replica: .test(1)))
         try lease.handler.setPolicy(.detect, forKeysWithPrefix: "")
         #expect(told.withLock { $0 } == [])
-        _ = try lease.handler.push(.puts(["key"], by: .test(1), number: number))
+        _ = try lease.handler.push(.puts(["key \(number)"], by: .test(1), number: number))
         #expect(told.withLock { $0 } == ["notes"])
         told.withLock { $0 = [] }
       }
@@ -37,6 +37,26 @@ struct DatabaseTableTests {
       for _ in 0..<100 { try lease.handler.setPolicy(.detect, forKeysWithPrefix: "") }
       table.closeAll()
       #expect(told.withLock { $0 } == [])
+    }
+  }
+
+  @Test("the ten thousandth notice of a change lies no deeper on the stack than the first")
+  func manyChanges() async throws {
+    try await TestServer.inDirectory { directory in
+      let table = DatabaseTable(
+        try DataDirectory(directory), creates: true, limits: ServerLimits(), options: .init(),
+        retention: nil, policies: try PolicyRules([]), logger: Logger(label: "test"))
+      let places = Mutex<[Int]>([])
+      table.onChange { _ in
+        var here: UInt8 = 0
+        let place = withUnsafeMutablePointer(to: &here) { Int(bitPattern: $0) }
+        places.withLock { $0.append(place) }
+      }
+      let name = try #require(DatabaseName("notes"))
+      for _ in 0..<10_000 { table.noteChange(of: name) }
+      let seen = places.withLock { $0 }
+      #expect(seen.count == 10_000)
+      #expect(abs(try #require(seen.last) - seen[0]) < 4_096)
     }
   }
 
@@ -90,6 +110,8 @@ struct DatabaseTableTests {
           try store.blocking.put("\(key)", value)
         }
         try store.blocking.compact()
+        // The first read loads a part of the index, which is no cache.
+        _ = try store.value(forKey: "0")
         let before = try store.status.memoryBytes
         for _ in 0..<3 { for key in 0..<100 { _ = try store.value(forKey: "\(key)") } }
         let status = try store.status

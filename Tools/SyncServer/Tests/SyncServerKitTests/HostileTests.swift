@@ -163,7 +163,8 @@ struct HostileTests {
   @Test("a caller that asks too often is told when to come again")
   func rate() async throws {
     try await TestServer.run {
-      $0.limits.requestsPerSecond = 0.5
+      // Few enough that a busy machine does not come by another one in between.
+      $0.limits.requestsPerSecond = 0.001
       $0.limits.requestsAtOnce = 2
     } _: { server in
       let hello = WireMessage.helloRequest(HelloRequest(replica: .test(1)))
@@ -172,7 +173,8 @@ struct HostileTests {
       let (status, answer) = try await server.call(hello)
       guard case .error(let error) = answer else { throw Unexpected() }
       #expect(status == 429 && error.kind == .busy)
-      #expect([.seconds(1), .seconds(2)].contains(error.retryAfter))
+      let pause = try #require(error.retryAfter)
+      #expect(pause >= .seconds(1) && pause <= .seconds(1_000))
       #expect(try await server.request("GET", "/health").status == 200)
     }
   }

@@ -8,8 +8,8 @@
 
 /// The directory with a store for each database.
 ///
-/// SAFETY: C calls get strings that live as long as the call, and a directory that is open. An entry
-/// of it is read up to its own length, before the next one is asked for.
+/// SAFETY: C calls get strings that live as long as the call, and a directory that is open. Its
+/// entries are read up to their own length, each before the next one is asked for.
 struct DataDirectory: Sendable {
   let path: String
   private static let suffix = ".tidemark"

@@ -56,7 +56,12 @@ final class DatabaseTable: Sendable {
   private let logger: Logger
   /// Does for all stores what nobody waits for.
   private let upkeep = StoreUpkeep()
-  private let changed = Mutex<@Sendable (DatabaseName) -> Void>({ _ in })
+  /// A closure that stood in the lock by itself would be wrapped once more by each look at it.
+  private struct Listener: Sendable {
+    var call: @Sendable (DatabaseName) -> Void = { _ in }
+  }
+
+  private let listener = Mutex(Listener())
   private let state = Mutex(State())
 
   init(
@@ -75,11 +80,11 @@ final class DatabaseTable: Sendable {
   /// Calls `body` when there is something new to pull from a database, on the thread that has
   /// appended it. Nobody else can append to it: whoever waits for a database need not hold it open.
   func onChange(_ body: @escaping @Sendable (DatabaseName) -> Void) {
-    changed.withLock { $0 = body }
+    listener.withLock { $0.call = body }
   }
 
   /// There is something new in a database, or it was changed in another way.
-  func noteChange(of name: DatabaseName) { changed.withLock { $0 }(name) }
+  func noteChange(of name: DatabaseName) { listener.withLock { $0 }.call(name) }
 
   /// How many are open.
   var openCount: Int { state.withLock { $0.rows.values.count { $0.isOpen } } }

@@ -20,7 +20,25 @@ struct GuardedChannel<Base: ServerChildChannel>: ServerChildChannel {
     return base.setup(channel: channel, logger: logger)
   }
 
+  /// Answers requests on the connection's own thread, which would else wake another one for each
+  /// step. All that blocks is done on a ``WorkPool``.
   func handle(value: Base.Value, logger: Logger) async {
-    await base.handle(value: value, logger: logger)
+    await withTaskExecutorPreference(LoopExecutor(value.channel.eventLoop)) {
+      await base.handle(value: value, logger: logger)
+    }
+  }
+}
+
+/// Runs a connection's tasks on its event loop.
+///
+/// SAFETY: each job that is handed over runs once.
+private final class LoopExecutor: TaskExecutor {
+  private let loop: any EventLoop
+
+  init(_ loop: any EventLoop) { self.loop = loop }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    loop.execute { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

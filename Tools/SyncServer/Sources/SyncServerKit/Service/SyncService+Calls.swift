@@ -79,27 +79,37 @@ extension SyncService {
     _ name: DatabaseName, _ lane: WorkPool.Lane, _ coding: Coding, _ access: SyncAccess,
     _ caller: Caller, _ message: @escaping @Sendable () throws(Problem) -> WireMessage
   ) async throws(Problem) -> Outcome {
-    let (outcome, unsettled) = try await pool.run(name.description, lane) {
-      [self] () throws(Problem) in
-      let message = try message()
-      let change = waiters.lastChange(of: name)
-      let lease = try databases.lease(name, mayCreate: access.canPush)
-      let (staged, isSearch) = try stage(message, lease, lane, access, caller.id)
-      var reply = try encode(staged.message, coding)
-      if case .pushRequest(let push) = message { reply.entries = push.changes.count }
-      var outcome = Outcome.reply(reply)
-      if isSearch, case .pullRequest(let pull) = message, pull.waitMilliseconds > 0,
-        let through = staged.end
-      {
-        let question = VainPull.Question(
-          caller: caller.id, access: access, coding: coding, request: pull)
-        outcome = .waits(
-          VainPull(question: question, reply: reply, lookedThrough: through), since: change)
-      }
-      return (outcome, lease.handler.isSettled(staged) ? nil : (staged, lease))
-    }
-    if let (staged, lease) = unsettled { try await settler.settle(staged, lease, of: name) }
-    return outcome
+    try await pool.run(
+      name.description, lane,
+      finishing: { [self] finish in
+        do throws(Problem) {
+          let message = try message()
+          let lease = try databases.lease(name, mayCreate: access.canPush)
+          let (outcome, staged) = try judge(
+            message, name, lease, lane, coding, access, caller)
+          guard !lease.handler.isSettled(staged) else { return finish(.success(outcome)) }
+          settler.settle(staged, lease, of: name) { settled in
+            finish(settled.map { outcome })
+          }
+        } catch { finish(.failure(error)) }
+      })
+  }
+
+  private func judge(
+    _ message: WireMessage, _ name: DatabaseName, _ lease: DatabaseTable.Lease,
+    _ lane: WorkPool.Lane, _ coding: Coding, _ access: SyncAccess, _ caller: Caller
+  ) throws(Problem) -> (Outcome, StagedAnswer) {
+    let change = waiters.lastChange(of: name)
+    let (staged, isSearch) = try stage(message, lease, lane, access, caller.id)
+    var reply = try encode(staged.message, coding)
+    if case .pushRequest(let push) = message { reply.entries = push.changes.count }
+    guard isSearch, case .pullRequest(let pull) = message, pull.waitMilliseconds > 0,
+      let through = staged.end
+    else { return (.reply(reply), staged) }
+    let question = VainPull.Question(
+      caller: caller.id, access: access, coding: coding, request: pull)
+    let vain = VainPull(question: question, reply: reply, lookedThrough: through)
+    return (.waits(vain, since: change), staged)
   }
 
   /// Makes an answer, on a thread of the pool.

@@ -61,16 +61,22 @@ extension SyncService {
       if slice.isEmpty { return }
       let change = waiters.lastChange(of: name)
       do throws(Problem) {
-        let (looks, unsettled) = try await pool.run(name.description, .pulls) {
-          [self] () throws(Problem) in
-          let lease = try databases.lease(name, mayCreate: false)
-          var last: StagedAnswer?
-          let looks = slice.map { look(for: $0, lease, &last) }
-          // The others tell of nothing that stands behind what the last one tells of.
-          let staged = last.flatMap { lease.handler.isSettled($0) ? nil : $0 }
-          return (looks, staged.map { ($0, lease) })
-        }
-        if let (staged, lease) = unsettled { try await settler.settle(staged, lease, of: name) }
+        let looks: [Look] = try await pool.run(
+          name.description, .pulls,
+          finishing: { [self] finish in
+            do throws(Problem) {
+              let lease = try databases.lease(name, mayCreate: false)
+              var last: StagedAnswer?
+              let looks = slice.map { look(for: $0, lease, &last) }
+              // The others tell of nothing that stands behind what the last one tells of.
+              guard let last, !lease.handler.isSettled(last) else {
+                return finish(.success(looks))
+              }
+              settler.settle(last, lease, of: name) { settled in
+                finish(settled.map { looks })
+              }
+            } catch { finish(.failure(error)) }
+          })
         for (waiter, look) in zip(slice, looks) { finish(waiter, look, since: change) }
       } catch {
         for waiter in slice { finish(waiter, .failed(error), since: change) }

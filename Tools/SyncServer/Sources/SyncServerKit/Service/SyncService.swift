@@ -12,7 +12,7 @@ final class SyncService: Sendable {
   let connections: ConnectionTable
   let databases: DatabaseTable
   let pool: WorkPool
-  let settler: Settler
+  let settler = Settler()
   let waiters: Waiters
   /// Whether it has come so far as to listen.
   let hasStarted = Atomic(false)
@@ -51,7 +51,6 @@ final class SyncService: Sendable {
     connections = ConnectionTable(limits)
     pool = WorkPool(
       threads: limits.threads, perKey: limits.threadsPerDatabase, queued: limits.queuedCalls)
-    settler = Settler(pool)
     waiters = Waiters(most: limits.waiting, perCaller: limits.waitingPerCaller)
     bodies = Budget(limits.allBodyBytes)
     reader = WireCoder(limit: limits.bodyBytes)

@@ -83,10 +83,21 @@ final class WorkPool: Sendable {
     _ key: String, _ lane: Lane = .calls,
     _ body: @escaping @Sendable () throws(Problem) -> Result
   ) async throws(Problem) -> Result {
+    try await run(
+      key, lane,
+      finishing: { finish in finish(Swift.Result { () throws(Problem) in try body() }) })
+  }
+
+  /// Runs a job on one of the threads which says itself when it is done: once, and maybe on another
+  /// thread, after it has given its own back.
+  /// - Throws: what the job fails with; `busy` when too many wait.
+  func run<Result: Sendable>(
+    _ key: String, _ lane: Lane = .calls,
+    finishing body:
+      @escaping @Sendable (@escaping @Sendable (Swift.Result<Result, Problem>) -> Void) -> Void
+  ) async throws(Problem) -> Result {
     let outcome: Swift.Result<Result, Problem> = await withCheckedContinuation { continuation in
-      let isTaken = start(key, lane) {
-        continuation.resume(returning: Swift.Result { () throws(Problem) in try body() })
-      }
+      let isTaken = start(key, lane) { body { continuation.resume(returning: $0) } }
       if !isTaken {
         let busy = PeerError(.busy, "the server has too much to do", retryAfter: .seconds(1))
         continuation.resume(returning: .failure(Problem(busy)))
