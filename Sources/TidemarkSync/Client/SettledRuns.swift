@@ -4,8 +4,8 @@ internal import TidemarkEngine
 ///
 /// The newest runs, the *tail*, are written down with every step of the progress, until there are
 /// 8; the others are kept in pieces of 64, each a record, of which only those that changed are
-/// written. A commit works on a copy: what it does to pieces is kept apart until it has succeeded, so that neither
-/// the copy nor what is written grows with what was settled before.
+/// written. A commit works on a copy: what it does to pieces is kept apart until it has succeeded,
+/// so that neither the copy nor what is written grows with what was settled before.
 package struct SettledRuns: Sendable {
   package typealias Run = SettledRun
 

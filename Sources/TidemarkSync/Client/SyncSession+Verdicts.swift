@@ -136,7 +136,7 @@ extension SyncSession {
     switch verdict {
     case .applied(let position), .duplicate(let position):
       runs.add(sequence, at: position)
-      // Of the place of a delete that is gone there nothing is known.
+      // A delete that is gone there has no place in the feed.
       if hasBeside, position != .beginning {
         try catchUp(sequence, from: position, runs, into: &operations, &next)
       }
