@@ -160,10 +160,22 @@ extension SyncSession {
     // Any conflict it had is over: in this life of the feed it was taken.
     next.waiting.remove(sequence)
     next.again.remove(sequence)
-    next.lost.remove(sequence)
+    if next.lost.remove(sequence) { compareReach(&next) }
     if sequence > next.frontier { next.ahead.insert(sequence) }
     runs.add(sequence, at: position)
     try revive(after: sequence, &next, runs)
+  }
+
+  /// A change that the peer has again was pending while everything was compared, so that it stayed
+  /// here even if the authorization does not reach it any more.
+  private func compareReach(_ next: inout PeerProgress) {
+    guard capabilities.hasDigest, next.reach != 0, next.resync?.compares != true else { return }
+    var resync = next.resync ?? Resync()
+    resync.compares = true
+    resync.seenThrough = next.cursor.offset
+    resync.keepsCursor = next.cursor.offset < next.comparedThrough.offset || !next.lost.isEmpty
+    resync.evict()
+    next.resync = resync
   }
 
   /// A change made upon one that a restored peer had lost was not worth sending: a delete, or

@@ -192,22 +192,32 @@ package final class SyncSession {
   // MARK: What next
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
-  package func next() throws -> Call? {
+  /// - Parameter direction: which way entries go.
+  package func next(_ direction: SyncDirection = .both) throws -> Call? {
+    reads = direction.pulls
     keysAsked = []
     guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    // Neither way is open before a comparison has ended.
     if progress.resync != nil {
       if let call = try nextOfResync() { return call }
       // The user must decide.
       guard progress.resync == nil else { return nil }
     }
     guard let range else { return .hello(hello(hasResynced: hasCompared)) }
+    // A batch under way is finished whichever way it goes: its outcome may count already.
     if let formed { return try call(for: formed) }
-    if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
+    if !direction.pushes { try passForeign() }
+    if direction.pulls {
+      if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
+    } else if let pull = try pullOfOwn(range) {
+      return .pull(pull)
+    }
     // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(try valuesRequest(keys)) }
-    return try nextPush() ?? nextFetch().map { .fetch($0) }
+    if direction.pushes, let push = try nextPush() { return push }
+    return direction.pulls ? try nextFetch().map { .fetch($0) } : nil
   }
 
   /// How many entries of the feed are still to be read.

@@ -168,4 +168,16 @@ extension SyncWorld {
     #expect(try world.get(0, "k")?.utf8.count == Limits.valueBytes - 20)
     #expect(try session.waitingForUser().isEmpty && session.isAtRest)
   }
+
+  @Test("a conflict that is decided for what the peer has leaves no copy of it beside the key")
+  func givesWay() throws {
+    let world = try SyncWorld(resolver: .remoteWins)
+    for number in 0..<20 { try world.put(1, "key \(number)", "theirs") }
+    try world.settle(only: 1)
+    for number in 0..<20 { try world.put(0, "key \(number)", "ours") }
+    try world.settle()
+    #expect(try world.serverState().values.allSatisfy { $0 == "theirs " })
+    #expect(!world.devices[0].session.records.hasRemoteStates)
+    try world.expectEqual()
+  }
 }
