@@ -172,9 +172,14 @@ extension SyncWorld {
   @Test("a conflict that is decided for what the peer has leaves no copy of it beside the key")
   func givesWay() throws {
     let world = try SyncWorld(resolver: .remoteWins)
+    try world.settle()
+    for number in 0..<20 { try world.put(0, "key \(number)", "ours") }
+    // Its batch is on the way when the others come.
+    #expect(try world.nextPush(0)?.changes.count == 20)
     for number in 0..<20 { try world.put(1, "key \(number)", "theirs") }
     try world.settle(only: 1)
-    for number in 0..<20 { try world.put(0, "key \(number)", "ours") }
+    try world.step(0)
+    #expect(world.devices[0].session.totals.conflicts == 20)
     try world.settle()
     #expect(try world.serverState().values.allSatisfy { $0 == "theirs " })
     #expect(!world.devices[0].session.records.hasRemoteStates)
