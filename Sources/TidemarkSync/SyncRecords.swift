@@ -10,9 +10,10 @@ extension RecordType {
   package static let feedPolicy = RecordType(rawValue: 18)
   /// A part of a large value whose change has yet to come; the key is that of ``UploadPart``.
   package static let feedUpload = RecordType(rawValue: 19)
-  /// How far a peer has come; the key is the peer's name.
+  /// The part of a peer's progress that seldom changes; the key is the peer's name. The rest goes
+  /// with the pin.
   package static let peerProgress = RecordType(rawValue: 32)
-  /// The batch that is under way to a peer; the key is the peer's name.
+  /// The batch that is under way to a peer, if it is large; the key is the peer's name.
   package static let peerFormed = RecordType(rawValue: 33)
   /// Where own operations stand in a peer's feed; the key is u32 number and the peer's name.
   package static let peerSettled = RecordType(rawValue: 34)
@@ -25,6 +26,9 @@ extension RecordType {
   package static let alias = RecordType(rawValue: 37)
   /// How much of a day's bytes is used with a peer; the key is the peer's name.
   package static let peerBudget = RecordType(rawValue: 38)
+  /// Why an own entry is not sent although it is not decided; the key is u64 sequence and the
+  /// peer's name.
+  package static let peerWaiting = RecordType(rawValue: 39)
   /// A change that lost by policy; the key is the key that it was for.
   package static let loser = RecordType(rawValue: 256)
 }

@@ -167,8 +167,5 @@ public final class FlakyPeer: Peer {
     try await call { try await peer.fetch(request) }
   }
 
-  /// The pokes of the peer behind it.
-  public func pokes() -> AsyncStream<Void>? { peer.pokes() }
-
   public func close() async { await peer.close() }
 }

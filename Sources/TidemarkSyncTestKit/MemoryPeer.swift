@@ -74,9 +74,6 @@ public final class MemoryPeer: Peer {
     try await peer.fetch(request)
   }
 
-  /// Tells of everything that is appended from now on.
-  public func pokes() -> AsyncStream<Void>? { peer.pokes() }
-
   /// Closes the feed. What is on the disk can be opened again.
   public func close() async { try? handler.close() }
 }

@@ -23,7 +23,6 @@ struct SyncRoutes: Sendable {
     if let authorization, request.headers["authorization"] != authorization {
       return answer(connection, .error(PeerError(.unauthorized, "no")), isJSON)
     }
-    if request.path.hasSuffix("/v1/events") { return events(connection) }
     do {
       let message = try isJSON ? coder.decodeJSON(request.body) : coder.decode(request.body)
       return answer(connection, try call(request.path, message), isJSON)
@@ -77,25 +76,6 @@ struct SyncRoutes: Sendable {
       else { return answer }
       // Short looks, so that the wait ends without a thread of its own.
       usleep(2000)
-    }
-  }
-
-  private func events(_ connection: Connection) -> Bool {
-    connection.send(
-      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
-        + "Connection: close\r\n\r\n: here\n\n")
-    let news = Lock(0)
-    let token = handler.observe { news.withLock { $0 += 1 } }
-    defer { handler.stopObserving(token) }
-    var seen = 0
-    while true {
-      let now = news.withLock { $0 }
-      // A comment is the heartbeat, and tells when the client has gone.
-      guard connection.send(now > seen ? "event: poke\ndata: \(now)\n\n" : ":\n\n") else {
-        return false
-      }
-      seen = now
-      usleep(5000)
     }
   }
 }

@@ -26,9 +26,6 @@ public final class HTTPPeer: Peer {
   public struct Options: Sendable, Hashable {
     /// How long a call may take; a pull that waits may wait beside that.
     public var timeout: Duration
-    /// For how long the stream of pokes may be silent before it counts as broken. The server's
-    /// heartbeat is to come more often.
-    public var silence: Duration
     /// Most bytes of a message: the largest value that can come must fit in.
     public var largestMessage: Int
     /// How messages are stored.
@@ -36,11 +33,10 @@ public final class HTTPPeer: Peer {
 
     /// Options.
     public init(
-      timeout: Duration = .seconds(60), silence: Duration = .seconds(90),
-      largestMessage: Int = WireFrame.largestLimit, codec: WireCodec = .zstd
+      timeout: Duration = .seconds(60), largestMessage: Int = WireFrame.largestLimit,
+      codec: WireCodec = .zstd
     ) {
       self.timeout = timeout
-      self.silence = silence
       self.largestMessage = min(max(largestMessage, 1 << 16), WireFrame.largestLimit)
       self.codec = codec
     }

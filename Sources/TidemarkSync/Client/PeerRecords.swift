@@ -7,6 +7,10 @@ package final class PeerRecords {
   private let peer: [UInt8]
   var name: [UInt8] { peer }
   private(set) var table: RecordTable
+  /// The progress's basis as it was written last, and the epoch in it.
+  private var basis: (bytes: [UInt8], epoch: UInt64) = ([], 0)
+  /// The batch that is a record of its own.
+  private var formedApart = BatchID.none
 
   init(_ engine: Engine, peer: [UInt8]) throws(TidemarkError) {
     self.engine = engine
@@ -16,39 +20,70 @@ package final class PeerRecords {
 
   // MARK: Reading
 
-  func progress() throws(TidemarkError) -> PeerProgress? {
-    try read(.peerProgress, peer) { (bytes) throws(FormatError) in
-      try PeerProgress(decoding: bytes)
+  /// The standing that the log tells; nil where it tells none.
+  func standing() throws(TidemarkError) -> PeerStanding? {
+    guard let first = try table.value(of: .peerProgress, key: peer),
+      let value = try table.value(of: .pin, key: pinKey)
+    else { return nil }
+    let pin: [UInt8]
+    var parts: PeerStanding.Parts
+    do throws(FormatError) {
+      let rest: [UInt8]
+      (pin, rest) = try RetentionPin.split(value.rawSpan)
+      parts = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
+    } catch { throw Self.unreadable(error) }
+    basis = (first, parts.epoch)
+    if parts.isFormedApart {
+      parts.formed = try read(.peerFormed, peer) { (bytes) throws(FormatError) in
+        try FormedBatch(decoding: bytes, PeerProgress(), 0)
+      }
+      formedApart = parts.formed?.batchID ?? .none
     }
+    for (key, sequence) in waitingKeys {
+      let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
+        try PeerProgress.Waiting(decoding: bytes)
+      }
+      if let reason { parts.progress.waiting.restore(sequence, reason) }
+    }
+    return PeerStanding(
+      progress: parts.progress, formed: parts.formed, settled: try settled(parts.tail),
+      // One that cannot be read keeps everything until it is written again.
+      pin: try? RetentionPin(decoding: pin.rawSpan))
   }
 
-  func formed() throws(TidemarkError) -> FormedBatch? {
-    try read(.peerFormed, peer) { (bytes) throws(FormatError) in
-      try FormedBatch(decoding: bytes)
-    }
-  }
-
-  func settled() throws(TidemarkError) -> SettledRuns {
+  private func settled(_ tail: [SettledRun]) throws(TidemarkError) -> SettledRuns {
     var found: [(number: UInt32, value: [UInt8])] = []
     for key in Self.settledNames(of: peer, in: table) {
       guard let value = try table.value(of: .peerSettled, key: key) else { continue }
       found.append((key.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }, value))
     }
-    do { return try SettledRuns(decoding: found) } catch { throw Self.unreadable(error) }
+    do { return try SettledRuns(decoding: found, tail: tail) } catch {
+      throw Self.unreadable(error)
+    }
   }
 
   /// The names of a peer's records of positions.
   static func settledNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
-    table.keys(of: .peerSettled).filter {
-      $0.count == peer.count + 4 && $0.suffix(peer.count).elementsEqual(peer)
+    names(of: .peerSettled, numbers: 4, of: peer, in: table)
+  }
+
+  /// The names of a peer's records of what waits.
+  static func waitingNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
+    names(of: .peerWaiting, numbers: 8, of: peer, in: table)
+  }
+
+  private static func names(
+    of type: RecordType, numbers: Int, of peer: [UInt8], in table: RecordTable
+  ) -> [[UInt8]] {
+    table.keys(of: type).filter {
+      $0.count == peer.count + numbers && $0.suffix(peer.count).elementsEqual(peer)
     }
   }
 
-  /// The peer's pin; nil when there is none, or it cannot be read: that one keeps everything until
-  /// it is written again.
-  func pin() throws(TidemarkError) -> RetentionPin? {
-    guard let value = try table.value(of: .pin, key: pinKey) else { return nil }
-    return try? RetentionPin(decoding: value.rawSpan)
+  private var waitingKeys: [(key: [UInt8], sequence: UInt64)] {
+    Self.waitingNames(of: peer, in: table).map { key in
+      (key, key.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) })
+    }
   }
 
   /// The version that the feed holds at a key whose value here is another, and the sequence of the
@@ -61,6 +96,9 @@ package final class PeerRecords {
     else { return nil }
     return (sequence, state)
   }
+
+  /// Whether anything was laid beside a key's value here.
+  func hasRemote(ofKey key: [UInt8]) -> Bool { table.sequence(of: .remoteState, key: key) != nil }
 
   /// Whether anything was laid beside a value here.
   var hasRemoteStates: Bool { table.has(.remoteState) }
@@ -80,31 +118,59 @@ package final class PeerRecords {
 
   // MARK: Writing
 
+  /// The part of a commit that is about the peer; it counts once the commit has succeeded.
+  struct Written {
+    fileprivate var basis: (bytes: [UInt8], epoch: UInt64)
+    fileprivate var formedApart: BatchID
+    var pin: RetentionPin
+  }
+
+  /// Writes the standing down.
   func write(
-    _ progress: PeerProgress, _ settled: [(index: UInt32, value: [UInt8])],
-    into batch: inout OperationBatch
-  ) throws(TidemarkError) {
-    try RecordTable.add(.peerProgress, key: peer, value: progress.encoded, to: &batch)
-    for (index, value) in settled where !value.isEmpty || hasSettled(index) {
-      try RecordTable.add(.peerSettled, key: settledKey(index), value: value, to: &batch)
+    _ progress: PeerProgress, _ settled: inout SettledRuns, _ formed: FormedBatch?,
+    _ pin: RetentionPin, into batch: inout OperationBatch
+  ) throws(TidemarkError) -> Written {
+    for (index, value) in settled.takeChanges() {
+      try write(.peerSettled, key: settledKey(index), value, into: &batch)
     }
+    for sequence in progress.waiting.changed.sorted() {
+      let value = progress.waiting[sequence]?.encoded ?? []
+      try write(.peerWaiting, key: waitingKey(sequence), value, into: &batch)
+    }
+    var written = Written(basis: basis, formedApart: .none, pin: pin)
+    let bytes = progress.encodedBasis(basis.epoch)
+    if bytes != basis.bytes || progress.cursor.epoch != basis.epoch {
+      let epoch = progress.cursor.epoch
+      written.basis = (progress.encodedBasis(epoch), epoch)
+      try RecordTable.add(.peerProgress, key: peer, value: written.basis.bytes, to: &batch)
+    }
+    if let formed, formed.items.count > PeerStanding.itemsInStep {
+      written.formedApart = formed.batchID
+      if formedApart != formed.batchID {
+        let value = formed.encoded(PeerProgress(), 0)
+        try RecordTable.add(.peerFormed, key: peer, value: value, to: &batch)
+      }
+    } else if formedApart != .none {
+      try RecordTable.add(.peerFormed, key: peer, value: [], to: &batch)
+    }
+    let step = PeerStanding.encode(progress, written.basis.epoch, formed, settled.tail, pin)
+    try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
+    return written
   }
 
-  func write(_ pin: RetentionPin, into batch: inout OperationBatch) throws(TidemarkError) {
-    try RecordTable.add(.pin, key: pinKey, value: pin.encoded, to: &batch)
+  /// Takes note of what was written, which is committed.
+  func took(_ written: Written) {
+    basis = written.basis
+    formedApart = written.formedApart
   }
 
-  func write(_ formed: FormedBatch, into batch: inout OperationBatch) throws(TidemarkError) {
-    try RecordTable.add(.peerFormed, key: peer, value: formed.encoded, to: &batch)
+  /// Writes a record, or takes it away if there is one.
+  private func write(
+    _ type: RecordType, key: [UInt8], _ value: [UInt8], into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    guard !value.isEmpty || table.sequence(of: type, key: key) != nil else { return }
+    try RecordTable.add(type, key: key, value: value, to: &batch)
   }
-
-  /// A batch is settled: its record is worth taking away when it takes more than that does.
-  func remove(_ formed: FormedBatch, from batch: inout OperationBatch) throws(TidemarkError) {
-    guard formed.items.count > Self.itemsToRemove else { return }
-    try RecordTable.add(.peerFormed, key: peer, value: [], to: &batch)
-  }
-
-  private static let itemsToRemove = 16
 
   func write(
     _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
@@ -123,7 +189,7 @@ package final class PeerRecords {
   func forgetRemote(
     ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
-    guard table.sequence(of: .remoteState, key: key) != nil else { return }
+    guard hasRemote(ofKey: key) else { return }
     try RecordTable.add(.remoteState, key: key, value: [], to: &batch)
   }
 
@@ -148,13 +214,15 @@ package final class PeerRecords {
     try RecordTable.add(.pin, key: pinKey, value: [], to: &batch)
   }
 
-  private func hasSettled(_ index: UInt32) -> Bool {
-    table.sequence(of: .peerSettled, key: settledKey(index)) != nil
-  }
-
   private func settledKey(_ index: UInt32) -> [UInt8] {
     var writer = ByteWriter()
     writer.u32(index)
+    return writer.bytes + peer
+  }
+
+  private func waitingKey(_ sequence: UInt64) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.u64(sequence)
     return writer.bytes + peer
   }
 }

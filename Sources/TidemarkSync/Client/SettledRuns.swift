@@ -1,25 +1,13 @@
 internal import TidemarkEngine
 
-/// Where own operations stand in the feed: runs of sequences whose positions follow each other.
+/// Where own operations stand in the feed: runs of them at even distances.
 ///
-/// They are kept in pieces of up to 64 runs, each a record, of which only those that changed are
-/// written. A commit works on a copy: what it adds is kept apart until it has succeeded, so that
-/// neither the copy nor the record grows with what was settled before.
+/// The newest runs, the *tail*, are written down with every step of the progress, until there are
+/// 8; the others are kept in pieces of 64, each a record, of which only those that changed are
+/// written. A commit works on a copy: what it does to pieces is kept apart until it has succeeded,
+/// so that neither the copy nor what is written grows with what was settled before.
 package struct SettledRuns: Sendable {
-  package struct Run: Sendable, Hashable {
-    package var first: UInt64
-    package var count: UInt64
-    package var epoch: UInt64
-    package var offset: UInt64
-
-    var last: UInt64 { first + count - 1 }
-    var lastOffset: UInt64 { offset + count - 1 }
-
-    /// Whether another run goes on where this one ends, here and in the feed.
-    func isContinued(by next: Run) -> Bool {
-      last + 1 == next.first && epoch == next.epoch && lastOffset + 1 == next.offset
-    }
-  }
+  package typealias Run = SettledRun
 
   /// Runs that are one record, in its encoding.
   private struct Piece: Sendable {
@@ -36,14 +24,19 @@ package struct SettledRuns: Sendable {
       self.last = last.last
       bytes = SettledRunsCoding.encode(runs)
     }
+
+    var runs: [Run] { SettledRunsCoding.runs(bytes) }
   }
 
   static let runsPerPiece = 64
+  private static let runsInTail = 8
 
   /// In the order of their sequences.
   private var pieces: [Piece] = []
-  /// Runs that were added since ``fold()``, in the order of the sequences: none is in a piece.
-  private var added: [Run] = []
+  /// The newest runs, behind all pieces.
+  package private(set) var tail: [Run] = []
+  /// Runs among the others that were added since ``fold()``, in the order of the sequences.
+  private var late: [Run] = []
   /// Pieces that take the place of others, by the indices of those.
   private var replacements: [(index: Int, pieces: [Piece])] = []
   /// Numbers of pieces that are gone, the greatest first.
@@ -57,38 +50,29 @@ package struct SettledRuns: Sendable {
 
   package init() {}
 
-  package var isEmpty: Bool { pieces.isEmpty && added.isEmpty }
+  package var isEmpty: Bool { pieces.isEmpty && tail.isEmpty && late.isEmpty }
 
   /// All runs, in the order of their sequences.
-  package var runs: [Run] {
-    var all: [Run] = []
-    for piece in pieces { all += SettledRunsCoding.runs(piece.bytes) }
-    return Self.merge(all, added[...])
-  }
+  package var runs: [Run] { Self.merge(pieces.flatMap(\.runs) + tail, late[...]) }
 
   /// Where an operation stands in the feed; nil when it is not there.
   package func position(of sequence: UInt64) -> Position? {
-    guard let run = addedRun(sequence) ?? keptRun(sequence) else { return nil }
-    return Position(epoch: run.epoch, offset: run.offset + (sequence - run.first))
-  }
-
-  private func addedRun(_ sequence: UInt64) -> Run? {
-    let index = addedIndex(sequence)
-    return index < added.count && added[index].first <= sequence ? added[index] : nil
-  }
-
-  private func keptRun(_ sequence: UInt64) -> Run? {
+    for runs in [tail, late] {
+      let index = Self.index(endingFrom: sequence, in: runs)
+      if index < runs.count, let found = runs[index].position(of: sequence) { return found }
+    }
     guard let index = pieceIndex(sequence), sequence <= pieces[index].last else { return nil }
-    return SettledRunsCoding.run(of: sequence, in: pieces[index].bytes)
+    let run = SettledRunsCoding.run(endingFrom: sequence, in: pieces[index].bytes)
+    return run?.position(of: sequence)
   }
 
-  /// The index of the first added run that ends at a sequence or after it.
-  private func addedIndex(_ sequence: UInt64) -> Int {
+  /// The index of the first run that ends at a sequence or behind it.
+  private static func index(endingFrom sequence: UInt64, in runs: [Run]) -> Int {
     var low = 0
-    var high = added.count
+    var high = runs.count
     while low < high {
       let middle = (low + high) / 2
-      if added[middle].last < sequence { low = middle + 1 } else { high = middle }
+      if runs[middle].last < sequence { low = middle + 1 } else { high = middle }
     }
     return low
   }
@@ -108,14 +92,14 @@ package struct SettledRuns: Sendable {
 
   /// Adds an operation.
   mutating func add(_ sequence: UInt64, at position: Position) {
-    guard addedRun(sequence) == nil, keptRun(sequence) == nil else { return }
+    guard self.position(of: sequence) == nil else { return }
     noteUnread(sequence, position.offset)
     let run = Run(first: sequence, count: 1, epoch: position.epoch, offset: position.offset)
-    let index = addedIndex(sequence)
-    if index > 0, added[index - 1].isContinued(by: run) {
-      added[index - 1].count += 1
-    } else {
-      added.insert(run, at: index)
+    if sequence < tail.last?.last ?? pieces.last?.last ?? 0 {
+      let index = Self.index(endingFrom: sequence, in: late)
+      if index == 0 || !late[index - 1].join(run) { late.insert(run, at: index) }
+    } else if tail.isEmpty || !tail[tail.count - 1].extend(sequence, at: position) {
+      tail.append(run)
     }
   }
 
@@ -132,17 +116,16 @@ package struct SettledRuns: Sendable {
     var lost: [UInt64] = []
     var kept: [Run] = []
     for run in runs {
-      if isKept(Position(epoch: run.epoch, offset: run.lastOffset)) {
-        kept.append(run)
-        continue
-      }
+      var count = run.count
       // A part of the run may be left.
-      var count: UInt64 = 0
-      while isKept(Position(epoch: run.epoch, offset: run.offset + count)) { count += 1 }
-      if count > 0 {
-        kept.append(Run(first: run.first, count: count, epoch: run.epoch, offset: run.offset))
+      if !isKept(Position(epoch: run.epoch, offset: run.lastOffset)) {
+        count = 0
+        while isKept(Position(epoch: run.epoch, offset: run.offset + count * run.stride)) {
+          count += 1
+        }
+        lost += run.sequences.dropFirst(Int(count))
       }
-      for sequence in (run.first + count)...run.last { lost.append(sequence) }
+      if let part = Run(run, from: 0, count: count) { kept.append(part) }
     }
     if !lost.isEmpty { replaceAll(with: kept) }
     return lost
@@ -158,22 +141,22 @@ package struct SettledRuns: Sendable {
     above least: Int, _ isNeeded: (Run) throws(E) -> Bool
   ) throws(E) -> [Run]? {
     // A piece at a time: all of them may be many.
-    let count = pieces.reduce(0) { $0 + SettledRunsCoding.runs($1.bytes).count }
+    let count = pieces.reduce(tail.count) { $0 + $1.runs.count }
     guard count > least else { return nil }
     var kept: [Run] = []
     for piece in pieces {
-      for run in SettledRunsCoding.runs(piece.bytes) where try isNeeded(run) { kept.append(run) }
+      for run in piece.runs where try isNeeded(run) { kept.append(run) }
       guard kept.count <= count / 2 else { return nil }
     }
-    return kept
+    for run in tail where try isNeeded(run) { kept.append(run) }
+    return kept.count <= count / 2 ? kept : nil
   }
 
   /// Keeps some runs and no others.
   mutating func replaceAll(with runs: [Run]) {
     removed.formUnion(pieces.map(\.number))
     freeNumbers = (freeNumbers + pieces.map(\.number)).sorted(by: >)
-    pieces = []
-    added = runs
+    (pieces, late, tail) = ([], [], runs)
   }
 
   // MARK: Unread
@@ -189,8 +172,9 @@ package struct SettledRuns: Sendable {
       for run in runs where run.lastOffset > offset { noteUnread(run.first, run.lastOffset) }
     }
     // One after the other: all of them may be many.
-    for piece in pieces { look(at: SettledRunsCoding.runs(piece.bytes)) }
-    look(at: added)
+    for piece in pieces { look(at: piece.runs) }
+    look(at: late)
+    look(at: tail)
   }
 
   /// Everything up to an offset was read.
@@ -203,25 +187,34 @@ package struct SettledRuns: Sendable {
 
   // MARK: Writing
 
-  /// Records that have to be written: the number of each with its value, which is empty for one
-  /// that is taken away.
+  /// Records that have to be written besides the tail, which is as it is to be written afterwards:
+  /// the number of each with its value, which is empty for one that is taken away.
   mutating func takeChanges() -> [(index: UInt32, value: [UInt8])] {
     replacements = []
-    var result: [(index: UInt32, value: [UInt8])] = []
-    var rest = added[...]
+    let end = pieces.last?.last ?? 0
+    var rest = late.prefix { $0.first < end }
+    tail = Self.merge(tail, late.dropFirst(rest.count))
     while let next = rest.first {
       let index = pieceIndex(next.first) ?? 0
-      let isNew = pieces.isEmpty
       let end = index + 1 < pieces.count ? pieces[index + 1].first : .max
       let part = rest.prefix { $0.first < end }
       rest = rest.dropFirst(part.count)
-      let former = isNew ? [] : SettledRunsCoding.runs(pieces[index].bytes)
-      let made = split(Self.merge(former, part), isNew ? nil : pieces[index].number)
-      replacements.append((index, made))
-      for piece in made { result.append((piece.number, piece.bytes)) }
+      let merged = Self.merge(pieces[index].runs, part)
+      replacements.append((index, split(merged, pieces[index].number)))
     }
-    for number in removed.sorted() { result.append((number, [])) }
-    return result
+    if tail.count >= Self.runsInTail {
+      // Into the last piece as long as it has room, and is not written for another reason.
+      let last = pieces.count - 1
+      let isFree = replacements.last?.index != last
+      if isFree, let piece = pieces.last, piece.runs.count < Self.runsPerPiece {
+        replacements.append((last, split(piece.runs + tail, piece.number)))
+      } else {
+        replacements.append((pieces.count, split(tail, nil)))
+      }
+      tail = []
+    }
+    let written = replacements.flatMap(\.pieces).map { (index: $0.number, value: $0.bytes) }
+    return written + removed.sorted().map { (index: $0, value: []) }
   }
 
   private mutating func split(_ runs: [Run], _ number: UInt32?) -> [Piece] {
@@ -251,29 +244,29 @@ package struct SettledRuns: Sendable {
       pieces.replaceSubrange(
         index..<min(index + 1, pieces.count), with: replacement.pieces)
     }
-    replacements = []
-    added = []
-    removed = []
+    (replacements, late, removed) = ([], [], [])
   }
 
-  /// Two lists of runs as one, both in the order of their sequences.
+  /// Two lists of runs as one, both in the order of their sequences. Those of the second one are
+  /// without gaps, and may lie in the gaps of the first one's.
   private static func merge(_ kept: [Run], _ added: ArraySlice<Run>) -> [Run] {
     var result: [Run] = []
     result.reserveCapacity(kept.count + added.count)
-    func append(_ run: Run) {
-      if let last = result.last, last.isContinued(by: run) {
-        result[result.count - 1].count += run.count
-      } else {
-        result.append(run)
-      }
+    func append(_ run: Run?) {
+      guard let run else { return }
+      if result.isEmpty || !result[result.count - 1].join(run) { result.append(run) }
     }
     var rest = added
     for run in kept {
-      while let next = rest.first, next.first < run.first {
+      var done: UInt64 = 0
+      while let next = rest.first, next.first < run.last {
+        let before = run.count(before: next.first)
+        append(Run(run, from: done, count: before - done))
         append(next)
+        done = before
         rest = rest.dropFirst()
       }
-      append(run)
+      append(Run(run, from: done, count: run.count - done))
     }
     for run in rest { append(run) }
     return result
@@ -281,8 +274,12 @@ package struct SettledRuns: Sendable {
 
   // MARK: Reading
 
-  /// - Parameter records: the values of the records, with their numbers.
-  init(decoding records: [(number: UInt32, value: [UInt8])]) throws(FormatError) {
+  /// - Parameters:
+  ///   - records: the values of the records, with their numbers.
+  ///   - tail: the newest runs.
+  init(
+    decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []
+  ) throws(FormatError) {
     for record in records {
       guard record.number < Self.mostNumbers else { throw FormatError("too many runs") }
       let runs = try SettledRunsCoding.decode(record.value)
@@ -290,9 +287,11 @@ package struct SettledRuns: Sendable {
       if let piece = Piece(record.number, runs[...]) { pieces.append(piece) }
     }
     pieces.sort { $0.first < $1.first }
-    for (former, next) in zip(pieces, pieces.dropFirst()) where former.last >= next.first {
+    let bounds = pieces.map { ($0.first, $0.last) } + tail.map { ($0.first, $0.last) }
+    for (former, next) in zip(bounds, bounds.dropFirst()) where former.1 >= next.0 {
       throw FormatError("runs of positions out of order")
     }
+    self.tail = tail
   }
 
   private static let mostNumbers: UInt32 = 1 << 30

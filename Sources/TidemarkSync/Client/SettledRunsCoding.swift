@@ -1,58 +1,64 @@
 internal import TidemarkEngine
 
-/// The bytes of a record of settled runs.
+/// The bytes of settled runs.
 ///
 /// ```
-/// u8      0: this encoding
+/// u8      1: this encoding
 /// per run:
 /// varint  sequences between the run before, or 0, and this one
-/// varint  count of sequences, times two; plus one when the epoch is another than before
-/// u64     the epoch, if it is another, as that of the first run is
+/// varint  count of sequences, times four; plus one when the epoch is another than before, plus two
+///         when the operations do not follow each other without a gap
+/// u64     the epoch, if it is another
 /// varint  distance of the offset from the end of the run before, or from 0: zigzag
+/// varint  distance of two sequences, and varint of two offsets, if there are gaps
 /// ```
-/// An edit that is sent by itself takes three bytes.
+/// An edit that is sent by itself takes three bytes, many at the same distance ten together.
 enum SettledRunsCoding {
-  typealias Run = SettledRuns.Run
-
-  static func encode(_ runs: ArraySlice<Run>) -> [UInt8] {
+  /// - Parameter epoch: the epoch that need not be told.
+  static func encode(_ runs: ArraySlice<SettledRun>, epoch: UInt64 = 0) -> [UInt8] {
     var writer = ByteWriter()
-    writer.u8(0)
-    var former: Run?
+    writer.u8(1)
+    var former: SettledRun?
     for run in runs {
-      let isOther = run.epoch != former?.epoch
+      let isOther = run.epoch != former?.epoch ?? epoch
+      let hasGaps = run.step != 1 || run.stride != 1
       writer.varint(run.first - (former.map { $0.last + 1 } ?? 0))
-      writer.varint(run.count << 1 | (isOther ? 1 : 0))
+      writer.varint(run.count << 2 | (isOther ? 1 : 0) | (hasGaps ? 2 : 0))
       if isOther { writer.u64(run.epoch) }
       writer.zigzag(Int64(bitPattern: run.offset &- (former.map { $0.lastOffset + 1 } ?? 0)))
+      if hasGaps {
+        writer.varint(run.step)
+        writer.varint(run.stride)
+      }
       former = run
     }
     return writer.bytes
   }
 
   /// The runs of a record that was encoded here.
-  static func runs(_ bytes: [UInt8]) -> [Run] {
-    var runs: [Run] = []
-    try? read(bytes) { run in
+  static func runs(_ bytes: [UInt8]) -> [SettledRun] {
+    var runs: [SettledRun] = []
+    try? read(bytes, 0) { run in
       runs.append(run)
       return true
     }
     return runs
   }
 
-  /// The run of a record that holds a sequence.
-  static func run(of sequence: UInt64, in bytes: [UInt8]) -> Run? {
-    var found: Run?
-    try? read(bytes) { run in
+  /// The first run of a record that ends at a sequence or behind it.
+  static func run(endingFrom sequence: UInt64, in bytes: [UInt8]) -> SettledRun? {
+    var found: SettledRun?
+    try? read(bytes, 0) { run in
       if run.last < sequence { return true }
-      if run.first <= sequence { found = run }
+      found = run
       return false
     }
     return found
   }
 
-  static func decode(_ bytes: [UInt8]) throws(FormatError) -> [Run] {
-    var runs: [Run] = []
-    try read(bytes) { run in
+  static func decode(_ bytes: [UInt8], epoch: UInt64 = 0) throws(FormatError) -> [SettledRun] {
+    var runs: [SettledRun] = []
+    try read(bytes, epoch) { run in
       runs.append(run)
       return true
     }
@@ -60,32 +66,33 @@ enum SettledRunsCoding {
   }
 
   /// - Parameter body: returns whether to go on.
-  private static func read(_ bytes: [UInt8], _ body: (Run) -> Bool) throws(FormatError) {
+  private static func read(
+    _ bytes: [UInt8], _ first: UInt64, _ body: (SettledRun) -> Bool
+  ) throws(FormatError) {
     var reader = ByteReader(bytes.rawSpan)
-    guard try reader.u8() == 0 else { throw FormatError("positions in an unknown encoding") }
-    var epoch: UInt64?
+    guard try reader.u8() == 1 else { throw FormatError("positions in an unknown encoding") }
+    var epoch = first
     var (sequence, offset) = (UInt64(0), UInt64(0))
     while reader.remaining > 0 {
-      let gap = try reader.varint()
+      let (first, isLate) = sequence.addingReportingOverflow(try reader.varint())
       let bits = try reader.varint()
       if bits & 1 != 0 { epoch = try reader.u64() }
-      let (first, isLate) = sequence.addingReportingOverflow(gap)
       offset &+= UInt64(bitPattern: try reader.zigzag())
-      let count = bits >> 1
-      guard let epoch, !isLate else { throw disorder }
-      let run = Run(first: first, count: count, epoch: epoch, offset: offset)
-      try check(run)
+      var run = SettledRun(first: first, count: bits >> 2, epoch: epoch, offset: offset)
+      if bits & 2 != 0 {
+        run.step = try reader.varint()
+        run.stride = try reader.varint()
+      }
+      guard !isLate, isSound(run) else { throw FormatError("runs of positions out of order") }
       (sequence, offset) = (run.last + 1, run.lastOffset + 1)
       guard body(run) else { return }
     }
   }
 
-  private static func check(_ run: Run) throws(FormatError) {
-    let most = UInt64(Int64.max)
-    guard run.count > 0, run.first < most, run.offset < most, run.count < most else {
-      throw disorder
-    }
+  /// Whether a run neither is empty nor goes beyond all numbers.
+  private static func isSound(_ run: SettledRun) -> Bool {
+    run.count > 0 && run.count < 1 << 46 && run.first < 1 << 62 && run.offset < 1 << 62
+      && (1...SettledRun.mostDistance).contains(run.step)
+      && (1...SettledRun.mostDistance).contains(run.stride)
   }
-
-  private static var disorder: FormatError { FormatError("runs of positions out of order") }
 }

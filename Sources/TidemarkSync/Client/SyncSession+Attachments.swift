@@ -14,7 +14,7 @@ extension SyncSession {
   }
 
   /// The next batch, or a part of the content that others wait for.
-  func nextPush() throws(TidemarkError) -> Call? {
+  func nextPush() throws -> Call? {
     repeat {
       if let batch = try formBatch() { return .push(try request(for: batch)) }
       if let part = try nextPart() { return .attach(part) }

@@ -241,14 +241,14 @@ extension SyncSession {
       if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
     case .remote:
       next.decide(sequence)
-      try add(remote, ofKey: key, upon: slot, into: &operations)
+      try takeOver(remote, ofKey: key, upon: slot, into: &operations)
     case .merged(let content):
       next.decide(sequence)
       try records.write(beside, ofKey: key, into: &operations)
       try put(content, of: newest, key: key, upon: slot, group: group, into: &operations)
     case .both:
       next.decide(sequence)
-      try add(remote, ofKey: key, upon: slot, into: &operations)
+      try takeOver(remote, ofKey: key, upon: slot, into: &operations)
       if let local, let free {
         keysChosen.insert(free)
         let taken = try engine.slot(ofKey: free.rawSpan)
@@ -277,6 +277,15 @@ extension SyncSession {
       free += suffix
     }
     return nil
+  }
+
+  /// Enters the remote state that a change has given way to, of which no copy is kept beside.
+  func takeOver(
+    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?,
+    into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    try add(remote, ofKey: key, upon: slot, into: &operations)
+    try records.forgetRemote(ofKey: key, into: &operations)
   }
 
   /// Enters what came from the feed.

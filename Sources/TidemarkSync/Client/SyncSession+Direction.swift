@@ -19,31 +19,10 @@ public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
 }
 
 extension SyncSession {
-  /// The next call of those that go one way; see ``next()``.
-  package func next(_ direction: SyncDirection) throws -> Call? {
-    reads = direction.pulls
-    // A batch under way is finished whichever way it goes: its outcome may count already. So is
-    // a comparison, without which neither way is open.
-    guard direction != .both, let range, formed == nil, progress.resync == nil else {
-      return try next()
-    }
-    keysAsked = []
-    if !direction.pushes { try passForeign() }
-    if direction.pulls, progress.cursor.offset < range.head { return .pull(try pullRequest()) }
-    if !direction.pulls, let pull = try pullOfOwn(range) { return .pull(pull) }
-    try resolveWaiting()
-    let keys = try keysToFetch()
-    if !keys.isEmpty { return .values(try valuesRequest(keys)) }
-    if direction.pushes { return try nextPush() }
-    return try nextFetch().map { .fetch($0) }
-  }
-}
-
-extension SyncSession {
   /// Asks for what this store has appended itself, and for nothing of others: own deletes in the
   /// feed are kept here until the cursor has passed them.
   /// - Returns: nil where the cursor is as far as it gets that way.
-  private func pullOfOwn(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
+  func pullOfOwn(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
     let cursor = progress.cursor.offset
     guard capabilities.hasMarkBehindBatch, cursor < range.head, ownAskedAt != cursor else {
       return nil
@@ -56,7 +35,7 @@ extension SyncSession {
 
   /// Moves the frontier over what came from the feed, as a store does that forms batches: else all
   /// that was taken would be looked through for pending entries again and again.
-  private func passForeign() throws(TidemarkError) {
+  func passForeign() throws(TidemarkError) {
     let head = engine.lastSequence
     guard progress.frontier < head else { return }
     var reached = head

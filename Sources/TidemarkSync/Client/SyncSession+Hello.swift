@@ -13,7 +13,7 @@ extension SyncSession {
     reach = answer.reach
     attachmentBytes = answer.attachmentBytes
     incoming.greet(head: answer.range.head, reach: answer.reach)
-    lastMark = (answer.mark.batchID, answer.range.head)
+    lastMark = (answer.mark.number, answer.mark.batchID, answer.range.head)
     do {
       try compare(answer, hasCompared)
       try takeUpAttachments()
@@ -66,7 +66,7 @@ extension SyncSession {
     let kept = try settled.pruned(above: least) { (run) throws(TidemarkError) in
       // A long run takes no more than a short one, and more to look through.
       if run.last >= min(history, unread) || run.count > Self.mostInShortRun { return true }
-      for sequence in run.first...run.last where try engine.entryIfKept(at: sequence) != nil {
+      for sequence in run.sequences where try engine.entryIfKept(at: sequence) != nil {
         return true
       }
       return false
@@ -86,7 +86,10 @@ extension SyncSession {
     let named = try forgettingAliases()
     try commit { _, next, runs in
       aliasChanges = named
+      var waiting = next.waiting
+      waiting.removeAll()
       next = PeerProgress()
+      next.waiting = waiting
       if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
       #if TIDEMARK_PLANTED
@@ -121,16 +124,15 @@ extension SyncSession {
     let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
     let batch = stays ? nil : formed
     let taken = stays ? formed : nil
-    // The batch may arrive late, when its number is the next one again: under the old name nothing
-    // more is sent, so that it never is. The name comes first: once the rest is written down a
-    // restart would find nothing amiss.
     #if TIDEMARK_PLANTED
-      let renames =
-        !PlantedSyncBug.isOn(.lateBatchForgotten)
-        && (batch != nil || taken == nil && isForeign(answer.mark))
+      var renames = batch != nil || taken == nil && isForeign(answer.mark)
+      if PlantedSyncBug.isOn(.lateBatchForgotten) { renames = false }
     #else
       let renames = batch != nil || taken == nil && isForeign(answer.mark)
     #endif
+    // The batch may arrive late, when its number is the next one again: under the old name nothing
+    // more is sent, so that it never is. The name comes first: once the rest is written down a
+    // restart would find nothing amiss.
     if renames { try engine.changeReplica() }
     formed = taken
     // The feed's end as it was known when the batch was formed is not known there any more.
@@ -146,7 +148,6 @@ extension SyncSession {
         if taken == nil {
           next.number = renames ? 0 : answer.mark.number
           next.batchID = renames ? .none : answer.mark.batchID
-          next.underWay = .none
         }
         for sequence in runs.removeLost(answer.range.contains) {
           #if TIDEMARK_PLANTED
@@ -180,12 +181,8 @@ extension SyncSession {
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
   private func isForeign(_ mark: ReplicaMark) -> Bool {
-    mark.number > 0 && mark.batchID != progress.batchID && !isFormed(mark.batchID)
-  }
-
-  /// Whether an id is that of a batch of this store's, or of the empty one in its place.
-  func isFormed(_ id: BatchID) -> Bool {
-    progress.formedIDs.contains { $0 == id || Self.emptyID($0) == id }
+    mark.number > 0 && mark.batchID != progress.batchID
+      && !progress.names.contains(mark.number, mark.batchID)
   }
 
   /// Whether an own change stands upon one that never went, whose place it took: then what both
@@ -281,12 +278,11 @@ extension SyncSession {
       try commit { _, next, _ in
         next.number = mark.number
         next.batchID = mark.batchID
-        next.underWay = .none
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
       }
       return
     }
-    if formed == nil, isFormed(mark.batchID) {
+    if formed == nil, progress.names.contains(mark.number, mark.batchID) {
       // A restored peer was given a later copy. What it has again comes with the feed.
       return try commit { _, next, _ in
         next.number = mark.number
@@ -307,7 +303,6 @@ extension SyncSession {
     try commit { _, next, _ in
       next.number = 0
       next.batchID = .none
-      next.underWay = .none
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.batchLostByRename) { return }
       #endif

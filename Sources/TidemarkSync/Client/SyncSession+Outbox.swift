@@ -13,16 +13,16 @@ extension SyncSession {
 
   /// Forms the next batch of what is pending, and writes down that it was formed.
   /// - Returns: nil when nothing is pending that may be sent now.
-  func formBatch() throws(TidemarkError) -> FormedBatch? {
+  func formBatch() throws -> FormedBatch? {
     let urgentNow = urgent
-    var (draft, id) = try nextDraft()
+    var (draft, preparedID) = try nextDraft()
     held = draft.held
     guard !draft.items.isEmpty else {
       // Entries that were looked at in vain need not be looked at again; it is written with what
       // comes.
       progress = draft.progress
       tooManyWaiting = nil
-      if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writePassed() }
+      if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
       return nil
     }
     tooManyWaiting = nil
@@ -31,7 +31,9 @@ extension SyncSession {
       tooManyWaiting = progress.waiting.count
       return nil
     }
-    let batch = FormedBatch(number: progress.number + 1, batchID: id, items: draft.items)
+    let number = progress.number + 1
+    let batch = FormedBatch(
+      number: number, batchID: preparedID ?? newBatchID(number), items: draft.items)
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.formedNotKept) {
         progress = draft.progress
@@ -39,35 +41,23 @@ extension SyncSession {
         return batch
       }
     #endif
+    draft.progress.names.note(batch.number, of: naming.seed)
     var operations = OperationBatch()
-    draft.progress.note(batch.batchID)
-    try records.write(draft.progress, [], into: &operations)
-    try records.write(batch, into: &operations)
-    let unread = settled.firstUnread(after: draft.progress.cursor.offset)
-    let kept = try writePin(draft.progress, batch, unread, into: &operations)
-    let result = try engine.commit(operations, durability: .durable)
-    progress = draft.progress
+    var runs = settled
+    try commit(&operations, draft.progress, &runs, batch, .durable)
     formed = batch
     sending = (draft.changes, draft.knownHead)
     keysInFlight = (batch.number, draft.taken)
-    pin = kept
-    try records.note(operations, result)
     return batch
   }
 
   /// So many entries that are not for the peer are looked at before that is written down.
   private static let entriesToPass: UInt64 = 1_024
 
-  /// Writes down what was looked at and is not for the peer, so that nothing is kept for it.
-  func writePassed() throws(TidemarkError) {
-    guard let pin, progress.feed != nil, pin.frontier < progress.frontier else { return }
-    var operations = OperationBatch()
-    try records.write(progress, [], into: &operations)
-    let unread = settled.firstUnread(after: progress.cursor.offset)
-    let kept = try writePin(progress, formed, unread, into: &operations)
-    let result = try engine.commit(operations, durability: .buffered)
-    self.pin = kept
-    try records.note(operations, result)
+  /// Whether something was looked at since the last commit that is not for the peer, so that
+  /// nothing need be kept for it.
+  var hasPassed: Bool {
+    progress.feed != nil && pin.map { $0.frontier < progress.frontier } ?? false
   }
 
   /// The batch as it is sent: the same each time. Where compaction has dropped what an entry

@@ -42,7 +42,7 @@ extension SyncSession {
       sequences: sequence...sequence)
   }
 
-  /// Refused changes, in parts that one commit each takes: every commit writes down all that waits.
+  /// Refused changes, in parts that one commit each takes, so that none holds up other writers.
   private func inParts(
     _ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void
   ) throws {
@@ -138,7 +138,7 @@ extension SyncSession {
           }
           let slot = try engine.slot(ofKey: change.key.rawSpan)
           next.waiting.remove(change.sequence)
-          try add(known, ofKey: change.key, upon: slot, into: &operations)
+          try takeOver(known, ofKey: change.key, upon: slot, into: &operations)
         }
       }
       given.formUnion(part)

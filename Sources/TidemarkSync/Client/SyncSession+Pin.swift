@@ -5,24 +5,6 @@ extension SyncSession {
   /// A pin is written again when it is so old, so that it does not run out.
   private static let millisecondsToRenew: UInt64 = 86_400_000
 
-  /// Keeps what the peer has yet to hear of: pending deletes, and what pending changes were made
-  /// upon. And own deletes that the peer has heard of already, as long as what stands before them
-  /// there has yet to come.
-  /// - Parameter unread: the first own change in the feed behind what was read of it.
-  /// - Returns: the pin, which counts once it is committed.
-  func writePin(
-    _ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?,
-    into operations: inout OperationBatch
-  ) throws(TidemarkError) -> RetentionPin {
-    let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
-    let renewed = newPin(next, formed, unread, now)
-    if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
-      return pin
-    }
-    try records.write(renewed, into: &operations)
-    return renewed
-  }
-
   /// Keeps what is kept for a peer that answers, though nothing is there to be written for it.
   func renewPin() throws {
     let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
@@ -30,6 +12,20 @@ extension SyncSession {
     let prepared = prepared
     try commit { _, _, _ in }
     self.prepared = prepared
+  }
+
+  /// The pin of what the peer has yet to hear of: pending deletes, and what pending changes were
+  /// made upon. And of own deletes that the peer has heard of already, as long as what stands
+  /// before them there has yet to come.
+  /// - Parameter unread: the first own change in the feed behind what was read of it.
+  /// - Returns: the pin, which counts once it is committed.
+  func newPin(_ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?) -> RetentionPin {
+    let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
+    let renewed = newPin(next, formed, unread, now)
+    if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
+      return pin
+    }
+    return renewed
   }
 
   private func newPin(
@@ -53,7 +49,7 @@ extension SyncSession {
     #endif
     return RetentionPin(
       frontier: next.frontier, ahead: next.ahead, pending: pending,
-      settledThrough: isQuiet ? next.frontier : pin?.settledThrough ?? 0, unread: unread,
+      settledThrough: isQuiet ? next.frontier : settledThrough, unread: unread,
       renewed: now)
   }
 }

@@ -71,7 +71,7 @@ extension SyncSession {
     try forming.run()
     guard !forming.items.isEmpty else { return nil }
     var request = PushRequest(
-      replica: replica, number: formed.number + 1, batchID: newBatchID(),
+      replica: replica, number: formed.number + 1, batchID: newBatchID(formed.number + 1),
       knownHead: knownHead, reach: reach, changes: forming.changes)
     // As it is sent, so that what a peer has made of it counts.
     request.aliases = try knownAliases()
@@ -81,8 +81,8 @@ extension SyncSession {
     return request
   }
 
-  /// The draft of the next batch, and the id that it gets.
-  func nextDraft() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID) {
+  /// The draft of the next batch, and the id that it has if it was prepared.
+  func nextDraft() throws(TidemarkError) -> (draft: BatchDraft, id: BatchID?) {
     defer { prepared = nil }
     if let prepared, let draft = prepared.upon(progress),
       prepared.request.number == progress.number + 1, prepared.request.replica == replica,
@@ -93,7 +93,7 @@ extension SyncSession {
     }
     var forming = Forming(self)
     try forming.run()
-    return (forming.draft, newBatchID())
+    return (forming.draft, nil)
   }
 
   /// The room that the budget leaves a batch.
@@ -101,5 +101,7 @@ extension SyncSession {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
 
-  private func newBatchID() -> BatchID { BatchID(engine.environment.random.next() | 1) }
+  func newBatchID(_ number: UInt64) -> BatchID {
+    naming.next(number) { engine.environment.random.next() }
+  }
 }

@@ -8,7 +8,7 @@ extension SyncSession {
       throw PeerError(.malformed, "the feed's cursor went back")
     }
     guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
-    lastMark = (page.mark.batchID, page.range.head)
+    lastMark = (page.mark.number, page.mark.batchID, page.range.head)
     if page.entries.contains(where: isForeign) {
       // Written under our name, and not by us: this store is a copy of another.
       return try rename()
@@ -87,7 +87,11 @@ extension SyncSession {
   /// store that meets another's batch under its name goes on under a new one before it sends.
   func isForeign(_ entry: FeedEntry) -> Bool {
     guard capabilities.isNumbered, entry.operation.replica == replica else { return false }
-    if entry.position.offset <= lastMark.head, isFormed(lastMark.batch) { return false }
+    if entry.position.offset <= lastMark.head,
+      progress.names.contains(lastMark.number, lastMark.batch)
+    {
+      return false
+    }
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
       && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
@@ -156,10 +160,22 @@ extension SyncSession {
     // Any conflict it had is over: in this life of the feed it was taken.
     next.waiting.remove(sequence)
     next.again.remove(sequence)
-    next.lost.remove(sequence)
+    if next.lost.remove(sequence) { compareReach(&next) }
     if sequence > next.frontier { next.ahead.insert(sequence) }
     runs.add(sequence, at: position)
     try revive(after: sequence, &next, runs)
+  }
+
+  /// A change that the peer has again was pending while everything was compared, so that it stayed
+  /// here even if the authorization does not reach it any more.
+  private func compareReach(_ next: inout PeerProgress) {
+    guard capabilities.hasDigest, next.reach != 0, next.resync?.compares != true else { return }
+    var resync = next.resync ?? Resync()
+    resync.compares = true
+    resync.seenThrough = next.cursor.offset
+    resync.keepsCursor = next.cursor.offset < next.comparedThrough.offset || !next.lost.isEmpty
+    resync.evict()
+    next.resync = resync
   }
 
   /// A change made upon one that a restored peer had lost was not worth sending: a delete, or

@@ -2,7 +2,7 @@ internal import Tidemark
 internal import TidemarkEngine
 
 extension SyncSession {
-  /// So many keys are decided in one commit, since each commit writes down all that waits.
+  /// So many keys are decided in one commit, which other writers of the store wait for.
   private static let decidedPerCommit = 256
 
   /// A key whose remote state is there, and the entry that waits for it.

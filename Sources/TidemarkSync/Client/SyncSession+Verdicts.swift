@@ -3,7 +3,8 @@ internal import TidemarkEngine
 
 extension SyncSession {
   /// Takes what a peer says of our batches.
-  func settle(_ mark: ReplicaMark) throws {
+  /// - Parameter current: what stands at keys where a change has come to a conflict.
+  func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
     guard let batch = formed else { return }
     // Other numbers are for the next hello to find out about.
     guard mark.number == batch.number else { return }
@@ -13,11 +14,13 @@ extension SyncSession {
       guard mark.verdicts.count == batch.items.count else {
         throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
       }
-      try settle(batch, mark)
+      try settle(batch, mark, current)
     }
   }
 
-  private func settle(_ batch: FormedBatch, _ mark: ReplicaMark) throws {
+  private func settle(
+    _ batch: FormedBatch, _ mark: ReplicaMark, _ current: [FeedEntry]
+  ) throws {
     let (verdicts, named) = try judgeAliases(batch, mark, sending?.changes)
     // From here on its keys are not under way any more.
     let sent = sending
@@ -28,22 +31,66 @@ extension SyncSession {
         sending = sent
       }
     }
-    let hasBeside = records.hasRemoteStates
     let end = endOfBatch(verdicts)
+    if try named.isEmpty && areExpected(verdicts, of: batch) {
+      var (next, runs) = (progress, settled)
+      if let range { next.furthest = range.headPosition }
+      pass(batch, end, &next)
+      for (item, verdict) in zip(batch.items, verdicts) {
+        guard case .applied(let position) = verdict else { continue }
+        runs.add(item.sequence, at: position)
+        if position.offset > next.furthest.offset { next.furthest = position }
+      }
+      take(next, runs)
+    } else {
+      try settle(batch, verdicts, named, end, current)
+    }
+    failures = 0
+    count(verdicts)
+    try releaseContent(of: batch, verdicts)
+    try resolveWaiting()
+  }
+
+  /// Whether verdicts say no more of a batch than that all of it applied.
+  private func areExpected(
+    _ verdicts: [Verdict], of batch: FormedBatch
+  ) throws(TidemarkError) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
+    #endif
+    guard capabilities.isNumbered, verdicts.allSatisfy(\.isApplied) else { return false }
+    guard records.hasRemoteStates else { return true }
+    for item in batch.items {
+      if let change = try engine.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// The batch is done with.
+  private func pass(_ batch: FormedBatch, _ end: Position?, _ next: inout PeerProgress) {
+    next.number = batch.number
+    next.batchID = batch.batchID
+    // There is nothing behind the cursor but what was sent.
+    if let end, next.resync == nil { next.cursor = end }
+    // Halves that pass grow again.
+    next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
+  }
+
+  private func settle(
+    _ batch: FormedBatch, _ verdicts: [Verdict], _ named: AliasChanges, _ end: Position?,
+    _ current: [FeedEntry]
+  ) throws {
+    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
+    let hasBeside = records.hasRemoteStates
     let prepared = prepared
     let keepsAny = verdicts.contains(where: \.keepsWaiting)
     // Until the next batch is formed, which is made durable with all that came before it, the peer
     // says the same again, if it counts batches.
     try commit(capabilities.isNumbered ? .buffered : .durable) { operations, next, runs in
       aliasChanges = named
-      next.number = batch.number
-      next.batchID = batch.batchID
-      // There is nothing behind the cursor but what was sent.
-      if let end, next.resync == nil { next.cursor = end }
-      next.underWay = .none
-      try records.remove(batch, from: &operations)
-      // Halves that pass grow again.
-      next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
+      pass(batch, end, &next)
       for (item, verdict) in zip(batch.items, verdicts) {
         #if TIDEMARK_PLANTED
           if PlantedSyncBug.isOn(.ackDropsLaterEdit),
@@ -55,6 +102,11 @@ extension SyncSession {
           if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         #endif
         try settle(item.sequence, verdict, hasBeside, into: &operations, &next, &runs)
+        if !there.isEmpty, verdict.isConflict,
+          let change = try engine.change(at: item.sequence), let entry = there[change.key]
+        {
+          try lay(entry, into: &operations)
+        }
         // Only the last of several changes of a key has anything to wait for.
         if keepsAny, !verdict.keepsWaiting, let change = try engine.change(at: item.sequence) {
           next.supersede(change.key, by: item.sequence)
@@ -62,10 +114,17 @@ extension SyncSession {
       }
     }
     self.prepared = prepared
-    failures = 0
-    count(verdicts)
-    try releaseContent(of: batch, verdicts)
-    try resolveWaiting()
+  }
+
+  /// Lays what a key holds there beside what it holds here, unless something later lies there.
+  private func lay(
+    _ entry: FeedEntry, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    let state = RemoteState(entry, rounds: try rounds(ofKey: entry.key))
+    guard range?.contains(entry.position) ?? false, state.fitsBeside,
+      try beside(ofKey: entry.key).map({ $0.state.position.offset < entry.position.offset }) ?? true
+    else { return }
+    try records.write(state, ofKey: entry.key, into: &operations)
   }
 
   /// Takes what a peer says of one change.
@@ -75,18 +134,10 @@ extension SyncSession {
     into operations: inout OperationBatch, _ next: inout PeerProgress, _ runs: inout SettledRuns
   ) throws {
     switch verdict {
-    case .applied(let position):
+    case .applied(let position), .duplicate(let position):
       runs.add(sequence, at: position)
-      if hasBeside { try catchUp(sequence, from: position, runs, into: &operations, &next) }
-    case .duplicate(let position):
-      runs.add(sequence, at: position)
-      if let change = try engine.change(at: sequence), position != .beginning {
-        let state = RemoteState(
-          same: change, try engine.content(of: change), at: position, replica)
-        // A state too large for a record is not laid beside: the local entry has the same content.
-        if state.fitsBeside {
-          try records.write(state, ofKey: change.key, into: &operations)
-        }
+      // A delete that is gone there has no place in the feed.
+      if hasBeside, position != .beginning {
         try catchUp(sequence, from: position, runs, into: &operations, &next)
       }
     case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)
@@ -139,9 +190,12 @@ extension SyncSession {
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
     guard let change = try engine.change(at: sequence),
-      let found = try beside(ofKey: change.key),
-      found.state.position.offset > position.offset
+      let found = try beside(ofKey: change.key)
     else { return }
+    guard found.state.position.offset > position.offset else {
+      // The change took its place there.
+      return try records.forgetRemote(ofKey: change.key, into: &operations)
+    }
     // That it stands in the feed counts already.
     let former = settled
     settled = runs
@@ -151,19 +205,30 @@ extension SyncSession {
 
   /// The peer holds an empty batch in the place of ours: its entries are sent again.
   private func settleEmpty(_ batch: FormedBatch) throws {
+    formed = nil
+    defer { if progress.number != batch.number { formed = batch } }
     try commit { _, next, _ in
       next.number = batch.number
       next.batchID = Self.emptyID(batch.batchID)
-      next.underWay = .none
       for item in batch.items { next.again.insert(item.sequence) }
       try giveUp(batch, &next)
     }
-    formed = nil
     failures = 0
   }
 }
 
 extension Verdict {
+  fileprivate var isApplied: Bool {
+    if case .applied = self { true } else { false }
+  }
+
+  fileprivate var isConflict: Bool {
+    switch self {
+    case .conflict, .lost: true
+    case .applied, .duplicate, .rejected, .aborted: false
+    }
+  }
+
   /// Whether the change waits for somebody.
   fileprivate var keepsWaiting: Bool {
     switch self {

@@ -45,7 +45,8 @@ package final class SyncSession {
       switch self {
       case .pull(let page): page.entries.contains { $0.content.blob != nil }
       case .values(let answer): answer.entries.contains { $0.content.blob != nil }
-      case .hello, .push, .digest, .attach, .fetch: false
+      case .push(let answer): answer.current.contains { $0.content.blob != nil }
+      case .hello, .digest, .attach, .fetch: false
       }
     }
   }
@@ -106,7 +107,14 @@ package final class SyncSession {
   /// The keys of the batch under way, and its number.
   var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// The last batch under this store's name that the peer has told of, and how far its feed went.
-  var lastMark: (batch: BatchID, head: UInt64) = (.none, 0)
+  var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
+  /// Gives batches their ids.
+  var naming = BatchNaming()
+  /// Whether verdicts were taken that are not written down: the peer would tell them again.
+  package internal(set) var hasUnwritten = false
+  /// An own entry up to here that is decided was in the feed when it was, as in the pin; further
+  /// than that where verdicts are not written down.
+  var settledThrough: UInt64 = 0
   /// The changes that have to wait for something else than the peer, as of the last batch.
   var held = SequenceSet()
   var setAside = SetAside()
@@ -122,7 +130,7 @@ package final class SyncSession {
   /// Where the history began when positions of what it lacks were last forgotten.
   var prunedHistory: UInt64 = 0
   /// The last entry that was there when a resolver had decided.
-  private(set) var resolvedThrough: UInt64 = 0
+  var resolvedThrough: UInt64 = 0
   /// The peer's names for keys; nil as long as nobody has asked.
   var aliases: KnownAliases?
   /// The changes that this commit makes to them.
@@ -150,14 +158,14 @@ package final class SyncSession {
     self.scope = scope
     self.resolver = resolver
     records = try PeerRecords(engine, peer: self.name)
-    progress = try records.progress() ?? PeerProgress()
-    settled = try records.settled()
+    let standing = try records.standing()
+    progress = standing?.progress ?? PeerProgress()
+    settled = standing?.settled ?? SettledRuns()
     settled.findUnread(after: progress.cursor.offset)
-    pin = try records.pin()
-    if let batch = try records.formed(), batch.batchID == progress.underWay {
-      formed = batch
-      sequencesInFlight = batch.sequences
-    }
+    pin = standing?.pin
+    settledThrough = pin?.settledThrough ?? 0
+    formed = standing?.formed
+    sequencesInFlight = formed?.sequences ?? SequenceSet()
     try restoreWaiting()
   }
 
@@ -165,10 +173,12 @@ package final class SyncSession {
   private func restoreWaiting() throws(TidemarkError) {
     for sequence in progress.waiting.withoutKey {
       guard let reason = progress.waiting[sequence] else { continue }
-      progress.waiting.remove(sequence)
-      // It went with the history.
-      guard let change = try engine.change(at: sequence) else { continue }
-      progress.wait(change, for: reason)
+      guard let change = try engine.change(at: sequence) else {
+        // It went with the history.
+        progress.waiting.remove(sequence)
+        continue
+      }
+      progress.waiting.learn(change)
       guard reason.position == nil,
         let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
         !isPending(newest, in: progress)
@@ -182,23 +192,36 @@ package final class SyncSession {
   // MARK: What next
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
-  package func next() throws -> Call? {
+  /// - Parameter direction: which way entries go.
+  package func next(_ direction: SyncDirection = .both) throws -> Call? {
+    reads = direction.pulls
     keysAsked = []
     guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    // Neither way is open before a comparison has ended.
     if progress.resync != nil {
       if let call = try nextOfResync() { return call }
       // The user must decide.
       guard progress.resync == nil else { return nil }
     }
     guard let range else { return .hello(hello(hasResynced: hasCompared)) }
+    // A batch under way is finished whichever way it goes: its outcome may count already.
     if let formed { return try call(for: formed) }
-    if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
+    if !direction.pushes { try passForeign() }
+    if direction.pulls {
+      if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
+    } else if let pull = try pullOfOwn(range) {
+      return .pull(pull)
+    }
     // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
     if !keys.isEmpty { return .values(try valuesRequest(keys)) }
-    return try nextPush() ?? nextFetch().map { .fetch($0) }
+    if direction.pushes, let push = try nextPush() { return push }
+    return direction.pulls ? try nextFetch().map { .fetch($0) } : nil
   }
+
+  /// How many entries of the feed are still to be read.
+  var entriesToTake: UInt64 { range.map { $0.head - min($0.head, progress.cursor.offset) } ?? 0 }
 
   /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
   package var isAtRest: Bool {
@@ -249,8 +272,8 @@ package final class SyncSession {
     case .push(let push):
       try checkIsSame(push.range)
       range = push.range
-      lastMark = (push.mark.batchID, push.range.head)
-      try settle(push.mark)
+      lastMark = (push.mark.number, push.mark.batchID, push.range.head)
+      try settle(push.mark, push.current)
       if formed != nil {
         // The peer counts our batches differently than we do; the hello finds out why.
         disconnect()
@@ -322,60 +345,6 @@ package final class SyncSession {
     request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
     return request
   }
-
-  // MARK: Committing
-
-  /// Commits entries together with what they change in the peer's records.
-  ///
-  /// - Parameters:
-  ///   - durability: of what the peer would say again, it need not be on the disk at once.
-  ///   - body: adds entries and changes the progress; runs again from the same state when somebody
-  ///     else wrote one of the keys in between.
-  func commit(
-    _ durability: Durability = .durable,
-    _ body: (inout OperationBatch, inout PeerProgress, inout SettledRuns) throws -> Void
-  ) throws {
-    prepared = nil
-    for _ in 0..<Self.attempts {
-      keysChosen = []
-      counted = Totals()
-      aliasChanges = nil
-      var batch = OperationBatch()
-      var next = progress
-      var runs = settled
-      if let range { next.furthest = range.headPosition }
-      try body(&batch, &next, &runs)
-      do throws(TidemarkError) {
-        try records.write(next, runs.takeChanges(), into: &batch)
-        if let aliasChanges { try records.write(aliasChanges, into: &batch) }
-        let unread = runs.firstUnread(after: next.cursor.offset)
-        let kept = try writePin(next, formed, unread, into: &batch)
-        // Content of others is at the peer until somebody fetches it.
-        let holds = try engine.noteElsewhere(batch.attachments)
-        let result = try withExtendedLifetime(holds) { () throws(TidemarkError) in
-          try engine.commit(batch, durability: durability)
-        }
-        // It is committed, whatever becomes of what follows.
-        progress = next
-        swap(&settled, &runs)
-        // Nobody else holds what is changed in place.
-        runs = SettledRuns()
-        settled.fold()
-        pin = kept
-        if let aliasChanges { aliases?.apply(aliasChanges) }
-        if counted.resolved > 0 { resolvedThrough = engine.lastSequence }
-        totals = totals + counted
-        try records.note(batch, result)
-        return
-      } catch {
-        guard error.code == .conflict else { throw error }
-      }
-    }
-    throw TidemarkError(
-      .conflict, "others write the same keys all the time; the replicator tries again later")
-  }
-
-  private static let attempts = 64
 }
 
 extension ReplicaID {

@@ -3,7 +3,8 @@ internal import TidemarkEngine
 /// Own entries that are not sent although they are not decided, with the reason: of each key one
 /// at most, since the newest that waits speaks for the key.
 ///
-/// The reasons are kept in the log; the keys are read from there when a session begins.
+/// The reasons are kept in the log, a record for each, of which those that changed are written with
+/// the next commit. The keys are read from there when a session begins.
 package struct WaitingEntries: Sendable, Hashable {
   package typealias Reason = PeerProgress.Waiting
 
@@ -25,6 +26,8 @@ package struct WaitingEntries: Sendable, Hashable {
   package private(set) var reasons: [UInt64: Reason] = [:]
   private var places: [UInt64: Place] = [:]
   private var sequences: [[UInt8]: UInt64] = [:]
+  /// Entries whose records are not as they are here.
+  private(set) var changed: Set<UInt64> = []
 
   package var isEmpty: Bool { reasons.isEmpty }
   package var count: Int { reasons.count }
@@ -64,19 +67,35 @@ package struct WaitingEntries: Sendable, Hashable {
       guard former.sequence <= change.sequence else { return nil }
       if !Self.isOlderKept { remove(former.sequence) }
     }
+    if reasons[change.sequence] != reason { changed.insert(change.sequence) }
     reasons[change.sequence] = reason
+    learn(change)
+    return former?.sequence == change.sequence ? nil : former
+  }
+
+  /// Takes note of what an entry that waits is, now that it was looked up.
+  mutating func learn(_ change: LoggedChange) {
     places[change.sequence] = Place(
       key: change.key, isOfGroup: change.attributes.atomicGroup != 0,
       isDelete: change.kind == .delete)
     sequences[change.key] = change.sequence
-    return former?.sequence == change.sequence ? nil : former
   }
 
   mutating func remove(_ sequence: UInt64) {
-    reasons[sequence] = nil
+    guard reasons.removeValue(forKey: sequence) != nil else { return }
+    changed.insert(sequence)
     guard let place = places.removeValue(forKey: sequence) else { return }
     if sequences[place.key] == sequence { sequences[place.key] = nil }
   }
+
+  /// Nothing waits any more.
+  mutating func removeAll() {
+    changed.formUnion(reasons.keys)
+    (reasons, places, sequences) = ([:], [:], [:])
+  }
+
+  /// Takes note that the records are as this is.
+  mutating func wereWritten() { changed = [] }
 
   static var isOlderKept: Bool {
     #if TIDEMARK_PLANTED

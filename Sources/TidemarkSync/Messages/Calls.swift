@@ -132,11 +132,16 @@ public struct PushAnswer: Sendable, Hashable {
   public var mark: ReplicaMark
   /// The range of the feed now.
   public var range: FeedRange
+  /// The entries that stand at keys on whose changes the verdict is a conflict, or a loss, so that
+  /// they need not be asked for: as ``ValuesAnswer`` would have them, as far as they are small and
+  /// the peer tells them.
+  public var current: [FeedEntry]
 
   /// An answer.
-  public init(mark: ReplicaMark, range: FeedRange) {
+  public init(mark: ReplicaMark, range: FeedRange, current: [FeedEntry] = []) {
     self.mark = mark
     self.range = range
+    self.current = current
   }
 }
 

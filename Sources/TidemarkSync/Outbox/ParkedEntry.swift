@@ -122,6 +122,16 @@ extension Replicator {
     try await told { try $0.session().decide(bytes, resolution) }
   }
 
+  /// Replicates other entries from now on, while it runs or not: a program that opens one project
+  /// after the other need not make a replicator for each.
+  ///
+  /// Entries that lie within the new scope and did not within the one before are found out by a
+  /// comparison, and come. Those that lie outside now stay here as they are, and are not synced any
+  /// more.
+  public func setScope(_ scope: SyncScope) async throws(TidemarkError) {
+    try await rescheduling { try $0.change(scope) }
+  }
+
   /// Does something that changes what is to be sent, and has the replicator look at once.
   private func rescheduling<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R

@@ -134,7 +134,7 @@ extension HostState {
     return counts
   }
 
-  private mutating func state(
+  mutating func state(
     of change: LoggedChange, _ inFlight: Set<UInt64>
   ) throws(TidemarkError) -> PendingState {
     let session = try session()

@@ -137,6 +137,9 @@ extension HostState {
     for key in PeerRecords.settledNames(of: peer, in: table) {
       try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
     }
+    for key in PeerRecords.waitingNames(of: peer, in: table) {
+      try RecordTable.add(.peerWaiting, key: key, value: [], to: &batch)
+    }
     for key in PeerRecords.aliasNames(of: peer, in: table) {
       try RecordTable.add(.alias, key: key, value: [], to: &batch)
     }

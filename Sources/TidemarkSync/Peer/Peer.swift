@@ -34,22 +34,12 @@ public protocol Peer: Sendable {
   /// Reads a part of an attachment's content, from a peer that takes attachments. A part is a
   /// multiple of ``AttachRequest/partBytes``, unless it reaches the content's end.
   func fetch(_ request: ContentRequest) async throws -> ContentAnswer
-  /// Tells when there may be something new to pull, as far as the peer can.
-  ///
-  /// Pokes are a help, never a promise: they may come for nothing and may be missing, so whoever
-  /// listens asks now and then all the same. Several that nobody has taken become one. The stream
-  /// ends when the connection does; whoever wants more asks for another one after a while. It
-  /// stops listening when the task that reads it is cancelled or the stream is let go of.
-  /// - Returns: nil where the peer can tell nothing, which is the default.
-  func pokes() -> AsyncStream<Void>?
   /// Lets go of connections.
   func close() async
 }
 
 extension Peer {
   public func prepare(_ request: PushRequest) {}
-  public func pokes() -> AsyncStream<Void>? { nil }
-
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     throw PeerError(.malformed, "the peer takes no attachments")
   }

@@ -105,16 +105,6 @@ public final class HandlerPeer: Peer {
     }
   }
 
-  /// Tells of everything that is appended from now on.
-  public func pokes() -> AsyncStream<Void>? {
-    let handler = handler
-    let (pokes, listener) = AsyncStream.makeStream(
-      of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let token = handler.observe { listener.yield() }
-    listener.onTermination = { _ in handler.stopObserving(token) }
-    return pokes
-  }
-
   public func close() async {
     guard closesHandler else { return }
     // The peer has nobody to tell that closing failed; what was answered is durable anyway.

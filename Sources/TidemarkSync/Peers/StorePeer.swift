@@ -82,9 +82,6 @@ public final class StorePeer: Peer {
     try await peer.fetch(request)
   }
 
-  /// Tells of everything that is appended from now on.
-  public func pokes() -> AsyncStream<Void>? { peer.pokes() }
-
   /// Closes the store.
   public func close() async { await peer.close() }
 }

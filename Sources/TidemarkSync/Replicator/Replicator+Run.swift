@@ -115,7 +115,7 @@ extension Replicator {
     _ = try? await host.perform { state in
       // The next driver says hello anew.
       try state.session().disconnect()
-      try state.session().writePassed()
+      try state.session().writeDown()
       try state.recordLedger()
       try state.recordStatus()
     }
@@ -136,7 +136,7 @@ extension Replicator {
   /// - Returns: why something was held back; nil when nothing was.
   @discardableResult
   func round(
-    fresh isFresh: Bool, pokes: UInt64, _ answer: SyncSession.Answer? = nil,
+    fresh isFresh: Bool, pokes: UInt64, _ answer: Heard? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws -> HoldReason? {
     let (held, hasAnswer): (HoldReason?, Bool)
@@ -163,7 +163,7 @@ extension Replicator {
   }
 
   private func calls(
-    fresh isFresh: Bool, _ first: SyncSession.Answer?,
+    fresh isFresh: Bool, _ first: Heard?,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool
   ) async throws -> (HoldReason?, hasAnswer: Bool) {
     let (direction, budget) = (configuration.direction, configuration.budget)
@@ -179,14 +179,19 @@ extension Replicator {
       try Task.checkCancellation()
       let received = answer
       hasAnswer = hasAnswer || received != nil
-      let (step, totals) = try await host.perform { state in
-        (try state.advance(received, direction, budget, until: isDone), state.totals)
+      let (step, totals, left) = try await host.perform { state in
+        let step = try state.advance(received, direction, budget, until: isDone)
+        return (step, state.totals, try state.session().entriesToTake)
       }
-      change { $0.count(totals) }
+      change {
+        $0.count(totals)
+        $0.entriesToTake = left
+      }
       if received != nil { host.changed.raise() }
       let call: SyncSession.Call
+      let session: Int
       switch step {
-      case .call(let next): call = next
+      case .call(let next, let asking): (call, session) = (next, asking)
       case .done(let held): return (held, hasAnswer)
       }
       change { $0.phase = call.phase }
@@ -197,7 +202,7 @@ extension Replicator {
           if let next = try? state.session().prepareBatch() { peer.prepare(next) }
         }
       }
-      do { answer = try await call.perform(at: peer) } catch {
+      do { answer = Heard(try await call.perform(at: peer), session) } catch {
         try await give(up: call, error)
       }
     }
@@ -220,9 +225,21 @@ extension Replicator {
   }
 }
 
+/// An answer, and the session that has asked.
+struct Heard: Sendable {
+  var answer: SyncSession.Answer
+  var session: Int
+
+  init(_ answer: SyncSession.Answer, _ session: Int) {
+    self.answer = answer
+    self.session = session
+  }
+}
+
 /// The next step of a round.
 private enum Step: Sendable {
-  case call(SyncSession.Call)
+  /// A call, and the session that makes it.
+  case call(SyncSession.Call, Int)
   /// Nothing, or nothing that the budget lets through, for this reason.
   case done(HoldReason?)
 }
@@ -230,14 +247,15 @@ private enum Step: Sendable {
 extension HostState {
   /// Takes an answer and says what comes next.
   fileprivate mutating func advance(
-    _ answer: SyncSession.Answer?, _ direction: SyncDirection, _ budget: SyncBudget?,
+    _ heard: Heard?, _ direction: SyncDirection, _ budget: SyncBudget?,
     until isDone: (inout HostState) throws -> Bool
   ) throws -> Step {
     // Where nothing is to be read or written nothing else would notice.
     if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
     if engine.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
     let session = try session()
-    if let answer {
+    if let heard, heard.session == sessions {
+      let answer = heard.answer
       try charge(taken: answer.countedBytes, budget)
       do { try session.receive(answer) } catch let error as PeerError {
         try session.failed(error)
@@ -267,7 +285,7 @@ extension HostState {
     }
     try charge(sent: call.countedBytes(after: chargedBatch), budget)
     if case .push(let request) = call { chargedBatch = request.batchID }
-    return .call(call)
+    return .call(call, sessions)
   }
 
   /// Whether a round would end at once, having made no call and found nothing to complain of.

@@ -30,7 +30,11 @@ extension Replicator {
       let isOver = try await sleep(left, unless: news, beyond: seen)
       return isOver || pokes.count != poked
     }
-    guard let answer = try await longPoll(seen, pokes: poked) else { return pokes.count != poked }
+    guard let (answer, session) = try await longPoll(seen, pokes: poked) else {
+      return pokes.count != poked
+    }
+    // Nothing was to be sent for as long as the call took.
+    try await host.perform { try $0.session().writeDown() }
     asked = clock.monotonicNanoseconds()
     if answer.entries.isEmpty, answer.cursor.offset >= answer.range.head,
       clock.monotonicNanoseconds() &- start < Self.shortestPollNanoseconds
@@ -39,7 +43,7 @@ extension Replicator {
       let pause = min(.seconds(1), configuration.pollInterval)
       _ = try await sleep(pause, unless: news, beyond: news.count)
     }
-    try await round(fresh: false, pokes: poked, .pull(answer))
+    try await round(fresh: false, pokes: poked, Heard(.pull(answer), session))
     return false
   }
 
@@ -56,11 +60,13 @@ extension Replicator {
   /// or for a poke, which end the call. What is written here and not to be sent, such as a cached
   /// value, does not: each call that is cancelled may cost a connection.
   /// - Returns: nil when something came here first.
-  private func longPoll(_ seen: UInt64, pokes poked: UInt64) async throws -> PullAnswer? {
+  private func longPoll(
+    _ seen: UInt64, pokes poked: UInt64
+  ) async throws -> (PullAnswer, session: Int)? {
     let (direction, budget) = (configuration.direction, configuration.budget)
     let wait = UInt32(clamping: configuration.longPoll.wholeMilliseconds)
-    let request = try await host.perform { state in
-      try state.session().pullRequest(waitMilliseconds: wait)
+    let (request, session) = try await host.perform { state in
+      (try state.session().pullRequest(waitMilliseconds: wait), state.sessions)
     }
     let result = Lock<Result<PullAnswer, any Error>?>(nil)
     let call = Task { [peer, news] in
@@ -75,7 +81,7 @@ extension Replicator {
       await news.wait(beyond: seen)
       try Task.checkCancellation()
       seen = news.count
-      if let outcome = result.withLock({ $0 }) { return try await taken(outcome) }
+      if let outcome = result.withLock({ $0 }) { return (try await taken(outcome), session) }
       guard pokes.count == poked,
         try await host.perform({ try $0.hasNothingToDo(direction, budget) })
       else { return nil }

@@ -114,6 +114,8 @@ struct HostState {
   private var capabilities = PeerCapabilities()
   private var attachments = AttachmentPolicy()
   private var opened: SyncSession?
+  /// How many sessions there have been: answers to the calls of an earlier one do not count.
+  private(set) var sessions = 0
   private var earlier = SyncSession.Totals()
   private var table: PendingTable?
   /// The facts known of the peer, and when they were written down.
@@ -136,10 +138,19 @@ struct HostState {
     _ scope: SyncScope?, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities,
     _ attachments: AttachmentPolicy
   ) {
+    // The next session reads from the log what this one knows.
+    try? opened?.writeDown()
     self.attachments = attachments
     self.scope = scope
     self.capabilities = capabilities
     self.resolver = resolver
+    reopen()
+  }
+
+  /// Goes on with another scope.
+  mutating func change(_ scope: SyncScope) throws {
+    try opened?.writeDown()
+    self.scope = scope
     reopen()
   }
 
@@ -162,6 +173,7 @@ struct HostState {
     }
     session.attachmentPolicy = attachments
     opened = session
+    sessions += 1
     return session
   }
 

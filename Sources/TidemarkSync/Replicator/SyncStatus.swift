@@ -61,6 +61,9 @@ public struct SyncStatus: Sendable, Hashable {
   public var pushed = 0
   /// How many entries of others were taken since.
   public var pulled = 0
+  /// How many entries of the peer's feed are still to be read, own ones and what is passed over
+  /// among them; 0 as long as the peer has not said how far it goes.
+  public var entriesToTake: UInt64 = 0
   /// On how many keys both sides had written since, as pushes and pulls have shown.
   public var conflicts = 0
   /// How many of these keys got a value that was made of both sides.

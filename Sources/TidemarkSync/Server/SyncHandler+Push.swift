@@ -39,7 +39,8 @@ extension SyncHandler {
       if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
       // Also a batch that was taken before may not be on the disk yet.
       return PushAnswer(
-        mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset))
+        mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset),
+        current: try current(of: request, mark.mark, through: mark.position.offset, access))
     }
   }
 

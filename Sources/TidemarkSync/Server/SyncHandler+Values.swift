@@ -71,6 +71,44 @@ extension SyncHandler {
     return try feed.values(at: [offset])[0]
   }
 
+  /// Longest value that comes with the verdict on a change that clashes with it.
+  private static let bytesWithVerdict = 4_096
+  /// Most bytes of them in an answer.
+  private static let bytesWithVerdicts = 256 << 10
+
+  /// The entries at the keys of a batch's changes that have come to a conflict, as far as they are
+  /// small.
+  /// - Parameter last: what stands behind this offset may not be on the disk yet.
+  func current(
+    of request: PushRequest, _ mark: ReplicaMark, through last: UInt64, _ access: SyncAccess
+  ) throws -> [FeedEntry] {
+    guard mark.number == request.number, mark.batchID == request.batchID else { return [] }
+    var keys: [[UInt8]] = []
+    var seen: Set<[UInt8]> = []
+    for (change, verdict) in zip(request.changes, mark.verdicts) {
+      switch verdict {
+      case .conflict, .lost: if seen.insert(change.key).inserted { keys.append(change.key) }
+      case .applied, .duplicate, .rejected, .aborted: break
+      }
+    }
+    guard !keys.isEmpty else { return [] }
+    let states = try feed.states(of: keys)
+    let values = try smallValues(
+      states.compactMap { $0 }.filter { !$0.isDeleted && $0.valueLength <= Self.bytesWithVerdict }
+        .map { ($0.position.offset, $0.valueLength) }, most: Self.bytesWithVerdicts)
+    var found: [FeedEntry] = []
+    var bytes = 0
+    for (key, state) in zip(keys, states) where bytes < Self.bytesWithVerdicts {
+      guard let state, state.isDeleted || state.valueLength <= Self.bytesWithVerdict,
+        let entry = try entry(ofKey: key, state, values, access, false),
+        entry.position.offset <= last, entry.content.value.count <= Self.bytesWithVerdict
+      else { continue }
+      bytes += key.count + entry.content.value.count
+      found.append(entry)
+    }
+    return found
+  }
+
   private func entry(
     ofKey key: [UInt8], _ known: FeedState?, _ values: [UInt64: [UInt8]], _ access: SyncAccess,
     _ takesBlobs: Bool

@@ -1,7 +1,7 @@
 internal import TidemarkSync
 
 extension PeerConformance {
-  /// Large values, pokes, many callers at once, and the end.
+  /// Large values, many callers at once, and the end.
   static let lifeChecks: [Check] = [
     Check("a value larger than a page is meant to be goes both ways", needs: [.numbers]) { bench in
       var a = try await bench.writer(1)
@@ -29,31 +29,6 @@ extension PeerConformance {
       let entries = try await bench.pullAll(Writer(9).replica).entries
       try bench.expect(Set(entries.map(\.key)).count, is: 60, "the count of keys")
       try bench.expect(entries.count, is: 60, "the count of entries")
-    },
-    Check("pokes come when something new can be pulled") { bench in
-      guard let pokes = bench.peer.pokes() else { return }
-      let a = try await bench.writer(1)
-      // Until listening has begun a push may be missed: somebody writes until it is heard.
-      try await withThrowingTaskGroup(of: Bool.self) { group in
-        defer { group.cancelAll() }
-        group.addTask {
-          var count = 0
-          for await _ in pokes {
-            count += 1
-            if count == 2 { return true }
-          }
-          return false
-        }
-        group.addTask {
-          var writer = a
-          for number in 0... {
-            try await bench.push(&writer, writer.put("k\(number)", "1"))
-            try await Task.sleep(for: .milliseconds(20))
-          }
-          return false
-        }
-        try bench.expect(try await group.next() == true, "the stream of pokes has ended")
-      }
     },
     Check("after closing, calls fail and do not hang") { bench in
       let a = try await bench.writer(1)

@@ -1,17 +1,13 @@
 internal import TidemarkEngine
 internal import TidemarkSync
 
-/// Reads headers, dates, addresses and server-sent events. Two bits of the options say what the
-/// bytes are.
+/// Reads headers, dates and addresses. A bit of the options says what the bytes are.
 enum HTTPHeadersFuzz {
   private static let mostSeconds: Int64 = 253_402_300_800
 
   static func run(_ input: FuzzInput) throws(FuzzFinding) {
-    switch input.options & 3 {
-    case 0: try runValue(String(decoding: input.body, as: UTF8.self))
-    case 1: try runAddress(String(decoding: input.body, as: UTF8.self))
-    default: try runEvents(input.body, piece: 1 + Int(input.options >> 2 & 15))
-    }
+    let text = String(decoding: input.body, as: UTF8.self)
+    if input.options & 1 == 0 { try runValue(text) } else { try runAddress(text) }
   }
 
   private static func runValue(_ text: String) throws(FuzzFinding) {
@@ -49,25 +45,6 @@ enum HTTPHeadersFuzz {
     else { throw FuzzFinding("a redirect leads elsewhere") }
   }
 
-  private static func runEvents(_ bytes: [UInt8], piece: Int) throws(FuzzFinding) {
-    guard events(bytes, piece: piece) == events(bytes, piece: max(1, bytes.count)) else {
-      throw FuzzFinding("events depend on how the bytes come")
-    }
-  }
-
-  private static func events(_ bytes: [UInt8], piece: Int) -> [ServerEventParser.Event] {
-    var parser = ServerEventParser(limit: 256)
-    var events: [ServerEventParser.Event] = []
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      do throws(PeerError) { try parser.feed(rest.prefix(piece)) { events.append($0) } } catch {
-        return events
-      }
-      rest = rest.dropFirst(piece)
-    }
-    return events
-  }
-
   static func seeds() -> [[UInt8]] {
     let values = [
       "120", "262144, 262144", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
@@ -78,11 +55,6 @@ enum HTTPHeadersFuzz {
       "https://sync.example.org:8443/notes/v1/push\n/moved/v1/push",
       "http://[::1]:80/a?b#c\nhttp://[::1]/d", "http://127.0.0.1\n//elsewhere/x",
     ]
-    let streams = [
-      ": heartbeat\n\nevent: poke\ndata: {}\n\n", "\u{feff}data: 1\r\ndata: 2\r\nid: 7\r\n\r\n",
-      "event:poke\rretry: 5\rdata\r\r",
-    ]
     return values.map { [0] + Array($0.utf8) } + addresses.map { [1] + Array($0.utf8) }
-      + streams.map { [0x0a] + Array($0.utf8) }
   }
 }

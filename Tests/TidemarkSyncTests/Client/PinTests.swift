@@ -8,6 +8,8 @@ import TidemarkTestKit
 @Suite("The versions that compaction keeps for peers")
 struct PinTests {
   private func compact(_ world: SyncWorld) throws {
+    // As a replicator that has nothing to do.
+    try world.devices[0].session.writeDown()
     try world.devices[0].engine.compact(CompactionOptions(dropHistory: true))
   }
 
@@ -240,6 +242,23 @@ struct PinTests {
     try compact(world)
     #expect(try entries(world) == 4)
     #expect(world.devices[0].session.progress.frontier + 5 > world.devices[0].engine.lastSequence)
+  }
+
+  @Test("edits synced one by one leave two versions of the last key to a compaction, one of others")
+  func live() throws {
+    let world = try SyncWorld(devices: 1)
+    for number in 0..<40 {
+      try world.put(0, "k", "\(number)")
+      if number == 20 { try world.put(0, "other", "1") }
+      while try world.step(0) {}
+    }
+    #expect(world.devices[0].session.hasUnwritten)
+    try world.devices[0].engine.compact(CompactionOptions(dropHistory: true))
+    #expect(try versions(world, "k") <= 2 && versions(world, "other") == 1)
+    try compact(world)
+    #expect(try versions(world, "k") == 1)
+    try world.settle()
+    try world.expectEqual()
   }
 
   @Test("a device that only sends, and is the only one, keeps one version of a key and no deletes")

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
@@ -197,6 +198,7 @@ struct SyncSessionTests {
     let world = try SyncWorld()
     try world.put(0, "k", "first")
     try world.settle()
+    world.tellsCurrent = false
     // Both write; the second hears of the first one's change by the verdict on its own only.
     try world.put(0, "k", "by the first")
     try world.put(1, "k", "by the second")
@@ -212,6 +214,71 @@ struct SyncSessionTests {
     #expect(try world.get(1, "k") == "by the second")
     try world.settle()
     #expect(try world.serverState() == ["k": "by the second "])
+    try world.expectEqual()
+  }
+
+  @Test("a verdict of conflict brings what stands there if it is small, and nobody asks for it")
+  func conflictWithCurrent() throws {
+    let world = try SyncWorld()
+    let large = String(repeating: "x", count: 5_000)
+    for key in ["small", "large"] { try world.put(0, key, "first") }
+    try world.settle()
+    try world.put(0, "small", "theirs")
+    try world.put(0, "large", large)
+    for key in ["small", "large"] { try world.put(1, key, "mine") }
+    let push = try #require(try world.nextPush(1))
+    try world.settle(only: 0)
+    let answer = try world.answer(.push(push))
+    guard case .push(let told) = answer else { return }
+    #expect(told.current.map(\.key) == [Array("small".utf8)])
+    try world.devices[1].session.receive(answer)
+    #expect(world.devices[1].session.totals.resolved == 1)
+    #expect(try world.devices[1].session.keysToFetch() == [Array("large".utf8)])
+    try world.settle()
+    #expect(try world.serverState() == ["small": "mine ", "large": "mine "])
+    // Nothing is kept of what the resolver has seen once its result has applied.
+    #expect(!world.devices[1].session.records.hasRemoteStates)
+    try world.expectEqual()
+  }
+
+  @Test("a change that another has made alike keeps no second copy, and is built upon")
+  func duplicates() throws {
+    let world = try SyncWorld()
+    try world.put(0, "other", "1")
+    try world.settle()
+    for index in 0..<2 { try world.put(index, "k", "same") }
+    let push = try #require(try world.nextPush(1))
+    try world.settle(only: 0)
+    try world.devices[1].session.receive(world.answer(.push(push)))
+    #expect(world.devices[1].session.totals.duplicates == 1)
+    try world.settle()
+    #expect(world.devices.allSatisfy { !$0.session.records.hasRemoteStates })
+    for index in 0..<2 {
+      try world.put(index, "k", "\(index)")
+      try world.settle()
+      #expect(try world.serverState() == ["k": "\(index) ", "other": "1 "])
+    }
+    #expect(world.devices.allSatisfy { $0.session.totals.conflicts == 0 })
+    try world.expectEqual()
+  }
+
+  @Test("an edit sent by itself costs one commit more, and its verdict is told again after a kill")
+  func unwritten() throws {
+    let world = try SyncWorld(devices: 1)
+    try world.put(0, "k", "1")
+    try world.settle()
+    let before = world.devices[0].engine.lastSequence
+    try world.put(0, "k", "2")
+    while try world.step(0) {}
+    #expect(world.devices[0].session.hasUnwritten)
+    // The edit, and what is known of the peer.
+    #expect(world.devices[0].engine.lastSequence == before + 2)
+    #expect(world.devices[0].session.progress.names.rows.count == 1)
+    try world.reopenKilled(0)
+    #expect(world.devices[0].session.formed != nil && !world.devices[0].session.hasUnwritten)
+    try world.settle()
+    #expect(world.devices[0].session.formed == nil)
+    #expect(try world.serverState() == ["k": "2 "])
     try world.expectEqual()
   }
 }

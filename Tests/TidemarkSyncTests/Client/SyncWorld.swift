@@ -39,6 +39,8 @@ final class SyncWorld {
   private let seed: UInt64
   private var restores: UInt64 = 0
   private(set) var lastError: PeerError?
+  /// Whether the server tells with a verdict what a change clashes with.
+  var tellsCurrent = true
 
   init(seed: UInt64 = 1, devices count: Int = 2, resolver: ConflictResolver = .localWins) throws {
     self.seed = seed
@@ -60,12 +62,20 @@ final class SyncWorld {
     devices.append(try Device(name, engine: engine, disk: disk, resolver: resolver))
   }
 
-  /// Ends a device's process and begins another.
+  /// Ends a device's process, which has stopped replicating before, and begins another.
   /// - Parameter losesPower: whether unsynced writes may be lost.
   func restart(_ index: Int, losesPower: Bool = false) throws {
     let device = devices[index]
+    try device.session.writeDown()
     if losesPower { device.disk.powerCut() } else { device.disk.kill() }
     device.disk.restart(keeping: losesPower ? .loseAll : .keepAll)
+    try reopen(index)
+  }
+
+  /// Kills a device's process in the midst of its work, and begins another.
+  func reopenKilled(_ index: Int) throws {
+    devices[index].disk.kill()
+    devices[index].disk.restart(keeping: .keepAll)
     try reopen(index)
   }
 
@@ -174,7 +184,10 @@ final class SyncWorld {
     let handler = try server.handler()
     switch call {
     case .hello(let request): return .hello(try handler.hello(request, access: access))
-    case .push(let request): return .push(try handler.push(request, access: access))
+    case .push(let request):
+      var answer = try handler.push(request, access: access)
+      if !tellsCurrent { answer.current = [] }
+      return .push(answer)
     case .pull(let request): return .pull(try handler.pull(request, access: access))
     case .values(let request): return .values(try handler.values(request, access: access))
     case .digest(let request): return .digest(try handler.digest(request, access: access))

@@ -12,6 +12,7 @@ struct WaitingTests {
     arguments: [true, false])
   func together(startsPlain: Bool) throws {
     let world = try SyncWorld()
+    world.tellsCurrent = false
     try world.put(0, "k", "base")
     try world.settle()
     if startsPlain {
@@ -59,12 +60,17 @@ struct WaitingTests {
     try world.settle()
     try world.put(1, "k", "other")
     try world.settle(only: 1)
+    let place = try #require(world.devices[1].session.range).headPosition
     try world.put(0, "k", "mine")
     try world.settle()
     // As a session of old may have left it.
     let session = world.devices[0].session
     let newest = try #require(try session.engine.newestChange(ofKey: Array("k".utf8)))
-    let beside = try #require(try session.records.remote(ofKey: newest.key)?.state)
+    let other = world.devices[1].session
+    let beside = RemoteState(
+      FeedEntry(
+        position: place, kind: .put, operation: OperationID(replica: other.replica, sequence: 1),
+        key: newest.key, content: SyncContent(value: Array("other".utf8))))
     try session.commit { operations, next, _ in
       try session.meet(newest.key, beside, into: &operations, &next)
     }
@@ -161,5 +167,22 @@ extension SyncWorld {
     try world.settle(steps: 40)
     #expect(try world.get(0, "k")?.utf8.count == Limits.valueBytes - 20)
     #expect(try session.waitingForUser().isEmpty && session.isAtRest)
+  }
+
+  @Test("a conflict that is decided for what the peer has leaves no copy of it beside the key")
+  func givesWay() throws {
+    let world = try SyncWorld(resolver: .remoteWins)
+    try world.settle()
+    for number in 0..<20 { try world.put(0, "key \(number)", "ours") }
+    // Its batch is on the way when the others come.
+    #expect(try world.nextPush(0)?.changes.count == 20)
+    for number in 0..<20 { try world.put(1, "key \(number)", "theirs") }
+    try world.settle(only: 1)
+    try world.step(0)
+    #expect(world.devices[0].session.totals.conflicts == 20)
+    try world.settle()
+    #expect(try world.serverState().values.allSatisfy { $0 == "theirs " })
+    #expect(!world.devices[0].session.records.hasRemoteStates)
+    try world.expectEqual()
   }
 }

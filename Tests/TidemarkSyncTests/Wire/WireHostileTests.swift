@@ -177,7 +177,7 @@ struct WireHostileTests {
     func mark(_ verdicts: [UInt8]) -> String? {
       let range: [UInt8] = [0, 0, 0]
       let number: [UInt8] = [1] + [UInt8](repeating: 0, count: 8)
-      return refusal(.pushAnswer, [0] + range + number + verdicts)
+      return refusal(.pushAnswer, [0] + range + number + verdicts + [0, 0])
     }
     #expect(mark([3, 0x30, 0]) == nil)
     #expect(mark([2, 0x30, 0]) == "a run of verdicts is out of bounds")

@@ -3,16 +3,18 @@
 /// the log, so that a compaction in any process honours it.
 ///
 /// ```
-/// u8      version, 2
+/// u8      version, 3
 /// varint  frontier
 /// varint  settled through
 /// varint  first own delete that may stand in the feed behind the cursor; 0 for none
 /// runs    decided behind the frontier
 /// runs    pending before it
-/// u64     milliseconds since 1970 of the last sign of life
+/// varint  milliseconds since 1970 of the last sign of life
 /// ```
+/// The record has the length of these bytes, a varint, before them, and behind them what else the
+/// pin's owner keeps in it.
 package struct RetentionPin: Sendable, Hashable {
-  private static let version: UInt8 = 2
+  private static let version: UInt8 = 3
   /// A peer without a sign of life for so long holds back pending deletes alone, with what they
   /// were made upon: 90 days.
   package static let millisecondsToLive: UInt64 = 90 * 86_400_000
@@ -79,8 +81,34 @@ package struct RetentionPin: Sendable, Hashable {
     writer.varint(unread ?? 0)
     ahead.encode(into: &writer)
     pending.encode(into: &writer)
-    writer.u64(renewed)
+    writer.varint(renewed)
     return writer.bytes
+  }
+
+  /// The record of the pin.
+  /// - Parameter rest: what its owner keeps in the record.
+  package func record(before rest: [UInt8]) -> [UInt8] {
+    let pin = encoded
+    var writer = ByteWriter()
+    writer.varint(UInt64(pin.count))
+    writer.raw(pin)
+    writer.raw(rest)
+    return writer.bytes
+  }
+
+  /// The pin of a record, which may be of another version, and the rest.
+  package static func split(
+    _ record: RawSpan
+  ) throws(FormatError) -> (pin: [UInt8], rest: [UInt8]) {
+    var reader = ByteReader(record)
+    let pin = try reader.array(try reader.varint(atMost: reader.remaining))
+    return (pin, try reader.array(reader.remaining))
+  }
+
+  /// The pin of a record.
+  init(record: RawSpan) throws(FormatError) {
+    let (pin, _) = try Self.split(record)
+    try self.init(decoding: pin.rawSpan)
   }
 
   package init(decoding bytes: RawSpan) throws(FormatError) {
@@ -94,7 +122,7 @@ package struct RetentionPin: Sendable, Hashable {
     unread = first == 0 ? nil : first
     ahead = try SequenceSet(from: &reader)
     pending = try SequenceSet(from: &reader)
-    renewed = try reader.u64()
+    renewed = try reader.varint()
     guard reader.remaining == 0 else { throw FormatError("bytes behind a pin") }
   }
 }
@@ -113,7 +141,7 @@ extension Engine {
     var pins: [NamedPin] = []
     for key in table.keys(of: .pin) {
       guard let value = try table.value(of: .pin, key: key) else { continue }
-      pins.append(NamedPin(name: key, pin: try? RetentionPin(decoding: value.rawSpan)))
+      pins.append(NamedPin(name: key, pin: try? RetentionPin(record: value.rawSpan)))
     }
     return pins
   }

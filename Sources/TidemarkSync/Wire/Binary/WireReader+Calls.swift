@@ -32,7 +32,7 @@ extension WireReader {
 
   mutating func pushAnswer() throws(FormatError) -> PushAnswer {
     let range = try range()
-    return PushAnswer(mark: try mark(), range: range)
+    return PushAnswer(mark: try mark(), range: range, current: try entries())
   }
 
   mutating func pullRequest() throws(FormatError) -> PullRequest {

@@ -27,6 +27,7 @@ struct WireWriter {
     case .pushAnswer(let answer):
       write(answer.range)
       write(answer.mark)
+      try write(answer.current)
     case .pullRequest(let request): write(request)
     case .pullAnswer(let answer):
       write(answer.range)

@@ -86,11 +86,10 @@ extension JSONFields {
       atomicGroup: try number("atomic_group") ?? 0)
   }
 
-  mutating func entries() throws(FormatError) -> [FeedEntry] {
-    let entries = try objects("entries", atMost: WireLimits.rows, isRequest: false) {
+  mutating func entries(_ name: StaticString) throws(FormatError) -> [FeedEntry]? {
+    try objects(name, atMost: WireLimits.rows, isRequest: false) {
       (fields) throws(FormatError) in try fields.entry()
     }
-    return try required(entries, "entries")
   }
 
   private mutating func entry() throws(FormatError) -> FeedEntry {

@@ -13,6 +13,9 @@ extension JSONOutput {
       case .pushAnswer(let answer):
         output.write(answer.range)
         output.write(answer.mark)
+        if !answer.current.isEmpty {
+          output.objects("current", answer.current) { $0.fields($1) }
+        }
       case .pullRequest(let request): output.fields(request)
       case .pullAnswer(let answer):
         output.write(answer.range)

@@ -21,18 +21,22 @@ extension WireMessage {
     case .helloAnswer: .helloAnswer(try fields.helloAnswer())
     case .pushRequest: .pushRequest(try fields.pushRequest())
     case .pushAnswer:
-      .pushAnswer(PushAnswer(mark: try fields.mark(), range: try fields.range()))
+      .pushAnswer(
+        PushAnswer(
+          mark: try fields.mark(), range: try fields.range(),
+          current: try fields.entries("current") ?? []))
     case .pullRequest: .pullRequest(try fields.pullRequest())
     case .pullAnswer:
       .pullAnswer(
         PullAnswer(
-          entries: try fields.entries(), cursor: try required(fields.position("cursor"), "cursor"),
+          entries: try required(fields.entries("entries"), "entries"),
+          cursor: try required(fields.position("cursor"), "cursor"),
           range: try fields.range(), mark: try fields.mark(), reach: try fields.word("reach")))
     case .valuesRequest: .valuesRequest(try fields.valuesRequest())
     case .valuesAnswer:
       .valuesAnswer(
         ValuesAnswer(
-          entries: try fields.entries(),
+          entries: try required(fields.entries("entries"), "entries"),
           answered: try required(
             fields.count("answered", atMost: WireLimits.rows), "answered"),
           range: try fields.range(), reach: try fields.word("reach")))

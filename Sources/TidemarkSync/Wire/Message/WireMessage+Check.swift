@@ -18,6 +18,7 @@ extension WireMessage {
     case .pushAnswer(let answer):
       try answer.range.check()
       try answer.mark.check()
+      try Self.check(answer.current)
     case .pullRequest(let request):
       try request.after.check()
       try request.scope.check()

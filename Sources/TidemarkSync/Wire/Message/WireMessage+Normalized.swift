@@ -42,6 +42,7 @@ extension WireMessage {
     switch self {
     case .pushRequest(let request):
       request.changes.reduce(256) { $0 + 48 + $1.key.count + $1.content.value.count }
+    case .pushAnswer(let answer): Self.sizeHint(answer.current)
     case .pullAnswer(let answer): Self.sizeHint(answer.entries)
     case .valuesAnswer(let answer): Self.sizeHint(answer.entries)
     case .uploadRequest(let request): 128 + request.bytes.count

@@ -45,7 +45,6 @@ extension SyncOracle {
   /// An answer that a device takes: it knows what stands in it.
   func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
     narrator?.answer(answer, at: device)
-    let replica = device.session.replica
     let book = books[device.index]
     if let range = answer.range, book.range?.epochs != range.epochs {
       // Entries that the feed has lost are known no more, even if they come back.
@@ -58,22 +57,12 @@ extension SyncOracle {
       book.sent = []
       book.countingHere = [:]
     }
-    // Verdicts on a batch that it has settled tell it nothing, even if they are others by now.
-    if let mark = answer.mark, mark.number == device.session.formed?.number,
-      let changes = batches[BatchName(replica, mark)]
-    {
-      let isOwn = book.sent.contains(BatchName(replica, mark))
-      for (change, verdict) in zip(changes, mark.verdicts) {
-        guard case .applied(let position) = verdict else { continue }
-        let operation = OperationID(replica: replica, sequence: change.sequence)
-        book.counting[operation] = position
-        if isOwn { book.countingHere[change.sequence] = position }
-      }
-    }
+    noteVerdicts(answer, at: device)
     let entries: [FeedEntry] =
       switch answer {
       case .pull(let page): page.entries
       case .values(let values): values.entries
+      case .push(let push): push.current
       default: []
       }
     // Nothing is taken of an answer under another reach than the hello's.
@@ -100,6 +89,24 @@ extension SyncOracle {
         book.learn(entry.key, contents[entry.operation] ?? .deleted)
       case .delete, .own: break
       }
+    }
+  }
+
+  /// The verdicts that an answer tells of the batch under way. Those on one that was settled tell
+  /// nothing, even if they are others by now; nor do those on an earlier one of the same number.
+  private func noteVerdicts(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+    let name = device.session.replica
+    guard let mark = answer.mark, let formed = device.session.formed,
+      mark.number == formed.number, mark.batchID == formed.batchID,
+      let changes = batches[BatchName(name, mark)]
+    else { return }
+    let book = books[device.index]
+    let isOwn = book.sent.contains(BatchName(name, mark))
+    for (change, verdict) in zip(changes, mark.verdicts) {
+      guard case .applied(let position) = verdict else { continue }
+      let operation = OperationID(replica: name, sequence: change.sequence)
+      book.counting[operation] = position
+      if isOwn { book.countingHere[change.sequence] = position }
     }
   }
 }

@@ -5,19 +5,20 @@ internal import TidemarkSync
 /// Devices that start again, and stores that are copies of others.
 extension SyncOracle {
   /// A device has started again.
-  func comesBack(_ device: SimulatedDevice, lostPower: Bool) throws {
+  /// - Parameter lostVerdicts: whether it had been told of verdicts that it had not written down.
+  func comesBack(_ device: SimulatedDevice, lostPower: Bool, lostVerdicts: Bool) throws {
     let former = books[device.index]
     guard device.engine.lastSequence >= former.durableThrough else {
       throw BrokenPromise("d\(device.index) has lost what was durable")
     }
     // Answers that it was told of may be lost with the power: it knows what its log says.
-    if lostPower { former.known = [:] }
+    if lostPower || lostVerdicts { former.known = [:] }
     try readAll(device)
+    // The mark tells again what it was told and had not synced, unless a copy of it has sent more
+    // under the same name meanwhile.
+    if lostPower || lostVerdicts, hasCopies { books[device.index].forgetCounting() }
     if lostPower {
       books[device.index].shownFromHere()
-      // The mark tells again what it was told and had not synced, unless a copy of it has sent more
-      // under the same name meanwhile.
-      if hasCopies { books[device.index].forgetCounting() }
       return
     }
     let now = books[device.index]
@@ -36,7 +37,7 @@ extension SyncOracle {
       }
       throw BrokenPromise("d\(device.index) has forgotten that \(seen.sequence) is pending")
     }
-    try checkPendingAgain(former, now, device)
+    if !lostVerdicts { try checkPendingAgain(former, now, device) }
   }
 
   private func checkPendingAgain(

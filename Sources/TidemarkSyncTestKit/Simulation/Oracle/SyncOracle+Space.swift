@@ -63,7 +63,7 @@ extension SyncSession {
   fileprivate func mayReadPast(_ sequence: UInt64) -> Bool {
     sequence >= pin?.unread ?? .max
       || settled.runs.contains {
-        $0.first <= sequence && $0.offset + $0.count > progress.cursor.offset + 1
+        $0.first <= sequence && $0.lastOffset > progress.cursor.offset
       }
   }
 }

@@ -115,6 +115,12 @@ final class SimulatedDevice {
     CachePolicy(maxStale: .seconds(3600), capacity: 5),
   ]
 
+  /// As a replicator does that is made with other settings.
+  func beginSessionAnew() throws {
+    try session.writeDown()
+    try beginSession()
+  }
+
   func beginSession() throws(TidemarkError) {
     let inner = Self.resolvers[resolver]
     let answers = answers

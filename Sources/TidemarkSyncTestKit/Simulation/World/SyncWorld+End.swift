@@ -27,7 +27,7 @@ extension SyncWorld {
     for device in devices {
       // A resolver that wants to be asked does not come to an end.
       if [5, 6].contains(device.resolver) { device.resolver = 0 }
-      try guarding(device) { try device.beginSession() }
+      try guarding(device) { try device.beginSessionAnew() }
     }
     try settle()
     for device in devices { try oracle.checkReach(of: device, server) }

@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkSync
 internal import TidemarkTestKit
 
 extension SyncWorld {
@@ -34,12 +35,15 @@ extension SyncWorld {
   }
 
   private func reopen(_ device: SimulatedDevice) throws {
-    try guarding(device) { try device.close() }
+    try guarding(device) {
+      try device.session.writeDown()
+      try device.close()
+    }
     guard device.engine.isClosed else { return }
     guard try survives(device.disk, { try device.open(random: random()) }) else {
       return try comeBack(device)
     }
-    try oracle.comesBack(device, lostPower: false)
+    try oracle.comesBack(device, lostPower: false, lostVerdicts: false)
   }
 
   /// - Returns: false when the disk has stopped meanwhile.

@@ -109,14 +109,14 @@ final class SyncWorld {
       let scope = SimulatedDevice.scopes[event.number(0) % SimulatedDevice.scopes.count]
       oracle.scopeChanges(of: device, to: scope)
       device.scope = scope
-      try guarding(device) { try device.beginSession() }
+      try guarding(device) { try device.beginSessionAnew() }
     case .reach:
       let reaches = SimulatedDevice.reaches
       device.access = SyncAccess(to: reaches[event.number(0) % reaches.count])
       oracle.reachChanges(of: device)
     case .resolver:
       device.resolver = event.number(0) % SimulatedDevice.resolvers.count
-      try guarding(device) { try device.beginSession() }
+      try guarding(device) { try device.beginSessionAnew() }
     default:
       // As a replicator does that is made anew.
       device.direction = [.both, .push, .pull, .both][event.number(0) % 4]
@@ -160,8 +160,9 @@ final class SyncWorld {
     disk.plan = .none
     disk.restart(keeping: device?.survival ?? server.survival)
     if let device {
+      let lostVerdicts = device.session.hasUnwritten
       try device.open(random: random())
-      try oracle.comesBack(device, lostPower: isPowerCut)
+      try oracle.comesBack(device, lostPower: isPowerCut, lostVerdicts: lostVerdicts)
     } else {
       let feed = server.survival == .keepAll ? server.feed : try server.feed.afterPowerCut(random())
       try server.open(after: feed, random: random())

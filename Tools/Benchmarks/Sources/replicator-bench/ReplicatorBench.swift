@@ -7,7 +7,14 @@ import TidemarkSync
 @main
 struct ReplicatorBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "What writers pay for a replicator whose server is off.",
+    commandName: "replicator",
+    abstract: "The cost of replication, for writers and for what is synced.",
+    subcommands: [Writers.self, Live.self], defaultSubcommand: Writers.self)
+}
+
+struct Writers: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "The price that writers pay for a replicator whose server is off.",
     discussion: """
       The same puts go to a new store, from one thread: without a replicator, and beside one that \
       cannot reach its server. All take their turns in every round; ratios are to the run without \

@@ -1,0 +1,87 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Commits: entries with what they change in the peer's records.
+extension SyncSession {
+  /// Commits entries together with what they change in the peer's records.
+  ///
+  /// - Parameters:
+  ///   - durability: of what the peer would say again, it need not be on the disk at once.
+  ///   - body: adds entries and changes the progress; runs again from the same state when somebody
+  ///     else wrote one of the keys in between.
+  func commit(
+    _ durability: Durability = .durable,
+    _ body: (inout OperationBatch, inout PeerProgress, inout SettledRuns) throws -> Void
+  ) throws {
+    prepared = nil
+    for _ in 0..<Self.attempts {
+      keysChosen = []
+      counted = Totals()
+      aliasChanges = nil
+      var batch = OperationBatch()
+      var next = progress
+      var runs = settled
+      if let range { next.furthest = range.headPosition }
+      try body(&batch, &next, &runs)
+      do throws(TidemarkError) {
+        if let aliasChanges { try records.write(aliasChanges, into: &batch) }
+        try commit(&batch, next, &runs, formed, durability)
+        if let aliasChanges { aliases?.apply(aliasChanges) }
+        if counted.resolved > 0 { resolvedThrough = engine.lastSequence }
+        totals = totals + counted
+        return
+      } catch {
+        guard error.code == .conflict else { throw error }
+      }
+    }
+    throw TidemarkError(
+      .conflict, "others write the same keys all the time; the replicator tries again later")
+  }
+
+  private static let attempts = 64
+
+  /// Commits a batch with what the session has come to, which counts from then on.
+  func commit(
+    _ batch: inout OperationBatch, _ next: PeerProgress, _ runs: inout SettledRuns,
+    _ formed: FormedBatch?, _ durability: Durability
+  ) throws(TidemarkError) {
+    let unread = runs.firstUnread(after: next.cursor.offset)
+    let written = try records.write(
+      next, &runs, formed, newPin(next, formed, unread), into: &batch)
+    // Content of others is at the peer until somebody fetches it.
+    let holds = try engine.noteElsewhere(batch.attachments)
+    let committing = batch
+    let result = try withExtendedLifetime(holds) { () throws(TidemarkError) in
+      try engine.commit(committing, durability: durability)
+    }
+    // It is committed, whatever becomes of what follows.
+    progress = next
+    progress.waiting.wereWritten()
+    swap(&settled, &runs)
+    // Nobody else holds what is changed in place.
+    runs = SettledRuns()
+    settled.fold()
+    pin = written.pin
+    settledThrough = written.pin.settledThrough
+    hasUnwritten = false
+    records.took(written)
+    try records.note(batch, result)
+  }
+
+  /// Takes what has become of a batch without writing it down: until the next one is formed, which
+  /// is made durable with all that came before it, the peer says the same again.
+  func take(_ next: PeerProgress, _ runs: SettledRuns) {
+    settledThrough = newPin(next, formed, nil).settledThrough
+    progress = next
+    settled = runs
+    hasUnwritten = true
+  }
+
+  /// Writes down what was taken and is not written yet.
+  package func writeDown() throws {
+    guard hasUnwritten || hasPassed else { return }
+    let prepared = prepared
+    try commit(.buffered) { _, _, _ in }
+    self.prepared = prepared
+  }
+}

@@ -1,0 +1,94 @@
+public import Tidemark
+internal import TidemarkEngine
+
+/// How far a key has come towards a peer.
+public enum KeyState: Sendable, Hashable {
+  /// The peer has what the key holds, or it came from there.
+  case synced
+  /// The key's newest entry is not synced.
+  case waiting(PendingState)
+  /// It is none of the peer's business: there is nothing, it is cached, it lies outside of the
+  /// scope, or it was put and deleted before the peer had heard of it.
+  case local
+}
+
+extension HostState {
+  /// The states of keys, in their order.
+  mutating func states(
+    ofKeys keys: [[UInt8]]
+  ) throws(TidemarkError) -> [KeyState] {
+    let table = try pending()
+    let session = try session()
+    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
+    var states: [KeyState] = []
+    for key in keys {
+      guard let newest = try engine.newestChange(ofKey: key),
+        newest.attributes.entryClass == .owned, newest.kind != .evict
+      else {
+        states.append(.local)
+        continue
+      }
+      if table.row(newest.sequence) != nil {
+        states.append(.waiting(try state(of: newest, inFlight)))
+      } else {
+        let isThere = newest.attributes.origin != nil || session.position(of: newest) != nil
+        states.append(isThere ? .synced : .local)
+      }
+    }
+    return states
+  }
+}
+
+extension Replicator {
+  /// How far a key has come: for a mark beside a row of a list.
+  public func state(
+    forKey key: some BytesConvertible
+  ) async throws(TidemarkError) -> KeyState {
+    try await states(forKeys: [Key(key)])[0]
+  }
+
+  /// How far keys have come, in their order.
+  public func states(forKeys keys: [Key]) async throws(TidemarkError) -> [KeyState] {
+    let bytes = keys.map(\.bytes)
+    return try await TidemarkError.asSyncError {
+      try await host.perform { (state) throws in try state.states(ofKeys: bytes) }
+    }
+  }
+
+  /// How far keys have come, in their order, now and whenever one of them has changed.
+  ///
+  /// The sequence ends when its reader stops, and fails when the store does. A slow reader misses
+  /// what lies between, never the last.
+  public func stateChanges(forKeys keys: [Key]) -> AsyncThrowingStream<[KeyState], any Error> {
+    let (stream, continuation) = AsyncThrowingStream.makeStream(
+      of: [KeyState].self, bufferingPolicy: .bufferingNewest(1))
+    let task = Task { [self] in
+      do {
+        try await watch(keys) { continuation.yield($0) }
+        continuation.finish()
+      } catch { continuation.finish(throwing: error) }
+    }
+    continuation.onTermination = { _ in task.cancel() }
+    return stream
+  }
+
+  private func watch(_ keys: [Key], _ body: ([KeyState]) -> Void) async throws {
+    // Writes raise it; the host tells what becomes of them.
+    let (written, engine) = (SyncSignal(), store.engine)
+    let token = engine.observe { written.raise() }
+    defer { engine.stopObserving(token) }
+    var last: [KeyState]?
+    while !Task.isCancelled {
+      let (seen, heard) = (written.count, host.changed.count)
+      let states = try await states(forKeys: keys)
+      if states != last { body(states) }
+      last = states
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { await written.wait(beyond: seen) }
+        group.addTask { [host] in await host.changed.wait(beyond: heard) }
+        await group.next()
+        group.cancelAll()
+      }
+    }
+  }
+}

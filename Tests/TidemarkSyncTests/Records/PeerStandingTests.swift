@@ -1,0 +1,112 @@
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("The records of a peer")
+struct PeerStandingTests {
+  private func names(_ rows: [(seed: UInt64, numbers: ClosedRange<UInt64>)]) -> BatchNames {
+    var names = BatchNames()
+    for row in rows { for number in row.numbers { names.note(number, of: row.seed) } }
+    return names
+  }
+
+  @Test("a batch is known by its number and id, and so is the empty one in its place")
+  func known() {
+    let names = names([(7, 1...3), (8, 4...9)])
+    for (seed, number) in [(7, 1), (7, 3), (8, 4), (8, 9)] as [(UInt64, UInt64)] {
+      let id = BatchNames.id(seed, number)
+      #expect(names.contains(number, id) && names.contains(number, SyncSession.emptyID(id)))
+      #expect(!names.contains(number + 1, id))
+    }
+    // A copy that went on under the same seed.
+    #expect(!names.contains(10, BatchNames.id(8, 10)))
+    #expect(!names.contains(4, BatchNames.id(7, 4)))
+    #expect(!names.contains(0, .none))
+  }
+
+  @Test("a number that is given a second time has another id")
+  func naming() {
+    var naming = BatchNaming()
+    var seed: UInt64 = 0
+    func next(_ number: UInt64) -> BatchID {
+      naming.next(number) {
+        seed += 1
+        return seed
+      }
+    }
+    let ids = [1, 2, 2, 3, 1, 2, 3].map { next($0) }
+    #expect(Set(ids).count == ids.count && seed == 3)
+  }
+
+  private func progress(_ seed: UInt64) -> (PeerProgress, FormedBatch?, [SettledRun]) {
+    var random = SeededGenerator(seed: seed)
+    func number() -> UInt64 { random.next() >> UInt64(16 + random.int(below: 40)) }
+    func position() -> Position {
+      Position(epoch: random.chance(0.5) ? 7 : number(), offset: number())
+    }
+    var progress = PeerProgress()
+    if random.chance(0.8) { progress.feed = ReplicaID((0..<16).map { _ in UInt8(number() & 255) }) }
+    progress.cursor = position()
+    progress.furthest = position()
+    progress.number = number()
+    progress.names = names([(random.next(), 1...2), (random.next(), 3...5)])
+    progress.batchID = random.chance(0.5) ? BatchID(random.next()) : .none
+    progress.frontier = number()
+    for _ in 0..<random.int(below: 4) { progress.ahead.insert(number()) }
+    for _ in 0..<random.int(below: 4) { progress.again.insert(number()) }
+    if random.chance(0.5) { progress.resync = Resync(adopts: true, seenThrough: number()) }
+    if random.chance(0.5) { progress.resumption = [1, 2, 3] }
+    progress.scope = number()
+    progress.reach = number()
+    progress.heardThrough = random.chance(0.5) ? number() : 0
+    if random.chance(0.5) { progress.comparedThrough = position() }
+    let bases: [ChangeBase] = [.absent, .position(position()), .operation(sequence: number())]
+    let items = (0..<UInt64(random.int(below: 5))).map {
+      FormedBatch.Item(sequence: $0 * 3 + 1, base: bases[random.int(below: 3)])
+    }
+    let formed = FormedBatch(
+      number: progress.number + 1,
+      batchID: random.chance(0.5) ? progress.usualID(progress.number + 1) : BatchID(number()),
+      items: items)
+    var runs = SettledRuns()
+    for step in 0..<UInt64(random.int(below: 9)) { runs.add(step * step + 1, at: position()) }
+    return (progress, random.chance(0.7) ? formed : nil, runs.tail)
+  }
+
+  @Test("a standing is read as it was written", arguments: 1...40 as ClosedRange<UInt64>)
+  func written(seed: UInt64) throws {
+    let (progress, formed, tail) = progress(seed)
+    let pin = RetentionPin(frontier: 3, settledThrough: 2, renewed: 77)
+    let basis = progress.encodedBasis(7)
+    let record = PeerStanding.encode(progress, 7, formed, tail, pin)
+    let (first, rest) = try RetentionPin.split(record.rawSpan)
+    #expect(try RetentionPin(decoding: first.rawSpan) == pin)
+    let read = try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan)
+    #expect(read.progress == progress && read.formed == formed && read.tail == tail, "seed \(seed)")
+    #expect(read.epoch == 7 && !read.isFormedApart)
+  }
+
+  @Test("records that make no sense are refused, whatever their bytes", arguments: [1, 2, 3])
+  func hostile(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    for round in 0..<2_000 as Range<UInt64> {
+      let (progress, formed, tail) = progress(round % 40 + 1)
+      var basis = progress.encodedBasis(7)
+      var record = PeerStanding.encode(
+        progress, 7, formed, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
+      for _ in 0...random.int(below: 4) {
+        record[random.int(below: record.count)] = UInt8(random.int(below: 256))
+      }
+      if random.chance(0.3) { basis[random.int(below: basis.count)] = 255 }
+      if random.chance(0.3) { record.removeLast(random.int(below: record.count)) }
+      guard let (pin, rest) = try? RetentionPin.split(record.rawSpan) else { continue }
+      _ = try? RetentionPin(decoding: pin.rawSpan)
+      guard let read = try? PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan) else {
+        continue
+      }
+      _ = (try? SettledRuns(decoding: [], tail: read.tail))?.position(of: 5)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import Testing
+import Tidemark
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import TidemarkSync
+
+@Suite("The states of keys")
+struct KeyStateTests {
+  @Test("a key is local, pending, synced and parked, as its newest entry is")
+  func states() async throws {
+    let store = try memoryStore()
+    let validator = SyncValidator { change, _ in
+      change.key.text.hasPrefix("bad") ? Rejection(code: "bad", message: "no") : nil
+    }
+    let peer = try SwitchedPeer(options: SyncHandler.Options(validators: [validator]))
+    let replicator = try store.replicator(
+      named: "server", peer: peer, scope: SyncScope(keyPrefixes: ["note/", "bad/"]))
+    let keys: [Key] = ["note/1", "bad/1", "other", "nothing"]
+    try await store.put("note/1", "1")
+    try await store.put("bad/1", "1")
+    try await store.put("other", "1")
+    #expect(
+      try await replicator.states(forKeys: keys)
+        == [.waiting(.pending), .waiting(.pending), .local, .local])
+    _ = try await replicator.syncOnce()
+    #expect(
+      try await replicator.states(forKeys: keys)
+        == [
+          .synced, .waiting(.parked(Rejection(code: "bad", message: "no"))), .local, .local,
+        ])
+    try await store.delete("note/1")
+    #expect(try await replicator.state(forKey: "note/1") == .waiting(.pending))
+    _ = try await replicator.syncOnce()
+    #expect(try await replicator.state(forKey: "note/1") == .synced)
+    try await store.close()
+  }
+
+  @Test("changes of states are told to who looks at a list, each once")
+  func changes() async throws {
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "server", peer: try SwitchedPeer())
+    var states = replicator.stateChanges(forKeys: ["a", "b"]).makeAsyncIterator()
+    #expect(try await states.next() == [.local, .local])
+    try await store.put("other", "1")
+    try await store.put("b", "1")
+    #expect(try await states.next() == [.local, .waiting(.pending)])
+    _ = try await replicator.syncOnce()
+    while let now = try await states.next(), now != [.local, .synced] {
+      #expect(now == [.local, .waiting(.inFlight)])
+    }
+    try await store.close()
+  }
+}
