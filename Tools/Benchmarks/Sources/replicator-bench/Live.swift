@@ -95,7 +95,7 @@ struct Live: AsyncParsableCommand {
       }
     }
     _ = try await first.replicator.syncOnce()
-    try await second.store.sync()
+    try await second.store.flush()
     let before = (bytes: second.bytes, calls: await second.peer.calls)
     let processor = clock()
     let report = try await second.replicator.syncOnce()
