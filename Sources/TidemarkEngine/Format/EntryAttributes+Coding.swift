@@ -37,6 +37,7 @@ extension EntryAttributes {
     if atomicGroup != 0 { writer.varint(atomicGroup) }
     if recordType != 0 { writer.varint(UInt64(recordType)) }
     if writerTime != 0 { writer.varint(writerTime) }
+    if !former.isEmpty { former.encode(into: &writer) }
   }
 
   private static func encode(bytes: [UInt8], into writer: inout ByteWriter) {
@@ -112,6 +113,7 @@ extension EntryAttributes {
       recordType = UInt32(try reader.varint(atMost: Int(UInt32.max)))
     }
     if fields.contains(.writerTime) { writerTime = try reader.varint() }
+    if fields.contains(.former) { former = try FormerLabels(from: &reader) }
     guard reader.remaining == 0 else { throw FormatError("bytes behind an entry's attributes") }
   }
 

@@ -17,6 +17,7 @@
 /// atomicGroup   varint
 /// recordType    varint
 /// writerTime    varint, a commit time
+/// former        see `FormerLabels`
 /// ```
 package struct EntryAttributes: Sendable, Hashable {
   /// Which of two kinds of data a value is.
@@ -58,11 +59,13 @@ package struct EntryAttributes: Sendable, Hashable {
   package var recordType: UInt32 = 0
   /// When the writer committed an entry that came from another store; 0 where that is this one.
   package var writerTime: UInt64 = 0
+  /// In a feed: labels that the key had before.
+  package var former = FormerLabels()
 
   package init() {}
 
   /// More than the largest encoding of all fields together.
-  package static let maximumBytes = 4096
+  package static let maximumBytes = 6144
 
   struct Field: OptionSet {
     var rawValue: UInt64
@@ -82,7 +85,8 @@ package struct EntryAttributes: Sendable, Hashable {
     static let atomicGroup = Field(rawValue: 1 << 13)
     static let recordType = Field(rawValue: 1 << 14)
     static let writerTime = Field(rawValue: 1 << 15)
-    static let known: UInt64 = 0xffff
+    static let former = Field(rawValue: 1 << 16)
+    static let known: UInt64 = 0x1_ffff
   }
 
   /// Whether there is nothing to store.
@@ -109,6 +113,7 @@ package struct EntryAttributes: Sendable, Hashable {
     if atomicGroup != 0 { fields.insert(.atomicGroup) }
     if recordType != 0 { fields.insert(.recordType) }
     if writerTime != 0 { fields.insert(.writerTime) }
+    if !former.isEmpty { fields.insert(.former) }
     return fields
   }
 }

@@ -84,7 +84,7 @@ package struct FeedQuery: Sendable {
   package var through: UInt64
   /// About how many entries to look at.
   package var limit: Int
-  /// The entries of which it matters what their key held before.
+  /// The entries of which it matters what labels their key had before.
   package var wantsFormer: @Sendable (FeedHead) -> Bool = { _ in false }
   /// The entries of which the state is wanted that a later one up to `through` gave their key.
   package var wantsLater: @Sendable (FeedHead) -> Bool = { _ in false }
@@ -94,8 +94,8 @@ package struct FeedQuery: Sendable {
 package struct FeedPage: Sendable {
   package struct Row: Sendable {
     package var head: FeedHead
-    /// The state of the key before the entry, where it is wanted.
-    package var former: FormerState?
+    /// The labels that the key had before the entry, where they are wanted.
+    package var former: FormerLabels?
     /// The state of the key, if a later entry gave it that.
     package var later: FeedState?
 
@@ -165,15 +165,6 @@ package struct FeedHead: Sendable, Hashable {
     let attachment = attributes.attachment == nil ? 0 : 48
     return labels.reduce(key.count + valueLength + attachment) { $0 + $1.count }
   }
-}
-
-/// The state of a key before an entry.
-package enum FormerState: Sendable, Hashable {
-  case absent
-  /// A value with these labels.
-  case present(labels: [[UInt8]])
-  /// The state is not kept.
-  case unknown
 }
 
 /// A key in a scan.

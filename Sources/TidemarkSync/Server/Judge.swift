@@ -285,8 +285,27 @@ struct Judge {
       }
     before[index].state = state
     states[request.changes[index].key] = .planned(entry: entries.count)
-    entries.append(JudgedBatch.Entry(change: index, kind: .applies(upon: revision)))
+    entries.append(
+      JudgedBatch.Entry(
+        change: index, kind: .applies(upon: revision), former: former(of: labelSets[index], state)))
     return .applied(.planned(entries.count - 1))
+  }
+
+  /// The labels that a key has had and that are not among the next ones.
+  private func former(of next: [[UInt8]], _ state: KeyState) -> FormerLabels {
+    switch state {
+    case .absent: return FormerLabels()
+    case .feed(let state):
+      // A program that owns the store may have written it, and does not say what was before.
+      let known =
+        state.attributes.origin == nil
+        ? FormerLabels(forgottenThrough: state.position.offset) : state.attributes.former
+      return FormerLabels(
+        after: known, state.isDeleted ? [] : state.labels, at: state.position.offset, next: next)
+    case .planned(let entry):
+      return FormerLabels(
+        after: entries[entry].former, labelSets[entries[entry].change], at: 0, next: next)
+    }
   }
 
   private static let outOfScope = Rejection.outOfScope(

@@ -15,6 +15,8 @@ package struct JudgedBatch: Sendable {
     /// Which of the batch's changes.
     package var change: Int
     package var kind: Kind
+    /// The labels that its key had before.
+    package var former = FormerLabels()
   }
 
   /// The state that a key must be in.
@@ -40,13 +42,15 @@ package struct JudgedBatch: Sendable {
       number: request.number, batchID: request.batchID, rulings: rulings, entries: entries.count)
   }
 
-  /// The attributes of one of its changes in the feed.
-  func attributes(of change: PushedChange) -> EntryAttributes {
+  /// The attributes of one of its entries in the feed.
+  func attributes(of entry: Entry) -> EntryAttributes {
+    let change = request.changes[entry.change]
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(
       replica: request.replica.bytes, sequence: change.sequence)
     attributes.writerTime = change.commitTime
     attributes.time = change.time
+    attributes.former = entry.former
     if change.kind == .put {
       attributes.hash = change.content.hash
       attributes.maxAge = change.content.maxAgeSeconds
@@ -63,6 +67,6 @@ package struct JudgedBatch: Sendable {
       labels: isPut ? change.content.labelSet : [],
       valueLength: isPut ? change.content.value.count : 0,
       operation: OperationID(replica: request.replica, sequence: change.sequence),
-      commitTime: change.commitTime, attributes: attributes(of: change), previous: previous)
+      commitTime: change.commitTime, attributes: attributes(of: entry), previous: previous)
   }
 }

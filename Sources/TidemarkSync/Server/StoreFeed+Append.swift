@@ -131,7 +131,7 @@ extension StoreFeed {
     _ entry: JudgedBatch.Entry, of judged: JudgedBatch, to batch: inout OperationBatch
   ) throws(TidemarkError) {
     let change = judged.request.changes[entry.change]
-    var attributes = judged.attributes(of: change)
+    var attributes = judged.attributes(of: entry)
     let value = change.content.value.rawSpan
     guard case .applies(let revision) = entry.kind else {
       attributes.recordType = RecordType.loser.rawValue

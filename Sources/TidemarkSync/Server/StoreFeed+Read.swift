@@ -116,15 +116,22 @@ extension StoreFeed {
     return page
   }
 
-  private func former(of head: FeedHead) throws(TidemarkError) -> FormerState {
-    guard head.previous > 0 else { return .absent }
+  private func former(of head: FeedHead) throws(TidemarkError) -> FormerLabels {
+    guard head.attributes.origin == nil, head.previous > 0 else {
+      return head.attributes.former.placed(at: head.offset)
+    }
+    // The program that owns the store wrote it: only the log tells what was before.
     guard let entry = try engine.entryIfKept(at: head.previous) else {
       // Above where history is kept from, only deletes can be gone.
-      return try bounds().historyFrom < head.offset ? .absent : .unknown
+      return try bounds().historyFrom < head.offset
+        ? FormerLabels() : FormerLabels(forgottenThrough: head.offset)
     }
     let info = try engine.info(entry)
-    guard !info.kind.removes, info.attributes.entryClass == .owned else { return .absent }
-    return .present(labels: info.labels)
+    let isValue = !info.kind.removes && info.attributes.entryClass == .owned
+    return FormerLabels(
+      after: info.attributes.former, isValue ? info.labels : [], at: info.valueSequence,
+      next: head.labels
+    ).placed(at: head.offset)
   }
 
   // MARK: All keys

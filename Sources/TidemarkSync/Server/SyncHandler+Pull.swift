@@ -181,18 +181,20 @@ extension SyncHandler {
     if head.kind == .put, isWithin(head.labels) { return .put }
     if head.kind == .delete, isWithin([]) { return .delete }
     let gone: FeedEntry.Kind = head.kind == .delete ? .delete : .left
-    switch row.former ?? .unknown {
-    case .absent: return nil
-    case .present(let labels): return isWithin(labels) ? gone : nil
-    case .unknown:
-      // A key that the reader may not know of must not be told; but if it does know it, it must
-      // hear. Only a comparison of everything can tell.
-      if access.scope == nil { return gone }
-      guard request.after == .beginning else {
-        throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
-      }
+    let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
+    // It has heard of those that were left out before.
+    let left = former.rows.filter { $0.left > request.after.offset }.map(\.label)
+    if !left.isEmpty, isWithin(left) { return gone }
+    guard let forgotten = former.forgottenThrough, forgotten > request.after.offset else {
       return nil
     }
+    // A key that the reader may not know of must not be told; but if it does know it, it must
+    // hear. Only a comparison of everything can tell.
+    if access.scope == nil { return gone }
+    guard request.after == .beginning else {
+      throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
+    }
+    return nil
   }
 
   /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.

@@ -115,10 +115,9 @@ package final class MemoryFeed: Feed {
       let change = batch.request.changes[entry.change]
       let offset = first + UInt64(entries.count)
       let held = state.index.states[change.key]
-      var row = MemoryFeedLog.Change(
+      let row = MemoryFeedLog.Change(
         head: batch.head(of: entry, at: offset, previous: held?.revision ?? 0),
-        value: change.content.value, feedTime: time, former: .absent)
-      if let held, !held.isDeleted { row.former = .present(labels: held.labels) }
+        value: change.content.value, feedTime: time)
       guard case .applies = entry.kind else {
         entries.append(.loser(row))
         continue

@@ -9,8 +9,6 @@ package struct MemoryFeedLog: Sendable {
     package var value: [UInt8]
     /// When the feed got it, as a commit time.
     package var feedTime: UInt64
-    /// The state of the key before.
-    package var former: FormerState
   }
 
   package enum Entry: Sendable {

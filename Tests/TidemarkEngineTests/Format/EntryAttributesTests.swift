@@ -58,6 +58,12 @@ struct EntryAttributesTests {
       if chance.chance(0.5) { attributes.schemaVersion = UInt32(chance.int(below: 1 << 32)) }
       if chance.chance(0.5) { attributes.generation = chance.bytes(chance.int(in: 0...64)) }
       if chance.chance(0.5) { attributes.atomicGroup = chance.next() }
+      if chance.chance(0.5) {
+        let labels = (0..<chance.int(in: 1...40)).map { _ in chance.bytes(chance.int(in: 1...60)) }
+        attributes.former = FormerLabels(
+          after: FormerLabels(forgottenThrough: chance.next() >> 1), labels, at: chance.next() >> 1,
+          next: [])
+      }
       if chance.chance(0.5) { attributes.recordType = UInt32(chance.int(below: 1 << 32)) }
       if chance.chance(0.5) { attributes.writerTime = chance.next() }
       try expectRoundTrip(attributes, "seed \(seed)")

@@ -63,15 +63,47 @@ struct AccessTests {
         == .forbidden)
   }
 
-  @Test("where it is not known any more what an entry replaced, a key is not told to strangers")
+  @Test("a key that has left is told to who knew it, also when compaction dropped that version")
+  func leftBeforeCompaction() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(&other, other.put("moved", "1", labels: ["me"]))
+    let reader = Device(2)
+    let cursor = try bench.pullAll(reader, access: mine).cursor
+    for number in 2...4 {
+      _ = try bench.push(
+        &other, other.put("moved", "\(number)", labels: ["them"]),
+        other.put("secret", "\(number)", labels: ["them"]))
+    }
+    _ = try bench.push(&other, other.put("last", "1"))
+    try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
+    let entries = try bench.pullAll(reader, after: cursor, access: mine).entries
+    #expect(entries.map(\.kind) == [.left] && entries[0].key == Array("moved".utf8))
+    let scoped = try bench.pullAll(reader, after: cursor, scope: SyncScope(labels: ["me"]))
+    #expect(scoped.entries.map(\.kind) == [.left])
+    // It has heard of that: later changes of the key are none of its business.
+    let after = try bench.pullAll(reader, after: cursor, access: mine).cursor
+    _ = try bench.push(&other, other.put("moved", "5", labels: ["them"]))
+    #expect(try bench.pullAll(reader, after: after, access: mine).entries.isEmpty)
+  }
+
+  @Test("where only the log told what an entry replaced, a key is not told to strangers")
   func forgottenHistory() throws {
     let bench = Bench()
     var other = Device(1)
     _ = try bench.push(&other, other.put("first", "1", labels: ["me"]))
     let reader = Device(2)
     let cursor = try bench.pullAll(reader, access: mine).cursor
-    _ = try bench.push(&other, other.put("secret", "1", labels: ["them"]))
-    _ = try bench.push(&other, other.put("secret", "2", labels: ["them"]))
+    // As a program does that owns the store.
+    try bench.withEngine { engine in
+      for _ in 0..<2 {
+        var batch = OperationBatch()
+        try batch.add(
+          .put, key: Array("secret".utf8).rawSpan, value: [1].rawSpan,
+          labelSet: batch.addLabelSet([Array("them".utf8)]))
+        try engine.commit(batch)
+      }
+    }
     _ = try bench.push(&other, other.put("last", "1"))
     try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
     #expect(

@@ -230,4 +230,22 @@ struct OracleScriptTests {
       durableWrite d2 : put c28 79 32 a
       """)
   }
+
+  @Test("a key that has left is told of though the entry that it left with was dropped")
+  func leftWithDropped() throws {
+    try run(
+      """
+      world 3383 3 7 300 1
+      write d1 : edit j3 11 35 ab
+      exchange d1 5
+      scope d0 4
+      exchange d0 2
+      exchange d2 2
+      write d2 : edit j3 121 0 -
+      call d2
+      write d2 : edit j3 1149 0 -
+      exchange d2 3
+      dropHistory
+      """)
+  }
 }
