@@ -26,7 +26,7 @@ package struct FormerLabels: Sendable, Hashable {
   /// Nothing is known of what was left out up to an entry.
   package init(forgottenThrough sequence: UInt64) { forgottenThrough = sequence }
 
-  /// Those of an entry that follows another one of its key.
+  /// The labels that a key has lost with an entry that follows another one.
   /// - Parameters:
   ///   - former: those of the entry before.
   ///   - labels: that entry's labels; none for a delete.

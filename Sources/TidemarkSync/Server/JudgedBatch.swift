@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// A batch with its verdicts, ready to be appended.
 package struct JudgedBatch: Sendable {

@@ -83,12 +83,21 @@ extension SyncHandler {
     var page = Page(through: start)
     var bytes = 0
     var left = Self.entriesPerCall
+    // An entry by which a key leaves is told of once, though those behind it have its labels too.
+    var heard: [[UInt8]: UInt64] = [:]
     while page.through < range.head, left > 0 {
       let limit = min(left, Self.headsPerPage)
       let found = try feed.read(query(request, access, range, after: page.through, limit: limit))
       left -= limit
       let rows = found.rows.map { row in
-        (row.head, Result { () throws(PeerError) in try outcome(of: row, request, access) })
+        let through = max(heard[row.head.key] ?? 0, request.after.offset)
+        let result = Result { () throws(PeerError) in
+          try outcome(of: row, request, access, heardThrough: through)
+        }
+        if case .success(let kind?) = result, kind != .put {
+          heard[row.head.key] = row.head.offset
+        }
+        return (row.head, result)
       }
       let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try smallValues(
@@ -160,19 +169,19 @@ extension SyncHandler {
 
   /// The meaning of an entry to its reader; nil when it is none of its business.
   private func outcome(
-    of row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess
+    of row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, heardThrough: UInt64
   ) throws(PeerError) -> FeedEntry.Kind? {
     guard !isSuperseded(row, request, access) else { return nil }
     guard row.head.operation.replica == request.replica else {
-      return try outcomeOfOthers(row, request, access)
+      return try outcomeOfOthers(row, request, access, heardThrough: heardThrough)
     }
     guard request.includesOwn else { return .own }
     // An entry that its reader has sent must be told of wherever it lies.
-    return try outcomeOfOthers(row, request, access) ?? .own
+    return try outcomeOfOthers(row, request, access, heardThrough: heardThrough) ?? .own
   }
 
   private func outcomeOfOthers(
-    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess
+    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, heardThrough: UInt64
   ) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
     func isWithin(_ labels: [[UInt8]]) -> Bool {
@@ -182,10 +191,11 @@ extension SyncHandler {
     if head.kind == .delete, isWithin([]) { return .delete }
     let gone: FeedEntry.Kind = head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
-    // It has heard of those that were left out before.
-    let left = former.rows.filter { $0.left > request.after.offset }.map(\.label)
-    if !left.isEmpty, isWithin(left) { return gone }
-    guard let forgotten = former.forgottenThrough, forgotten > request.after.offset else {
+    // It has heard of those that were left out before. One of them may have put the key into what
+    // is asked for, and one that it still has into what may be read.
+    let left = former.rows.filter { $0.left > heardThrough }.map(\.label)
+    if !left.isEmpty, isWithin(left + head.labels) { return gone }
+    guard let forgotten = former.forgottenThrough, forgotten > heardThrough else {
       return nil
     }
     // A key that the reader may not know of must not be told; but if it does know it, it must

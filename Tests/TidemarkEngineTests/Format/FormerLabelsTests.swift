@@ -39,8 +39,8 @@ struct FormerLabelsTests {
     let atOnce = FormerLabels(after: former, many, at: 101, next: []).placed(at: 102)
     #expect(atOnce.rows.count == FormerLabels.mostRows && atOnce.forgottenThrough == 102)
     let long = [UInt8](repeating: 97, count: 700)
-    let bytes = FormerLabels(after: FormerLabels(), [long, [98] + long], at: 1, next: [])
-    #expect(bytes.rows.count == 1 && bytes.forgottenThrough == 0)
+    let wide = FormerLabels(after: FormerLabels(), [long, [98] + long], at: 1, next: [])
+    #expect(wide.rows.count == 1 && wide.forgottenThrough == 0)
   }
 
   @Test("damaged ones are refused")

@@ -87,6 +87,18 @@ struct AccessTests {
     #expect(try bench.pullAll(reader, after: after, access: mine).entries.isEmpty)
   }
 
+  @Test("a key that keeps a label that may be read and loses the one asked for is told as `left`")
+  func leftWhatIsAskedFor() throws {
+    let bench = Bench()
+    var other = Device(1)
+    let asked = SyncScope(labels: ["open"])
+    _ = try bench.push(&other, other.put("k", "1", labels: ["me", "open"]))
+    let cursor = try bench.pullAll(Device(2), scope: asked, access: mine).cursor
+    _ = try bench.push(&other, other.put("k", "2", labels: ["me"], base: .operation(sequence: 1)))
+    let page = try bench.pullAll(Device(2), after: cursor, scope: asked, access: mine)
+    #expect(page.entries.map(\.kind) == [.left])
+  }
+
   @Test("where only the log told what an entry replaced, a key is not told to strangers")
   func forgottenHistory() throws {
     let bench = Bench()
