@@ -6,8 +6,7 @@ package struct FeedBounds: Sendable, Hashable {
   package var range: FeedRange
   /// Everything up to here is on the disk.
   package var durable: UInt64
-  /// Below this offset it may be unknown what a key held before an entry; 0 where everything is
-  /// kept.
+  /// Entries that others up to this offset supersede may be gone; 0 where everything is kept.
   package var historyFrom: UInt64
 
   package init(range: FeedRange, durable: UInt64, historyFrom: UInt64) {

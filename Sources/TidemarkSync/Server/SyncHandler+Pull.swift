@@ -83,22 +83,12 @@ extension SyncHandler {
     var page = Page(through: start)
     var bytes = 0
     var left = Self.entriesPerCall
-    // An entry by which a key leaves is told of once, though those behind it have its labels too.
-    var heard: [[UInt8]: UInt64] = [:]
+    var gone: Set<[UInt8]> = []
     while page.through < range.head, left > 0 {
       let limit = min(left, Self.headsPerPage)
       let found = try feed.read(query(request, access, range, after: page.through, limit: limit))
       left -= limit
-      let rows = found.rows.map { row in
-        let through = max(heard[row.head.key] ?? 0, request.after.offset)
-        let result = Result { () throws(PeerError) in
-          try outcome(of: row, request, access, heardThrough: through)
-        }
-        if case .success(let kind?) = result, kind != .put {
-          heard[row.head.key] = row.head.offset
-        }
-        return (row.head, result)
-      }
+      let rows = try outcomes(of: found.rows, request, access, &gone)
       let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try smallValues(
         puts.prefix(most - page.entries.count).map { ($0.0.offset, $0.0.valueLength) },
@@ -129,6 +119,50 @@ extension SyncHandler {
       page.through = found.through
     }
     return page
+  }
+
+  /// The meaning of entries to their reader, as far as it can be told.
+  /// - Parameter gone: the keys of which the answer says that they have gone. Later entries have
+  ///   the labels, too, that they had before, and need not say so again.
+  private func outcomes(
+    of rows: [FeedPage.Row], _ request: PullRequest, _ access: SyncAccess,
+    _ gone: inout Set<[UInt8]>
+  ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
+    // It rises before anything is dropped, so it is read after the entries.
+    let needsBounds = rows.contains { $0.former?.isEmpty == false }
+    let droppedThrough = needsBounds ? try feed.bounds().historyFrom : 0
+    return rows.map { row in
+      let hearing = Hearing(
+        of: request.after.offset, droppedThrough,
+        hasGone: !gone.isEmpty && gone.contains(row.head.key))
+      let outcome = Result { () throws(PeerError) in
+        try self.outcome(of: row, request, access, hearing)
+      }
+      switch outcome {
+      case .success(.put?), .success(.own?): if !gone.isEmpty { gone.remove(row.head.key) }
+      case .success(.left?), .success(.delete?): gone.insert(row.head.key)
+      case .success(nil), .failure: break
+      }
+      return (row.head, outcome)
+    }
+  }
+
+  /// Says of which labels that a key had before its reader has yet to hear that they are gone.
+  private struct Hearing {
+    /// The answer says already that the key has gone.
+    let hasGone: Bool
+    private let cursor: UInt64
+    private let droppedThrough: UInt64
+
+    init(of cursor: UInt64, _ droppedThrough: UInt64, hasGone: Bool) {
+      self.cursor = cursor
+      self.droppedThrough = droppedThrough
+      self.hasGone = hasGone
+    }
+
+    /// It has heard of those that were left out before the cursor, unless the entry that did it may
+    /// have been dropped when it read on: then a later one has yet to say so.
+    func lacks(_ left: UInt64) -> Bool { max(left, droppedThrough) > cursor }
   }
 
   private func query(
@@ -169,19 +203,19 @@ extension SyncHandler {
 
   /// The meaning of an entry to its reader; nil when it is none of its business.
   private func outcome(
-    of row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, heardThrough: UInt64
+    of row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, _ hearing: Hearing
   ) throws(PeerError) -> FeedEntry.Kind? {
     guard !isSuperseded(row, request, access) else { return nil }
     guard row.head.operation.replica == request.replica else {
-      return try outcomeOfOthers(row, request, access, heardThrough: heardThrough)
+      return try outcomeOfOthers(row, request, access, hearing)
     }
     guard request.includesOwn else { return .own }
     // An entry that its reader has sent must be told of wherever it lies.
-    return try outcomeOfOthers(row, request, access, heardThrough: heardThrough) ?? .own
+    return try outcomeOfOthers(row, request, access, hearing) ?? .own
   }
 
   private func outcomeOfOthers(
-    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, heardThrough: UInt64
+    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, _ hearing: Hearing
   ) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
     func isWithin(_ labels: [[UInt8]]) -> Bool {
@@ -191,16 +225,14 @@ extension SyncHandler {
     if head.kind == .delete, isWithin([]) { return .delete }
     let gone: FeedEntry.Kind = head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
-    // It has heard of those that were left out before. One of them may have put the key into what
-    // is asked for, and one that it still has into what may be read.
-    let left = former.rows.filter { $0.left > heardThrough }.map(\.label)
-    if !left.isEmpty, isWithin(left + head.labels) { return gone }
-    guard let forgotten = former.forgottenThrough, forgotten > heardThrough else {
-      return nil
-    }
+    let left = former.rows.filter { hearing.lacks($0.left) }.map(\.label)
+    // One of them may have put the key into what is asked for, and one that it still has into what
+    // may be read.
+    if !left.isEmpty, isWithin(left + head.labels) { return hearing.hasGone ? nil : gone }
+    guard let forgotten = former.forgottenThrough, hearing.lacks(forgotten) else { return nil }
     // A key that the reader may not know of must not be told; but if it does know it, it must
     // hear. Only a comparison of everything can tell.
-    if access.scope == nil { return gone }
+    if access.scope == nil { return hearing.hasGone ? nil : gone }
     guard request.after == .beginning else {
       throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
     }

@@ -59,7 +59,8 @@ package final class MemoryFeed: Feed {
 
   package func bounds() throws(TidemarkError) -> FeedBounds {
     try reading { (state) throws(TidemarkError) in
-      FeedBounds(range: state.log.range, durable: state.log.durable, historyFrom: 0)
+      FeedBounds(
+        range: state.log.range, durable: state.log.durable, historyFrom: state.log.droppedThrough)
     }
   }
 

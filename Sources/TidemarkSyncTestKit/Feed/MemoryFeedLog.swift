@@ -23,6 +23,8 @@ package struct MemoryFeedLog: Sendable {
   package private(set) var entries: [Entry?] = []
   private var epochs: [FeedEpoch] = []
   private var truncatedThrough: UInt64 = 0
+  /// Entries that others up to here supersede may be gone.
+  private(set) var droppedThrough: UInt64 = 0
   /// Everything up to here is on the disk.
   package var durable: UInt64 = 0
   /// The last offset of every commit.
@@ -73,6 +75,7 @@ package struct MemoryFeedLog: Sendable {
     _ index: MemoryFeedIndex, keepingDeletesBehind limit: UInt64
   ) -> (entries: Int, deletes: Int) {
     var dropped = (entries: 0, deletes: 0)
+    droppedThrough = durable
     // A replacement must be on the disk itself.
     for offset in 1...max(1, durable) where offset <= durable {
       let place = Int(offset - 1)

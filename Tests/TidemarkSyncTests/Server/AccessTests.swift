@@ -87,6 +87,24 @@ struct AccessTests {
     #expect(try bench.pullAll(reader, after: after, access: mine).entries.isEmpty)
   }
 
+  @Test("a key whose leaving was dropped is told of by what is left, wherever a page has ended")
+  func leftBetweenPages() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(&other, other.put("moved", "1", labels: ["me"]))
+    let reader = Device(2)
+    let cursor = try bench.pullAll(reader, access: mine).cursor
+    _ = try bench.push(&other, other.put("moved", "2", labels: ["them"]))
+    _ = try bench.push(&other, other.put("mine", "1", labels: ["me"]))
+    _ = try bench.push(&other, other.put("moved", "3", labels: ["them"]), other.put("last", "1"))
+    try bench.withEngine { try $0.compact(CompactionOptions(dropHistory: true)) }
+    let limits = SyncLimits(changes: 1)
+    let page = try bench.pullAll(reader, after: cursor, access: mine, limits: limits)
+    #expect(page.entries.map(\.kind) == [.put, .left] && page.pages > 1)
+    _ = try bench.push(&other, other.put("moved", "4", labels: ["them"]))
+    #expect(try bench.pullAll(reader, after: page.cursor, access: mine).entries.isEmpty)
+  }
+
   @Test("a key that keeps a label that may be read and loses the one asked for is told as `left`")
   func leftWhatIsAskedFor() throws {
     let bench = Bench()

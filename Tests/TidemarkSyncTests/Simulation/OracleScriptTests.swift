@@ -248,4 +248,25 @@ struct OracleScriptTests {
       dropHistory
       """)
   }
+
+  @Test("a key whose leaving was dropped is told of although a page ended before it (3031)")
+  func leftBetweenPages() throws {
+    try run(
+      """
+      world 3031 3 3 4000
+      write d2 : put h2 14 59 ab ; put c2 15 0 - ; put k3 18 49 ab
+      write d2 : edit j4 20 3 a
+      write d2 : put h4 23 15 ab
+      exchange d2 4
+      scope d0 4
+      write d1 : edit j1 81 10 ab
+      write d1 : put k3 95 0 -
+      write d2 : put k3 97 0 -
+      exchange d2 1
+      exchange d1 2
+      exchange d0 2
+      exchange d1 2
+      dropHistory
+      """)
+  }
 }
