@@ -41,6 +41,8 @@ let package = Package(
     .library(name: "Tidemark", targets: ["Tidemark"]),
     .library(name: "TidemarkFoundation", targets: ["TidemarkFoundation"]),
     .library(name: "TidemarkSync", targets: ["TidemarkSync"]),
+    .library(name: "TidemarkSyncServer", targets: ["TidemarkSyncServer"]),
+    .library(name: "TidemarkREST", targets: ["TidemarkREST"]),
     .library(name: "TidemarkHTTP", targets: ["TidemarkHTTP"]),
     .library(name: "TidemarkHTTPCache", targets: ["TidemarkHTTPCache"]),
     .library(name: "TidemarkTestKit", targets: ["TidemarkTestKit"]),
@@ -79,15 +81,31 @@ let package = Package(
           name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
       ],
       swiftSettings: strict),
-    .target(name: "Tidemark", dependencies: ["TidemarkEngine"], swiftSettings: strict),
-    .target(name: "TidemarkFoundation", dependencies: ["Tidemark"], swiftSettings: strict),
+    // Entries as lines of JSON, and the scanner and writer of JSON that others use.
+    .target(name: "TidemarkNDJSON", dependencies: ["TidemarkEngine"], swiftSettings: strict),
     .target(
-      name: "TidemarkSync", dependencies: ["Tidemark", "TidemarkEngine"],
+      name: "Tidemark", dependencies: ["TidemarkEngine", "TidemarkNDJSON"], swiftSettings: strict),
+    .target(name: "TidemarkFoundation", dependencies: ["Tidemark"], swiftSettings: strict),
+    // Messages, their coding, and what a peer is: all that both ends have in common.
+    .target(
+      name: "TidemarkSyncProtocol",
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkNDJSON"],
+      swiftSettings: strict),
+    .target(
+      name: "TidemarkSync",
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkSyncProtocol"],
+      swiftSettings: strict),
+    .target(
+      name: "TidemarkSyncServer",
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSyncProtocol"],
+      swiftSettings: strict),
+    .target(
+      name: "TidemarkREST", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSyncProtocol"],
       swiftSettings: strict),
     .target(
       name: "TidemarkHTTP",
       dependencies: [
-        "Tidemark", "TidemarkEngine", "TidemarkSync",
+        "Tidemark", "TidemarkEngine", "TidemarkSyncProtocol",
         .target(name: "CTidemarkHTTP", condition: .when(platforms: [.linux])),
         .product(
           name: "AsyncHTTPClient", package: "async-http-client",
@@ -96,19 +114,22 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "TidemarkHTTPCache",
-      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkHTTP"],
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSyncProtocol", "TidemarkHTTP"],
       swiftSettings: strict),
     .target(
-      name: "TidemarkTestKit", dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync"],
+      name: "TidemarkTestKit",
+      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkSyncProtocol"],
       swiftSettings: strict),
     .target(
       name: "TidemarkSyncTestKit",
-      dependencies: ["Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkTestKit"],
+      dependencies: [
+        "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkSyncServer", "TidemarkTestKit",
+      ],
       swiftSettings: strict),
     .target(
       name: "LogtoolKit",
       dependencies: [
-        "Tidemark", "TidemarkEngine", "TidemarkSync",
+        "Tidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkSync", "TidemarkSyncServer",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -125,7 +146,9 @@ let package = Package(
     .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
     .testTarget(
       name: "TidemarkTests",
-      dependencies: ["CAllocationCount", "Tidemark", "TidemarkEngine", "TidemarkTestKit"],
+      dependencies: [
+        "CAllocationCount", "Tidemark", "TidemarkEngine", "TidemarkNDJSON", "TidemarkTestKit",
+      ],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkFoundationTests", dependencies: ["TidemarkFoundation", "Tidemark"],
@@ -133,14 +156,16 @@ let package = Package(
     .testTarget(
       name: "TidemarkSyncTests",
       dependencies: [
-        "TidemarkSync", "Tidemark", "TidemarkEngine", "TidemarkTestKit", "TidemarkSyncTestKit",
+        "TidemarkSyncProtocol", "TidemarkSync", "TidemarkSyncServer", "TidemarkREST", "Tidemark",
+        "TidemarkEngine", "TidemarkTestKit", "TidemarkSyncTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(
       name: "TidemarkHTTPTests",
       dependencies: [
-        "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkSyncTestKit", "Tidemark",
-        "TidemarkEngine", "TidemarkTestKit",
+        "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkSyncServer",
+        "TidemarkSyncProtocol", "TidemarkSyncTestKit", "Tidemark", "TidemarkEngine",
+        "TidemarkTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(
@@ -153,8 +178,8 @@ let package = Package(
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
-        "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkHTTP", "TidemarkHTTPCache",
-        "TidemarkTestKit", "TidemarkSyncTestKit",
+        "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkSyncServer", "TidemarkREST",
+        "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkTestKit", "TidemarkSyncTestKit",
       ],
       swiftSettings: relaxed),
     // Pages that show what replaces what a program has today.
@@ -167,12 +192,13 @@ let package = Package(
     .testTarget(
       name: "ExampleTests",
       dependencies: [
-        "CachingExamples", "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkHTTP",
-        "TidemarkTestKit",
+        "CachingExamples", "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkSyncServer",
+        "TidemarkHTTP", "TidemarkTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(
-      name: "LogtoolTests", dependencies: ["LogtoolKit", "TidemarkSync", "TidemarkTestKit"],
+      name: "LogtoolTests",
+      dependencies: ["LogtoolKit", "TidemarkSync", "TidemarkSyncServer", "TidemarkTestKit"],
       swiftSettings: relaxed),
   ],
   swiftLanguageModes: [.v6]

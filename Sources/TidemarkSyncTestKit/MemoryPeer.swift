@@ -1,5 +1,6 @@
 public import Tidemark
 public import TidemarkSync
+public import TidemarkSyncServer
 public import TidemarkTestKit
 
 /// A remote end on a simulated disk: everything that a server decides, without a network.

@@ -3,7 +3,7 @@ import Testing
 import Tidemark
 import TidemarkEngine
 import TidemarkHTTP
-import TidemarkSync
+import TidemarkSyncServer
 import TidemarkTestKit
 
 /// Runs the pages under `Tools/Examples/caching`, which the article "Caching a server's data" shows

@@ -2,7 +2,8 @@ import LogtoolKit
 import Testing
 import Tidemark
 import TidemarkEngine
-import TidemarkSync
+@testable import TidemarkSync
+import TidemarkSyncServer
 
 @Suite("Replay, pull and comparison")
 struct ReplayTests {

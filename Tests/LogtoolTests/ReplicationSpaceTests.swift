@@ -3,7 +3,8 @@ import LogtoolKit
 import Testing
 import Tidemark
 import TidemarkEngine
-import TidemarkSync
+@testable import TidemarkSync
+import TidemarkSyncServer
 
 @Suite("Space that replication takes")
 struct ReplicationSpaceTests {

@@ -20,7 +20,7 @@ struct RepositoryTests {
   @Test("no layer of the engine names a type of a higher one")
   func layers() { #expect(LayerRules.upwardNames(sources) == []) }
 
-  @Test("no folders of the engine lean on each other in a circle")
+  @Test("no folders of the engine and of replication lean on each other in a circle")
   func circles() { #expect(LayerRules.circles(sources) == []) }
 
   @Test("the engine reaches disk, time, chance and threads through Platform only")

@@ -1,11 +1,13 @@
 import Testing
 import Tidemark
 import TidemarkEngine
-import TidemarkSync
+import TidemarkSyncProtocol
 import TidemarkSyncTestKit
 import TidemarkTestKit
 
 @testable import TidemarkHTTP
+@testable import TidemarkSync
+@testable import TidemarkSyncServer
 
 @Suite("Large values over HTTP")
 struct BlobTransferTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 import Tidemark
-import TidemarkSync
+import TidemarkSyncServer
 import TidemarkTestKit
 
 @testable import TidemarkHTTP

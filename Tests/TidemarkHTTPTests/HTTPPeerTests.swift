@@ -1,9 +1,10 @@
 import Testing
 import Tidemark
-import TidemarkSync
+import TidemarkSyncProtocol
 import TidemarkSyncTestKit
 
 @testable import TidemarkHTTP
+@testable import TidemarkSyncServer
 
 @Suite("A server as the remote end")
 struct HTTPPeerTests {

@@ -1,6 +1,6 @@
 import Testing
 import TidemarkEngine
-import TidemarkSync
+import TidemarkSyncProtocol
 
 @testable import TidemarkHTTP
 

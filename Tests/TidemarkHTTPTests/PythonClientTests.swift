@@ -7,6 +7,8 @@ import TidemarkTestKit
 
 @testable import TidemarkHTTP
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// `Tools/sync-client` was written from WireProtocol.md, so where it and a store do not come
 /// together, one of the three is wrong.

@@ -1,7 +1,7 @@
 import Foundation
 import Tidemark
 import TidemarkHTTP
-import TidemarkSync
+import TidemarkREST
 
 /// How a program speaks with its own REST back end, `Tools/Examples/rest/server.py`.
 struct RestBackEnd: Sendable {

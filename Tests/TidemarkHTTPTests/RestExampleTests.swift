@@ -4,7 +4,9 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
+@testable import TidemarkREST
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 /// The example of a plain REST back end, a script of Python's standard library.
 @Suite("The example of a REST back end")

@@ -1,7 +1,7 @@
 import Foundation
 import Tidemark
 import TidemarkHTTP
-import TidemarkSync
+import TidemarkREST
 
 /// How a program speaks with a back end that gives what is created ids of its own: the notes of
 /// `Tools/Examples/rest/server.py`. The ids are aliases of the store's keys.

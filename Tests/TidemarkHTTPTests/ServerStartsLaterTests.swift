@@ -3,6 +3,7 @@ import Testing
 import Tidemark
 import TidemarkEngine
 import TidemarkSync
+import TidemarkSyncServer
 
 @testable import TidemarkHTTP
 

@@ -1,6 +1,6 @@
 import Foundation
 import TidemarkEngine
-import TidemarkSync
+import TidemarkSyncServer
 
 @testable import TidemarkHTTP
 

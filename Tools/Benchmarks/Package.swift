@@ -31,6 +31,7 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "TidemarkHTTP", package: "tidemark"),
         .product(name: "TidemarkTestKit", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -41,6 +42,7 @@ let package = Package(
       dependencies: [
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "TidemarkHTTP", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],

@@ -38,7 +38,7 @@ let package = Package(
       name: "SyncServerKit",
       dependencies: [
         .product(name: "Tidemark", package: "tidemark"),
-        .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         // Only its core: the paths of requests are compared as they came, without a router.
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "HummingbirdTLS", package: "hummingbird", condition: .when(traits: ["TLS"])),
@@ -67,7 +67,7 @@ let package = Package(
       name: "server-bench",
       dependencies: [
         .product(name: "Tidemark", package: "tidemark"),
-        .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -80,6 +80,7 @@ let package = Package(
         .product(name: "Tidemark", package: "tidemark"),
         .product(name: "TidemarkHTTP", package: "tidemark"),
         .product(name: "TidemarkSync", package: "tidemark"),
+        .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "TidemarkSyncTestKit", package: "tidemark"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),

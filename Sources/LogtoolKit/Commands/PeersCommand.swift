@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Tells with whom a store replicates.
 struct PeersCommand: ToolCommand {

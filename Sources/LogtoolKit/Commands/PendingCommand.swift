@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 internal import TidemarkSync
 
 /// Tells what is not synced.

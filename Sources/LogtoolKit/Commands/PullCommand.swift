@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Takes what a peer has.
 struct PullCommand: RemoteCommand {

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Sends what is not synced to a peer.
 struct ReplayCommand: RemoteCommand {

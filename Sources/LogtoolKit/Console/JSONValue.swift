@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// JSON to be printed; members keep their order.
 indirect enum JSONValue {

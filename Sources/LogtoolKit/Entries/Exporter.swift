@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Writes entries as lines of NDJSON, with bounded memory.
 struct Exporter {

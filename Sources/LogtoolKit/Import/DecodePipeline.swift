@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Reads and decodes a file on threads of its own, and hands out batches in the file's order.
 ///

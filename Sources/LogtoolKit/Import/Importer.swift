@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Commits the batches of any number of files, and keeps account.
 struct Importer {

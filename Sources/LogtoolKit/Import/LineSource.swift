@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Reads a file of NDJSON, compressed with zstd or not, as chunks of whole lines.
 struct LineSource {

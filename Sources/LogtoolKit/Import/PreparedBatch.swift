@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// The lines of one chunk, decoded and laid out for a commit.
 struct PreparedBatch: Sendable {

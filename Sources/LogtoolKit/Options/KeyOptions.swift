@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// How keys are given and printed.
 struct KeyOptions: ParsableArguments {

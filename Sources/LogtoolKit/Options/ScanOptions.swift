@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Which keys are listed, in which order, and what of them.
 struct ScanOptions: ParsableArguments {

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// A command that may speak to a peer at a URL.
 protocol RemoteCommand: ToolCommand {

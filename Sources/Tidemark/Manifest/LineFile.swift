@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// A file of lines on the machine's own disk, compressed with zstd or not.
 struct LineFile {

@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// A collection that comes with the program, so that a cache is full before any server was asked.
 public struct PrefilledData: Sendable, Hashable {

@@ -119,6 +119,43 @@ package struct SequenceSet: Sendable, Hashable {
     subtracting(subtracting(other))
   }
 
+  /// The sequences that are in one of the two sets and not in the other.
+  package func symmetricDifference(_ other: SequenceSet) -> SequenceSet {
+    var result = SequenceSet()
+    var (own, theirs) = (Edges(ranges), Edges(other.ranges))
+    var start: UInt64?
+    while let edge = [own.next, theirs.next].compactMap(\.self).min() {
+      let isOwn = own.next == edge
+      let isTheirs = theirs.next == edge
+      if isOwn { own.advance() }
+      if isTheirs { theirs.advance() }
+      if isOwn && isTheirs { continue }
+      if let first = start {
+        result.ranges.append(first...edge - 1)
+        start = nil
+      } else {
+        start = edge
+      }
+    }
+    return result
+  }
+
+  /// Where ranges begin and where the first sequence behind them is, one after the other.
+  private struct Edges {
+    private let ranges: [ClosedRange<UInt64>]
+    private var position = 0
+
+    init(_ ranges: [ClosedRange<UInt64>]) { self.ranges = ranges }
+
+    var next: UInt64? {
+      guard position / 2 < ranges.count else { return nil }
+      let range = ranges[position / 2]
+      return position % 2 == 0 ? range.lowerBound : range.upperBound.saturatingSuccessor
+    }
+
+    mutating func advance() { position += 1 }
+  }
+
   /// At most `limit` ranges which hold at least the same sequences: the closest are joined.
   package func coarsened(to limit: Int) -> SequenceSet {
     guard ranges.count > max(limit, 1) else { return self }

@@ -1,6 +1,17 @@
 // SAFETY: every load lies below the length that was compared just before it.
 
 extension RawSpan {
+  /// The byte at an offset, which must lie within.
+  ///
+  /// The check is for errors of ours; callers compare with the length before, and the compiler then
+  /// leaves it out.
+  @inlinable
+  @inline(__always)
+  package func byte(_ offset: Int) -> UInt8 {
+    precondition(offset >= 0 && offset < byteCount)
+    return unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+  }
+
   /// The eight bytes from `offset` on as a number that sorts like them; zeros behind the end.
   @inline(__always)
   func bigEndianWord(at offset: Int) -> UInt64 {

@@ -1,4 +1,4 @@
-public import TidemarkSync
+public import TidemarkSyncProtocol
 
 #if canImport(Network)
   internal import Network

@@ -1,4 +1,4 @@
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Runs `body` for no longer than a time.
 /// - Throws: what `body` throws; `PeerError` of kind `unavailable` when the time is over, after

@@ -1,6 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
-public import TidemarkSync
+public import TidemarkSyncProtocol
 
 /// Attachments travel in parts, of which each is a call: see ``BlobTransfer`` for how large they
 /// are.

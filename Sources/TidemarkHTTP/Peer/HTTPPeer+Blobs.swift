@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Large values travel apart and in parts (``BlobID``): what a connection could not bring over as
 /// a whole goes on where it was, also when the call that needs it has failed in between.

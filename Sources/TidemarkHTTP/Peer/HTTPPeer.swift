@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-public import TidemarkSync
+public import TidemarkSyncProtocol
 
 /// A sync server as the remote end of a store.
 ///

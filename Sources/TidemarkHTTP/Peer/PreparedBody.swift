@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// The body of the batch that is likely to be sent next. A batch is known by its id: what has the
 /// same id is the same.

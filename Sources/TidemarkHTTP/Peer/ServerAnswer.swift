@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// The meaning of a server's answer; the one place where status codes are told apart.
 enum ServerAnswer {

@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Puts an answer together from its parts, up to a number of bytes.
 final class AnswerCollector: Sendable {

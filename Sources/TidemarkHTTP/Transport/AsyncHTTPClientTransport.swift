@@ -2,7 +2,7 @@
   internal import AsyncHTTPClient
   internal import NIOCore
   internal import NIOHTTP1
-  internal import TidemarkSync
+  internal import TidemarkSyncProtocol
 
   /// Carries requests with async-http-client: for servers and tools, where `URLSession` is slower.
   /// It is there when the package's trait `AsyncHTTPClient` is on.

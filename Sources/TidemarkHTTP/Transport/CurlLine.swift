@@ -5,7 +5,7 @@
   internal import CTidemarkHTTP
   internal import Foundation
   internal import TidemarkEngine
-  internal import TidemarkSync
+  internal import TidemarkSyncProtocol
 
   /// A connection, and the thread that waits for it.
   @safe

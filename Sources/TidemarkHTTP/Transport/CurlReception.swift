@@ -1,6 +1,6 @@
 #if os(Linux)
   internal import TidemarkEngine
-  internal import TidemarkSync
+  internal import TidemarkSyncProtocol
 
   /// A request as libcurl takes it.
   struct CurlMessage: Sendable {

@@ -1,6 +1,6 @@
 #if os(Linux)
   internal import TidemarkEngine
-  internal import TidemarkSync
+  internal import TidemarkSyncProtocol
 
   /// Carries requests with libcurl: the transport of Linux.
   ///

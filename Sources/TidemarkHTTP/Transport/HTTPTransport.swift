@@ -1,4 +1,4 @@
-package import TidemarkSync
+package import TidemarkSyncProtocol
 
 /// Carries requests of HTTP to a server and answers back: what ``HTTPPeer`` needs of a library.
 ///

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 #if canImport(FoundationNetworking)
   internal import FoundationNetworking

@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 public import TidemarkHTTP
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 extension HTTPCache {
   /// Answers a request, from what is stored or from the server, piece by piece.

@@ -1,7 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkHTTP
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 extension HTTPCache {
   typealias Head = @Sendable (HTTPTransportAnswer) throws -> Void

@@ -1,7 +1,7 @@
 public import Foundation
 internal import Tidemark
 internal import TidemarkHTTP
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 #if canImport(FoundationNetworking)
   public import FoundationNetworking

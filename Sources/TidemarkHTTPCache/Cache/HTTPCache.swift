@@ -1,7 +1,7 @@
 public import Tidemark
 internal import TidemarkEngine
 public import TidemarkHTTP
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Answers requests of HTTP with what the server has said before, as RFC 9111 and RFC 5861 allow a
 /// private cache to: as long as it is fresh, after asking whether it is still right, and while

@@ -1,6 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// The stored responses of an ``HTTPCache`` in its store.
 ///

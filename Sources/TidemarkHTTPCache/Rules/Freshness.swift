@@ -1,4 +1,4 @@
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// How old a stored response is, and for how long it is fresh (RFC 9111, 4.2).
 struct Freshness: Sendable, Hashable {

@@ -1,5 +1,5 @@
 internal import TidemarkHTTP
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Validators, and what is asked of them (RFC 9110, 8.8 and 13; RFC 9111, 4.3).
 enum Preconditions {

@@ -1,5 +1,5 @@
 internal import TidemarkHTTP
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// A response as the cache keeps it (RFC 9111, 3).
 struct StoredResponse: Sendable, Hashable {

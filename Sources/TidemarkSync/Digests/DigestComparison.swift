@@ -1,5 +1,6 @@
 internal import Tidemark
 package import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// Compares what a store holds with what a peer holds, by sums: of what is the same nothing but
 /// sums is told, and only parts that differ are looked into.

@@ -1,4 +1,5 @@
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// Compares what two sides hold part by part, from the whole down to the keys of the parts that
 /// differ. The caller asks the other side; the walk says for what.

@@ -1,5 +1,6 @@
 public import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// An entry that the peer has refused.
 public struct ParkedEntry: Sendable, Hashable {

@@ -1,61 +1,6 @@
 public import Tidemark
 internal import TidemarkEngine
-
-/// How far an own entry has come towards a peer.
-public enum PendingState: Sendable, Hashable {
-  /// It waits to be sent.
-  case pending
-  /// It is in the batch that is under way; what becomes of it is not known yet.
-  case inFlight
-  /// The peer has something else at its key, and the resolver will see both.
-  case conflict
-  /// The peer will not have it, for the reason given; a new put or delete of its key, a retry or
-  /// a discard goes on.
-  case parked(Rejection)
-  /// The resolver leaves it to the user.
-  case needsDecision
-  /// It comes after an entry that waits for the user, the one with this sequence, or after others
-  /// that do.
-  case blocked(by: UInt64)
-
-  /// Whether it will go on by itself once the peer is there.
-  public var goesOn: Bool {
-    switch self {
-    case .pending, .inFlight, .conflict: true
-    case .parked, .needsDecision, .blocked: false
-    }
-  }
-}
-
-/// How much is not synced.
-///
-/// The entries that count: own puts and deletes of class `owned` that are the newest of their key,
-/// within the scope, and without a verdict. What came from a peer does not count, nor do touches
-/// and entries of class `cache`, nor an entry that a newer one of its key has replaced before it
-/// was sent, nor a key that was put and deleted before the peer heard of it. What is in flight
-/// counts until its verdict has come. Entries that wait for the user (parked, or to be decided) are
-/// counted apart. Those that come after one of them count as if they went on by themselves, which
-/// they do when that is settled; ``PendingEntry/state`` tells them from others.
-public struct PendingSummary: Sendable, Hashable {
-  /// How many entries will go on once the peer is there, and what they come after.
-  public var entries = 0
-  /// The bytes of their keys and values.
-  public var bytes = 0
-  /// When the oldest of them was committed.
-  public var oldest: Timestamp?
-  /// How many are in the batch that is under way.
-  public var inFlight = 0
-  /// How many the peer has refused.
-  public var parked = 0
-  /// How many the user is to decide.
-  public var needsDecision = 0
-
-  /// Nothing.
-  public init() {}
-
-  /// Whether nothing waits for the peer, nor for the user.
-  public var isEmpty: Bool { entries == 0 && parked == 0 && needsDecision == 0 }
-}
+internal import TidemarkSyncProtocol
 
 /// An entry that is not synced.
 public struct PendingEntry: Sendable, Hashable {
@@ -81,16 +26,6 @@ public struct PendingPage: Sendable, Hashable {
   public var entries: [PendingEntry]
   /// The sequence to give for the next page; nil when there is none.
   public var next: UInt64?
-}
-
-extension PeerProgress.Waiting {
-  var state: PendingState {
-    switch self {
-    case .conflict, .lost: .conflict
-    case .parked(let rejection): .parked(rejection)
-    case .needsDecision: .needsDecision
-    }
-  }
 }
 
 extension HostState {

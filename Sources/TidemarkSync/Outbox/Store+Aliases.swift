@@ -1,5 +1,6 @@
 public import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 extension Store {
   /// The peer's name for a key: the id that a back end has given it; see ``RequestPeer``.

@@ -1,5 +1,6 @@
 public import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The facts that a store knows of a peer.
 public struct PeerInfo: Sendable, Hashable {

@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The facts that a store knows of a peer besides its progress, for people: a record in the log,
 /// written now and then. Nothing depends on it but what is shown, and the scope that counts where

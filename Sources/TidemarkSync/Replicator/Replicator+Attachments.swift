@@ -1,5 +1,6 @@
 public import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// How much of an attachment's content has come.
 public struct AttachmentProgress: Sendable, Hashable {

@@ -1,5 +1,6 @@
 internal import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 extension Replicator {
   /// Replicates until the task is cancelled or the store is closed.

@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 extension Replicator {
   // MARK: Nothing to do

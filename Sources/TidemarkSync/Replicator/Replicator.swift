@@ -1,5 +1,6 @@
 public import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// Replicates a store with one peer: sends what is not synced, and takes what others have written.
 ///

@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The session of one peer name in one store, for all who need it: a replicator, and whoever asks
 /// what is pending. It works on a thread of its own, one thing at a time.

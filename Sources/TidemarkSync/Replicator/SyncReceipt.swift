@@ -1,5 +1,6 @@
 internal import Tidemark
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The outcome of one own entry at a peer.
 public enum SyncOutcome: Sendable, Hashable {

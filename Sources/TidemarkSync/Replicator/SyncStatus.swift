@@ -1,4 +1,5 @@
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The activity of a replicator, and how far it is.
 public struct SyncStatus: Sendable, Hashable {

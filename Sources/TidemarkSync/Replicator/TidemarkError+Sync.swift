@@ -1,4 +1,5 @@
 public import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 extension TidemarkError.Code {
   /// The peer could not be reached, or refused the call: the error's cause is a ``PeerError``,

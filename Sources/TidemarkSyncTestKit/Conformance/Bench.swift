@@ -145,14 +145,6 @@ extension PeerConformance {
   }
 }
 
-extension ReplicaID {
-  /// These bytes, and zeros behind them.
-  init(padding bytes: [UInt8]) {
-    let all = (bytes + [UInt8](repeating: 0, count: Self.byteCount)).prefix(Self.byteCount)
-    self = ReplicaID(Array(all)) ?? ReplicaID(padding: [])
-  }
-}
-
 extension Verdict {
   /// Where it says that something stands.
   var place: Position? {

@@ -1,6 +1,7 @@
 internal import Tidemark
 package import TidemarkEngine
 package import TidemarkSync
+package import TidemarkSyncServer
 
 extension MemoryFeed {
   package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {

@@ -1,6 +1,7 @@
 package import Tidemark
 package import TidemarkEngine
 package import TidemarkSync
+package import TidemarkSyncServer
 
 /// A feed that is no store: a list of commits in memory, which outlives its feed as a disk would.
 ///

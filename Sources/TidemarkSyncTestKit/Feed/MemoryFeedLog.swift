@@ -1,5 +1,6 @@
 package import TidemarkEngine
 package import TidemarkSync
+package import TidemarkSyncServer
 
 /// The log of a ``MemoryFeed``: entries one behind the other, and how many of them are on the disk.
 package struct MemoryFeedLog: Sendable {

@@ -32,7 +32,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
   case wire
   /// A message of the replication protocol as JSON; likewise.
   case wirejson
-  /// Values of HTTP headers, addresses with redirects, and server-sent events.
+  /// Values of HTTP headers, and addresses with redirects.
   case httpheaders
 
   /// Feeds an input to the decoder.

@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Reads headers, dates and addresses. A bit of the options says what the bytes are.
 enum HTTPHeadersFuzz {

@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkNDJSON
 
 /// Splits bytes into lines, decodes them, writes the entries and decodes those again: they must be
 /// the same. Options: bits 1 to 3, in pieces of which size the bytes come.

@@ -1,5 +1,5 @@
 internal import TidemarkEngine
-internal import TidemarkSync
+internal import TidemarkSyncProtocol
 
 /// Decodes frames and messages as JSON; what is decoded must be the same after another round in
 /// either coding.

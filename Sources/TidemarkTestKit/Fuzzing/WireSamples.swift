@@ -1,6 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
-package import TidemarkSync
+package import TidemarkSyncProtocol
 
 /// One message of every kind, with something of everything that it can hold; two of those that
 /// have two shapes, or are another for clients that only push. Their bytes are kept in tests, so

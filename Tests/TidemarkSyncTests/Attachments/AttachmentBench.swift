@@ -3,7 +3,8 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// Content by chance.
 func content(_ count: Int, _ seed: UInt64 = 1) -> [UInt8] {

@@ -4,6 +4,7 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncServer
 
 @Suite("Attachments between devices and a server")
 struct AttachmentSessionTests {

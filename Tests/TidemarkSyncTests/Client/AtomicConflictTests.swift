@@ -3,6 +3,7 @@ import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 /// A write that applies at the peer as a whole, and of which a change meets another's.
 @Suite("Conflicts of writes that apply together")

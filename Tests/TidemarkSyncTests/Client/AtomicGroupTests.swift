@@ -1,8 +1,9 @@
 import Testing
 @testable import Tidemark
+@testable import TidemarkSync
 import TidemarkEngine
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Writes that apply at a peer together")
 struct AtomicGroupTests {

@@ -4,6 +4,7 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 /// Groups among edits, priorities and dependencies, with a network that loses answers.
 @Suite("Writes that apply together, in bad weather", .timeLimit(.minutes(20)))

@@ -3,6 +3,7 @@ import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("A replicator that goes one way")
 struct DirectionTests {

@@ -2,6 +2,7 @@ import Testing
 import Tidemark
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Answers that no peer should give")
 struct HostileAnswersTests {

@@ -5,6 +5,8 @@ import TidemarkSyncTestKit
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Batches that arrive late")
 struct LateBatchTests {

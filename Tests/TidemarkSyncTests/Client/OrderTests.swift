@@ -3,6 +3,8 @@ import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// The order in which changes go to a peer.
 @Suite("The order of what is sent")

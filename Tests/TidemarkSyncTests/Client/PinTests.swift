@@ -4,6 +4,8 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("The versions that compaction keeps for peers")
 struct PinTests {

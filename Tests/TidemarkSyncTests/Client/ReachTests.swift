@@ -3,6 +3,8 @@ import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("A token that reaches other entries than before")
 struct ReachTests {

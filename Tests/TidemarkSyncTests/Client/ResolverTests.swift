@@ -3,6 +3,7 @@ import Testing
 import Tidemark
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Conflicts")
 struct ResolverTests {

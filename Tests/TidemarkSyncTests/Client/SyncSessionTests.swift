@@ -3,6 +3,7 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Replicating with a server")
 struct SyncSessionTests {

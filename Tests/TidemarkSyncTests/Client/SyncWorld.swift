@@ -4,6 +4,8 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// Several devices and a server on simulated disks, and a network that one can break: everything
 /// runs in one thread, and the same seed does the same.

@@ -4,6 +4,8 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Changes that the peer has not heard of, or not any more")
 struct UnheardTests {

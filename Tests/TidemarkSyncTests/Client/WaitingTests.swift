@@ -3,6 +3,8 @@ import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// At most one change of each key waits.
 @Suite("Changes that wait")

@@ -1,6 +1,6 @@
 import Testing
 import Tidemark
-import TidemarkSync
+import TidemarkSyncProtocol
 import TidemarkSyncTestKit
 
 /// Peers with one bug each, all of which the conformance suite has to find.

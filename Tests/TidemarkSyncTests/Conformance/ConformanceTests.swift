@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Tidemark
 import TidemarkEngine
-import TidemarkSync
+import TidemarkSyncServer
 import TidemarkSyncTestKit
 import TidemarkTestKit
 

@@ -1,5 +1,5 @@
 import Testing
-import TidemarkSync
+import TidemarkSyncProtocol
 
 @Suite("Headers of HTTP")
 struct HTTPHeadersTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Positions of a feed")
 struct FeedRangeTests {

@@ -2,7 +2,8 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Scopes")
 struct ScopeTests {

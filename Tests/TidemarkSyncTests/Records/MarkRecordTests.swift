@@ -2,7 +2,8 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Marks of replicas")
 struct MarkRecordTests {

@@ -3,6 +3,7 @@ import TidemarkTestKit
 
 @testable import TidemarkEngine
 @testable import TidemarkSync
+@testable import TidemarkSyncServer
 
 @Suite("Records and where they stand")
 struct RecordTableTests {

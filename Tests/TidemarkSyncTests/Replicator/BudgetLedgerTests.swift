@@ -3,6 +3,7 @@ import Tidemark
 import TidemarkEngine
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("The use of a day's bytes")
 struct BudgetLedgerTests {

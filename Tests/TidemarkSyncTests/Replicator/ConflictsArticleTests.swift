@@ -4,6 +4,8 @@ import Tidemark
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// The steps of `Conflicts.md` are done here, and its snippets are lines of this file.
 @Suite("The article on conflicts", .timeLimit(.minutes(20)))

@@ -3,6 +3,8 @@ import Tidemark
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Many deletions at once", .timeLimit(.minutes(20)))
 struct DeletionsTests {

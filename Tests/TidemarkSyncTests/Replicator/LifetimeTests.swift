@@ -4,6 +4,8 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// A replicator that was let go of must go: it has files open, and an index in memory.
 @Suite("The end of replicators", .timeLimit(.minutes(20)))

@@ -4,6 +4,7 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("A replicator that heeds the network", .timeLimit(.minutes(20)))
 struct NetworkTests {

@@ -4,6 +4,8 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Entries that wait for the user", .timeLimit(.minutes(20)))
 struct ParkedTests {

@@ -4,6 +4,7 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("The scope of a live replicator", .timeLimit(.minutes(20)))
 struct ScopeChangeTests {

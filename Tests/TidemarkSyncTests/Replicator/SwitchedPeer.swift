@@ -3,6 +3,8 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// A peer in this process that can be switched off, and that can be told to fail or to hold calls.
 final class SwitchedPeer: Peer {

@@ -4,6 +4,7 @@ import TidemarkEngine
 import TidemarkTestKit
 
 @testable import TidemarkSync
+@testable import TidemarkSyncServer
 
 /// A clock that the test moves, and sleepers that it wakes so.
 final class VirtualTime: Sendable {

@@ -3,7 +3,9 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
+@testable import TidemarkREST
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("A back end whose list knows ids only")
 struct FetchedAliasTests {

@@ -1,7 +1,8 @@
 import Tidemark
 import TidemarkEngine
 
-@testable import TidemarkSync
+@testable import TidemarkREST
+@testable import TidemarkSyncProtocol
 
 /// A back end that gives what is created ids of its own, and knows nothing of keys: `POST` creates,
 /// `PUT` and `DELETE` name the id. It keeps idempotency keys, as it should.

@@ -4,7 +4,9 @@ import TidemarkEngine
 import TidemarkSyncTestKit
 import TidemarkTestKit
 
+@testable import TidemarkREST
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("A back end that takes one request for each change")
 struct RequestPeerTests {

@@ -3,7 +3,9 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
+@testable import TidemarkREST
 @testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 /// A back end in memory that keeps idempotency keys, as it should.
 final class BackEnd: Sendable {

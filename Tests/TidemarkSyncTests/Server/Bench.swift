@@ -3,7 +3,8 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// A handler on a simulated disk; if wished it is closed and opened again before every call.
 final class Bench {

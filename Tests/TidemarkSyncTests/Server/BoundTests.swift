@@ -3,7 +3,8 @@ import Tidemark
 import TidemarkTestKit
 
 @testable import TidemarkEngine
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// Every change that is taken from one replica must fit into the answers to all others.
 @Suite("Bounds of requests and answers")

@@ -4,7 +4,8 @@ import TidemarkEngine
 import TidemarkSyncTestKit
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Feeds, and several handlers over one of them")
 struct FeedTests {

@@ -3,7 +3,8 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Requests that mean no good")
 struct HostileTests {

@@ -3,7 +3,8 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("Leases, and deletes that are kept for those who have not seen them")
 struct LeaseTests {

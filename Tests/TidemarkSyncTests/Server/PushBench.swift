@@ -3,7 +3,8 @@ import Testing
 import Tidemark
 import TidemarkEngine
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 /// How many pushes of one entry a database takes, beside what its engine takes:
 /// `TIDEMARK_BENCH=1 swift test -c release -Xswiftc -enable-testing --filter PushBench`.

@@ -3,7 +3,8 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
+@testable import TidemarkSyncServer
 
 @Suite("A database over the years")
 struct UpkeepTests {

@@ -2,7 +2,7 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 /// Messages by chance, of every kind and shape that the protocol has.
 struct RandomMessages {

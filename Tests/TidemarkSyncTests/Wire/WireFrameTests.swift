@@ -2,7 +2,7 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Frames")
 struct WireFrameTests {

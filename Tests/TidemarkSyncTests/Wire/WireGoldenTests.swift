@@ -3,7 +3,7 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 /// The examples of `WireProtocol.md` are the golden bytes: neither can change without the other.
 @Suite("The examples of the documentation")

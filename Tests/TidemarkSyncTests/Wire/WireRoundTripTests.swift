@@ -2,7 +2,7 @@ import Testing
 import Tidemark
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("Messages in both codings")
 struct WireRoundTripTests {

@@ -3,7 +3,7 @@ import Tidemark
 import TidemarkEngine
 import TidemarkTestKit
 
-@testable import TidemarkSync
+@testable import TidemarkSyncProtocol
 
 @Suite("How long messages are")
 struct WireSizeTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import Tidemark
 import TidemarkEngine
+@testable import TidemarkNDJSON
 
 @Suite("Real data")
 struct FixtureTests {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import Tidemark
 import TidemarkEngine
+@testable import TidemarkNDJSON
 
 /// An entry with its bytes, for comparisons.
 struct PlainEntry: Hashable {

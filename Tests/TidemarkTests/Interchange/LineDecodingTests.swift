@@ -1,6 +1,7 @@
 import Testing
 import Tidemark
 import TidemarkEngine
+@testable import TidemarkNDJSON
 
 @Suite("Lines of an import")
 struct LineDecodingTests {

@@ -1,6 +1,7 @@
 import Testing
 import Tidemark
 import TidemarkEngine
+@testable import TidemarkNDJSON
 import TidemarkTestKit
 
 @Suite("Splitting into lines")

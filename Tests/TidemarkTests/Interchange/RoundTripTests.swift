@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import Tidemark
 import TidemarkEngine
+@testable import TidemarkNDJSON
 import TidemarkTestKit
 
 @Suite("Export and import")

@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The content of a key, told apart from everything else by a hash; deleted and absent are one.
 struct Content: Sendable, Hashable {

@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Promises about the content of attachments.
 extension SyncOracle {

@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The entries that a device may hold, and those that it has to.
 extension SyncOracle {

@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The promises that must hold whatever happens: a model of what users wrote and what became of it,
 /// made from the logs of the stores and from what went over the network, and of nothing that the

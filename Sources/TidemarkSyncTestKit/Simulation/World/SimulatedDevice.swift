@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 internal import TidemarkTestKit
 
 /// A question to a resolver and its answer.

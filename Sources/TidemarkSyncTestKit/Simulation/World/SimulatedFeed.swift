@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 internal import TidemarkTestKit
 
 /// The feed below a simulated server: the log of a store, or one in memory.

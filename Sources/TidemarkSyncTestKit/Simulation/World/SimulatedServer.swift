@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 internal import TidemarkTestKit
 
 /// The server's end, on a disk and with a clock of its own: two handlers over one feed, which

@@ -1,5 +1,6 @@
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 internal import TidemarkTestKit
 
 extension SyncWorld {

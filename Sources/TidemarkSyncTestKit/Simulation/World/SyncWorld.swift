@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 internal import TidemarkTestKit
 
 /// The devices, the server, the network between them, and what must be true of them.

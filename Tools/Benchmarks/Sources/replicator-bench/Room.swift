@@ -1,6 +1,7 @@
 import Foundation
 import Tidemark
 import TidemarkSync
+import TidemarkSyncServer
 
 /// A server and its devices, in one directory.
 final class Room {

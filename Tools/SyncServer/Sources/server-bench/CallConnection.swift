@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// A connection that makes one call after the other, on the thread of its event loop: as cheap as a
 /// client can be, so that the server has the processor.

@@ -2,7 +2,7 @@ internal import Foundation
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Pushes of one entry at `durable`, beside the engine alone and the disk.
 struct PushRows {

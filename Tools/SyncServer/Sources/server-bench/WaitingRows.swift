@@ -1,7 +1,7 @@
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Callers that wait for changes: of a database each, and many of one.
 struct WaitingRows {

@@ -19,11 +19,11 @@ struct LimitOptions: ParsableArguments {
   var maxConnectionsPerAddress: Int?
   @Option(
     help: ArgumentHelp(
-      "Most waiting pulls and event streams together. (default: 1536)", valueName: "count"))
+      "Most waiting pulls together. (default: 1536)", valueName: "count"))
   var maxWaiting: Int?
   @Option(
     help: ArgumentHelp(
-      "Most waiting pulls and event streams of one caller. (default: 512)", valueName: "count"))
+      "Most waiting pulls of one caller. (default: 512)", valueName: "count"))
   var maxWaitingPerCaller: Int?
   @Option(
     help: ArgumentHelp(

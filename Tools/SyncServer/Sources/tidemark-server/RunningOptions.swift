@@ -6,10 +6,6 @@ internal import SyncServerKit
 struct RunningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Seconds between two heartbeats of an event stream. (default: 15)", valueName: "seconds"))
-  var heartbeat: Int?
-  @Option(
-    help: ArgumentHelp(
       "Days for which deletes are kept for a device that does not call. (default: 90)",
       valueName: "days"))
   var leaseDays: Int?
@@ -41,9 +37,6 @@ struct RunningOptions: ParsableArguments {
   var tlsKey: String?
 
   func apply(to options: inout ServerOptions) throws {
-    if let seconds = try heartbeat ?? Setting.number("HEARTBEAT"), seconds > 0 {
-      options.heartbeat = .seconds(seconds)
-    }
     if let days = try leaseDays ?? Setting.number("LEASE_DAYS") {
       guard (0...36_500).contains(days) else {
         throw ValidationError("a lease has 0 to 36500 days")

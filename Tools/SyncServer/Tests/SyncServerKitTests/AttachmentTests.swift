@@ -1,7 +1,7 @@
 import SyncServerKit
 import Testing
 import Tidemark
-import TidemarkSync
+import TidemarkSyncServer
 
 @Suite("Attachments")
 struct AttachmentTests {

@@ -1,7 +1,7 @@
 import Testing
 import Tidemark
 import TidemarkHTTP
-import TidemarkSync
+import TidemarkSyncServer
 import TidemarkSyncTestKit
 
 /// The client's side against the server, over real sockets.

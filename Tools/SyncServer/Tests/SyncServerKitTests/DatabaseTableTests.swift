@@ -2,7 +2,7 @@ import Logging
 import Synchronization
 import Testing
 import Tidemark
-import TidemarkSync
+import TidemarkSyncServer
 
 @testable import SyncServerKit
 

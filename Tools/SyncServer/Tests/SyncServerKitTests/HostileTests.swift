@@ -1,6 +1,6 @@
 import SyncServerKit
 import Testing
-import TidemarkSync
+import TidemarkSyncServer
 
 @Suite("Hostile requests", .timeLimit(.minutes(20)))
 struct HostileTests {

@@ -1,6 +1,6 @@
 import SyncServerKit
 import Testing
-import TidemarkSync
+import TidemarkSyncServer
 
 @Suite("Policies for conflicts")
 struct PolicyTests {

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 import Testing
-import TidemarkSync
+import TidemarkSyncServer
 
 @testable import SyncServerKit
 

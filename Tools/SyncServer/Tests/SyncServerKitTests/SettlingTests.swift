@@ -1,5 +1,5 @@
 import Testing
-import TidemarkSync
+import TidemarkSyncServer
 
 @testable import SyncServerKit
 

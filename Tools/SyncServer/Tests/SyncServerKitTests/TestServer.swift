@@ -4,7 +4,7 @@ import Synchronization
 import SyncServerKit
 import Testing
 import Tidemark
-import TidemarkSync
+import TidemarkSyncServer
 
 #if canImport(Glibc)
   import Glibc

@@ -1,6 +1,6 @@
 import SyncServerKit
 import Testing
-import TidemarkSync
+import TidemarkSyncServer
 
 @Suite("Tokens that are replaced", .timeLimit(.minutes(20)))
 struct TokenReplacementTests {
@@ -51,20 +51,6 @@ struct TokenReplacementTests {
         seen.append(found[0])
       }
       #expect(seen[0] == 0)
-    }
-  }
-
-  @Test("event streams end, so that none outlives its token")
-  func streams() async throws {
-    try await run { server in
-      let fields = [("Authorization", "Bearer the-first-of-all-tokens")]
-      try await RawConnection.open(to: server.port) { connection in
-        try await connection.request("GET", "/notes/v1/events", fields)
-        _ = try await connection.read(through: "event: poke")
-        try server.replaceTokens("another-one-comes-later *")
-        _ = try await connection.read(through: "0\r\n\r\n")
-      }
-      #expect(try await server.request("GET", "/notes/v1/events", fields).status == 401)
     }
   }
 

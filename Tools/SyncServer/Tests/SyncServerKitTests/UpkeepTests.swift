@@ -3,6 +3,7 @@ import Testing
 import Tidemark
 import TidemarkHTTP
 import TidemarkSync
+import TidemarkSyncServer
 
 /// The bytes that the server gives back by itself while it goes on.
 @Suite("Compaction in the background", .timeLimit(.minutes(20)))

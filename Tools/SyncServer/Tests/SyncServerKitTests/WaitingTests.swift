@@ -1,6 +1,6 @@
 import Synchronization
 import Testing
-import TidemarkSync
+import TidemarkSyncServer
 
 @testable import SyncServerKit
 
@@ -157,25 +157,6 @@ struct WaitingTests {
     }
   }
 
-  @Test("event streams of more databases than may be open hear of changes")
-  func manyStreams() async throws {
-    try await TestServer.run {
-      $0.limits.openDatabases = 1
-    } _: { server in
-      try await greet(server)
-      try await RawConnection.open(to: server.port) { connection in
-        try await connection.request("GET", "/notes/v1/events")
-        _ = try await connection.read(through: "event: poke\ndata: {}\n\n")
-        // Another database takes the place of the one that is listened to.
-        let hello = WireMessage.helloRequest(HelloRequest(replica: writer))
-        #expect(try await server.call(hello, in: "other").status == 200)
-        #expect(try await metric("open_databases", of: server) == "1")
-        _ = try await server.call(.pushRequest(.puts(["a"], by: writer)))
-        _ = try await connection.read(through: "event: poke\ndata: {}\n\n")
-      }
-    }
-  }
-
   @Test("a caller that hangs up waits no more")
   func hangsUp() async throws {
     try await TestServer.run { server in
@@ -198,23 +179,13 @@ struct WaitingTests {
     }
   }
 
-  @Test("when the server ends, those that wait are answered at once, and streams end")
+  @Test("callers that wait are answered at once when the server ends")
   func ends() async throws {
     try await TestServer.run { server in
       try await greet(server)
       async let page = server.call(pull)
-      async let stream = RawConnection.open(to: server.port) { connection in
-        try await connection.request("GET", "/notes/v1/events")
-        _ = try await connection.read(through: "event: poke")
-        return try await connection.read(through: "0\r\n\r\n")
-      }
       try await eventually {
         try await metric("waiting_pulls", of: server)
-      } is: {
-        $0 == "1"
-      }
-      try await eventually {
-        try await metric("event_streams", of: server)
       } is: {
         $0 == "1"
       }
@@ -222,42 +193,6 @@ struct WaitingTests {
       let (status, answer) = try await page
       guard case .pullAnswer(let page) = answer else { throw Unexpected() }
       #expect(status == 200 && page.entries.isEmpty)
-      _ = try await stream
-    }
-  }
-
-  @Test("an event stream pokes at its beginning and at every change, and shows that it lives")
-  func events() async throws {
-    try await TestServer.run {
-      $0.heartbeat = .milliseconds(50)
-    } _: { server in
-      try await greet(server)
-      try await RawConnection.open(to: server.port) { connection in
-        try await connection.request("GET", "/notes/v1/events?replica=\(writer)")
-        let head = try await connection.read(through: "\r\n\r\n").lowercased()
-        #expect(head.contains("content-type: text/event-stream"))
-        _ = try await connection.read(through: "event: poke\ndata: {}\n\n")
-        _ = try await connection.read(through: ": heartbeat\n\n")
-        _ = try await server.call(.pushRequest(.puts(["a"], by: writer)))
-        _ = try await connection.read(through: "event: poke\ndata: {}\n\n")
-      }
-    }
-  }
-
-  @Test("a replica's new event stream takes the place of its last")
-  func oneStream() async throws {
-    try await TestServer.run { server in
-      try await greet(server)
-      try await RawConnection.open(to: server.port) { first in
-        var first = first
-        try await first.request("GET", "/notes/v1/events?replica=\(writer)")
-        _ = try await first.read(through: "event: poke")
-        try await RawConnection.open(to: server.port) { second in
-          try await second.request("GET", "/notes/v1/events?replica=\(writer)")
-          _ = try await second.read(through: "event: poke")
-        }
-        _ = try await first.read(through: "0\r\n\r\n")
-      }
     }
   }
 }

@@ -2,7 +2,7 @@
   import JWTKit
   import SyncServerKit
   import Testing
-  import TidemarkSync
+  import TidemarkSyncServer
 
   #if canImport(Darwin)
     import Foundation
@@ -53,6 +53,25 @@
       try await server.call(
         .helloRequest(HelloRequest(replica: me)), in: name, token: token
       ).status
+    }
+
+    @Test("a pull waits no longer than its token is valid", .timeLimit(.minutes(20)))
+    func waits() async throws {
+      try await TestServer.run {
+        $0.webTokens.secret = Self.secret
+        $0.limits.wait = .seconds(3600)
+      } _: { server in
+        let keys = await JWTKeyCollection().add(
+          hmac: HMACKey(from: Self.secret), digestAlgorithm: .sha256)
+        let lasting = try await keys.sign(Claims(aud: nil))
+        #expect(try await status(server, lasting) == 200)
+        let exp = ExpirationClaim(value: Date(timeIntervalSinceNow: 3))
+        let pull = WireMessage.pullRequest(
+          PullRequest(replica: me, after: .beginning, waitMilliseconds: 3_600_000))
+        let token = try await keys.sign(Claims(exp: exp, aud: nil))
+        let answer = try await server.call(pull, token: token)
+        #expect(answer.status == 200 || answer.status == 401)
+      }
     }
 
     @Test("tokens by both algorithms are taken, for their databases")

@@ -1,5 +1,5 @@
 import Foundation
-import TidemarkSync
+import TidemarkSyncServer
 
 #if canImport(Glibc)
   import Glibc

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Finds out who makes a request.
 struct Authenticator: Sendable {

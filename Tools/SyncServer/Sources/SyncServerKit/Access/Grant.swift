@@ -1,5 +1,5 @@
 internal import Tidemark
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The rights of a token.
 struct Grant: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The attachments that a database takes.
 public struct AttachmentLimits: Sendable {

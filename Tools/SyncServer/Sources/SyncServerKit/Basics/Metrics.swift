@@ -20,7 +20,6 @@ final class Metrics: Sendable {
     var sent: UInt64 = 0
     var entries: UInt64 = 0
     var waiting = 0
-    var streams = 0
     var compactions: UInt64 = 0
     var failedCompactions: UInt64 = 0
     var freed: UInt64 = 0
@@ -55,7 +54,6 @@ final class Metrics: Sendable {
   }
 
   func sent(_ bytes: Int) { state.withLock { $0.sent += UInt64(bytes) } }
-  func streams(_ change: Int) { state.withLock { $0.streams += change } }
   func waiting(_ change: Int) { state.withLock { $0.waiting += change } }
 
   func compactionBegan() { state.withLock { $0.compacting += 1 } }
@@ -93,7 +91,6 @@ final class Metrics: Sendable {
     add("open_databases", "gauge", "Databases that are open.", openDatabases)
     add("connections", "gauge", "Connections that are open.", connections)
     add("waiting_pulls", "gauge", "Pulls that wait for something to come.", state.waiting)
-    add("event_streams", "gauge", "Event streams that are open.", state.streams)
     add("compactions_total", "counter", "Compactions that were finished.", state.compactions)
     add(
       "compaction_failures_total", "counter", "Compactions that failed.", state.failedCompactions)

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// A request that gets an error for an answer.
 struct Problem: Error {

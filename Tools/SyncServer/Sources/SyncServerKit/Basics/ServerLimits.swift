@@ -14,7 +14,7 @@ public struct ServerLimits: Sendable {
   /// Most connections, and most from one address. Beyond that the longest idle one has to go.
   public var connections = 2048
   public var connectionsPerAddress = 1024
-  /// Most calls that wait and event streams together, and those of one caller.
+  /// Most calls that wait together, and those of one caller.
   public var waiting = 1536
   public var waitingPerCaller = 512
   /// How many that wait for a database are answered at a time when something comes to it: between

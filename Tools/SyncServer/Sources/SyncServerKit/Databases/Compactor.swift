@@ -1,7 +1,7 @@
 internal import Logging
 internal import Synchronization
 internal import Tidemark
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Compacts databases where it is worth it: one at a time, on a thread of its own that gives way to
 /// those of requests, as long as it is not told to stop.

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import Logging
 internal import Synchronization
 internal import Tidemark
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The open databases: each is opened when it is first asked for and kept open, the longest unused
 /// one is closed when there are too many.

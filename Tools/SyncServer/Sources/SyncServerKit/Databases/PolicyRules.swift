@@ -1,5 +1,5 @@
 internal import Tidemark
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Which policies for conflicts the databases are to have.
 ///

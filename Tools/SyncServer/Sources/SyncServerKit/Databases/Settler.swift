@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Lets answers wait until what they tell of is on the disk: the thread that has made the first one
 /// of a database syncs for it and for those that come meanwhile, whose threads go on judging.

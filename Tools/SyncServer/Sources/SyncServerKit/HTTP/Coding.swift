@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// How a message is written in a body.
 enum Coding: Sendable, Hashable {

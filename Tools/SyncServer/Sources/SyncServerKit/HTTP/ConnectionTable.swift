@@ -16,7 +16,7 @@ final class ConnectionTable: Sendable {
     case reading
     /// A request has come whole and is being answered.
     case working
-    /// A call waits for what comes, or events are sent.
+    /// A call waits for what comes.
     case waiting
     /// The answer is on its way.
     case answering

@@ -5,7 +5,6 @@ enum Route: Sendable, Hashable {
   case health
   case metrics
   case call(Call, DatabaseName)
-  case events(DatabaseName, replica: String?)
 
   /// The calls of a peer.
   enum Call: String, Sendable, Hashable, CaseIterable {
@@ -16,19 +15,14 @@ enum Route: Sendable, Hashable {
   /// one of the routes is none.
   init(_ head: HTTPRequest) throws(Problem) {
     let target = head.path ?? ""
-    let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
-    self = try Self.find(target[..<mark], query: target[mark...])
+    self = try Self.find(target.prefix { $0 != "?" })
     let method: HTTPRequest.Method = if case .call = self { .post } else { .get }
-    guard head.method == method || (method == .get && head.method == .head && !isStream) else {
+    guard head.method == method || (method == .get && head.method == .head) else {
       throw Problem.methodNotAllowed(method)
     }
   }
 
-  private var isStream: Bool { if case .events = self { true } else { false } }
-
-  private static func find(
-    _ path: Substring, query: Substring
-  ) throws(Problem) -> Route {
+  private static func find(_ path: Substring) throws(Problem) -> Route {
     switch path {
     case "/health": return .health
     case "/metrics": return .metrics
@@ -38,16 +32,8 @@ enum Route: Sendable, Hashable {
     guard parts.count == 4, parts[0].isEmpty, parts[2] == "v1",
       let name = DatabaseName(parts[1])
     else { throw Problem.notFound }
-    if parts[3] == "events" { return .events(name, replica: replica(in: query)) }
     guard let call = Call(rawValue: String(parts[3])) else { throw Problem.notFound }
     return .call(call, name)
-  }
-
-  private static func replica(in query: Substring) -> String? {
-    for field in query.dropFirst().split(separator: "&") where field.hasPrefix("replica=") {
-      return String(field.dropFirst("replica=".count).prefix(64))
-    }
-    return nil
   }
 
   /// For metrics and logs.
@@ -56,14 +42,13 @@ enum Route: Sendable, Hashable {
     case .health: "health"
     case .metrics: "metrics"
     case .call(let call, _): call.rawValue
-    case .events: "events"
     }
   }
 
   var database: DatabaseName? {
     switch self {
     case .health, .metrics: nil
-    case .call(_, let name), .events(let name, _): name
+    case .call(_, let name): name
     }
   }
 }

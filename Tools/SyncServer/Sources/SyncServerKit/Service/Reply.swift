@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The answer to a request.
 struct Reply: Sendable {

@@ -1,6 +1,6 @@
 internal import Logging
 internal import Synchronization
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// One line for each request that failed, and if so asked for each other one; but no more in a
 /// second than fits. Nothing of bodies and tokens is in them.
@@ -32,12 +32,6 @@ final class RequestLog: Sendable {
     self.logger = logger
     self.logsAll = logsAll
     most = linesPerSecond
-  }
-
-  /// An event stream has begun.
-  func began(_ entry: Entry) {
-    guard logsAll, mayWrite() else { return }
-    logger.info("events", metadata: metadata(entry))
   }
 
   /// A request was answered.

@@ -23,8 +23,6 @@ public struct ServerOptions: Sendable {
 
   /// The limits that it sets its callers.
   public var limits = ServerLimits()
-  /// How often an event stream says that it is still there.
-  public var heartbeat = Duration.seconds(15)
   /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded up;
   /// nil for as long as the store's retention has it.
   public var lease: Duration? = .seconds(90 * 86_400)

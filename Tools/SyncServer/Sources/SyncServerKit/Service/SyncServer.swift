@@ -5,7 +5,7 @@ internal import NIOPosix
 public import ServiceLifecycle
 internal import Synchronization
 internal import Tidemark
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 #if TLS
   internal import HummingbirdTLS

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 extension SyncService {
   /// A body that counts against what may be in hand, until it is let go.

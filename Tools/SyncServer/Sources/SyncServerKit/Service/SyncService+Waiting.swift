@@ -1,4 +1,4 @@
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 extension SyncService {
   /// Waits until there is something to pull, the time is over, the caller has gone or the server
@@ -24,8 +24,10 @@ extension SyncService {
     metrics.waiting(1)
     connections.set(.waiting, connection)
     connections.onHangUp(connection) { waiter.end() }
+    // No wait outlives its caller's token.
     let time = min(
-      .milliseconds(Int64(nothing.question.request.waitMilliseconds)), limits.wait)
+      .milliseconds(Int64(nothing.question.request.waitMilliseconds)), limits.wait,
+      caller.validFor ?? limits.wait)
     let alarm = Task {
       if (try? await Task.sleep(for: time)) != nil { waiter.end() }
     }

@@ -3,12 +3,11 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 internal import Synchronization
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Answers the requests of all connections.
 final class SyncService: Sendable {
   let limits: ServerLimits
-  let heartbeat: Duration
   let connections: ConnectionTable
   let databases: DatabaseTable
   let pool: WorkPool
@@ -45,7 +44,6 @@ final class SyncService: Sendable {
     let metrics = Metrics()
     self.metrics = metrics
     compactor = Compactor(options.compaction, databases, metrics, logger: logger)
-    heartbeat = options.heartbeat
     hasOpenMetrics = options.hasOpenMetrics
     trustsProxy = options.trustsProxy
     connections = ConnectionTable(limits)
@@ -68,11 +66,6 @@ final class SyncService: Sendable {
     databases.onChange { [weak self] name in self?.wake(name) }
   }
 
-  private enum Outcome {
-    case reply(Reply)
-    case stream(EventStream)
-  }
-
   /// Answers one request.
   func respond(
     to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel
@@ -80,48 +73,38 @@ final class SyncService: Sendable {
     var entry = RequestLog.Entry(method: request.method.rawValue)
     entry.address = address(of: request, on: channel)
     let connection = ObjectIdentifier(channel)
-    let outcome: Outcome
+    let reply: Reply
     do throws(Problem) {
       let route = try Route(request.head)
       entry.route = route.label
       entry.database = route.database?.description
-      let made = try await self.outcome(of: route, request, writer, entry.address, connection)
-      if case .reply(let reply) = made, !connections.hold(reply.body.count, connection) {
+      let made = try await self.reply(to: route, request, writer, entry.address, connection)
+      guard connections.hold(made.body.count, connection) else {
         throw Problem(
           PeerError(.busy, "too many answers wait to be read", retryAfter: .seconds(1)))
       }
-      outcome = made
+      reply = made
     } catch {
-      outcome = .reply(Reply(error, Coding.ofAnswer(request.headers)))
+      reply = Reply(error, Coding.ofAnswer(request.headers))
     }
-    switch outcome {
-    case .stream(let stream):
-      metrics.finished(
-        entry.route, status: 200, received: 0, sent: 0, entries: 0,
-        in: ContinuousClock.now - entry.start)
-      entry.status = 200
-      log.began(entry)
-      try await send(stream, writer, on: connection)
-    case .reply(let reply):
-      let time = ContinuousClock.now - entry.start
-      metrics.finished(
-        entry.route, status: reply.status.code,
-        received: reply.received, sent: reply.body.count, entries: reply.entries, in: time)
-      entry.status = reply.status.code
-      log.finished(entry, reply.error, in: time)
-      try await reply.send(writer, isHead: request.method == .head)
-    }
+    let time = ContinuousClock.now - entry.start
+    metrics.finished(
+      entry.route, status: reply.status.code,
+      received: reply.received, sent: reply.body.count, entries: reply.entries, in: time)
+    entry.status = reply.status.code
+    log.finished(entry, reply.error, in: time)
+    try await reply.send(writer, isHead: request.method == .head)
   }
 
-  private func outcome(
-    of route: Route, _ request: Request, _ writer: borrowing ResponseWriter, _ address: String,
+  private func reply(
+    to route: Route, _ request: Request, _ writer: borrowing ResponseWriter, _ address: String,
     _ connection: ConnectionTable.ID
-  ) async throws(Problem) -> Outcome {
+  ) async throws(Problem) -> Reply {
     if case .health = route {
       guard !waiters.isEnding else { throw Problem.shuttingDown }
-      return .reply(Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json"))
+      return Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json")
     }
-    if case .metrics = route, hasOpenMetrics { return .reply(metricsReply) }
+    if case .metrics = route, hasOpenMetrics { return metricsReply }
     let caller = try await caller(request, address)
     guard !waiters.isEnding else { throw Problem.shuttingDown }
     switch route {
@@ -129,11 +112,9 @@ final class SyncService: Sendable {
       guard caller.grant.databases == nil else {
         throw Problem(PeerError(.forbidden, "metrics need a token for all databases"))
       }
-      return .reply(metricsReply)
-    case .events(let name, let replica):
-      return .stream(try await stream(of: name, caller, replica: replica))
+      return metricsReply
     case .call(let call, let name):
-      return .reply(try await answer(call, name, request, writer, caller, connection))
+      return try await answer(call, name, request, writer, caller, connection)
     }
   }
 
@@ -158,14 +139,14 @@ final class SyncService: Sendable {
   }
 
   /// Takes other tokens in the place of those out of a file. Whoever waits by one of them is
-  /// answered with nothing, and event streams end: their callers come again, if they still may.
+  /// answered with nothing, and comes again if it still may.
   func replace(_ tokens: StaticTokens) throws(SettingsError) {
     try authenticator.withLock { (current) throws(SettingsError) in try current.replace(tokens) }
     waiters.end { $0.hasPrefix(Caller.tokenPrefix) }
   }
 
   /// Ends the waiting of a caller whose token was replaced between the look at it and now.
-  func endIfReplaced(_ waiter: any Waiter, _ caller: Caller) {
+  func endIfReplaced(_ waiter: PullWaiter, _ caller: Caller) {
     guard let generation = caller.generation else { return }
     if authenticator.withLock({ $0.generation }) != generation { waiter.end() }
   }

@@ -1,4 +1,4 @@
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// When the server compacts its databases by itself.
 public struct CompactionSettings: Sendable {

@@ -1,57 +1,8 @@
 internal import Synchronization
-internal import TidemarkSync
-
-/// One that waits for what comes to a database.
-protocol Waiter: AnyObject, Sendable {
-  var caller: String { get }
-  var database: DatabaseName { get }
-  /// Lets it wait no more.
-  func end()
-}
-
-/// An event stream. It is woken when something has come and ended when it is to wait no more.
-final class StreamWaiter: Waiter {
-  let caller: String
-  let database: DatabaseName
-  /// Tells a replica's stream in a database from others, where the replica says who it is.
-  let name: String?
-  private let stream: AsyncStream<Void>
-  private let source: AsyncStream<Void>.Continuation
-  private let hasNews = Mutex(true)
-
-  init(_ caller: String, _ database: DatabaseName, name: String?) {
-    self.caller = caller
-    self.database = database
-    self.name = name
-    (stream, source) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-  }
-
-  /// Says that something has come.
-  func wake() {
-    hasNews.withLock { $0 = true }
-    source.yield()
-  }
-
-  /// Wakes it though nothing has come.
-  func beat() { source.yield() }
-
-  /// Whether something has come since this was last asked.
-  func takeNews() -> Bool {
-    hasNews.withLock { hasNews in
-      defer { hasNews = false }
-      return hasNews
-    }
-  }
-
-  func end() { source.finish() }
-
-  /// One element for each time that it was woken; ends when waiting does. For one
-  /// reader.
-  var wakes: AsyncStream<Void> { stream }
-}
+internal import TidemarkSyncServer
 
 /// A pull that waits until whoever is told of news answers it.
-final class PullWaiter: Waiter {
+final class PullWaiter: Sendable {
   /// The end of a wait.
   typealias Outcome = Result<Reply, Problem>
 

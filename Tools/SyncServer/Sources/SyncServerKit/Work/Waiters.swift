@@ -1,14 +1,12 @@
 internal import Synchronization
 
-/// The calls that wait and the event streams: how many there are, what wakes them and how all of
-/// them end.
+/// The calls that wait: how many there are, what wakes them and how all of them end.
 ///
 /// They wait for a database by its name, and hold nothing of it: it may be closed meanwhile, since
 /// nobody changes it then.
 final class Waiters: Sendable {
-  /// The pulls and streams that wait for one database.
+  /// The pulls that wait for one database.
   private struct Row {
-    var streams: [ObjectIdentifier: StreamWaiter] = [:]
     /// Pulls that have seen everything that there is, and those that may not have.
     var fresh: [ObjectIdentifier: PullWaiter] = [:]
     var woken: [ObjectIdentifier: PullWaiter] = [:]
@@ -20,13 +18,12 @@ final class Waiters: Sendable {
     var inVain: [VainPull.Question: VainPull] = [:]
 
     var isEmpty: Bool {
-      streams.isEmpty && fresh.isEmpty && woken.isEmpty && taken.isEmpty && !isAnswered
-        && inVain.isEmpty
+      fresh.isEmpty && woken.isEmpty && taken.isEmpty && !isAnswered && inVain.isEmpty
     }
 
-    /// - Returns: the streams to be told, whether somebody has to answer pulls now, and how many of
-    ///   those that were remembered are forgotten.
-    mutating func wake() -> ([StreamWaiter], begins: Bool, forgotten: Int) {
+    /// - Returns: whether somebody has to answer pulls now, and how many of those that were
+    ///   remembered are forgotten.
+    mutating func wake() -> (begins: Bool, forgotten: Int) {
       let forgotten = inVain.count
       inVain = [:]
       if woken.isEmpty {
@@ -37,12 +34,10 @@ final class Waiters: Sendable {
       }
       let begins = !isAnswered && !woken.isEmpty
       if begins { isAnswered = true }
-      return (Array(streams.values), begins, forgotten)
+      return (begins, forgotten)
     }
 
-    var all: [any Waiter] {
-      streams.values.map { $0 } + [fresh, woken, taken].flatMap { $0.values.map { $0 } }
-    }
+    var all: [PullWaiter] { [fresh, woken, taken].flatMap { $0.values.map { $0 } } }
   }
 
   private struct State {
@@ -77,23 +72,6 @@ final class Waiters: Sendable {
 
   // MARK: Coming and going
 
-  /// One more stream; it takes the place of an earlier one of the same name.
-  /// - Returns: false when there are too many, or the server is about to end.
-  func add(_ stream: StreamWaiter) -> Bool {
-    let (isAdded, former) = state.withLock { state -> (Bool, StreamWaiter?) in
-      guard !state.isEnding else { return (false, nil) }
-      let former = stream.name.flatMap { name in
-        state.rows[stream.database]?.streams.values.first { $0.name == name }
-      }
-      if let former { Self.remove(former, &state) }
-      guard count(stream, &state) else { return (false, former) }
-      state.change(stream.database) { $0.streams[ObjectIdentifier(stream)] = stream }
-      return (true, former)
-    }
-    former?.end()
-    return isAdded
-  }
-
   /// One more pull that has found nothing.
   /// - Returns: false when there are too many, or the server is about to end.
   func add(_ pull: PullWaiter) -> Bool {
@@ -104,7 +82,7 @@ final class Waiters: Sendable {
     }
   }
 
-  private func count(_ waiter: any Waiter, _ state: inout State) -> Bool {
+  private func count(_ waiter: PullWaiter, _ state: inout State) -> Bool {
     guard state.count < most, state.byCaller[waiter.caller, default: 0] < mostPerCaller else {
       return false
     }
@@ -113,20 +91,14 @@ final class Waiters: Sendable {
     return true
   }
 
-  func remove(_ waiter: any Waiter) { state.withLock { Self.remove(waiter, &$0) } }
+  func remove(_ waiter: PullWaiter) { state.withLock { Self.remove(waiter, &$0) } }
 
-  private static func remove(_ waiter: any Waiter, _ state: inout State) {
-    let id = ObjectIdentifier(waiter)
-    if waiter is StreamWaiter {
-      guard state.change(waiter.database, { $0.streams.removeValue(forKey: id) }) != nil else {
-        return
-      }
-    } else {
-      state.change(waiter.database) { row in
-        row.fresh[id] = nil
-        row.woken[id] = nil
-        row.taken[id] = nil
-      }
+  private static func remove(_ waiter: PullWaiter, _ state: inout State) {
+    state.change(waiter.database) { row in
+      let id = ObjectIdentifier(waiter)
+      row.fresh[id] = nil
+      row.woken[id] = nil
+      row.taken[id] = nil
     }
     state.count -= 1
     let left = state.byCaller[waiter.caller, default: 1] - 1
@@ -161,16 +133,14 @@ final class Waiters: Sendable {
   /// - Returns: whether pulls wait that nobody answers yet: ``takeWoken(_:most:)`` is to be called
   ///   until it gives none.
   func wake(_ database: DatabaseName) -> Bool {
-    let (streams, begins) = state.withLock { state -> ([StreamWaiter], Bool) in
+    state.withLock { state in
       state.changes += 1
       state.lastChange[database] = state.changes
-      guard state.rows[database] != nil else { return ([], false) }
-      let (streams, begins, forgotten) = state.change(database) { $0.wake() }
+      guard state.rows[database] != nil else { return false }
+      let (begins, forgotten) = state.change(database) { $0.wake() }
       state.inVain -= forgotten
-      return (streams, begins)
+      return begins
     }
-    for stream in streams { stream.wake() }
-    return begins
   }
 
   /// Something came between a pull's look and its waiting, or it has to look again anyway.

@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import NIOPosix
 internal import Synchronization
-internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// Threads for work that waits for the disk: a fixed number, of which one database gets no more
 /// than its part, waiting or not, so that a slow one does not stop the others.

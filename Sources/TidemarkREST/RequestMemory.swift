@@ -1,0 +1,168 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The memory of a ``RequestPeer`` while the program runs. All of it may be lost.
+struct RequestMemory: Sendable {
+  /// A batch of which some changes have an answer.
+  struct Partial: Sendable {
+    var number: UInt64
+    var batchID: BatchID
+    /// By change.
+    var verdicts: [Verdict?]
+    /// The aliases of those that were taken, as far as the back end has ids of its own.
+    var aliases: [Int: Alias] = [:]
+    /// Whether the batch has failed before because nothing of it could go.
+    var wasDeferred = false
+  }
+
+  /// Entries that the back end gave and that were not all handed on yet.
+  struct Window: Sendable {
+    var replica: ReplicaID
+    var scope: SyncScope
+    /// The cursor that they were asked for with.
+    var start: UInt64
+    var entries: [FeedEntry]
+    /// The back end's names for the keys of entries, by their offsets.
+    var aliases: [UInt64: Alias]
+    /// The cursor behind them.
+    var end: UInt64
+  }
+
+  /// Bounds: what is dropped is asked for or sent again.
+  private static let mostMarks = 64
+  private static let mostKeys = 4_096
+  private static let mostTokens = 64
+
+  var isClosed = false
+  private var hasBegun = false
+  /// The last offset given out.
+  var head: UInt64 = 0
+  private(set) var marks: [ReplicaID: ReplicaMark] = [:]
+  var partial: [ReplicaID: Partial] = [:]
+  /// The replicas that are pushing right now.
+  var pushing: Set<ReplicaID> = []
+  /// When a change may be tried again, by monotonic nanoseconds.
+  var retryAt: [OperationID: UInt64] = [:]
+  var window: Window?
+  /// Ascending by offset.
+  private(set) var tokens: [(offset: UInt64, token: String)] = []
+  /// The contents of keys that conflicts told.
+  private(set) var current: [[UInt8]: RequestState] = [:]
+  /// The keys of which the caller was told. It asks again when it could not take that.
+  private var told: Set<[UInt8]> = []
+  /// The last change of each key that was taken, to know it when it comes back.
+  private(set) var sent: [[UInt8]: (operation: OperationID, state: RequestState)] = [:]
+
+  /// The names that the back end has given keys, as of answers that the store may not have taken.
+  private var named: [[UInt8]: (replica: ReplicaID, alias: Alias)] = [:]
+
+  func checkOpen() throws(PeerError) {
+    guard !isClosed else { throw PeerError(.unavailable, "the peer is closed") }
+  }
+
+  mutating func nextOffset(isConflict: Bool = false) -> UInt64 {
+    head += RequestPlaces.isConflict(head + 1) == isConflict ? 1 : 2
+    return head
+  }
+
+  /// Goes on behind a caller's cursor. Where there may be something new there, the head is told to
+  /// be further, so that the caller asks.
+  mutating func begin(_ request: HelloRequest, canFetch: Bool) throws(PeerError) {
+    try checkOpen()
+    // The numbers are the caller's alone, who sends the batch under way again as it was.
+    if request.mark.number > marks[request.replica]?.number ?? 0 {
+      setMark(request.mark, of: request.replica)
+    }
+    let cursor = request.cursor.offset
+    if !hasBegun || cursor > head {
+      guard cursor < UInt64.max / 2 else {
+        throw PeerError(.malformed, "the cursor makes no sense")
+      }
+      hasBegun = true
+      head = max(head, cursor) + RequestPlaces.stride
+      if let token = String(validating: request.resumption, as: UTF8.self), !token.isEmpty {
+        tokens = [(cursor, token)]
+      }
+    } else if canFetch, cursor == head {
+      head += 1
+    }
+  }
+
+  mutating func setMark(_ mark: ReplicaMark, of replica: ReplicaID) {
+    if marks[replica] == nil, marks.count >= Self.mostMarks, let other = marks.keys.first {
+      marks[other] = nil
+    }
+    marks[replica] = mark
+  }
+
+  /// The token that the back end gave with the entries up to an offset; nil for the beginning.
+  func token(at offset: UInt64) -> String? {
+    tokens.last { $0.offset <= offset }?.token
+  }
+
+  mutating func note(_ token: String, at offset: UInt64) {
+    tokens.removeAll { $0.offset >= offset }
+    tokens.append((offset, token))
+    if tokens.count > Self.mostTokens { tokens.removeFirst(tokens.count - Self.mostTokens) }
+  }
+
+  func alias(ofKey key: [UInt8], _ replica: ReplicaID) -> Alias? {
+    guard let found = named[key], found.replica == replica else { return nil }
+    return found.alias
+  }
+
+  mutating func note(_ alias: Alias?, ofKey key: [UInt8], _ replica: ReplicaID) {
+    if alias != nil, named[key] == nil, named.count >= Self.mostKeys { named = [:] }
+    named[key] = alias.map { (replica, $0) }
+  }
+
+  mutating func note(_ state: RequestState?, heldBy key: [UInt8]) {
+    if state != nil, current[key] == nil, current.count >= Self.mostKeys { current = [:] }
+    current[key] = state
+    told.remove(key)
+  }
+
+  mutating func tell(_ keys: [[UInt8]]) {
+    for key in keys where current[key] != nil { told.insert(key) }
+  }
+
+  /// Forgets what was told: who pushes has taken it.
+  mutating func forgetTold() {
+    for key in told { current[key] = nil }
+    told = []
+  }
+
+  mutating func note(_ change: RequestChange) {
+    let key = change.key.bytes
+    if sent[key] == nil, sent.count >= Self.mostKeys { sent = [:] }
+    sent[key] = (change.operation, change.kind == .put ? .value(change.content) : .absent)
+  }
+
+  /// The own operation that gave a key what it holds at the back end.
+  mutating func own(
+    _ change: RequestPage.Change, ofKey key: [UInt8], of replica: ReplicaID
+  ) -> OperationID? {
+    if let text = change.idempotencyKey, let operation = OperationID(idempotencyKey: text) {
+      return operation.replica == replica ? operation : nil
+    }
+    guard let last = sent[key], last.operation.replica == replica else { return nil }
+    guard last.state.isSame(as: change.state) else {
+      // Should the same come again after this, it is somebody's who has put it back.
+      sent[key] = nil
+      return nil
+    }
+    return last.operation
+  }
+}
+
+extension RequestState {
+  /// Whether both give a key the same value and labels.
+  func isSame(as other: RequestState) -> Bool {
+    switch (self, other) {
+    case (.absent, .absent): true
+    case (.value(let a), .value(let b)): a.value == b.value && a.labelSet == b.labelSet
+    default: false
+    }
+  }
+}

@@ -1,0 +1,56 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The positions of a back end that has none: made up from its name, so that they are the same
+/// after a restart.
+struct RequestPlaces: Sendable {
+  /// How far a peer that knows nothing begins behind a cursor: it gives out fewer positions in its
+  /// life before the cursor is written down again, so it never gives one out twice.
+  static let stride: UInt64 = 1 << 32
+
+  /// The id of what is taken for a feed.
+  let feed: ReplicaID
+  /// The epoch of entries, cursors and verdicts.
+  let epoch: UInt64
+
+  init(name: String) {
+    let bytes = Array(name.utf8)
+    let words = (1...3).map { XXH64.hash(bytes.rawSpan, seed: $0) }
+    var writer = ByteWriter()
+    writer.u64(words[0])
+    writer.u64(words[1])
+    feed = ReplicaID(padding: writer.bytes)
+    epoch = words[2] | 1
+  }
+
+  /// Whether an offset is of what stands at the back end in the place of a change, as all even
+  /// ones are: a change that is based upon it was sent before and is sent anew.
+  static func isConflict(_ offset: UInt64) -> Bool { offset % 2 == 0 }
+
+  func position(_ offset: UInt64) -> Position {
+    offset == 0 ? .beginning : Position(epoch: epoch, offset: offset)
+  }
+
+  func range(head: UInt64) -> FeedRange {
+    FeedRange(epochs: [FeedEpoch(epoch: epoch, firstOffset: 1)], head: head)
+  }
+
+  /// A change as it is sent.
+  func request(
+    _ change: PushedChange, of replica: ReplicaID, alias: Alias?
+  ) -> RequestChange {
+    let operation = OperationID(replica: replica, sequence: change.sequence)
+    var key = operation.idempotencyKey
+    // A back end answers a key that it knows as before: that of a conflict would stay one.
+    if case .position(let base) = change.base, base.offset > 0,
+      Self.isConflict(base.offset)
+    {
+      key += "-\(base.offset)"
+    }
+    return RequestChange(
+      idempotencyKey: key, operation: operation, kind: change.kind,
+      key: Key(change.key), content: change.content,
+      commitTime: HybridTime(change.commitTime).orderedTimestamp, time: change.time, alias: alias)
+  }
+}

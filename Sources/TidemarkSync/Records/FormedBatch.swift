@@ -1,0 +1,106 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// A batch that has its number: written to the log before it is sent, so that what is sent again
+/// after a crash is the same.
+package struct FormedBatch: Sendable, Hashable {
+  package struct Item: Sendable, Hashable {
+    /// The entry in the log.
+    package var sequence: UInt64
+    /// The version it was made upon, as far as this peer knows.
+    package var base: ChangeBase
+  }
+
+  package var number: UInt64
+  package var batchID: BatchID
+  package var items: [Item]
+
+  /// Varint number, u8 1 and u64 id, or u8 0 for the usual id, varint count; per item a varint of
+  /// the difference to the item before (zigzag, since coalescing changes the order) and the base:
+  /// u8 kind, then what it needs.
+  func encoded(_ progress: PeerProgress, _ epoch: UInt64) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.varint(number)
+    let isUsual = batchID == progress.usualID(number)
+    writer.u8(isUsual ? 0 : 1)
+    if !isUsual { writer.u64(batchID.bits) }
+    writer.varint(UInt64(items.count))
+    var last: UInt64 = 0
+    for item in items {
+      writer.zigzag(Int64(bitPattern: item.sequence &- last))
+      last = item.sequence
+      item.base.encode(into: &writer, epoch)
+    }
+    return writer.bytes
+  }
+
+  /// The entries.
+  var sequences: SequenceSet {
+    var sequences = SequenceSet()
+    for item in items { sequences.insert(item.sequence) }
+    return sequences
+  }
+
+  init(number: UInt64, batchID: BatchID, items: [Item]) {
+    self.number = number
+    self.batchID = batchID
+    self.items = items
+  }
+
+  init(
+    decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64
+  ) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    number = try reader.varint()
+    batchID = try reader.u8() == 0 ? progress.usualID(number) : BatchID(try reader.u64())
+    let count = try reader.varint(atMost: reader.remaining / 2)
+    items = []
+    items.reserveCapacity(count)
+    var last: UInt64 = 0
+    for _ in 0..<count {
+      last = last &+ UInt64(bitPattern: try reader.zigzag())
+      items.append(Item(sequence: last, base: try ChangeBase(from: &reader, epoch)))
+    }
+    guard reader.remaining == 0 else { throw FormatError("bytes after a formed batch") }
+  }
+}
+
+extension ChangeBase {
+  /// - Parameter epoch: the epoch that need not be told.
+  func encode(into writer: inout ByteWriter, _ epoch: UInt64) {
+    switch self {
+    case .absent: writer.u8(0)
+    case .position(let position) where position.epoch == epoch:
+      writer.u8(3)
+      writer.varint(position.offset)
+    case .position(let position):
+      writer.u8(1)
+      position.encode(into: &writer)
+    case .operation(let sequence):
+      writer.u8(2)
+      writer.varint(sequence)
+    }
+  }
+
+  init(from reader: inout ByteReader, _ epoch: UInt64) throws(FormatError) {
+    switch try reader.u8() {
+    case 0: self = .absent
+    case 1: self = .position(try Position(from: &reader))
+    case 2: self = .operation(sequence: try reader.varint())
+    case 3: self = .position(Position(epoch: epoch, offset: try reader.varint()))
+    default: throw FormatError("unknown kind of base")
+    }
+  }
+}
+
+extension Position {
+  func encode(into writer: inout ByteWriter) {
+    writer.u64(epoch)
+    writer.varint(offset)
+  }
+
+  init(from reader: inout ByteReader) throws(FormatError) {
+    let epoch = try reader.u64()
+    self.init(epoch: epoch, offset: try reader.varint())
+  }
+}

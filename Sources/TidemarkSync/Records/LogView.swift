@@ -1,0 +1,73 @@
+internal import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// An entry of the log as replication sees it.
+package struct LoggedChange {
+  var sequence: UInt64
+  var kind: EntryKind
+  var key: [UInt8]
+  var previous: UInt64
+  /// Bytes of what a put gave.
+  var valueLength: Int
+  /// When its writer committed it: another store, where it came from there.
+  package var commitTime: UInt64
+  var labels: [EntryLabel]
+  var attributes: EntryAttributes
+
+  /// Whether this store wrote it, and replication is to carry it.
+  var isOwn: Bool {
+    attributes.origin == nil && attributes.entryClass == .owned
+      && (kind == .put || kind == .delete)
+  }
+
+  /// Whether it is a change of another's, which the feed had lost and this store has brought back.
+  var isBroughtBack: Bool { attributes.origin == nil && attributes.writerTime != 0 }
+
+  /// The content it gave its key.
+  /// - Parameter value: the value of a put; empty for a delete.
+  func content(_ value: [UInt8]) -> SyncContent {
+    guard kind == .put else { return SyncContent() }
+    return SyncContent(
+      value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
+      attachment: attributes.attachment.map { AttachmentReference($0) })
+  }
+
+  init(_ entry: LogEntry) throws(TidemarkError) {
+    sequence = entry.sequence
+    kind = entry.head.kind
+    key = entry.key
+    // Compaction keeps only the last of several touches: what they renew is the way to what was
+    // before.
+    previous = entry.head.kind == .touch ? entry.head.valueSequence : entry.head.previous
+    valueLength = entry.head.valueLength
+    commitTime = entry.head.commitTime
+    labels = entry.labels.map { EntryLabel($0) }
+    attributes = try entry.attributes()
+    if attributes.writerTime != 0 { commitTime = attributes.writerTime }
+  }
+}
+
+extension Engine {
+  /// The entry at a sequence; nil when compaction has dropped it.
+  func change(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
+    guard sequence > 0, let entry = try entryIfKept(at: sequence) else { return nil }
+    return try LoggedChange(entry)
+  }
+
+  /// The newest put or delete of a key: what a touch renews counts, not the touch.
+  package func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
+    guard let slot = try slot(ofKey: key.rawSpan) else { return nil }
+    guard slot.size.isTouched else { return try change(at: slot.sequence) }
+    return try change(at: try entry(at: slot.sequence).head.valueSequence)
+  }
+
+  /// The content that a change gave its key.
+  func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
+    guard change.kind == .put else { return SyncContent() }
+    let value = try withValue(of: change.sequence) { (value, _) throws(TidemarkError) in
+      [UInt8](copying: value)
+    }
+    return change.content(value)
+  }
+}

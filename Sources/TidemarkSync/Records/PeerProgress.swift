@@ -1,0 +1,86 @@
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The progress that a store has made with one peer. It is kept in records of the store's log,
+/// written in one batch with the entries that they speak of.
+///
+/// Own entries up to `frontier` are decided, but for those in `again`, in `waiting` and in the
+/// batch that is under way; those behind it are pending, but for those in `ahead`.
+package struct PeerProgress: Sendable, Hashable {
+  /// Why an entry is not sent although it is not decided.
+  package enum Waiting: Sendable, Hashable {
+    /// Something else stands in the feed, at this position or behind it; the resolver needs it.
+    case conflict(Position)
+    /// The same, and the feed's policy has decided for it.
+    case lost(Position)
+    /// The peer will not have it.
+    case parked(Rejection)
+    /// The user must decide.
+    case needsDecision
+  }
+
+  /// The entries that are not where the frontier puts them. They may be scattered over the log.
+  struct Sets: Sendable, Hashable {
+    var ahead = SequenceSet()
+    var again = SequenceSet()
+    var lost = SequenceSet()
+
+    var isEmpty: Bool { ahead.isEmpty && again.isEmpty && lost.isEmpty }
+
+    /// By how much two of them differ: what is in one and not in the other. With one of them it
+    /// gives the other.
+    func difference(from other: Sets) -> Sets {
+      Sets(
+        ahead: ahead.symmetricDifference(other.ahead),
+        again: again.symmetricDifference(other.again),
+        lost: lost.symmetricDifference(other.lost))
+    }
+  }
+
+  var sets: Sets {
+    get { Sets(ahead: ahead, again: again, lost: lost) }
+    set { (ahead, again, lost) = (newValue.ahead, newValue.again, newValue.lost) }
+  }
+
+  /// The feed that positions speak of; nil before the first hello.
+  package var feed: ReplicaID?
+  /// Everything up to here was taken from the feed.
+  package var cursor = Position.beginning
+  /// The feed's end when this was written: no position that is known lies behind it. A feed that
+  /// does not list it any more was restored from a backup.
+  package var furthest = Position.beginning
+  /// The bytes that the peer wants to have kept with it.
+  package var resumption: [UInt8] = []
+  /// The last batch of which the verdicts are known.
+  package var number: UInt64 = 0
+  package var batchID = BatchID.none
+  /// The last batches that were formed: what a restored peer holds of these is no copy's.
+  package var names = BatchNames()
+  package var frontier: UInt64 = 0
+  package var ahead = SequenceSet()
+  package var again = SequenceSet()
+  /// The changes in `again` that the feed has had before it was restored from a backup.
+  package var lost = SequenceSet()
+  /// Kept in records of its own, one for each entry.
+  package var waiting = WaitingEntries()
+  /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
+  package var batchLimit: UInt64 = 0
+  /// The work that has to be done first to put things right; nil when nothing has.
+  package var resync: Resync?
+  /// Stands for the scope that the cursor speaks of.
+  package var scope: UInt64 = 0
+  /// Stands for how far the authorization reached then; 0 for everything, and for what no peer has
+  /// told.
+  package var reach: UInt64 = 0
+  /// Others may know own changes up to here although the feed has them no more: it was restored
+  /// from a backup, or made anew.
+  package var heardThrough: UInt64 = 0
+  /// Up to here the feed was compared by digest after it was restored, and is read once more for
+  /// own operations: what a key without any version here had in it was deleted there.
+  package var comparedThrough = Position.beginning
+
+  init() {}
+
+  /// The last own change of which the peer may have heard.
+  var lastSent: UInt64 { max(heardThrough, frontier, ahead.last ?? 0) }
+}

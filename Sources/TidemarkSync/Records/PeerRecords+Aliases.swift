@@ -1,0 +1,52 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Aliases are records by themselves: named by the peer and the alias, so that an alias never has
+/// two keys; the value is the key. One that was taken away has no value.
+///
+/// ```
+/// key    varint length, the peer's name; the alias
+/// value  the key
+/// ```
+extension PeerRecords {
+  /// Reads what a peer calls the keys.
+  func aliases() throws(TidemarkError) -> KnownAliases {
+    let known = KnownAliases(own: { [weak engine] sequence in
+      try? engine?.change(at: sequence)?.key
+    })
+    guard table.has(.alias) else { return known }
+    var changes = AliasChanges(upon: known)
+    for name in Self.aliasNames(of: self.name, in: table) {
+      guard let key = try table.value(of: .alias, key: name) else { continue }
+      changes.set(Alias(Array(name.dropFirst(aliasPrefix.count))), ofKey: key)
+    }
+    known.apply(changes)
+    return known
+  }
+
+  func write(
+    _ changes: AliasChanges, into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    // In an order, so that the same happens in every run.
+    let sorted = changes.keys.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
+    for (alias, key) in sorted {
+      try RecordTable.add(
+        .alias, key: aliasPrefix + alias.bytes, value: key ?? [], to: &batch)
+    }
+  }
+
+  /// The names of the records of a peer's aliases.
+  static func aliasNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
+    let prefix = aliasPrefix(of: peer)
+    return table.keys(of: .alias).filter { $0.starts(with: prefix) }
+  }
+
+  private var aliasPrefix: [UInt8] { Self.aliasPrefix(of: name) }
+
+  private static func aliasPrefix(of peer: [UInt8]) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.blob(peer)
+    return writer.bytes
+  }
+}

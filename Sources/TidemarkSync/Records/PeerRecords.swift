@@ -1,0 +1,229 @@
+internal import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The records of one peer in a store's log.
+package final class PeerRecords {
+  let engine: Engine
+  private let peer: [UInt8]
+  var name: [UInt8] { peer }
+  private(set) var table: RecordTable
+  /// The progress's basis as it was written last.
+  private var basis: (bytes: [UInt8], parts: PeerProgress.Basis) = ([], PeerProgress.Basis())
+  /// The batch that is a record of its own.
+  private var formedApart = BatchID.none
+
+  init(_ engine: Engine, peer: [UInt8]) throws(TidemarkError) {
+    self.engine = engine
+    self.peer = peer
+    table = try RecordTable(engine)
+  }
+
+  // MARK: Reading
+
+  /// The standing that the log tells; nil where it tells none.
+  func standing() throws(TidemarkError) -> PeerStanding? {
+    guard let first = try table.value(of: .peerProgress, key: peer),
+      let value = try table.value(of: .pin, key: pinKey)
+    else { return nil }
+    let pin: [UInt8]
+    var parts: PeerStanding.Parts
+    do throws(FormatError) {
+      let rest: [UInt8]
+      (pin, rest) = try RetentionPin.split(value.rawSpan)
+      parts = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
+    } catch { throw Self.unreadable(error) }
+    basis = (first, parts.basis)
+    if parts.isFormedApart {
+      parts.formed = try read(.peerFormed, peer) { (bytes) throws(FormatError) in
+        try FormedBatch(decoding: bytes, PeerProgress(), 0)
+      }
+      formedApart = parts.formed?.batchID ?? .none
+    }
+    for (key, sequence) in waitingKeys {
+      let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
+        try PeerProgress.Waiting(decoding: bytes)
+      }
+      if let reason { parts.progress.waiting.restore(sequence, reason) }
+    }
+    return PeerStanding(
+      progress: parts.progress, formed: parts.formed, settled: try settled(parts.tail),
+      // One that cannot be read keeps everything until it is written again.
+      pin: try? RetentionPin(decoding: pin.rawSpan))
+  }
+
+  private func settled(_ tail: [SettledRun]) throws(TidemarkError) -> SettledRuns {
+    var found: [(number: UInt32, value: [UInt8])] = []
+    for key in Self.settledNames(of: peer, in: table) {
+      guard let value = try table.value(of: .peerSettled, key: key) else { continue }
+      found.append((key.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }, value))
+    }
+    do { return try SettledRuns(decoding: found, tail: tail) } catch {
+      throw Self.unreadable(error)
+    }
+  }
+
+  /// The names of a peer's records of positions.
+  static func settledNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
+    names(of: .peerSettled, numbers: 4, of: peer, in: table)
+  }
+
+  /// The names of a peer's records of what waits.
+  static func waitingNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
+    names(of: .peerWaiting, numbers: 8, of: peer, in: table)
+  }
+
+  private static func names(
+    of type: RecordType, numbers: Int, of peer: [UInt8], in table: RecordTable
+  ) -> [[UInt8]] {
+    table.keys(of: type).filter {
+      $0.count == peer.count + numbers && $0.suffix(peer.count).elementsEqual(peer)
+    }
+  }
+
+  private var waitingKeys: [(key: [UInt8], sequence: UInt64)] {
+    Self.waitingNames(of: peer, in: table).map { key in
+      (key, key.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) })
+    }
+  }
+
+  /// The version that the feed holds at a key whose value here is another, and the sequence of the
+  /// record.
+  func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
+    guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
+      let state = try read(
+        .remoteState, key,
+        { (bytes) throws(FormatError) in try RemoteState(decoding: bytes) })
+    else { return nil }
+    return (sequence, state)
+  }
+
+  /// Whether anything was laid beside a key's value here.
+  func hasRemote(ofKey key: [UInt8]) -> Bool { table.sequence(of: .remoteState, key: key) != nil }
+
+  /// Whether anything was laid beside a value here.
+  var hasRemoteStates: Bool { table.has(.remoteState) }
+
+  private func read<T>(
+    _ type: RecordType, _ key: [UInt8], _ decode: (RawSpan) throws(FormatError) -> T
+  ) throws(TidemarkError) -> T? {
+    guard let value = try table.value(of: type, key: key) else { return nil }
+    do { return try decode(value.rawSpan) } catch { throw Self.unreadable(error) }
+  }
+
+  private static func unreadable(_ error: FormatError) -> TidemarkError {
+    TidemarkError(
+      error.isNewer ? .formatTooNew : .damaged,
+      "a record of replication cannot be read: \(error.reason)", cause: error)
+  }
+
+  // MARK: Writing
+
+  /// The part of a commit that is about the peer; it counts once the commit has succeeded.
+  struct Written {
+    fileprivate var basis: (bytes: [UInt8], parts: PeerProgress.Basis)
+    fileprivate var formedApart: BatchID
+    var pin: RetentionPin
+  }
+
+  /// Writes the standing down.
+  func write(
+    _ progress: PeerProgress, _ settled: inout SettledRuns, _ formed: FormedBatch?,
+    _ pin: RetentionPin, into batch: inout OperationBatch
+  ) throws(TidemarkError) -> Written {
+    for (index, value) in settled.takeChanges() {
+      try write(.peerSettled, key: settledKey(index), value, into: &batch)
+    }
+    for sequence in progress.waiting.changed.sorted() {
+      let value = progress.waiting[sequence]?.encoded ?? []
+      try write(.peerWaiting, key: waitingKey(sequence), value, into: &batch)
+    }
+    var written = Written(basis: basis, formedApart: .none, pin: pin)
+    if progress.cursor.epoch != basis.parts.epoch || progress.isFar(from: basis.parts)
+      || progress.encodedBasis(basis.parts) != basis.bytes
+    {
+      written.basis = (progress.encodedBasis(progress.nextBasis), progress.nextBasis)
+      try RecordTable.add(.peerProgress, key: peer, value: written.basis.bytes, to: &batch)
+    }
+    if let formed, formed.items.count > PeerStanding.itemsInStep {
+      written.formedApart = formed.batchID
+      if formedApart != formed.batchID {
+        let value = formed.encoded(PeerProgress(), 0)
+        try RecordTable.add(.peerFormed, key: peer, value: value, to: &batch)
+      }
+    } else if formedApart != .none {
+      try RecordTable.add(.peerFormed, key: peer, value: [], to: &batch)
+    }
+    let step = PeerStanding.encode(progress, written.basis.parts, formed, settled.tail, pin)
+    try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
+    return written
+  }
+
+  /// Takes note of what was written, which is committed.
+  func took(_ written: Written) {
+    basis = written.basis
+    formedApart = written.formedApart
+  }
+
+  /// Writes a record, or takes it away if there is one.
+  private func write(
+    _ type: RecordType, key: [UInt8], _ value: [UInt8], into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    guard !value.isEmpty || table.sequence(of: type, key: key) != nil else { return }
+    try RecordTable.add(type, key: key, value: value, to: &batch)
+  }
+
+  func write(
+    _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    let value = state.encoded
+    guard value.count <= Limits.valueBytes else {
+      // No peer of ours has such a value; it may pass when what waits here is gone.
+      throw TidemarkError(
+        .limitExceeded,
+        "what the peer has at \(Key(key)) is too large to be kept beside a pending change: it has "
+          + "\(state.content.value.count) bytes")
+    }
+    try RecordTable.add(.remoteState, key: key, value: value, to: &batch)
+  }
+
+  func forgetRemote(
+    ofKey key: [UInt8], into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    guard hasRemote(ofKey: key) else { return }
+    try RecordTable.add(.remoteState, key: key, value: [], to: &batch)
+  }
+
+  /// Takes note of a batch that was committed, and lists the records when it is time.
+  func note(_ batch: OperationBatch, _ result: CommitResult) throws(TidemarkError) {
+    try table.note(batch, result)
+    if table.isCheckpointDue { try table.writeCheckpoint() }
+  }
+
+  var pinKey: [UInt8] { Self.pinPrefix + peer }
+  private static let pinPrefix = Array("peer ".utf8)
+
+  /// The peers for which something is kept.
+  static func pinned(in table: RecordTable) -> [[UInt8]] {
+    table.keys(of: .pin).filter { $0.starts(with: pinPrefix) }
+      .map { Array($0.dropFirst(pinPrefix.count)) }
+  }
+
+  /// Lets go of what is kept for the peer.
+  package func removePin(into batch: inout OperationBatch) throws(TidemarkError) {
+    guard table.sequence(of: .pin, key: pinKey) != nil else { return }
+    try RecordTable.add(.pin, key: pinKey, value: [], to: &batch)
+  }
+
+  private func settledKey(_ index: UInt32) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.u32(index)
+    return writer.bytes + peer
+  }
+
+  private func waitingKey(_ sequence: UInt64) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.u64(sequence)
+    return writer.bytes + peer
+  }
+}

@@ -1,0 +1,69 @@
+internal import TidemarkEngine
+
+/// The facts about a peer that a step writes down: how far the store has come with it, the batch
+/// under way, the newest positions, and the pin of what is kept for it. They are in the record of
+/// the pin, so that an edit that is sent by itself costs one record; compaction reads the first
+/// part only.
+///
+/// ```
+/// bytes   the pin
+/// bytes   the step of the progress
+/// u8      batch under way: 0 none, 1 it follows, 2 it is a record of its own
+/// bytes   the batch, with 1
+/// bytes   the newest runs of positions
+/// ```
+struct PeerStanding {
+  var progress: PeerProgress
+  var formed: FormedBatch?
+  var settled: SettledRuns
+  var pin: RetentionPin?
+
+  /// Batches with more changes are records of their own, which are not written again with every
+  /// commit.
+  static let itemsInStep = 16
+
+  /// The value of the step's record.
+  static func encode(
+    _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ formed: FormedBatch?,
+    _ tail: [SettledRun], _ pin: RetentionPin
+  ) -> [UInt8] {
+    var writer = ByteWriter()
+    let epoch = basis.epoch
+    writer.blob(progress.encodedStep(basis))
+    if let formed, formed.items.count <= itemsInStep {
+      writer.u8(1)
+      writer.blob(formed.encoded(progress, epoch))
+    } else {
+      writer.u8(formed == nil ? 0 : 2)
+    }
+    writer.blob(SettledRunsCoding.encode(tail[...], epoch: epoch))
+    return pin.record(before: writer.bytes)
+  }
+
+  /// The parts of a step's record, apart from the pin.
+  struct Parts {
+    var progress: PeerProgress
+    var basis: PeerProgress.Basis
+    var formed: FormedBatch?
+    var isFormedApart: Bool
+    var tail: [SettledRun]
+  }
+
+  static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> Parts {
+    var reader = ByteReader(value)
+    let step = try reader.blob()
+    let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
+    let epoch = basis.epoch
+    let kind = try reader.u8()
+    guard kind <= 2 else { throw FormatError("unknown place of the batch under way") }
+    var formed: FormedBatch?
+    if kind == 1 {
+      let bytes = try reader.blob()
+      formed = try FormedBatch(decoding: bytes.rawSpan, progress, epoch)
+    }
+    let tail = try SettledRunsCoding.decode(try reader.blob(), epoch: epoch)
+    guard reader.remaining == 0 else { throw FormatError("bytes after a peer's step") }
+    return Parts(
+      progress: progress, basis: basis, formed: formed, isFormedApart: kind == 2, tail: tail)
+  }
+}

@@ -1,0 +1,24 @@
+package import TidemarkEngine
+
+/// The records of a feed's clients.
+extension RecordType {
+  /// The part of a peer's progress that seldom changes; the key is the peer's name. The rest goes
+  /// with the pin.
+  package static let peerProgress = RecordType(rawValue: 32)
+  /// The batch that is under way to a peer, if it is large; the key is the peer's name.
+  package static let peerFormed = RecordType(rawValue: 33)
+  /// Where own operations stand in a peer's feed; the key is u32 number and the peer's name.
+  package static let peerSettled = RecordType(rawValue: 34)
+  /// The version that a feed holds at a key whose value here is another; the key is that key.
+  package static let remoteState = RecordType(rawValue: 35)
+  /// The facts known of a peer besides its progress; the key is the peer's name.
+  package static let peerStatus = RecordType(rawValue: 36)
+  /// The peer's name for a key; the key is the peer's name with the alias, the value the key that
+  /// it names.
+  package static let alias = RecordType(rawValue: 37)
+  /// How much of a day's bytes is used with a peer; the key is the peer's name.
+  package static let peerBudget = RecordType(rawValue: 38)
+  /// Why an own entry is not sent although it is not decided; the key is u64 sequence and the
+  /// peer's name.
+  package static let peerWaiting = RecordType(rawValue: 39)
+}

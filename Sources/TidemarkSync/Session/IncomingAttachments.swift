@@ -1,0 +1,189 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The rules of a replicator for the content of attachments.
+public struct AttachmentPolicy: Sendable, Hashable {
+  /// When content is fetched that others have attached.
+  public enum Fetching: Sendable, Hashable {
+    /// When somebody asks for it, with ``Replicator/fetchAttachment(forKey:progress:)``.
+    case onDemand
+    /// As soon as its entry has come, if it has at most so many bytes; else on demand.
+    case eager(upTo: Int)
+  }
+
+  /// The fate of content here that the peer has acknowledged.
+  public enum AfterUpload: String, Sendable, Hashable, CaseIterable {
+    /// It stays.
+    case keep
+    /// It goes, as ``Tidemark/Store/releaseAttachment(_:)`` has it, unless another peer is to get
+    /// it from here. Then it has to be fetched to be read.
+    case release
+  }
+
+  /// When content is fetched that others have attached.
+  public var fetching: Fetching
+  /// The fate of content here that the peer has acknowledged.
+  public var afterUpload: AfterUpload
+
+  /// A policy; by default content is fetched on demand, and stays once it is here.
+  public init(fetching: Fetching = .onDemand, afterUpload: AfterUpload = .keep) {
+    self.fetching = fetching
+    self.afterUpload = afterUpload
+  }
+}
+
+/// The attachments whose content is to be fetched without anybody asking. Nothing of it is kept:
+/// the store says which ones are elsewhere.
+struct IncomingAttachments {
+  struct Row {
+    var id: AttachmentID
+    var key: [UInt8]
+  }
+
+  /// So many are looked after at a time; the store is asked for others when these have come.
+  private static let mostRows = 1_024
+
+  private var rows: [Row] = []
+  private var ids: Set<AttachmentID> = []
+  /// Contents that could not be stored here; they are tried again after the next hello.
+  private var failed: Set<AttachmentID> = []
+  /// Contents that the peer does not have, or not within the authorization's reach. They are asked
+  /// for again once its feed has gone on, or the authorization reaches other entries.
+  private var absent: Set<AttachmentID> = []
+  /// The feed's end, and how far the authorization reached, at the last hello.
+  private var greeted: (head: UInt64, reach: UInt64?)?
+  /// Whether the store may know of more.
+  private var mayLackSome = true
+  /// The one whose part was asked for.
+  private(set) var part: AttachmentPartFile?
+
+  var isEmpty: Bool { rows.isEmpty && !mayLackSome }
+
+  /// The connection is gone.
+  mutating func forgetPeer() {
+    if !failed.isEmpty { mayLackSome = true }
+    failed = []
+    part = nil
+  }
+
+  /// The peer has said hello.
+  mutating func greet(head: UInt64, reach: UInt64?) {
+    defer { greeted = (head, reach) }
+    guard let greeted, greeted.head != head || greeted.reach != reach else { return }
+    if !absent.isEmpty { mayLackSome = true }
+    absent = []
+  }
+
+  mutating func add(_ id: AttachmentID, _ key: [UInt8]) {
+    guard !failed.contains(id), !absent.contains(id), !ids.contains(id) else { return }
+    guard rows.count < Self.mostRows else { return mayLackSome = true }
+    rows.append(Row(id: id, key: key))
+    ids.insert(id)
+  }
+
+  /// The next one to fetch.
+  /// - Parameter look: finds those that the store knows of.
+  mutating func next(
+    _ look: (inout Self) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> Row? {
+    if rows.isEmpty, mayLackSome {
+      mayLackSome = false
+      try look(&self)
+    }
+    return rows.first
+  }
+
+  mutating func begin(_ part: AttachmentPartFile) { self.part = part }
+
+  /// The first one has come, or cannot be had.
+  mutating func removeFirst(hasFailed: Bool = false, isAbsent: Bool = false) {
+    part = nil
+    guard !rows.isEmpty else { return }
+    let row = rows.removeFirst()
+    ids.remove(row.id)
+    if hasFailed { failed.insert(row.id) }
+    if isAbsent { absent.insert(row.id) }
+  }
+}
+
+extension SyncSession {
+  /// The owner of contents that are fetched: no replica has this name.
+  static let fetchOwner = ReplicaID.none.bytes
+
+  private var mostFetched: Int? {
+    guard case .eager(let most) = attachmentPolicy.fetching, most > 0 else { return nil }
+    return most
+  }
+
+  /// Whether content is still to be fetched.
+  var isFetching: Bool { mostFetched != nil && attachmentBytes != nil && !incoming.isEmpty }
+
+  /// Takes note of an attachment that came from the feed.
+  func noteIncoming(_ id: AttachmentID?, ofKey key: [UInt8]) {
+    guard let id, let most = mostFetched, id.length <= UInt64(most) else { return }
+    incoming.add(id, key)
+  }
+
+  /// The next part to fetch; nil when there is none, or it may not come now.
+  func nextFetch() throws(TidemarkError) -> ContentRequest? {
+    guard let most = mostFetched, attachmentBytes != nil, !gate.isNarrow else { return nil }
+    while let row = try incoming.next({ (incoming) throws(TidemarkError) in
+      for sequence in try engine.entriesWithoutContent() {
+        // The peer tells nothing of what lies outside of the scope.
+        guard let change = try engine.change(at: sequence), let id = change.attributes.attachment,
+          id.length <= UInt64(most), scope.contains(key: change.key, labels: change.labels)
+        else { continue }
+        incoming.add(id, change.key)
+      }
+    }) {
+      do throws(TidemarkError) {
+        if try engine.holdContent(of: row.id) != nil {
+          incoming.removeFirst()
+          continue
+        }
+        guard
+          let part = try engine.attachmentPart(of: row.id, for: Self.fetchOwner, begins: true)
+        else { continue }
+        while try !part.look(most: 64 << 20) {}
+        incoming.begin(part)
+        let limit = max(
+          AttachRequest.partBytes,
+          min(gate.bytes, AttachRequest.mostBytes) / AttachRequest.partBytes
+            * AttachRequest.partBytes)
+        return ContentRequest(
+          replica: replica, key: row.key, attachment: AttachmentReference(row.id),
+          offset: part.received, limit: limit)
+      } catch {
+        guard [.noSpace, .damaged].contains(error.code) else { throw error }
+        incoming.removeFirst(hasFailed: true)
+      }
+    }
+    return nil
+  }
+
+  /// Takes a part that was fetched.
+  func take(_ answer: ContentAnswer) throws {
+    guard let part = incoming.part else { return }
+    guard let bytes = answer.bytes else { return incoming.removeFirst(isAbsent: true) }
+    do throws(TidemarkError) {
+      let before = part.received
+      let received = try part.append(
+        bytes, at: before, now: engine.environment.clock.now().sinceEpoch)
+      totals.attachmentBytesTaken += received - before
+      guard received == Int(clamping: part.id.length) else {
+        // A part that brings nothing on would be asked for again and again.
+        if received == before { incoming.removeFirst(hasFailed: true) }
+        return
+      }
+      // The entry that names it keeps it from here on.
+      _ = try part.finish()
+      incoming.removeFirst()
+    } catch {
+      guard [.noSpace, .damaged, .closed].contains(error.code), !engine.isClosed else {
+        throw error
+      }
+      incoming.removeFirst(hasFailed: true)
+    }
+  }
+}

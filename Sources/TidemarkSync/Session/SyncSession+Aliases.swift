@@ -1,0 +1,145 @@
+internal import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The peer's names for keys: learnt from verdicts and pages, in the same commit as these, and
+/// forgotten when what it named is gone there.
+extension SyncSession {
+  /// The peer's names for the keys of this store.
+  package func knownAliases() throws(TidemarkError) -> KnownAliases {
+    if let aliases { return aliases }
+    let read = try records.aliases()
+    aliases = read
+    return read
+  }
+
+  /// The aliases in the verdicts of a settled batch.
+  ///
+  /// A verdict with an alias that makes no sense, or is another key's, becomes a rejection: taken
+  /// without its alias the next edit of the key would be created there once more.
+  /// - Parameter sent: what was sent, as far as it is known: the log may have dropped what a newer
+  ///   change has replaced.
+  func judgeAliases(
+    _ batch: FormedBatch, _ mark: ReplicaMark, _ sent: [PushedChange]?
+  ) throws(TidemarkError) -> (verdicts: [Verdict], changes: AliasChanges) {
+    let known = try knownAliases()
+    var changes = AliasChanges(upon: known)
+    var verdicts = mark.verdicts
+    guard !mark.aliases.isEmpty || known.count > 0 else { return (verdicts, changes) }
+    for (index, item) in batch.items.enumerated() where verdicts[index].isTaken {
+      guard let (key, kind) = try keyAndKind(item.sequence, index, sent) else { continue }
+      if kind == .delete {
+        changes.remove(ofKey: key)
+        continue
+      }
+      guard let alias = mark.aliases[index] else { continue }
+      if let fault = alias.fault ?? changes.clash(of: alias, with: key) {
+        verdicts[index] = .rejected(Rejection(code: Alias.refusal, message: fault).bounded)
+      } else {
+        changes.set(alias, ofKey: key)
+      }
+    }
+    return (verdicts, changes)
+  }
+
+  private func keyAndKind(
+    _ sequence: UInt64, _ index: Int, _ sent: [PushedChange]?
+  ) throws(TidemarkError) -> ([UInt8], ChangeKind)? {
+    if let sent, sent.indices.contains(index), sent[index].sequence == sequence {
+      return (sent[index].key, sent[index].kind)
+    }
+    guard let change = try engine.change(at: sequence) else { return nil }
+    return (change.key, change.kind == .delete ? .delete : .put)
+  }
+
+  /// The aliases in a page.
+  /// - Throws: ``PeerError`` when the peer calls two keys the same.
+  func aliasChanges(of page: PullAnswer) throws -> AliasChanges {
+    let known = try knownAliases()
+    var changes = AliasChanges(upon: known)
+    guard !page.aliases.isEmpty || known.count > 0 else { return changes }
+    for (index, entry) in page.entries.enumerated() {
+      let alias = page.aliases[index]
+      if let fault = alias?.fault { throw PeerError(.malformed, fault) }
+      switch entry.kind {
+      case .own:
+        guard let alias, let change = try engine.change(at: entry.operation.sequence) else {
+          continue
+        }
+        learn(alias, ofOwn: change, &changes)
+      case .put:
+        guard let alias else { continue }
+        if let clash = changes.clash(of: alias, with: entry.key) {
+          throw PeerError(.malformed, clash)
+        }
+        changes.set(alias, ofKey: entry.key)
+      case .delete, .left:
+        // A key that had the id before this one was created anew has nothing left to forget.
+        guard alias == nil || alias == changes.alias(ofKey: entry.key) else { continue }
+        changes.remove(ofKey: entry.key)
+      }
+    }
+    return changes
+  }
+
+  /// An own change has come back with what the peer calls its key. It may be an old one: what was
+  /// learnt of a later one stays.
+  private func learn(
+    _ alias: Alias, ofOwn change: LoggedChange, _ changes: inout AliasChanges
+  ) {
+    let known = changes.alias(ofKey: change.key)
+    if change.kind == .delete {
+      if known == alias { changes.remove(ofKey: change.key) }
+      return
+    }
+    // That the peer calls another key so the verdict has told, or tells.
+    guard known == nil, changes.clash(of: alias, with: change.key) == nil else { return }
+    changes.set(alias, ofKey: change.key)
+  }
+
+  /// Whether an own change that has come back was refused for its alias, and there still is none.
+  func staysRefused(
+    _ sequence: UInt64, _ changes: AliasChanges, _ next: PeerProgress
+  ) throws(TidemarkError) -> Bool {
+    guard case .parked(let rejection) = next.waiting[sequence], rejection.code == Alias.refusal,
+      let change = try engine.change(at: sequence), change.kind == .put
+    else { return false }
+    return changes.alias(ofKey: change.key) == nil
+  }
+
+  /// The keys that the peer has said to hold nothing: whatever it called them is gone there.
+  func aliasChanges(ofAbsent keys: [[UInt8]]) throws(TidemarkError) -> AliasChanges {
+    var changes = AliasChanges(upon: try knownAliases())
+    for key in keys { changes.remove(ofKey: key) }
+    return changes
+  }
+
+  /// All that is known goes: the remote end is another one.
+  func forgettingAliases() throws(TidemarkError) -> AliasChanges {
+    let known = try knownAliases()
+    var changes = AliasChanges(upon: known)
+    for alias in known.all {
+      if let key = known.key(ofAlias: alias)?.bytes { changes.remove(ofKey: key) }
+    }
+    return changes
+  }
+}
+
+extension AliasChanges {
+  /// Why a key cannot have an alias; nil when it can.
+  fileprivate func clash(of alias: Alias, with key: [UInt8]) -> String? {
+    guard let owner = self.key(ofAlias: alias), owner != key else { return nil }
+    return "two keys cannot have the alias \(alias.text.prefix(64)), which is that of "
+      + "\(Key(owner).text.prefix(64)) and came for \(Key(key).text.prefix(64)), too"
+  }
+}
+
+extension Verdict {
+  /// Whether the feed has what was sent.
+  fileprivate var isTaken: Bool {
+    switch self {
+    case .applied, .duplicate: true
+    case .conflict, .lost, .rejected, .aborted: false
+    }
+  }
+}

@@ -1,0 +1,218 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Content on its way to the peer: in parts, between other calls and after them, and before the
+/// batch that has the change that names it.
+extension SyncSession {
+  /// Most bytes of a part that is sent; see ``SyncLimits``.
+  private static let partBytes = 768 << 10
+
+  /// Sends a batch, but first the content that it names and the peer lacks.
+  func call(for batch: FormedBatch) throws(TidemarkError) -> Call {
+    if let part = try nextPartOfBatch(batch) { return .attach(part) }
+    return .push(try request(for: batch))
+  }
+
+  /// The next batch, or a part of the content that others wait for.
+  func nextPush() throws -> Call? {
+    repeat {
+      if let batch = try formBatch() { return .push(try request(for: batch)) }
+      if let part = try nextPart() { return .attach(part) }
+    } while outgoing.takeReleased()
+    return nil
+  }
+
+  /// The next part to send; nil when there is none, or it may not go now.
+  func nextPart() throws(TidemarkError) -> AttachRequest? {
+    guard attachmentBytes != nil, !gate.isNarrow else { return nil }
+    while let row = outgoing.next {
+      guard try isWanted(row) else {
+        outgoing.release(row.id)
+        continue
+      }
+      if let part = try part(of: row) { return part }
+    }
+    return nil
+  }
+
+  /// The next part of what the batch under way names and the peer lacks, since it was restored, or
+  /// ended before the batch had come.
+  func nextPartOfBatch(_ batch: FormedBatch) throws(TidemarkError) -> AttachRequest? {
+    guard !isGivenUp, !lacksContent else { return nil }
+    for (change, id) in try attachments(of: batch) {
+      while true {
+        switch outgoing.standing(of: id) {
+        case .there: break
+        case .refused:
+          lacksContent = true
+          return nil
+        case .waits:
+          outgoing.add(change, id)
+          if let row = outgoing[id], let part = try part(of: row) { return part }
+          // There may be too many on their way; they have gone before the next try.
+          guard outgoing[id] == nil, case .waits = outgoing.standing(of: id) else { continue }
+          return try nextPart()
+        }
+        break
+      }
+    }
+    return nil
+  }
+
+  /// The changes of a batch that name attachments.
+  private func attachments(
+    of batch: FormedBatch
+  ) throws(TidemarkError) -> [(LoggedChange, AttachmentID)] {
+    if let attachmentsInFlight { return attachmentsInFlight }
+    var found: [(LoggedChange, AttachmentID)] = []
+    for item in batch.items {
+      guard let change = try engine.change(at: item.sequence), change.kind == .put,
+        let id = change.attributes.attachment
+      else { continue }
+      found.append((change, id))
+    }
+    attachmentsInFlight = found
+    return found
+  }
+
+  /// Whether a change that names it is still to be sent.
+  private func isWanted(_ row: OutgoingAttachments.Row) throws(TidemarkError) -> Bool {
+    for sequence in row.sequences.sequences {
+      guard let change = try engine.change(at: sequence), isPending(change, in: progress),
+        progress.waiting[sequence] == nil
+      else { continue }
+      // A later change of its key may go in its place.
+      if change.attributes.atomicGroup != 0 { return true }
+      if try Forming(self).newest(inPlaceOf: change)?.sequence == sequence { return true }
+    }
+    return false
+  }
+
+  /// The next part of a content, or the question for what the peer has of it.
+  /// - Returns: nil when it cannot be sent: its changes go to the user then.
+  private func part(
+    of row: OutgoingAttachments.Row
+  ) throws(TidemarkError) -> AttachRequest? {
+    let length = Int(clamping: row.id.length)
+    if length > attachmentBytes ?? 0 {
+      outgoing.refuse(
+        row.id, .tooLarge(AttachmentReference(row.id), most: attachmentBytes ?? 0))
+      return nil
+    }
+    var request = AttachRequest(
+      replica: replica, key: row.key, attachment: AttachmentReference(row.id),
+      offset: row.offset ?? 0, bytes: [])
+    do throws(TidemarkError) {
+      if let offset = row.offset {
+        guard let reader = try outgoing.content(of: row.id, in: engine) else {
+          outgoing.refuse(row.id, Self.contentMissing)
+          return nil
+        }
+        let most = max(AttachRequest.partBytes, min(Self.partBytes, batchBytes))
+        let end = min(length, offset + most / AttachRequest.partBytes * AttachRequest.partBytes)
+        while offset + request.bytes.count < end {
+          let place = offset + request.bytes.count
+          request.bytes += try reader.read(at: place, count: end - place)
+        }
+      }
+    } catch {
+      guard error.code == .damaged else { throw error }
+      outgoing.refuse(row.id, Rejection(code: "attachmentDamaged", message: error.message).bounded)
+      return nil
+    }
+    outgoing.asked = .init(id: row.id, offset: request.offset, count: request.bytes.count)
+    return request
+  }
+
+  static let contentMissing = Rejection(
+    code: "attachmentMissing",
+    message: "neither this store nor the peer has the content of the attachment; attach it again "
+      + "and retry, or put the entry without it")
+
+  /// For a peer that carries none: the entry without its content would be another one.
+  static let noAttachments = Rejection(
+    code: "attachment", message: "the peer takes no attachments; put the entry without one")
+
+  /// Takes what the peer says of a part.
+  func take(_ answer: AttachAnswer) throws {
+    guard let asked = outgoing.asked else { return }
+    outgoing.asked = nil
+    let length = Int(clamping: asked.id.length)
+    if let rejection = answer.rejection {
+      return outgoing.refuse(asked.id, rejection.bounded)
+    }
+    guard answer.received <= length,
+      answer.received == length || answer.received % AttachRequest.partBytes == 0
+    else { throw PeerError(.malformed, "the peer has more of an attachment than there is") }
+    if asked.count > 0 {
+      totals.attachmentBytesSent += min(max(0, answer.received - asked.offset), asked.count)
+    }
+    guard answer.received == length else {
+      return outgoing.note(asked.id, received: answer.received)
+    }
+    outgoing.arrived(asked.id)
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.releasedEarly) { try engine.releaseAttachment(asked.id) }
+    #endif
+  }
+
+  // MARK: After the verdict
+
+  /// Lets go of content that the peer has acknowledged with the changes that name it, where that is
+  /// wanted, and no other peer is to get it from here.
+  func releaseContent(
+    of batch: FormedBatch, _ verdicts: [Verdict]
+  ) throws(TidemarkError) {
+    var others: [RetentionPin?]?
+    for (item, verdict) in zip(batch.items, verdicts) {
+      switch verdict {
+      case .applied, .duplicate: break
+      case .conflict, .lost, .rejected, .aborted: continue
+      }
+      guard let change = try engine.change(at: item.sequence), change.kind == .put,
+        let id = change.attributes.attachment
+      else { continue }
+      outgoing.forget(id)
+      guard attachmentPolicy.afterUpload == .release, !outgoing.contains(id) else { continue }
+      if others == nil { others = try engine.livePins(butOf: records.pinKey) }
+      // One that cannot be read keeps everything.
+      let isKept = others?.contains { $0?.isPending(item.sequence) ?? true } ?? true
+      if isKept { continue }
+      try engine.releaseAttachment(id)
+    }
+  }
+
+  /// Changes that waited for a peer that carries attachments are to be sent.
+  func takeUpAttachments() throws {
+    let waiting = progress.waiting.reasons.filter { $0.value == .parked(Self.noAttachments) }
+    guard attachmentBytes != nil, !waiting.isEmpty else { return }
+    try commit { _, next, _ in
+      for sequence in waiting.keys {
+        next.waiting.remove(sequence)
+        next.again.insert(sequence)
+      }
+    }
+  }
+}
+
+extension Forming {
+  /// Whether a change waits for the content of its attachment to be at the peer, or goes to the
+  /// user since it cannot be there.
+  mutating func waitsForContent(_ change: LoggedChange, _ wasLost: Bool) -> Bool {
+    guard change.kind == .put, let id = change.attributes.attachment else { return false }
+    let standing: OutgoingAttachments.Standing =
+      session.attachmentBytes == nil
+      ? .refused(SyncSession.noAttachments) : session.outgoing.standing(of: id)
+    switch standing {
+    case .there: return false
+    case .refused(let rejection):
+      progress.again.remove(change.sequence)
+      progress.wait(change, for: .parked(rejection))
+    case .waits:
+      session.outgoing.add(change, id)
+      hold(change.sequence, wasLost)
+    }
+    return true
+  }
+}

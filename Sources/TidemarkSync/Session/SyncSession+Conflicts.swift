@@ -1,0 +1,365 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncSession {
+  /// How often the resolver runs on one key before the user is asked.
+  static let mostRounds = 5
+
+  /// Keys whose remote state is needed and does not come with the feed any more.
+  func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
+    var keys: [[UInt8]] = []
+    for (key, entry) in progress.waiting.conflicts {
+      guard let position = entry.reason.position, try !hasRemote(key, from: position) else {
+        continue
+      }
+      // Where not everything may go, others can wait.
+      if gate.isNarrow, let least = gate.leastPriority,
+        let change = try engine.change(at: entry.sequence),
+        change.attributes.priority < Int64(least)
+      {
+        continue
+      }
+      keys.append(key)
+      // One of those that were asked for together may be to blame for a failure.
+      if keys.count == limits.changes || failuresToTell > 0 { break }
+    }
+    return keys
+  }
+
+  /// How often the resolver has run on a key since a version of it was in the feed here.
+  func rounds(ofKey key: [UInt8]) throws(TidemarkError) -> Int {
+    let newest = try engine.newestChange(ofKey: key)
+    guard case .beside(let state) = try knownRemote(ofKey: key, from: newest) else { return 0 }
+    return state.rounds
+  }
+
+  private func hasRemote(
+    _ key: [UInt8], from position: Position
+  ) throws(TidemarkError) -> Bool {
+    guard let found = try beside(ofKey: key) else { return false }
+    return found.state.position.offset >= position.offset
+  }
+
+  /// Takes what keys hold there.
+  func take(_ answer: ValuesAnswer) throws {
+    guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
+    let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
+    // A change that waits may be something else by now: of what nobody has asked for, nothing is
+    // known.
+    let asked = keysAsked.prefix(answer.answered)
+    keysAsked = []
+    failuresToTell = 0
+    let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
+    try commit { operations, next, _ in
+      aliasChanges = named
+      for key in asked {
+        if try found[key] == nil && parkOutOfReach(key, &next) { continue }
+        let entry =
+          found[key]
+          ?? FeedEntry(
+            position: answer.range.headPosition, kind: .delete,
+            operation: OperationID(replica: .none, sequence: 0), key: key)
+        let state = RemoteState(entry, rounds: try rounds(ofKey: key))
+        // The version that stands there may be older than the conflict said, after a restored
+        // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
+        if let waiting = next.waiting.entry(ofKey: key), let wanted = waiting.reason.position,
+          state.position.offset < wanted.offset,
+          let change = try engine.change(at: waiting.sequence)
+        {
+          next.wait(
+            change, for: waiting.reason.isLost ? .lost(state.position) : .conflict(state.position))
+        }
+        if state.fitsBeside {
+          try records.write(state, ofKey: key, into: &operations)
+        } else if let waiting = next.waiting.entry(ofKey: key) {
+          try takeLarge(state, ofKey: key, waiting, into: &operations, &next)
+        }
+      }
+    }
+    try resolveWaiting()
+  }
+
+  /// The state that a change clashes with may be out of reach by now: to take it for deleted
+  /// could cost the change.
+  private func parkOutOfReach(
+    _ key: [UInt8], _ next: inout PeerProgress
+  ) throws(TidemarkError) -> Bool {
+    guard progress.reach != 0, let waiting = next.waiting.entry(ofKey: key),
+      let wanted = waiting.reason.position, wanted != .beginning,
+      let change = try engine.change(at: waiting.sequence)
+    else { return false }
+    next.wait(
+      change,
+      for: .parked(.outOfScope("the authorization does not reach what stands there")))
+    return true
+  }
+
+  /// A version too large to be laid beside a change that waits takes its place, where it was lost
+  /// anyway; else the change is parked.
+  private func takeLarge(
+    _ state: RemoteState, ofKey key: [UInt8], _ waiting: WaitingEntries.Entry,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws {
+    guard let newest = try engine.newestChange(ofKey: key) else { return }
+    guard waiting.reason.isLost else {
+      return next.wait(newest, for: .parked(Self.tooLarge))
+    }
+    // One made since is judged by itself.
+    guard newest.sequence == waiting.sequence else {
+      return next.waiting.remove(waiting.sequence)
+    }
+    try carryOut(
+      .remote, newest, nil, state, engine.slot(ofKey: key.rawSpan), into: &operations, &next)
+  }
+
+  /// No peer of ours has such values, but the program of a peer may write them itself.
+  static let tooLarge = Rejection(
+    code: "tooLarge", message: "what the peer has there is too large to be kept beside this change")
+
+  /// Brings a remote state and what stands at its key here together.
+  /// - Parameter isAlone: whether no other key is met in the same commit.
+  func meet(
+    _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws {
+    let slot = try engine.slot(ofKey: key.rawSpan)
+    let newest = try engine.newestChange(ofKey: key)
+    guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
+      // The version known to stand there may have been read before what was sent since.
+      if let newest, newest.kind != .evict, let known = position(of: newest),
+        known.offset > remote.position.offset
+      {
+        return
+      }
+      try add(remote, ofKey: key, upon: slot, into: &operations)
+      return
+    }
+    #if TIDEMARK_PLANTED
+      let waits = try !PlantedSyncBug.isOn(.resolvedInFlight) && isInFlight(key)
+    #else
+      let waits = try isInFlight(key)
+    #endif
+    if waits {
+      try records.write(remote, ofKey: key, into: &operations)
+      return
+    }
+    let local = newest.kind == .put ? try engine.content(of: newest) : nil
+    guard remote.fitsBeside || isLost else {
+      return next.wait(newest, for: .parked(Self.tooLarge))
+    }
+    let (resolution, decision) = try self.resolution(
+      on: newest, local, remote, isLost: isLost, next)
+    // A conflict that is met alone was counted when it was found.
+    if decision != nil, !isAlone { counted.conflicts += 1 }
+    let isLater =
+      try operations.arena.count > bytesTogether
+      || !pendingMembers(upTo: newest, in: next).isEmpty
+    if !isAlone, resolution.writes, isLater {
+      // The decision concerns other keys, or there is much of it: the resolver is asked again.
+      try records.write(remote, ofKey: key, into: &operations)
+      next.wait(newest, for: .conflict(remote.position))
+      return
+    }
+    if let decision { counted.count(decision) }
+    try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
+  }
+
+  /// Decides on a key with a change that is not decided; the second part is the resolver's own
+  /// word, nil where it was not asked.
+  private func resolution(
+    on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool,
+    _ next: PeerProgress
+  ) throws -> (Resolution, ConflictResolver.Decision?) {
+    let there = remote.isDeleted ? nil : remote.content
+    var resolution = Resolution.remote
+    var decision: ConflictResolver.Decision?
+    if !isLost, local != there {
+      let base = try baseContent(of: newest)
+      let isBase = try isMade(newest, upon: remote) || isDecidedUpon(remote, ofKey: newest.key)
+      if isBase || there != nil && there == base {
+        // Nobody has changed anything there since.
+        resolution = .local
+      } else if newest.isBroughtBack, local == base {
+        // It must not win over what others have made of it since the peer was restored.
+        resolution = .remote
+      } else if newest.isBroughtBack {
+        // Nobody here has written it. Another may have brought back a later one.
+        resolution = remote.commitTime >= newest.commitTime ? .remote : .local
+      } else if remote.rounds >= Self.mostRounds {
+        resolution = .ask
+        decision = ConflictResolver.Decision(resolution: .ask)
+      } else {
+        let said = resolver.decide(
+          Conflict(
+            key: newest.key, base: base, local: local, remote: there,
+            localTime: HybridTime(newest.commitTime),
+            remoteTime: HybridTime(remote.commitTime)))
+        resolution = said.resolution
+        decision = said
+      }
+    }
+    if case .merged(let content) = resolution {
+      // A value that no store takes would fail again and again.
+      if !content.fitsEntry { resolution = .ask }
+      if content == there, try pendingMembers(upTo: newest, in: next).isEmpty {
+        resolution = .remote
+      }
+      if content == local { resolution = .local }
+    }
+    if !isLost, local == there, try goesWithGroup(newest, next) { resolution = .local }
+    decision?.resolution = resolution
+    return (resolution, decision)
+  }
+
+  func carryOut(
+    _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
+    _ remote: RemoteState, _ slot: Slot?, isForUser: Bool = false,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws {
+    let key = newest.key
+    let sequence = newest.sequence
+    // A change that waited on an older one of the key does not any more.
+    next.supersede(key, by: sequence)
+    var beside = remote
+    beside.rounds += 1
+    var free: [UInt8]?
+    if case .both(let other) = resolution, local != nil {
+      free = try freeKey(other.bytes, beside: key)
+      guard free != nil else {
+        return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next)
+      }
+    }
+    guard
+      let companions = try endPending(
+        upTo: newest, for: resolution, isForUser: isForUser, into: &operations, &next)
+    else { return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next) }
+    let group = newGroup(with: companions)
+    switch resolution {
+    case .local:
+      try records.write(beside, ofKey: key, into: &operations)
+      next.waiting.remove(sequence)
+      if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
+    case .remote:
+      next.decide(sequence)
+      try takeOver(remote, ofKey: key, upon: slot, into: &operations)
+    case .merged(let content):
+      next.decide(sequence)
+      try records.write(beside, ofKey: key, into: &operations)
+      try put(content, of: newest, key: key, upon: slot, group: group, into: &operations)
+    case .both:
+      next.decide(sequence)
+      try takeOver(remote, ofKey: key, upon: slot, into: &operations)
+      if let local, let free {
+        keysChosen.insert(free)
+        let taken = try engine.slot(ofKey: free.rawSpan)
+        try put(local, of: newest, key: free, upon: taken, group: group, into: &operations)
+      }
+    case .ask:
+      try records.write(beside, ofKey: key, into: &operations)
+      next.wait(newest, for: .needsDecision)
+    }
+    try rewrite(companions, group: group, into: &operations)
+  }
+
+  /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
+  /// commit, is written over.
+  /// - Returns: nil when no name that is free is short enough.
+  private func freeKey(
+    _ wanted: [UInt8], beside key: [UInt8]
+  ) throws(TidemarkError) -> [UInt8]? {
+    let suffix =
+      wanted.starts(with: key) && wanted.count > key.count
+      ? Array(wanted.dropFirst(key.count)) : [UInt8(ascii: "'")]
+    var free = wanted
+    while free.count <= Limits.keyBytes {
+      let isTaken = try engine.slot(ofKey: free.rawSpan).map { !$0.isDeleted } ?? false
+      if !isTaken, !keysArriving.contains(free), !keysChosen.contains(free) { return free }
+      free += suffix
+    }
+    return nil
+  }
+
+  /// Enters the remote state that a change has given way to, of which no copy is kept beside.
+  func takeOver(
+    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?,
+    into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    try add(remote, ofKey: key, upon: slot, into: &operations)
+    try records.forgetRemote(ofKey: key, into: &operations)
+  }
+
+  /// Enters what came from the feed.
+  func add(
+    _ remote: RemoteState, ofKey key: [UInt8], upon slot: Slot?,
+    into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.origin = EntryAttributes.Origin(
+      replica: remote.operation.replica.bytes, sequence: remote.operation.sequence)
+    attributes.base = .position(
+      epoch: remote.position.epoch, offset: remote.position.offset)
+    attributes.time = remote.time
+    attributes.writerTime = remote.commitTime
+    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
+    if remote.isDeleted {
+      try operations.add(
+        .delete, key: key.rawSpan, attributes: attributes, condition: condition, isForced: true)
+    } else {
+      attributes.hash = remote.content.hash
+      attributes.maxAge = remote.content.maxAgeSeconds
+      attributes.attachment = remote.content.attachment?.engineID
+      noteIncoming(attributes.attachment, ofKey: key)
+      let labels = try operations.addLabelSet(remote.content.labels.map(\.bytes))
+      try operations.add(
+        .put, key: key.rawSpan, value: remote.content.value.rawSpan, labelSet: labels,
+        attributes: attributes, condition: condition)
+    }
+  }
+
+  /// Writes a resolver's result as a change of our own, as urgent as the one that it goes back to.
+  private func put(
+    _ content: SyncContent, of change: LoggedChange, key: [UInt8], upon slot: Slot?,
+    group: UInt64, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    var attributes = EntryAttributes()
+    attributes.priority = change.attributes.priority
+    attributes.atomicGroup = group
+    attributes.hash = content.hash
+    attributes.maxAge = content.maxAgeSeconds
+    attributes.attachment = content.attachment?.engineID
+    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
+    let labels = try operations.addLabelSet(content.labels.map(\.bytes))
+    try operations.add(
+      .put, key: key.rawSpan, value: content.value.rawSpan, labelSet: labels,
+      attributes: attributes, condition: condition)
+  }
+
+  /// Whether a change of the key is under way: what becomes of it is not known yet.
+  func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard let formed else { return false }
+    if let known = keysInFlight, known.number == formed.number { return known.keys.sends(key) }
+    var keys = KeyTable(seed: engine.hashSeed)
+    for item in formed.items {
+      if let change = try engine.change(at: item.sequence) {
+        keys.note(change.key, item.sequence, isSent: true)
+      }
+    }
+    keysInFlight = (formed.number, keys)
+    return keys.sends(key)
+  }
+}
+
+extension PeerProgress.Waiting {
+  /// Where the remote state stands that is waited for.
+  var position: Position? {
+    switch self {
+    case .conflict(let position), .lost(let position): position
+    case .parked, .needsDecision: nil
+    }
+  }
+
+  var isLost: Bool {
+    if case .lost = self { true } else { false }
+  }
+}

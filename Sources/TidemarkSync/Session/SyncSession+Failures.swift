@@ -1,0 +1,76 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncSession {
+  /// So many failures on one batch are its own fault.
+  static let mostFailures = 8
+
+  /// A call has failed: the next one says hello again, and the mark in its answer says what became
+  /// of a batch that was under way.
+  ///
+  /// A batch on which the peer fails again and again is replaced by an empty one, and its changes
+  /// are sent again in halves; one that fails alone is parked.
+  package func failed(_ error: PeerError) throws {
+    let hadRange = range != nil
+    let asked = keysAsked
+    disconnect()
+    switch error.kind {
+    case .unavailable, .busy, .unauthorized: break
+    case .cursorGone, .leaseExpired:
+      try beginResync(seenThrough: progress.cursor.offset, canRead: error.kind == .leaseExpired)
+    case .forbidden, .malformed, .failed:
+      if error.kind != .forbidden, !asked.isEmpty, progress.resync == nil {
+        return try failedToTell(asked, error)
+      }
+      guard hadRange, formed != nil, progress.resync == nil else { return }
+      failures += 1
+      lastFailure = error
+    }
+  }
+
+  /// A peer that fails again and again on what a key holds keeps one change waiting, and not all
+  /// others: they are asked for alone, and what still cannot be told is parked.
+  private func failedToTell(_ keys: [[UInt8]], _ error: PeerError) throws {
+    failuresToTell += 1
+    guard keys.count == 1, failuresToTell >= Self.mostFailures else { return }
+    // The next one need not fail as often.
+    failuresToTell -= 1
+    try commit { _, next, _ in
+      guard let waiting = next.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
+        let change = try engine.change(at: waiting.sequence)
+      else { return }
+      next.wait(change, for: .parked(Rejection(code: "conflict", message: error.message)))
+    }
+  }
+
+  /// Whether the batch under way is given up.
+  var isGivenUp: Bool { failures >= Self.mostFailures }
+
+  /// The end of the changes of a batch that the peer has failed on, once it has an empty one in its
+  /// place.
+  func giveUp(_ batch: FormedBatch, _ next: inout PeerProgress) throws(TidemarkError) {
+    guard isGivenUp else { return }
+    if try isIndivisible(batch) {
+      for item in batch.items {
+        next.again.remove(item.sequence)
+        let message = lastFailure?.message ?? "the peer fails on it"
+        try wait(
+          item.sequence, for: .parked(Rejection(code: "failed", message: message)), &next)
+      }
+      next.batchLimit = 1
+    } else {
+      next.batchLimit = UInt64(max(1, batch.items.count / 2))
+    }
+  }
+
+  /// Whether a batch is one change, or several that go together only.
+  private func isIndivisible(_ batch: FormedBatch) throws(TidemarkError) -> Bool {
+    guard batch.items.count > 1 else { return true }
+    let changes = try batch.items.map { (item) throws(TidemarkError) in
+      try engine.change(at: item.sequence)
+    }
+    guard let group = changes[0]?.attributes.atomicGroup, group != 0 else { return false }
+    return changes.allSatisfy { $0?.attributes.atomicGroup == group }
+  }
+}

@@ -1,0 +1,315 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncSession {
+  /// Compares what the peer says of itself with what this store knows of it.
+  func greet(_ answer: HelloAnswer) throws {
+    limits = SyncLimits(
+      changes: max(1, min(answer.limits.changes, SyncLimits().changes)),
+      bytes: max(1, min(answer.limits.bytes, SyncLimits.mostBytes)))
+    let hasCompared = hasCompared
+    self.hasCompared = false
+    range = answer.range
+    reach = answer.reach
+    attachmentBytes = answer.attachmentBytes
+    incoming.greet(head: answer.range.head, reach: answer.reach)
+    lastMark = (answer.mark.number, answer.mark.batchID, answer.range.head)
+    do {
+      try compare(answer, hasCompared)
+      try takeUpAttachments()
+    } catch {
+      disconnect()
+      throw error
+    }
+  }
+
+  private func compare(_ answer: HelloAnswer, _ hasCompared: Bool) throws {
+    if progress.feed != answer.feed {
+      let isElsewhere = progress.cursor != .beginning
+      // A batch sent to the old feed may arrive late, and its number fit here: nothing is sent to
+      // this one under the same name. The name comes first, as after a restart.
+      let wasHeard = progress.feed != nil && (progress.number > 0 || formed != nil)
+      if wasHeard { try engine.changeReplica() }
+      try beginAnew(with: answer)
+      // The peer takes a cursor of another feed for one of its own that was left alone for long. As
+      // a newcomer we read what it holds from the beginning, deletes included.
+      if isElsewhere || wasHeard { return disconnect() }
+    } else if !answer.range.contains(progress.cursor)
+      || !answer.range.contains(progress.furthest)
+    {
+      try rewind(to: answer)
+      // It goes on under a new name.
+      guard range != nil else { return }
+    }
+    try settle(answer.mark)
+    try compareMarks(answer.mark)
+    guard range != nil else { return }
+    if answer.isLeaseExpired {
+      try beginResync(seenThrough: progress.cursor.offset)
+    }
+    if progress.scope != Self.fingerprint(of: scope) || isOfAnotherReach(answer) {
+      try changeScope(answer)
+    }
+    if hasCompared, progress.resync == nil { totals.resyncs += 1 }
+    try pruneSettled()
+  }
+
+  /// Forgets where own operations stand that compaction has dropped from the log: nothing is based
+  /// upon them any more. Those that the cursor has not passed come once more.
+  private func pruneSettled() throws {
+    let history = try engine.bounds().historyFrom
+    guard history > prunedHistory, progress.resync == nil else { return }
+    prunedHistory = history
+    let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
+    // Two versions of a live key may be asked for: its newest, and the base of a pending one.
+    let least = 2 * engine.liveKeys + Self.runsUnpruned
+    let kept = try settled.pruned(above: least) { (run) throws(TidemarkError) in
+      // A long run takes no more than a short one, and more to look through.
+      if run.last >= min(history, unread) || run.count > Self.mostInShortRun { return true }
+      for sequence in run.sequences where try engine.entryIfKept(at: sequence) != nil {
+        return true
+      }
+      return false
+    }
+    guard let kept else { return }
+    try commit(.buffered) { _, _, runs in runs.replaceAll(with: kept) }
+  }
+
+  private static let mostInShortRun: UInt64 = 64
+  private static let runsUnpruned = 64
+
+  /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
+  private func beginAnew(with answer: HelloAnswer) throws {
+    let hadPeer = progress.feed != nil
+    formed = nil
+    comparing = nil
+    let named = try forgettingAliases()
+    try commit { _, next, runs in
+      aliasChanges = named
+      var waiting = next.waiting
+      waiting.removeAll()
+      next = PeerProgress()
+      next.waiting = waiting
+      if hadPeer { next.heardThrough = progress.lastSent }
+      next.feed = answer.feed
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.markOfAnotherTaken) {
+          next.number = answer.mark.number
+          next.batchID = answer.mark.batchID
+        }
+      #endif
+      // A feed that has batches under our name already makes us draw another: whoever sent them,
+      // this store does not know of it.
+      next.scope = Self.fingerprint(of: scope)
+      next.reach = answer.reach ?? 0
+      // Entries of the old remote are ours to bring now. Where a feed was restored after it was
+      // made anew, positions of the old one look like its own: only a comparison tells.
+      if hadPeer {
+        next.resync = Resync(
+          adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
+      }
+      runs.removeAll()
+    }
+  }
+
+  /// The peer was restored from a backup: what it had taken since is pending again, and what
+  /// others had brought it we bring back.
+  private func rewind(to answer: HelloAnswer) throws {
+    let common = min(
+      progress.cursor.offset,
+      answer.range.lastCommonOffset(with: progress.furthest)
+        ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
+    // The backup's mark tells how much of the batch under way it holds; else all of it is sent
+    // again.
+    let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
+    let batch = stays ? nil : formed
+    let taken = stays ? formed : nil
+    #if TIDEMARK_PLANTED
+      var renames = batch != nil || taken == nil && isForeign(answer.mark)
+      if PlantedSyncBug.isOn(.lateBatchForgotten) { renames = false }
+    #else
+      let renames = batch != nil || taken == nil && isForeign(answer.mark)
+    #endif
+    // The batch may arrive late, when its number is the next one again: under the old name nothing
+    // more is sent, so that it never is. The name comes first: once the rest is written down a
+    // restart would find nothing amiss.
+    if renames { try engine.changeReplica() }
+    formed = taken
+    // The feed's end as it was known when the batch was formed is not known there any more.
+    sending = nil
+    comparing = nil
+    do {
+      try commit { operations, next, runs in
+        next.cursor = answer.range.position(ofOffset: common)
+        next.resumption = []
+        next.heardThrough = progress.lastSent
+        next.comparedThrough = .beginning
+        runs.findUnread(after: common)
+        if taken == nil {
+          next.number = renames ? 0 : answer.mark.number
+          next.batchID = renames ? .none : answer.mark.batchID
+        }
+        for sequence in runs.removeLost(answer.range.contains) {
+          #if TIDEMARK_PLANTED
+            if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
+          #endif
+          next.again.insert(sequence)
+          next.lost.insert(sequence)
+          if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
+        }
+        for item in batch?.items ?? [] { next.again.insert(item.sequence) }
+        endConflicts(&next)
+        next.resync = Resync(
+          adopts: true, compares: capabilities.hasDigest, seenThrough: common,
+          keepsCursor: true, evicts: progress.resync?.evicts ?? false)
+      }
+    } catch {
+      formed = taken ?? batch
+      throw error
+    }
+    // The next call is a hello under the new name.
+    if renames { disconnect() }
+  }
+
+  /// The versions that changes are in conflict with may be gone: they are sent again.
+  private func endConflicts(_ next: inout PeerProgress) {
+    for (sequence, reason) in next.waiting where reason.position != nil {
+      next.waiting.remove(sequence)
+      next.again.insert(sequence)
+    }
+  }
+
+  /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
+  private func isForeign(_ mark: ReplicaMark) -> Bool {
+    mark.number > 0 && mark.batchID != progress.batchID
+      && !progress.names.contains(mark.number, mark.batchID)
+  }
+
+  /// Whether an own change stands upon one that never went, whose place it took: then what both
+  /// were made upon is not kept for it.
+  private func hidesBase(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    guard let change = try engine.change(at: sequence),
+      let former = try engine.change(at: change.previous)
+    else { return false }
+    return former.isOwn && settled.position(of: former.sequence) == nil
+  }
+
+  /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.
+  private func isNext(after mark: ReplicaMark) -> Bool {
+    guard let formed else { return false }
+    return formed.number == mark.number + 1 && mark.number == progress.number
+      && mark.batchID == progress.batchID
+  }
+
+  /// Whether a mark tells of the batch under way.
+  private func isTaken(by mark: ReplicaMark) -> Bool {
+    guard let formed, formed.number == mark.number else { return false }
+    return mark.batchID == formed.batchID || mark.batchID == formed.batchID.ofEmpty
+  }
+
+  /// Whether the authorization reaches other entries than when the cursor was written down.
+  private func isOfAnotherReach(_ answer: HelloAnswer) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.reachIgnored) { return false }
+    #endif
+    return answer.reach.map { $0 != progress.reach } ?? false
+  }
+
+  /// Another scope than the one that the cursor speaks of, or another reach: what it has in
+  /// addition lies before the cursor, too, and what it lacks nobody will tell of.
+  private func changeScope(_ answer: HelloAnswer) throws {
+    let isOfAnotherReach = isOfAnotherReach(answer)
+    // Own changes may be in the feed although nothing of it was read yet.
+    let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || settled.isEmpty)
+    if !isFirst { try beginResync(seenThrough: 0) }
+    let passed = try passedOver()
+    try commit { _, next, _ in
+      next.scope = Self.fingerprint(of: scope)
+      next.reach = answer.reach ?? next.reach
+      // Keys that lie within it now were not compared.
+      next.comparedThrough = .beginning
+      // Keys that lay outside may have been lost there meanwhile, by a peer that was restored.
+      next.resync = next.resync ?? Resync()
+      next.resync?.adopts = true
+      if isOfAnotherReach || next.reach != 0 { next.resync?.evict() }
+      for sequence in passed { next.again.insert(sequence) }
+    }
+  }
+
+  /// Own changes that nobody has heard of since they lay outside of the scope, and do no more.
+  private func passedOver() throws(TidemarkError) -> [UInt64] {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
+    #endif
+    var passed: [UInt64] = []
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put else { continue }
+      let change = try LoggedChange(entry)
+      guard isUnheard(change), !isPending(change, in: progress),
+        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence,
+        try isWithin(change)
+      else { continue }
+      passed.append(change.sequence)
+    }
+    return passed
+  }
+
+  /// Stands for a scope; 0 for everything.
+  static func fingerprint(of scope: SyncScope) -> UInt64 {
+    scope.isEverything ? 0 : scope.hash(seed: 1)
+  }
+
+  /// A peer that counts our batches differently than we do.
+  private func compareMarks(_ mark: ReplicaMark) throws {
+    if mark.number == progress.number, mark.batchID == progress.batchID { return }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.cloneNotNoticed) {
+        return try commit { _, next, _ in
+          next.number = mark.number
+          next.batchID = mark.batchID
+        }
+      }
+    #endif
+    if mark.number < progress.number {
+      // It has forgotten batches whose entries it kept, or whose loss was found out above.
+      let batch = formed
+      formed = nil
+      try commit { _, next, _ in
+        next.number = mark.number
+        next.batchID = mark.batchID
+        for item in batch?.items ?? [] { next.again.insert(item.sequence) }
+      }
+      return
+    }
+    if formed == nil, progress.names.contains(mark.number, mark.batchID) {
+      // A restored peer was given a later copy. What it has again comes with the feed.
+      return try commit { _, next, _ in
+        next.number = mark.number
+        next.batchID = mark.batchID
+      }
+    }
+    // Batches under our name that are not ours: this store is a copy of another, or was restored
+    // from a backup. It goes on under a new name; what the other one sent comes as somebody
+    // else's.
+    try rename()
+  }
+
+  /// Goes on under a new name; what was written under the old one by somebody else comes as his.
+  func rename() throws {
+    let batch = formed
+    formed = nil
+    try engine.changeReplica()
+    try commit { _, next, _ in
+      next.number = 0
+      next.batchID = .none
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.batchLostByRename) { return }
+      #endif
+      for item in batch?.items ?? [] { next.again.insert(item.sequence) }
+    }
+    // The next call is a hello under the new name.
+    disconnect()
+  }
+}

@@ -1,0 +1,106 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncSession {
+  /// Whether an own entry is still to be sent or waits: no verdict on it has come.
+  func isPending(_ change: LoggedChange, in progress: PeerProgress) -> Bool {
+    guard change.isOwn else { return false }
+    let sequence = change.sequence
+    if progress.waiting[sequence] != nil || progress.again.contains(sequence) { return true }
+    if sequencesInFlight.contains(sequence) { return true }
+    return sequence > progress.frontier && !progress.ahead.contains(sequence)
+  }
+
+  /// Forms the next batch of what is pending, and writes down that it was formed.
+  /// - Returns: nil when nothing is pending that may be sent now.
+  func formBatch() throws -> FormedBatch? {
+    let urgentNow = urgent
+    var (draft, preparedID) = try nextDraft()
+    held = draft.held
+    guard !draft.items.isEmpty else {
+      // Entries that were looked at in vain need not be looked at again; it is written with what
+      // comes.
+      progress = draft.progress
+      tooManyWaiting = nil
+      if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
+      return nil
+    }
+    tooManyWaiting = nil
+    guard draft.progress.waiting.count < mostWaiting else {
+      urgent = urgentNow
+      tooManyWaiting = progress.waiting.count
+      return nil
+    }
+    let number = progress.number + 1
+    let batch = FormedBatch(
+      number: number, batchID: preparedID ?? newBatchID(number), items: draft.items)
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.formedNotKept) {
+        progress = draft.progress
+        formed = batch
+        return batch
+      }
+    #endif
+    draft.progress.names.note(batch.number, of: naming.seed)
+    var operations = OperationBatch()
+    var runs = settled
+    try commit(&operations, draft.progress, &runs, batch, .durable)
+    formed = batch
+    sending = (draft.changes, draft.knownHead)
+    keysInFlight = (batch.number, draft.taken)
+    return batch
+  }
+
+  /// So many entries that are not for the peer are looked at before that is written down.
+  private static let entriesToPass: UInt64 = 1_024
+
+  /// Whether something was looked at since the last commit that is not for the peer, so that
+  /// nothing need be kept for it.
+  var hasPassed: Bool {
+    progress.feed != nil && pin.map { $0.frontier < progress.frontier } ?? false
+  }
+
+  /// The batch as it is sent: the same each time. Where compaction has dropped what an entry
+  /// held, which happens only to entries that newer ones have replaced, an empty batch goes in
+  /// its place, with another id: whichever of both the peer holds decides.
+  func request(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
+    var request = try plainRequest(for: batch)
+    request.aliases = try knownAliases()
+    return request
+  }
+
+  private func plainRequest(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
+    let isGivenUp = isGivenUp || lacksContent
+    if !isGivenUp, let sending, batch.batchID == formed?.batchID {
+      return PushRequest(
+        replica: replica, number: batch.number, batchID: batch.batchID,
+        knownHead: sending.knownHead, reach: reach, changes: sending.changes)
+    }
+    var changes: [PushedChange] = []
+    for item in batch.items {
+      guard !isGivenUp, let change = try engine.change(at: item.sequence) else {
+        return PushRequest(
+          replica: replica, number: batch.number, batchID: batch.batchID.ofEmpty,
+          knownHead: knownHead, reach: reach, changes: [])
+      }
+      changes.append(
+        PushedChange(change, try engine.content(of: change), upon: item.base))
+    }
+    return PushRequest(
+      replica: replica, number: batch.number, batchID: batch.batchID, knownHead: knownHead,
+      reach: reach, changes: changes)
+  }
+
+  /// The feed's end as far as it is known.
+  var knownHead: Position { range?.headPosition ?? progress.furthest }
+}
+
+extension LoggedChange {
+  /// Where an entry that came from the feed stands there.
+  var position: Position? {
+    guard attributes.origin != nil, case .position(let epoch, let offset) = attributes.base
+    else { return nil }
+    return Position(epoch: epoch, offset: offset)
+  }
+}

@@ -1,0 +1,231 @@
+internal import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The user's decisions about entries that wait for somebody.
+extension SyncSession {
+  /// The entries that wait for the user and are still their keys' newest, in the order of their
+  /// sequences.
+  package func waitingForUser() throws(TidemarkError) -> [(
+    change: LoggedChange, reason: PendingState
+  )] {
+    var result: [(change: LoggedChange, reason: PendingState)] = []
+    for (sequence, reason) in progress.waiting.sorted(by: { $0.key < $1.key })
+    where !reason.state.goesOn {
+      guard let change = try engine.change(at: sequence),
+        try engine.newestChange(ofKey: change.key)?.sequence == sequence
+      else { continue }
+      result.append((change, reason.state))
+    }
+    return result
+  }
+
+  /// An entry that waits as is wanted, and is still its key's newest.
+  private func change(
+    at sequence: UInt64, waiting isWanted: (PendingState) -> Bool
+  ) throws(TidemarkError) -> LoggedChange? {
+    guard let reason = progress.waiting[sequence]?.state, isWanted(reason),
+      let change = try engine.change(at: sequence),
+      try engine.newestChange(ofKey: change.key)?.sequence == sequence
+    else { return nil }
+    return change
+  }
+
+  private static func isParked(_ state: PendingState) -> Bool {
+    if case .parked = state { true } else { false }
+  }
+
+  private func isParked(_ sequence: UInt64) throws(TidemarkError) -> Bool {
+    try change(at: sequence, waiting: Self.isParked) != nil
+  }
+
+  private static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
+    TidemarkError(
+      .invalidArgument, "the entry does not wait for anybody any more",
+      sequences: sequence...sequence)
+  }
+
+  /// Refused changes, in parts that one commit each takes, so that none holds up other writers.
+  private func inParts(
+    _ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void
+  ) throws {
+    var part: [LoggedChange] = []
+    var bytes = 0
+    for sequence in sequences {
+      guard let change = try change(at: sequence, waiting: Self.isParked) else { continue }
+      if part.count == Self.mostAtOnce || bytes + change.valueLength > Self.mostBytesAtOnce {
+        try body(part)
+        (part, bytes) = ([], 0)
+      }
+      part.append(change)
+      bytes += change.valueLength
+    }
+    if !part.isEmpty { try body(part) }
+  }
+
+  private static let mostAtOnce = 256
+  private static let mostBytesAtOnce = 8 << 20
+
+  /// Sends what was refused once more, as new entries with the same content. What does not wait any
+  /// more is passed over.
+  /// - Returns: the sequences of the new entries.
+  package func retry(_ sequences: [UInt64]) throws -> [UInt64] {
+    var again: [UInt64] = []
+    try inParts(sequences) { changes in
+      let contents = try changes.map { try engine.content(of: $0) }
+      var keys: [[UInt8]] = []
+      try commit { operations, next, _ in
+        keys = []
+        for (change, content) in zip(changes, contents) {
+          // Somebody may have written in between.
+          guard try isParked(change.sequence) else { continue }
+          next.waiting.remove(change.sequence)
+          try addAgain(change, content, into: &operations)
+          keys.append(change.key)
+        }
+      }
+      for key in keys { again.append(try engine.slot(ofKey: key.rawSpan)?.sequence ?? 0) }
+    }
+    return again
+  }
+
+  /// - Throws: `invalidArgument` when the entry does not wait any more.
+  package func retry(_ sequence: UInt64) throws -> UInt64 {
+    guard let again = try retry([sequence]).first else { throw Self.waitsNoMore(sequence) }
+    return again
+  }
+
+  private func addAgain(
+    _ change: LoggedChange, _ content: SyncContent, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    let slot = try engine.slot(ofKey: change.key.rawSpan)
+    var attributes = EntryAttributes()
+    attributes.hash = content.hash
+    attributes.maxAge = content.maxAgeSeconds
+    attributes.attachment = content.attachment?.engineID
+    attributes.time = change.attributes.time
+    attributes.priority = change.attributes.priority
+    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
+    if change.kind == .delete {
+      try operations.add(
+        .delete, key: change.key.rawSpan, attributes: attributes, condition: condition,
+        isForced: true)
+    } else {
+      try operations.add(
+        .put, key: change.key.rawSpan, value: content.value.rawSpan,
+        labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
+        attributes: attributes, condition: condition)
+    }
+  }
+
+  /// Gives changes up: each key gets back what the peer has. Where the log does not say what that
+  /// is, the key keeps its value until the peer has been asked. What does not wait any more is
+  /// passed over.
+  /// - Returns: how many were given up, and the pending entries that were to come after them.
+  func discard(
+    _ sequences: [UInt64], _ table: PendingTable
+  ) throws -> (count: Int, dependents: [LoggedChange]) {
+    var given: Set<UInt64> = []
+    try inParts(sequences) { changes in
+      let states = try changes.map { try remoteState(before: $0) }
+      var part: [UInt64] = []
+      try commit { operations, next, _ in
+        part = []
+        for (change, known) in zip(changes, states) {
+          guard try isParked(change.sequence) else { continue }
+          part.append(change.sequence)
+          guard let known else {
+            // As if a policy had decided for whatever the peer has.
+            next.wait(change, for: .lost(.beginning))
+            continue
+          }
+          let slot = try engine.slot(ofKey: change.key.rawSpan)
+          next.waiting.remove(change.sequence)
+          try takeOver(known, ofKey: change.key, upon: slot, into: &operations)
+        }
+      }
+      given.formUnion(part)
+    }
+    return (given.count, try dependents(of: given, table))
+  }
+
+  /// - Throws: `invalidArgument` when the entry does not wait any more.
+  func discard(_ sequence: UInt64, _ table: PendingTable) throws -> [LoggedChange] {
+    let (count, dependents) = try discard([sequence], table)
+    guard count > 0 else { throw Self.waitsNoMore(sequence) }
+    return dependents
+  }
+
+  private func dependents(
+    of sequences: Set<UInt64>, _ table: PendingTable
+  ) throws(TidemarkError) -> [LoggedChange] {
+    guard let first = sequences.min() else { return [] }
+    var result: [LoggedChange] = []
+    for row in table.liveRows where row.sequence > first && !sequences.contains(row.sequence) {
+      if let change = try engine.change(at: row.sequence),
+        change.attributes.after.contains(where: { sequences.contains($0) })
+      {
+        result.append(change)
+      }
+    }
+    return result
+  }
+
+  /// The state that the peer has at the key of a change that it does not have; nil when only the
+  /// peer can say.
+  private func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
+    if case .parked(Self.tooLarge)? = progress.waiting[change.sequence] { return nil }
+    if let beside = try records.remote(ofKey: change.key) { return beside.state }
+    var previous = change.previous
+    while previous > 0 {
+      guard let version = try engine.change(at: previous) else { return nil }
+      let settledAt =
+        version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
+      if let position = version.position ?? settledAt {
+        return RemoteState(
+          same: version, try engine.content(of: version), at: position,
+          version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica)
+      }
+      previous = version.previous
+    }
+    return RemoteState(
+      FeedEntry(
+        position: .beginning, kind: .delete,
+        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key))
+  }
+
+  /// Both sides and their base, of an entry that the user is to decide.
+  func conflict(_ change: LoggedChange) throws(TidemarkError) -> Conflict {
+    let remote = try records.remote(ofKey: change.key)?.state
+    return Conflict(
+      key: change.key, base: try baseContent(of: change),
+      local: change.kind == .put ? try engine.content(of: change) : nil,
+      remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
+      localTime: HybridTime(change.commitTime), remoteTime: HybridTime(remote?.commitTime ?? 0))
+  }
+
+  /// Carries out what the user has decided on a key.
+  func decide(_ key: [UInt8], _ resolution: Resolution) throws {
+    guard let sequence = try engine.newestChange(ofKey: key)?.sequence else {
+      throw TidemarkError(.invalidArgument, "there is nothing to decide on the key")
+    }
+    guard let change = try change(at: sequence, waiting: { $0 == .needsDecision }) else {
+      throw Self.waitsNoMore(sequence)
+    }
+    guard var remote = try records.remote(ofKey: key)?.state, resolution != .ask else {
+      throw TidemarkError(.invalidArgument, "give a decision other than to ask")
+    }
+    // The resolver may run again from here.
+    remote.rounds = -1
+    let state = remote
+    let local = change.kind == .put ? try engine.content(of: change) : nil
+    try commit { operations, next, _ in
+      guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
+        throw Self.waitsNoMore(sequence)
+      }
+      let slot = try engine.slot(ofKey: key.rawSpan)
+      try carryOut(
+        resolution, change, local, state, slot, isForUser: true, into: &operations, &next)
+    }
+  }
+}

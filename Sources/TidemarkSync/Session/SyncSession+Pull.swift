@@ -1,0 +1,228 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncSession {
+  /// Takes a page of the feed: entries, conflicts and the new cursor in one batch.
+  func apply(_ page: PullAnswer) throws {
+    guard page.cursor.offset >= progress.cursor.offset else {
+      throw PeerError(.malformed, "the feed's cursor went back")
+    }
+    guard page.cursor != progress.cursor || !page.entries.isEmpty else { return }
+    lastMark = (page.mark.number, page.mark.batchID, page.range.head)
+    if page.entries.contains(where: isForeign) {
+      // Written under our name, and not by us: this store is a copy of another.
+      return try rename()
+    }
+    // Only the last of several entries of a key in one page is the key's state.
+    let last = Dictionary(
+      page.entries.indices.filter { page.entries[$0].kind != .own }
+        .map { (page.entries[$0].key, $0) }
+    ) { $1 }
+    keysArriving = Set(last.keys)
+    defer { keysArriving = [] }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.cursorBeforeData) {
+        try commit { _, next, _ in next.cursor = page.cursor }
+      }
+    #endif
+    let named = try aliasChanges(of: page)
+    try commit { operations, next, runs in
+      aliasChanges = named
+      next.cursor = page.cursor
+      next.resumption = page.resumption
+      // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
+      for entry in page.entries {
+        guard let sequence = try ownSequence(of: entry, next),
+          try !staysRefused(sequence, named, next)
+        else { continue }
+        try confirm(sequence, at: entry.position, &next, &runs)
+      }
+      let former = settled
+      settled = runs
+      defer { settled = former }
+      for (index, entry) in page.entries.enumerated() {
+        switch entry.kind {
+        case .own: try catchUp(entry, into: &operations, next)
+        case .put, .delete:
+          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
+          let remote = try remoteState(entry)
+          if try isReplaced(entry, next) {
+            try records.write(remote, ofKey: entry.key, into: &operations)
+          } else {
+            try meet(entry.key, remote, into: &operations, &next)
+          }
+        case .left:
+          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
+          try purge(entry, into: &operations, next)
+        }
+      }
+    }
+    totals.pulled += page.entries.count { $0.kind != .own }
+    try resolveWaiting()
+  }
+
+  func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
+    RemoteState(entry, rounds: try rounds(ofKey: entry.key))
+  }
+
+  /// Whether an entry, or a later one of its key, has come before.
+  private func isKnown(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    guard let newest = try engine.newestChange(ofKey: entry.key) else {
+      // Its delete may be an own one that is gone from this log: then nothing tells of it but the
+      // comparison.
+      return entry.position.offset <= next.comparedThrough.offset
+    }
+    // A change that never went hides an own change below it that stands there, and for longer.
+    let found =
+      isUnheard(newest)
+      ? try knownRemote(ofKey: entry.key, from: newest)
+      : try reflectedRemote(ofKey: entry.key, newest: newest, in: next)
+    guard let known = found else { return false }
+    return known.position.offset >= entry.position.offset
+  }
+
+  /// Whether an entry bears our name, and neither counts as settled nor is under way.
+  ///
+  /// In a life of the feed whose last batch under our name is known all up to there are ours: a
+  /// store that meets another's batch under its name goes on under a new one before it sends.
+  func isForeign(_ entry: FeedEntry) -> Bool {
+    guard capabilities.isNumbered, entry.operation.replica == replica else { return false }
+    if entry.position.offset <= lastMark.head,
+      progress.names.contains(lastMark.number, lastMark.batch)
+    {
+      return false
+    }
+    let sequence = entry.operation.sequence
+    return settled.position(of: sequence) != entry.position
+      && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
+  }
+
+  /// The own change that an entry is, also under another name: nil for what is somebody else's.
+  func ownSequence(
+    of entry: FeedEntry, _ next: PeerProgress
+  ) throws(TidemarkError) -> UInt64? {
+    if entry.kind == .own || entry.operation.replica == replica {
+      return entry.operation.sequence
+    }
+    // Only what the peer has lost can be there under another name.
+    guard next.heardThrough > 0, entry.kind != .left else { return nil }
+    if try isOurs(entry, next) { return entry.operation.sequence }
+    return try broughtBack(by: entry, next)
+  }
+
+  /// Whether somebody else's put is a pending one of ours, which went there under a former name
+  /// before the peer was restored or made anew.
+  private func isOurs(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    guard entry.kind == .put, entry.operation.sequence <= next.heardThrough,
+      let change = try engine.change(at: entry.operation.sequence), change.key == entry.key,
+      change.kind == .put, isPending(change, in: next)
+    else { return false }
+    return try engine.content(of: change) == entry.content
+  }
+
+  /// A change that the peer had lost and somebody else has brought back, with the time at which it
+  /// was made: what stands behind it there was made upon it. It is an own one, or one that would be
+  /// brought back by this store, too.
+  private func broughtBack(
+    by entry: FeedEntry, _ next: PeerProgress
+  ) throws(TidemarkError) -> UInt64? {
+    var version = try engine.newestChange(ofKey: entry.key)
+    while let change = version, isPending(change, in: next) {
+      if change.sequence <= next.heardThrough || change.isBroughtBack,
+        change.commitTime == entry.commitTime,
+        change.kind == (entry.kind == .put ? .put : .delete),
+        try engine.content(of: change) == entry.content
+      {
+        return change.sequence
+      }
+      version = try engine.change(at: change.previous)
+    }
+    return nil
+  }
+
+  /// Whether the feed holds an own change that is not in the log any more, since one that is
+  /// pending took its place and was made upon it.
+  func isReplaced(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+    let sequence = entry.operation.sequence
+    guard entry.operation.replica == replica, try engine.change(at: sequence) == nil,
+      let newest = try engine.newestChange(ofKey: entry.key), newest.sequence > sequence
+    else { return false }
+    return isPending(newest, in: next)
+  }
+
+  /// The feed has an operation of ours: that it counts is known now, even if the answer to its
+  /// batch was lost and its mark is gone.
+  func confirm(
+    _ sequence: UInt64, at position: Position, _ next: inout PeerProgress,
+    _ runs: inout SettledRuns
+  ) throws(TidemarkError) {
+    guard !sequencesInFlight.contains(sequence) else { return }
+    // Any conflict it had is over: in this life of the feed it was taken.
+    next.waiting.remove(sequence)
+    next.again.remove(sequence)
+    if next.lost.remove(sequence) { compareReach(&next) }
+    if sequence > next.frontier { next.ahead.insert(sequence) }
+    runs.add(sequence, at: position)
+    try revive(after: sequence, &next, runs)
+  }
+
+  /// A change that the peer has again was pending while everything was compared, so that it stayed
+  /// here even if the authorization does not reach it any more.
+  private func compareReach(_ next: inout PeerProgress) {
+    guard capabilities.hasDigest, next.reach != 0, next.resync?.compares != true else { return }
+    var resync = next.resync ?? Resync()
+    resync.compares = true
+    resync.seenThrough = next.cursor.offset
+    resync.keepsCursor = next.cursor.offset < next.comparedThrough.offset || !next.lost.isEmpty
+    resync.evict()
+    next.resync = resync
+  }
+
+  /// A change made upon one that a restored peer had lost was not worth sending: a delete, or
+  /// a put that is out of scope. Now that a later copy has the change again, it is.
+  private func revive(
+    after sequence: UInt64, _ next: inout PeerProgress, _ runs: SettledRuns
+  ) throws(TidemarkError) {
+    guard next.heardThrough > 0, let change = try engine.change(at: sequence),
+      let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
+      newest.isOwn, !isPending(newest, in: next), runs.position(of: newest.sequence) == nil
+    else { return }
+    next.again.insert(newest.sequence)
+  }
+
+  /// An own operation that the feed has may have given way here to what stands before it, as long
+  /// as nobody knew that the feed has it: after the peer was restored.
+  private func catchUp(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+  ) throws {
+    guard next.heardThrough > 0, let change = try engine.change(at: entry.operation.sequence),
+      change.isOwn, !keysArriving.contains(change.key),
+      let newest = try engine.newestChange(ofKey: change.key), newest.sequence != change.sequence,
+      let known = position(of: newest), known.offset < entry.position.offset,
+      let slot = try engine.slot(ofKey: change.key.rawSpan)
+    else { return }
+    try add(
+      RemoteState(same: change, try engine.content(of: change), at: entry.position, replica),
+      ofKey: change.key, upon: slot, into: &operations)
+  }
+
+  /// A key has left the scope: it goes here, too, unless something is pending on it.
+  func purge(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+  ) throws(TidemarkError) {
+    guard let slot = try engine.slot(ofKey: entry.key.rawSpan), !slot.isDeleted,
+      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next),
+      !isUnheard(newest)
+    else { return }
+    var attributes = EntryAttributes()
+    attributes.origin = EntryAttributes.Origin(
+      replica: entry.operation.replica.bytes, sequence: entry.operation.sequence)
+    attributes.base = .position(epoch: entry.position.epoch, offset: entry.position.offset)
+    try operations.add(
+      .evict, key: entry.key.rawSpan, attributes: attributes,
+      condition: operations.addCondition(.entry(slot.sequence)))
+    // The state that was laid beside it may be the same value once more.
+    try records.forgetRemote(ofKey: entry.key, into: &operations)
+  }
+}

@@ -1,0 +1,156 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The resolver's answer to a change that was written to apply together with others.
+///
+/// A group is sent as it was written, or not at all. A merged value, or a local one that gets
+/// another key, goes in a new group, with the other members as they are here now.
+extension SyncSession {
+  /// The pending changes of a key, up to its newest, that belong to groups.
+  func pendingMembers(
+    upTo newest: LoggedChange, in next: PeerProgress
+  ) throws(TidemarkError) -> [LoggedChange] {
+    try unsent(upTo: newest).filter {
+      $0.attributes.atomicGroup != 0 && isPending($0, in: next)
+    }
+  }
+
+  /// Whether a change that another has made alike is sent all the same: it is a duplicate there,
+  /// and lets the others of its group go, or of one that goes before it.
+  func goesWithGroup(
+    _ change: LoggedChange, _ next: PeerProgress
+  ) throws(TidemarkError) -> Bool {
+    if case .parked = next.waiting[change.sequence] { return false }
+    return try !pendingMembers(upTo: change, in: next).isEmpty
+  }
+
+  /// Own changes of a key, up to its newest and that first, which are not in the feed.
+  private func unsent(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
+    var found: [LoggedChange] = []
+    var version: LoggedChange? = newest
+    while let change = version {
+      if change.kind != .touch {
+        guard change.isOwn, position(of: change) == nil else { break }
+        found.append(change)
+      }
+      version = try engine.change(at: change.previous)
+    }
+    return found
+  }
+
+  /// Ends the pending changes of a key, as far as something else takes their place: with those
+  /// that belong to groups, and what was written before these.
+  /// - Parameter isForUser: whether the user has decided so, of this key alone if need be.
+  /// - Returns: what is to be written together with the result; nil when the resolver's may not go,
+  ///   since another of the group was given up: then the user is to decide.
+  func endPending(
+    upTo newest: LoggedChange, for resolution: Resolution, isForUser: Bool,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws(TidemarkError) -> [LoggedChange]? {
+    guard resolution.writes || resolution == .remote else { return [] }
+    let pending = try unsent(upTo: newest).filter { isPending($0, in: next) }
+    let members = pending.filter { $0.attributes.atomicGroup != 0 }
+    let found = resolution.writes ? try companions(of: members, in: next) : []
+    if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
+    for change in pending { next.decide(change.sequence) }
+    try replace(found ?? [], into: &operations, &next)
+    return found ?? []
+  }
+
+  /// The changes of other keys that belong to the groups of a key's changes.
+  /// - Returns: nil when one of them was given up, so that none may apply.
+  private func companions(
+    of members: [LoggedChange], in next: PeerProgress
+  ) throws(TidemarkError) -> [LoggedChange]? {
+    var found: [LoggedChange] = []
+    for member in members {
+      var seen: Set<[UInt8]> = [member.key]
+      // The last of several changes of a key counts.
+      for other in try engine.atomicGroup(of: member).reversed()
+      where other.isOwn && seen.insert(other.key).inserted {
+        if isPending(other, in: next) {
+          guard try engine.newestChange(ofKey: other.key)?.isOwn == true else { return nil }
+          found.append(other)
+        } else if position(of: other) == nil, try isWithin(other) {
+          return nil
+        }
+      }
+    }
+    return found.reversed()
+  }
+
+  /// Writes the companions of a result once more, behind it and with its group: with the values
+  /// that their keys have now.
+  func rewrite(
+    _ companions: [LoggedChange], group: UInt64, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    var written: Set<[UInt8]> = []
+    for companion in companions where written.insert(companion.key).inserted {
+      guard let newest = try engine.newestChange(ofKey: companion.key),
+        let slot = try engine.slot(ofKey: companion.key.rawSpan)
+      else { continue }
+      var attributes = newest.attributes
+      attributes.base = nil
+      attributes.atomicGroup = group
+      let condition = operations.addCondition(.entry(slot.sequence))
+      if newest.kind == .delete {
+        try operations.add(
+          .delete, key: newest.key.rawSpan, attributes: attributes, condition: condition,
+          isForced: true)
+      } else {
+        let content = try engine.content(of: newest)
+        try operations.add(
+          .put, key: newest.key.rawSpan, value: content.value.rawSpan,
+          labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
+          attributes: attributes, condition: condition)
+      }
+    }
+  }
+
+  /// Gives up what the companions were, since they are written once more. A question that is open
+  /// on one of them, to the peer or to the user, is put again when the new one meets the peer.
+  private func replace(
+    _ companions: [LoggedChange], into operations: inout OperationBatch,
+    _ next: inout PeerProgress
+  ) throws(TidemarkError) {
+    for companion in companions {
+      if next.waiting.entry(ofKey: companion.key) != nil {
+        // That of yet another group goes with that.
+        next.supersede(companion.key, by: .max)
+        try records.forgetRemote(ofKey: companion.key, into: &operations)
+      }
+      guard let newest = try engine.newestChange(ofKey: companion.key) else { continue }
+      for change in try unsent(upTo: newest) where change.sequence >= companion.sequence {
+        let group = change.attributes.atomicGroup
+        // A change that belongs to yet another group goes with that, before.
+        if group == 0 || group == companion.attributes.atomicGroup {
+          next.decide(change.sequence)
+        }
+      }
+    }
+  }
+
+  /// The number of the group that a result is written in; 0 for none.
+  func newGroup(with companions: [LoggedChange]) -> UInt64 {
+    guard !companions.isEmpty else { return 0 }
+    return OperationBatch.unnumberedGroup | engine.environment.random.next() & (1 << 28 - 1)
+  }
+}
+
+extension PeerProgress.Waiting {
+  /// Others were to apply together with it, and one of them did not.
+  static let aborted = Self.parked(
+    Rejection(
+      code: "aborted", message: "it was to apply together with others, of which one did not"))
+}
+
+extension Resolution {
+  /// Whether it makes a new change.
+  var writes: Bool {
+    switch self {
+    case .merged, .both: true
+    case .local, .remote, .ask: false
+    }
+  }
+}

@@ -1,0 +1,334 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// A comparison that is under way. It is not kept: after a crash it begins anew.
+struct Comparing {
+  var walk = DigestWalk()
+  /// The sums of what the feed is known to hold; the rows have the sequences of the keys' newest
+  /// versions.
+  var table: DigestTable
+  /// Keys that were found to differ; their values are asked for once they fill a call.
+  var differing: [DigestWalk.Difference] = []
+  /// Keys that the feed has lost, with what was known of them.
+  var purged: [[UInt8]] = []
+}
+
+extension SyncSession {
+  /// So many keys may go in one resynchronisation without a question, or a twentieth of all.
+  static let purgedUnasked = 100
+  /// About how many bytes of keys are asked for at once.
+  private static let keyBytesPerCall = 64 << 10
+
+  /// The next call that puts things right; nil when all is done, or the user must decide.
+  func nextOfResync() throws -> Call? {
+    guard let resync = progress.resync, resync.purge != .undecided else { return nil }
+    if resync.adopts { try adoptLost() }
+    guard resync.compares else {
+      try finishResync(at: nil)
+      return nil
+    }
+    if comparing == nil { comparing = Comparing(table: try knownTable([[]])) }
+    guard let now = comparing else { return nil }
+    let paths = now.walk.next
+    let (keys, isFull) = firstKeys(of: now.differing)
+    if !keys.isEmpty, isFull || paths.isEmpty { return .values(try valuesRequest(keys)) }
+    if !paths.isEmpty {
+      return .digest(DigestRequest(replica: replica, scope: scope, paths: paths))
+    }
+    guard try purge(now.purged) else { return nil }
+    try finishResync(at: now.walk.position)
+    // The hello tells that everything was compared, which renews the lease.
+    range = nil
+    return .hello(hello(hasResynced: true))
+  }
+
+  /// The keys to ask for next, and whether no more fit into a call.
+  private func firstKeys(
+    of differing: [DigestWalk.Difference]
+  ) -> (keys: [[UInt8]], isFull: Bool) {
+    var keys: [[UInt8]] = []
+    var bytes = 0
+    for found in differing {
+      guard keys.count < limits.changes, bytes < Self.keyBytesPerCall else { return (keys, true) }
+      keys.append(found.key)
+      bytes += found.key.count
+    }
+    return (keys, keys.count >= limits.changes || bytes >= Self.keyBytesPerCall)
+  }
+
+  /// Takes the sums of parts.
+  func take(_ answer: DigestAnswer) throws {
+    guard var now = comparing, let first = now.walk.next.first else { return }
+    range = answer.range
+    if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
+    let earlier = now.walk.comparisons
+    now.differing += try now.walk.take(answer, now.table) { row in
+      try engine.change(at: row.offset)?.key
+    }
+    totals.comparisons += now.walk.comparisons - earlier
+    comparing = now
+  }
+
+  /// Takes what the differing keys hold.
+  func reconcile(_ answer: ValuesAnswer) throws {
+    guard var now = comparing, !now.differing.isEmpty else { return }
+    guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
+    if answer.entries.contains(where: isForeign) { return try rename() }
+    // Keys that nobody has asked for are not known.
+    let keys = Array(keysAsked.prefix(answer.answered))
+    keysAsked = []
+    guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
+    let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
+    var gone: [[UInt8]] = []
+    keysArriving = Set(keys)
+    defer { keysArriving = [] }
+    try commit { operations, next, runs in
+      gone = []
+      for key in keys {
+        if let entry = found[key], try confirmAhead(entry, into: &operations, &next, &runs) {
+          continue
+        }
+        let remote = try found[key].map { try remoteState($0) }
+        if try reconcile(key, remote, into: &operations, &next) { gone.append(key) }
+      }
+    }
+    now.differing.removeFirst(keys.count)
+    now.purged += gone
+    comparing = now
+    try resolveWaiting()
+  }
+
+  /// A key's version in a feed that was restored, and is read once more, may be an own change:
+  /// those made upon it are at odds with nothing that stands before it.
+  private func confirmAhead(
+    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: inout PeerProgress,
+    _ runs: inout SettledRuns
+  ) throws -> Bool {
+    guard progress.resync?.keepsCursor ?? false, entry.position.offset > progress.cursor.offset
+    else { return false }
+    guard let sequence = try ownSequence(of: entry, next) else {
+      let remote = try remoteState(entry)
+      guard let newest = try engine.newestChange(ofKey: entry.key), isPending(newest, in: next),
+        try isDecidedUpon(remote, ofKey: entry.key)
+      else { return false }
+      try records.write(remote, ofKey: entry.key, into: &operations)
+      return true
+    }
+    try confirm(sequence, at: entry.position, &next, &runs)
+    if try isReplaced(entry, next) {
+      try records.write(try remoteState(entry), ofKey: entry.key, into: &operations)
+      return true
+    }
+    // One that is not in the log, nor anything made upon it, is as good as somebody else's.
+    return try engine.change(at: sequence) != nil
+  }
+
+  /// - Returns: whether the key is to go here.
+  private func reconcile(
+    _ key: [UInt8], _ remote: RemoteState?, into operations: inout OperationBatch,
+    _ next: inout PeerProgress
+  ) throws -> Bool {
+    let newest = try engine.newestChange(ofKey: key)
+    let known = try reflectedRemote(ofKey: key, newest: newest, in: next)
+    let isUnsettled = newest.map { isPending($0, in: next) } ?? false
+    guard let remote else {
+      guard known != nil else { return false }
+      // The verdict on a change will say whether the key is gone there or only out of reach.
+      return !isUnsettled && newest?.kind == .put
+    }
+    if let known, !known.isEvicted, known.position.offset >= remote.position.offset {
+      return false
+    }
+    if isUnsettled, progress.resync?.keepsCursor ?? false,
+      remote.position.offset > progress.cursor.offset
+    {
+      // It comes with the feed, where the change may be found, too.
+      return false
+    }
+    let wasSeen = remote.position.offset <= (progress.resync?.seenThrough ?? 0)
+    if isUnsettled, wasSeen {
+      // It was here before the change was made, only that the log does not say so any more.
+      try records.write(remote, ofKey: key, into: &operations)
+    } else {
+      try meet(key, remote, into: &operations, &next)
+    }
+    return false
+  }
+
+  /// Whether a key that the peer tells nothing of may only be out of reach, and still be there.
+  private var mayBeOutOfReach: Bool {
+    progress.reach != 0 || progress.resync?.evicts ?? false
+  }
+
+  /// A key that the feed does not know any more counts as deleted there.
+  private func lost(_ key: [UInt8]) -> RemoteState {
+    RemoteState(
+      FeedEntry(
+        position: comparing?.walk.position ?? .beginning, kind: .delete,
+        operation: OperationID(replica: .none, sequence: 0), key: key))
+  }
+
+  /// A key that may have left the authorization stands where it stood when that was known: if it
+  /// comes back, nothing may seem to stand behind it.
+  private func left(_ newest: LoggedChange) -> FeedEntry? {
+    guard let position = position(of: newest) else { return nil }
+    return FeedEntry(
+      position: position, kind: .left,
+      operation: OperationID(replica: .none, sequence: 0), key: newest.key)
+  }
+
+  // MARK: Purging
+
+  /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
+  /// - Returns: false when the user must decide first.
+  private func purge(_ keys: [[UInt8]]) throws -> Bool {
+    switch progress.resync?.purge ?? .bounded {
+    case .undecided: return false
+    case .refused:
+      try inPieces(keys) { key, operations, next in
+        guard let newest = try engine.newestChange(ofKey: key), newest.kind == .put,
+          let slot = try engine.slot(ofKey: key.rawSpan), !isPending(newest, in: next)
+        else { return }
+        let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
+        if let state { try records.write(state, ofKey: key, into: &operations) }
+        try adopt(newest, upon: slot, into: &operations)
+      }
+      return true
+    case .bounded, .allowed:
+      guard keys.count <= mayPurge else {
+        try commit { _, next, _ in
+          next.resync?.purge = .undecided
+          next.resync?.lostKeys = UInt64(keys.count)
+        }
+        return false
+      }
+    }
+    try inPieces(keys) { key, operations, next in
+      if !mayBeOutOfReach {
+        try meet(key, lost(key), into: &operations, &next)
+      } else if let newest = try engine.newestChange(ofKey: key), let entry = left(newest) {
+        try purge(entry, into: &operations, next)
+      }
+    }
+    return true
+  }
+
+  /// How many keys may go: as many as were agreed to, and what goes unasked anyway; all of them
+  /// where the authorization has changed.
+  private var mayPurge: Int {
+    if progress.resync?.evicts ?? false { return .max }
+    let unasked = max(Self.purgedUnasked, engine.liveKeys / 20)
+    guard let resync = progress.resync, resync.purge == .allowed else { return unasked }
+    return unasked + Int(clamping: min(resync.lostKeys, Slot.maxSequence))
+  }
+
+  private func inPieces(
+    _ keys: [[UInt8]],
+    _ body: ([UInt8], inout OperationBatch, inout PeerProgress) throws -> Void
+  ) throws {
+    for start in stride(from: 0, to: keys.count, by: 256) {
+      try commit { operations, next, _ in
+        for key in keys[start..<min(start + 256, keys.count)] {
+          try body(key, &operations, &next)
+        }
+      }
+    }
+  }
+
+  /// How many keys the feed has lost, if the user must decide what becomes of them.
+  var undecidedDeletions: Int? {
+    guard let resync = progress.resync, resync.purge == .undecided else { return nil }
+    return Int(clamping: resync.lostKeys)
+  }
+
+  /// The user's word on keys that the feed has lost in great number.
+  /// - Parameter isAllowed: whether they go here, too; else they go back into the feed.
+  package func decidePurge(_ isAllowed: Bool) throws {
+    guard progress.resync?.purge == .undecided else { return }
+    try commit { _, next, _ in next.resync?.purge = isAllowed ? .allowed : .refused }
+  }
+
+  // MARK: Beginning and end
+
+  /// Compares everything before anything else goes on.
+  /// - Parameters:
+  ///   - seenThrough: what stands in the feed up to here was taken from it before.
+  ///   - canRead: whether the feed can still be read from the cursor on.
+  func beginResync(seenThrough: UInt64, canRead: Bool = true) throws {
+    comparing = nil
+    try commit { _, next, runs in
+      guard capabilities.hasDigest else {
+        // Nothing can be compared: everything is fetched again.
+        runs.findUnread(after: 0)
+        next.cursor = .beginning
+        next.resumption = []
+        return
+      }
+      guard next.resync?.compares != true else { return }
+      var resync = next.resync ?? Resync()
+      resync.compares = true
+      // Changes of this store that it may have must be found before anything is sent.
+      if canRead, readsAgain || !next.lost.isEmpty { resync.keepsCursor = true }
+      resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
+      next.resync = resync
+    }
+  }
+
+  private func finishResync(at position: Position?) throws {
+    let keepsCursor = progress.resync?.keepsCursor ?? false
+    try commit { _, next, _ in
+      next.resync = nil
+      guard let position else { return }
+      if keepsCursor { next.comparedThrough = position } else { next.cursor = position }
+    }
+    comparing = nil
+    hasCompared = position != nil
+  }
+
+  /// The table of what the feed is known to hold: the fingerprints of all keys of parts, of the
+  /// first at least.
+  func knownTable(_ paths: [[UInt8]]) throws -> DigestTable {
+    var table = DigestTable(paths: paths)
+    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    while let entry = try cursor.next() {
+      guard entry.head.kind == .put || entry.head.kind == .delete else { continue }
+      let hash = ContentFingerprint.keyHash(entry.key.rawSpan)
+      guard table.covers(hash: hash),
+        let newest = try engine.newestChange(ofKey: entry.key), newest.sequence == entry.sequence,
+        newest.attributes.entryClass == .owned,
+        let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: progress),
+        let fingerprint = try fingerprint(of: known, entry.key)
+      else { continue }
+      table.add(
+        DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: newest.sequence))
+    }
+    table.finish()
+    return table
+  }
+
+  /// - Returns: nil for what is deleted or out of scope.
+  private func fingerprint(
+    of known: KnownRemote, _ key: [UInt8]
+  ) throws(TidemarkError) -> ContentFingerprint? {
+    switch known {
+    case .version(let version, _):
+      guard version.kind == .put, scope.contains(key: key, labels: version.labels) else {
+        return nil
+      }
+      return try engine.withValue(of: version.sequence) { (value, _) in
+        ContentFingerprint(
+          key: key.rawSpan, value: value, labels: version.labels.map(\.bytes),
+          attachment: version.attributes.attachment)
+      }
+    case .beside(let state):
+      guard !state.isDeleted, scope.contains(key: key, labels: state.content.labels) else {
+        return nil
+      }
+      return ContentFingerprint(
+        key: key.rawSpan, value: state.content.value.rawSpan,
+        labels: state.content.labels.map(\.bytes),
+        attachment: state.content.attachment?.engineID)
+    }
+  }
+}

@@ -1,0 +1,101 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Own changes that the peer has not heard of, and what they were made upon.
+extension SyncSession {
+  /// Whether a change concerns the peer: what its key is or, as far as that is known, what it was
+  /// in the feed lies within the scope. So the peer hears of what leaves the scope by us.
+  func isWithin(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    if change.kind == .delete || scope.contains(key: change.key, labels: change.labels) {
+      return true
+    }
+    let former = try engine.change(at: change.previous)
+    switch try knownRemote(ofKey: change.key, from: former) {
+    case .version(let version, _):
+      return version.kind == .put && scope.contains(key: change.key, labels: version.labels)
+    case .beside(let state):
+      return !state.isDeleted && scope.contains(key: change.key, labels: state.content.labels)
+    case nil: return false
+    }
+  }
+
+  /// Whether an own put is not in the feed: it is pending, or out of scope.
+  func isUnheard(_ change: LoggedChange) -> Bool {
+    change.isOwn && change.kind == .put && position(of: change) == nil
+  }
+
+  /// Whether an own change that is not pending would be lost to what came from the feed although
+  /// nobody has heard of it: a put that was out of scope until the feed had something within at
+  /// its key; a delete that was not worth sending until somebody brought back what it was made
+  /// upon.
+  func isAtStake(_ newest: LoggedChange, _ remote: RemoteState) throws(TidemarkError) -> Bool {
+    guard newest.isOwn, position(of: newest) == nil else { return false }
+    if newest.kind == .put { return true }
+    return try isMade(newest, upon: remote)
+  }
+
+  /// Whether a change was made upon what came from the feed, which did not stand there then: upon
+  /// an own change that a former life of this store, or a copy of it, has sent, or upon what the
+  /// peer had lost and somebody has brought back.
+  func isMade(_ change: LoggedChange, upon remote: RemoteState) throws(TidemarkError) -> Bool {
+    guard !remote.isDeleted else { return false }
+    var previous = change.previous
+    while let version = try engine.change(at: previous) {
+      // A peer that brings a change back keeps the time at which it was made.
+      let mayBeIts =
+        version.attributes.origin != nil || version.sequence <= progress.heardThrough
+        || version.sequence == remote.operation.sequence
+        || version.commitTime == remote.commitTime
+      if mayBeIts, version.kind == .put, try engine.content(of: version) == remote.content {
+        return true
+      }
+      if position(of: version) != nil { return false }
+      previous = version.previous
+    }
+    return false
+  }
+
+  /// Whether what a change was made upon went with the history: then the peer may know the key.
+  func isCutOff(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    var previous = change.previous
+    while previous > 0 {
+      guard let version = try engine.change(at: previous) else { return true }
+      previous = version.previous
+    }
+    return false
+  }
+
+  /// Whether a pending change was made upon a remote state, or was decided against it, when that
+  /// stood at another place: the peer was restored since.
+  func isDecidedUpon(_ remote: RemoteState, ofKey key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard let found = try records.remote(ofKey: key)?.state,
+      !(range?.contains(found.position) ?? true)
+    else { return false }
+    return found.commitTime == remote.commitTime && found.isDeleted == remote.isDeleted
+      && found.content == remote.content
+  }
+
+  /// Lays beside a key what a change was made upon, when the peer will not have the change: a
+  /// later one is made upon that still, and the history between them need not be kept for it.
+  func keepBase(
+    of sequence: UInt64, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    guard let change = try engine.change(at: sequence),
+      let former = try engine.change(at: change.previous),
+      case .version(let version, let position)? = try knownRemote(
+        ofKey: change.key, from: former),
+      version.kind == .put
+    else { return }
+    let writer = version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica
+    try records.write(
+      RemoteState(same: version, try engine.content(of: version), at: position, writer),
+      ofKey: change.key, into: &operations)
+  }
+
+  /// From where on the remote state of a key is wanted that a verdict tells of. One that tells of
+  /// nothing means that a delete is gone there: what is known of it here counts no more.
+  func toFetch(_ position: Position) -> Position {
+    position == .beginning ? range?.headPosition ?? position : position
+  }
+}

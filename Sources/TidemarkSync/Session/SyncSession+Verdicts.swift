@@ -1,0 +1,254 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncSession {
+  /// Takes what a peer says of our batches.
+  /// - Parameter current: what stands at keys where a change has come to a conflict.
+  func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
+    guard let batch = formed else { return }
+    // Other numbers are for the next hello to find out about.
+    guard mark.number == batch.number else { return }
+    if mark.batchID == batch.batchID.ofEmpty {
+      try settleEmpty(batch)
+    } else if mark.batchID == batch.batchID {
+      guard mark.verdicts.count == batch.items.count else {
+        throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
+      }
+      try settle(batch, mark, current)
+    }
+  }
+
+  private func settle(
+    _ batch: FormedBatch, _ mark: ReplicaMark, _ current: [FeedEntry]
+  ) throws {
+    let (verdicts, named) = try judgeAliases(batch, mark, sending?.changes)
+    // From here on its keys are not under way any more.
+    let sent = sending
+    formed = nil
+    defer {
+      if progress.number != batch.number {
+        formed = batch
+        sending = sent
+      }
+    }
+    let end = endOfBatch(verdicts)
+    if try named.isEmpty && areExpected(verdicts, of: batch) {
+      var (next, runs) = (progress, settled)
+      if let range { next.furthest = range.headPosition }
+      pass(batch, end, &next)
+      for (item, verdict) in zip(batch.items, verdicts) {
+        guard case .applied(let position) = verdict else { continue }
+        runs.add(item.sequence, at: position)
+        if position.offset > next.furthest.offset { next.furthest = position }
+      }
+      take(next, runs)
+    } else {
+      try settle(batch, verdicts, named, end, current)
+    }
+    failures = 0
+    count(verdicts)
+    try releaseContent(of: batch, verdicts)
+    try resolveWaiting()
+  }
+
+  /// Whether verdicts say no more of a batch than that all of it applied.
+  private func areExpected(
+    _ verdicts: [Verdict], of batch: FormedBatch
+  ) throws(TidemarkError) -> Bool {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
+    #endif
+    guard capabilities.isNumbered, verdicts.allSatisfy(\.isApplied) else { return false }
+    guard records.hasRemoteStates else { return true }
+    for item in batch.items {
+      if let change = try engine.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// The batch is done with.
+  private func pass(_ batch: FormedBatch, _ end: Position?, _ next: inout PeerProgress) {
+    next.number = batch.number
+    next.batchID = batch.batchID
+    // There is nothing behind the cursor but what was sent.
+    if let end, next.resync == nil { next.cursor = end }
+    // Halves that pass grow again.
+    next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
+  }
+
+  private func settle(
+    _ batch: FormedBatch, _ verdicts: [Verdict], _ named: AliasChanges, _ end: Position?,
+    _ current: [FeedEntry]
+  ) throws {
+    let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
+    let hasBeside = records.hasRemoteStates
+    let prepared = prepared
+    let keepsAny = verdicts.contains(where: \.keepsWaiting)
+    // Until the next batch is formed, which is made durable with all that came before it, the peer
+    // says the same again, if it counts batches.
+    try commit(capabilities.isNumbered ? .buffered : .durable) { operations, next, runs in
+      aliasChanges = named
+      pass(batch, end, &next)
+      for (item, verdict) in zip(batch.items, verdicts) {
+        #if TIDEMARK_PLANTED
+          if PlantedSyncBug.isOn(.ackDropsLaterEdit),
+            let key = try engine.change(at: item.sequence)?.key,
+            let newest = try engine.newestChange(ofKey: key), newest.sequence > next.frontier
+          {
+            next.ahead.insert(newest.sequence)
+          }
+          if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
+        #endif
+        try settle(item.sequence, verdict, hasBeside, into: &operations, &next, &runs)
+        if !there.isEmpty, verdict.isConflict,
+          let change = try engine.change(at: item.sequence), let entry = there[change.key]
+        {
+          try lay(entry, into: &operations)
+        }
+        // Only the last of several changes of a key has anything to wait for.
+        if keepsAny, !verdict.keepsWaiting, let change = try engine.change(at: item.sequence) {
+          next.supersede(change.key, by: item.sequence)
+        }
+      }
+    }
+    self.prepared = prepared
+  }
+
+  /// Lays what a key holds there beside what it holds here, unless something later lies there.
+  private func lay(
+    _ entry: FeedEntry, into operations: inout OperationBatch
+  ) throws(TidemarkError) {
+    let state = RemoteState(entry, rounds: try rounds(ofKey: entry.key))
+    guard range?.contains(entry.position) ?? false, state.fitsBeside,
+      try beside(ofKey: entry.key).map({ $0.state.position.offset < entry.position.offset }) ?? true
+    else { return }
+    try records.write(state, ofKey: entry.key, into: &operations)
+  }
+
+  /// Takes what a peer says of one change.
+  /// - Parameter hasBeside: whether remote states are laid beside any key.
+  private func settle(
+    _ sequence: UInt64, _ verdict: Verdict, _ hasBeside: Bool,
+    into operations: inout OperationBatch, _ next: inout PeerProgress, _ runs: inout SettledRuns
+  ) throws {
+    switch verdict {
+    case .applied(let position), .duplicate(let position):
+      runs.add(sequence, at: position)
+      // A delete that is gone there has no place in the feed.
+      if hasBeside, position != .beginning {
+        try catchUp(sequence, from: position, runs, into: &operations, &next)
+      }
+    case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)
+    case .lost(let position): try wait(sequence, for: .lost(position), &next)
+    case .rejected(let rejection):
+      try wait(sequence, for: .parked(rejection), &next)
+      try keepBase(of: sequence, into: &operations)
+    case .aborted: next.again.insert(sequence)
+    }
+  }
+
+  /// The feed's end, when nothing but the batch under way lies between it and the cursor.
+  private func endOfBatch(_ verdicts: [Verdict]) -> Position? {
+    guard capabilities.hasMarkBehindBatch, let range, range.contains(progress.cursor),
+      range.head == progress.cursor.offset + UInt64(verdicts.count) + 1
+    else { return nil }
+    var offset = progress.cursor.offset
+    for verdict in verdicts {
+      offset += 1
+      guard case .applied(let position) = verdict, position.offset == offset else { return nil }
+    }
+    return range.headPosition
+  }
+
+  private func count(_ verdicts: [Verdict]) {
+    totals.batches += 1
+    totals.pushed += verdicts.count
+    for verdict in verdicts {
+      switch verdict {
+      case .applied: totals.applied += 1
+      case .duplicate: totals.duplicates += 1
+      case .conflict, .lost: totals.conflicts += 1
+      case .rejected: totals.parked += 1
+      case .aborted: break
+      }
+    }
+  }
+
+  /// Lets an entry wait. One that compaction has dropped was replaced by a newer one of its key.
+  func wait(
+    _ sequence: UInt64, for reason: PeerProgress.Waiting, _ next: inout PeerProgress
+  ) throws(TidemarkError) {
+    if let change = try engine.change(at: sequence) { next.wait(change, for: reason) }
+  }
+
+  /// Somebody may have built on our operation before we heard that it counts: what came from
+  /// the feed for its key meanwhile was laid beside.
+  private func catchUp(
+    _ sequence: UInt64, from position: Position, _ runs: SettledRuns,
+    into operations: inout OperationBatch, _ next: inout PeerProgress
+  ) throws {
+    guard let change = try engine.change(at: sequence),
+      let found = try beside(ofKey: change.key)
+    else { return }
+    guard found.state.position.offset > position.offset else {
+      // The change took its place there.
+      return try records.forgetRemote(ofKey: change.key, into: &operations)
+    }
+    // That it stands in the feed counts already.
+    let former = settled
+    settled = runs
+    defer { settled = former }
+    try meet(change.key, found.state, into: &operations, &next)
+  }
+
+  /// The peer holds an empty batch in the place of ours: its entries are sent again.
+  private func settleEmpty(_ batch: FormedBatch) throws {
+    formed = nil
+    defer { if progress.number != batch.number { formed = batch } }
+    try commit { _, next, _ in
+      next.number = batch.number
+      next.batchID = batch.batchID.ofEmpty
+      for item in batch.items { next.again.insert(item.sequence) }
+      try giveUp(batch, &next)
+    }
+    failures = 0
+  }
+}
+
+extension Verdict {
+  fileprivate var isApplied: Bool {
+    if case .applied = self { true } else { false }
+  }
+
+  fileprivate var isConflict: Bool {
+    switch self {
+    case .conflict, .lost: true
+    case .applied, .duplicate, .rejected, .aborted: false
+    }
+  }
+
+  /// Whether the change waits for somebody.
+  fileprivate var keepsWaiting: Bool {
+    switch self {
+    case .conflict, .lost, .rejected: true
+    case .applied, .duplicate, .aborted: false
+    }
+  }
+}
+
+extension RemoteState {
+  /// The feed holds the same as a local change, by somebody else's.
+  init(
+    same change: LoggedChange, _ content: SyncContent, at position: Position,
+    _ replica: ReplicaID
+  ) {
+    self.init(
+      FeedEntry(
+        position: position, kind: change.kind == .put ? .put : .delete,
+        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key,
+        content: content, commitTime: change.commitTime, time: change.attributes.time))
+  }
+}

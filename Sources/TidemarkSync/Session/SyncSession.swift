@@ -1,0 +1,349 @@
+internal import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Replicates a store with one peer: says what to call next, and takes what the peer answers.
+///
+/// It waits for nothing and knows no network, so that a program's replicator and a simulation
+/// run the same. Everything that must outlive the process is in the store's log, in the same
+/// batch as the entries it speaks of.
+package final class SyncSession {
+  /// A call to be made.
+  package enum Call: Sendable, Hashable {
+    case hello(HelloRequest)
+    case push(PushRequest)
+    case pull(PullRequest)
+    case values(ValuesRequest)
+    case digest(DigestRequest)
+    case attach(AttachRequest)
+    case fetch(ContentRequest)
+  }
+
+  /// The peer's answer to a call.
+  package enum Answer: Sendable, Hashable {
+    case hello(HelloAnswer)
+    case push(PushAnswer)
+    case pull(PullAnswer)
+    case values(ValuesAnswer)
+    case digest(DigestAnswer)
+    case attach(AttachAnswer)
+    case fetch(ContentAnswer)
+
+    var message: WireMessage {
+      switch self {
+      case .hello(let answer): .helloAnswer(answer)
+      case .push(let answer): .pushAnswer(answer)
+      case .pull(let answer): .pullAnswer(answer)
+      case .values(let answer): .valuesAnswer(answer)
+      case .digest(let answer): .digestAnswer(answer)
+      case .attach(let answer): .attachAnswer(answer)
+      case .fetch(let answer): .fetchAnswer(answer)
+      }
+    }
+
+    /// Whether values are missing, since they travel apart: the peer has to fetch them first.
+    fileprivate var isWithoutValues: Bool {
+      switch self {
+      case .pull(let page): page.entries.contains { $0.content.blob != nil }
+      case .values(let answer): answer.entries.contains { $0.content.blob != nil }
+      case .push(let answer): answer.current.contains { $0.content.blob != nil }
+      case .hello, .digest, .attach, .fetch: false
+      }
+    }
+  }
+
+  package let engine: Engine
+  let name: [UInt8]
+  package let scope: SyncScope
+  /// The peer's capabilities.
+  let capabilities: PeerCapabilities
+  let resolver: ConflictResolver
+  package let records: PeerRecords
+  package internal(set) var progress: PeerProgress
+  package internal(set) var formed: FormedBatch? {
+    didSet {
+      sequencesInFlight = formed?.sequences ?? SequenceSet()
+      guard formed == nil || formed?.batchID != oldValue?.batchID else { return }
+      sending = nil
+      attachmentsInFlight = nil
+      lacksContent = false
+    }
+  }
+  /// The changes of the batch under way.
+  private(set) var sequencesInFlight = SequenceSet()
+  package internal(set) var settled: SettledRuns
+  /// The range of its feed that the peer told last; nil before the hello of this session.
+  package internal(set) var range: FeedRange?
+  /// How far the peer said at that hello that the authorization reaches; nil when it did not.
+  package internal(set) var reach: UInt64?
+  var limits = SyncLimits()
+  /// Most bytes of an attachment that the peer takes, as of that hello; nil where it takes none.
+  var attachmentBytes: Int?
+  /// The rules for the content of attachments.
+  package var attachmentPolicy = AttachmentPolicy()
+  var outgoing = OutgoingAttachments()
+  var incoming = IncomingAttachments()
+  /// The changes of the batch under way that name attachments; nil when nobody has looked.
+  var attachmentsInFlight: [(LoggedChange, AttachmentID)]?
+  /// Whether content that the batch under way names is neither here nor at the peer.
+  var lacksContent = false
+  /// So many entries may wait for the user, or for what the peer has: they are written down with
+  /// every batch.
+  var mostWaiting = 65_536
+  /// About so many bytes of values that resolvers make of conflicts go into one commit.
+  var bytesTogether = 4 << 20
+  /// The calls that a budget allows.
+  var gate = SyncGate()
+  /// Whether what others append is taken, as of the last call.
+  var reads = true
+  /// Where the cursor stood when the peer was last asked for own entries alone.
+  var ownAskedAt: UInt64?
+  /// The keys of the last values request, whose answer may be yet to come.
+  var keysAsked: [[UInt8]] = []
+  /// How many entries wait, if they are so many that others are not sent for it.
+  var tooManyWaiting: Int?
+  package internal(set) var totals = Totals()
+  /// The content of the batch under way; nil when it was formed before the program was started.
+  var sending: (changes: [PushedChange], knownHead: Position)?
+  /// The keys of the batch under way, and its number.
+  var keysInFlight: (number: UInt64, keys: KeyTable)?
+  /// The last batch under this store's name that the peer has told of, and how far its feed went.
+  var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
+  /// Gives batches their ids.
+  var naming = BatchNaming()
+  /// Whether verdicts were taken that are not written down: the peer would tell them again.
+  package internal(set) var hasUnwritten = false
+  /// An own entry up to here that is decided was in the feed when it was, as in the pin; further
+  /// than that where verdicts are not written down.
+  var settledThrough: UInt64 = 0
+  /// The changes that have to wait for something else than the peer, as of the last batch.
+  var held = SequenceSet()
+  var setAside = SetAside()
+  var urgent = UrgentEntries()
+  /// Nil whenever it may not be what is to be sent next.
+  var prepared: PreparedBatch?
+  /// Keys whose remote states are entered in one commit.
+  var keysArriving: Set<[UInt8]> = []
+  /// Keys that got a value laid beside another in this commit.
+  var keysChosen: Set<[UInt8]> = []
+  /// Counts of the resolvers' decisions in this commit.
+  var counted = Totals()
+  /// Where the history began when positions of what it lacks were last forgotten.
+  var prunedHistory: UInt64 = 0
+  /// The last entry that was there when a resolver had decided.
+  var resolvedThrough: UInt64 = 0
+  /// The peer's names for keys; nil as long as nobody has asked.
+  var aliases: KnownAliases?
+  /// The changes that this commit makes to them.
+  var aliasChanges: AliasChanges?
+  /// The comparison that is under way.
+  var comparing: Comparing?
+  /// Whether everything was compared since the last hello.
+  var hasCompared = false
+  /// How often the peer has failed on the batch under way.
+  var failures = 0
+  /// How often it has failed to tell what keys hold.
+  var failuresToTell = 0
+  /// The pin of what is kept for the peer; the one that was written last.
+  package internal(set) var pin: RetentionPin?
+  var lastFailure: PeerError?
+
+  package init(
+    _ engine: Engine, name: String, scope: SyncScope = .everything,
+    resolver: ConflictResolver = .localWins,
+    capabilities: PeerCapabilities = PeerCapabilities()
+  ) throws(TidemarkError) {
+    self.capabilities = capabilities
+    self.engine = engine
+    self.name = Array(name.utf8)
+    self.scope = scope
+    self.resolver = resolver
+    records = try PeerRecords(engine, peer: self.name)
+    let standing = try records.standing()
+    progress = standing?.progress ?? PeerProgress()
+    settled = standing?.settled ?? SettledRuns()
+    settled.findUnread(after: progress.cursor.offset)
+    pin = standing?.pin
+    settledThrough = pin?.settledThrough ?? 0
+    formed = standing?.formed
+    sequencesInFlight = formed?.sequences ?? SequenceSet()
+    try restoreWaiting()
+  }
+
+  /// Learns the keys of what waits, and drops what a later change has taken the place of.
+  private func restoreWaiting() throws(TidemarkError) {
+    for sequence in progress.waiting.withoutKey {
+      guard let reason = progress.waiting[sequence] else { continue }
+      guard let change = try engine.change(at: sequence) else {
+        // It went with the history.
+        progress.waiting.remove(sequence)
+        continue
+      }
+      progress.waiting.learn(change)
+      guard reason.position == nil,
+        let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
+        !isPending(newest, in: progress)
+      else { continue }
+      progress.supersede(change.key, by: newest.sequence)
+    }
+  }
+
+  package var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
+
+  // MARK: What next
+
+  /// The next call; nil when there is nothing to do until somebody writes, here or there.
+  /// - Parameter direction: which way entries go.
+  package func next(_ direction: SyncDirection = .both) throws -> Call? {
+    reads = direction.pulls
+    keysAsked = []
+    guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    // Neither way is open before a comparison has ended.
+    if progress.resync != nil {
+      if let call = try nextOfResync() { return call }
+      // The user must decide.
+      guard progress.resync == nil else { return nil }
+    }
+    guard let range else { return .hello(hello(hasResynced: hasCompared)) }
+    // A batch under way is finished whichever way it goes: its outcome may count already.
+    if let formed { return try call(for: formed) }
+    if !direction.pushes { try passForeign() }
+    if direction.pulls {
+      if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
+    } else if let pull = try pullOfOwn(range) {
+      return .pull(pull)
+    }
+    // Conflicts that were found before a crash are decided first.
+    try resolveWaiting()
+    let keys = try keysToFetch()
+    if !keys.isEmpty { return .values(try valuesRequest(keys)) }
+    if direction.pushes, let push = try nextPush() { return push }
+    return direction.pulls ? try nextFetch().map { .fetch($0) } : nil
+  }
+
+  /// How many entries of the feed are still to be read.
+  var entriesToTake: UInt64 { range.map { $0.head - min($0.head, progress.cursor.offset) } ?? 0 }
+
+  /// Whether nothing is under way, nothing that could go waits, and all of the feed was taken.
+  package var isAtRest: Bool {
+    guard let range, formed == nil, progress.resync == nil,
+      progress.cursor.offset >= range.head
+    else { return false }
+    return progress.frontier >= engine.lastSequence && outgoing.isAtRest && !isFetching
+      && progress.again.subtracting(held).isEmpty
+  }
+
+  /// Asks for what stands behind the cursor, waiting for it when there is nothing.
+  package func pullRequest(
+    waitMilliseconds: UInt32 = 0
+  ) throws(TidemarkError) -> PullRequest {
+    var request = PullRequest(
+      replica: replica, after: progress.cursor, scope: scope,
+      limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
+      waitMilliseconds: waitMilliseconds, includesOwn: readsAgain,
+      everyVersion: progress.heardThrough > 0)
+    request.aliases = try knownAliases()
+    return request
+  }
+
+  func valuesRequest(_ keys: [[UInt8]]) throws(TidemarkError) -> ValuesRequest {
+    keysAsked = keys
+    var request = ValuesRequest(replica: replica, keys: keys)
+    request.aliases = try knownAliases()
+    return request
+  }
+
+  /// Whether a restored feed is read once more, of which this store may have forgotten what it has
+  /// sent itself: deletes, and what others have taken the place of.
+  var readsAgain: Bool { progress.cursor.offset < progress.comparedThrough.offset }
+
+  /// Takes an answer.
+  /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
+  package func receive(_ answer: Answer) throws {
+    // It need not have come over a wire, where this was looked at.
+    do { try answer.message.normalized.check() } catch {
+      throw PeerError(.malformed, error.reason)
+    }
+    guard !answer.isWithoutValues else {
+      throw PeerError(.malformed, "a large value came by name only, which nobody has asked for")
+    }
+    try renewPin()
+    switch answer {
+    case .hello(let hello): try greet(hello)
+    case .push(let push):
+      try checkIsSame(push.range)
+      range = push.range
+      lastMark = (push.mark.number, push.mark.batchID, push.range.head)
+      try settle(push.mark, push.current)
+      if formed != nil {
+        // The peer counts our batches differently than we do; the hello finds out why.
+        disconnect()
+      }
+    case .pull(let page):
+      try checkIsSame(page.range)
+      try settle(page.mark)
+      try check(reach: page.reach)
+      range = page.range
+      try apply(page)
+    case .values(let values):
+      try checkIsSame(values.range)
+      try check(reach: values.reach)
+      // The answer may tell of entries behind everything that was heard of before.
+      range = values.range
+      if progress.resync == nil { try take(values) } else { try reconcile(values) }
+    case .digest(let digest):
+      try checkIsSame(digest.range)
+      try check(reach: digest.reach)
+      range = digest.range
+      try take(digest)
+    case .attach(let answer):
+      try checkIsSame(answer.range)
+      range = answer.range
+      try take(answer)
+    case .fetch(let answer): try take(answer)
+    }
+  }
+
+  /// The feed may have been restored from a backup between two calls: what it says counts only
+  /// once a hello has found out what it has lost.
+  private func checkIsSame(_ range: FeedRange) throws(PeerError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.restoreNotNoticed) { return }
+    #endif
+    guard range.contains(progress.furthest), range.contains(progress.cursor) else {
+      throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
+    }
+  }
+
+  /// The authorization may have been changed between two calls: what is within it now, and what is
+  /// not any more, only a comparison tells, which begins with a hello.
+  private func check(reach now: UInt64?) throws(PeerError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.reachIgnored) { return }
+    #endif
+    guard let reach, let now, now != reach else { return }
+    throw PeerError(
+      .busy, "the authorization reaches other entries than before", retryAfter: .seconds(0))
+  }
+
+  /// The connection is gone, or the peer failed: the next call says hello again, and the mark in
+  /// its answer says what became of a batch that was under way.
+  package func disconnect() {
+    range = nil
+    comparing = nil
+    ownAskedAt = nil
+    outgoing.forgetPeer()
+    incoming.forgetPeer()
+  }
+
+  func hello(hasResynced: Bool) -> HelloRequest {
+    // Where a feed is read once more, what was compared needs no deletes from before; but a store
+    // at the beginning would count as one that holds nothing.
+    var request = HelloRequest(
+      replica: replica, cursor: readsAgain ? progress.comparedThrough : progress.cursor,
+      scope: scope, hasResynced: hasResynced,
+      resumption: progress.resumption, reads: reads)
+    request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
+    return request
+  }
+}

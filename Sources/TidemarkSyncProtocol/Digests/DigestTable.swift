@@ -1,0 +1,171 @@
+/// The fingerprints of all keys of some parts, in the order of the hashes of their keys: answers
+/// for every part within them without looking at the keys again.
+///
+/// Memory is bounded. Where the parts have more keys than ``rowLimit``, the last of them are left
+/// out; of a first part that has more only the sums of its 256 parts are kept. What is left out
+/// has to be gathered anew.
+package struct DigestTable: Sendable {
+  package struct Row: Sendable, Hashable {
+    package var hash: UInt64
+    package var fingerprint: ContentFingerprint
+    /// Where the key's state stands.
+    package var offset: UInt64
+
+    package init(hash: UInt64, fingerprint: ContentFingerprint, offset: UInt64) {
+      self.hash = hash
+      self.fingerprint = fingerprint
+      self.offset = offset
+    }
+  }
+
+  /// The content of a part.
+  package enum Part: Sendable {
+    case sums([DigestSum])
+    case rows(ArraySlice<Row>)
+  }
+
+  /// Most keys that are kept, 40 bytes each.
+  package static let rowLimit = 1 << 20
+  /// A part of so many keys, or fewer, is told key by key. A key takes three times as many bytes as
+  /// its sum does, and has to be looked up in the log on both sides, but rarely do many of a part
+  /// differ.
+  package static let keysPerPart = 16
+  /// Longest path: all bytes of a hash.
+  package static let pathBytes = 8
+
+  /// The parts: the first bytes of the hashes of their keys. In order, and apart.
+  package private(set) var paths: [[UInt8]]
+  private var ranges: [ClosedRange<UInt64>]
+  private let limit: Int
+  private var rows: [Row] = []
+  /// The sums of the first part.
+  private var sums: [DigestSum]
+  /// Whether all rows are kept, not only their sums.
+  package private(set) var isComplete = true
+
+  /// - Parameters:
+  ///   - paths: one at least; in byte order, and none within another.
+  ///   - limit: most keys that are kept.
+  package init(paths: [[UInt8]], limit: Int = DigestTable.rowLimit) {
+    self.paths = paths.map { Array($0.prefix(Self.pathBytes)) }
+    ranges = paths.map(Self.range(of:))
+    self.limit = limit
+    sums = Array(repeating: DigestSum(), count: 256)
+  }
+
+  /// How many rows are in memory.
+  package var rowCount: Int { rows.count }
+
+  /// Whether a key with a hash lies within.
+  package func covers(hash: UInt64) -> Bool {
+    let index = ranges.partitioningIndex { $0.upperBound >= hash }
+    return index < ranges.count && ranges[index].contains(hash)
+  }
+
+  /// Adds a key, which must lie within.
+  package mutating func add(_ row: Row) {
+    if ranges[0].contains(row.hash) {
+      sums[Self.next(row.hash, at: paths[0].count)].add(row.fingerprint)
+    }
+    guard isComplete else { return }
+    rows.append(row)
+    while rows.count > limit, isComplete { leaveOut() }
+  }
+
+  /// Leaves out what stands in the second half of the parts, or all rows where there is but one.
+  private mutating func leaveOut() {
+    guard paths.count > 1 else {
+      rows = []
+      isComplete = false
+      return
+    }
+    paths.removeLast(paths.count / 2)
+    ranges.removeLast(ranges.count - paths.count)
+    let end = ranges[ranges.count - 1].upperBound
+    rows.removeAll { $0.hash > end }
+  }
+
+  /// Puts everything in order once all keys are added.
+  package mutating func finish() {
+    rows.sort { ($0.hash, $0.offset) < ($1.hash, $1.offset) }
+  }
+
+  /// Whether the table can tell of a part.
+  package func answers(_ path: [UInt8]) -> Bool {
+    guard isComplete else { return path == paths[0] }
+    let range = Self.range(of: path)
+    let index = ranges.partitioningIndex { $0.upperBound >= range.upperBound }
+    return index < ranges.count && path.starts(with: paths[index])
+  }
+
+  /// A part and its sum; only of what the table can tell of.
+  package func part(_ path: [UInt8]) -> (total: DigestSum, part: Part) {
+    guard isComplete else {
+      return (sums.reduce(DigestSum(), +), .sums(sums))
+    }
+    let found = rows(of: path)
+    if found.count <= Self.keysPerPart || path.count >= Self.pathBytes {
+      var total = DigestSum()
+      for row in found { total.add(row.fingerprint) }
+      return (total, .rows(found))
+    }
+    let sums = sums(of: path)
+    return (sums.reduce(DigestSum(), +), .sums(sums))
+  }
+
+  /// The sums of the 256 parts of a part; only of what the table can tell of.
+  package func sums(of path: [UInt8]) -> [DigestSum] {
+    guard isComplete else { return sums }
+    var sums = Array(repeating: DigestSum(), count: 256)
+    for row in rows(of: path) { sums[Self.next(row.hash, at: path.count)].add(row.fingerprint) }
+    return sums
+  }
+
+  /// The keys of a part, by the hashes of their keys; only of a complete table.
+  package func rows(of path: [UInt8]) -> ArraySlice<Row> {
+    let range = Self.range(of: path)
+    let start = rows.partitioningIndex { $0.hash >= range.lowerBound }
+    let end = rows.partitioningIndex { $0.hash > range.upperBound }
+    return rows[start..<end]
+  }
+
+  /// Whether a key with a hash lies in a part.
+  package static func part(_ path: [UInt8], has hash: UInt64) -> Bool {
+    range(of: path).contains(hash)
+  }
+
+  /// The hashes of the keys of a part.
+  private static func range(of path: [UInt8]) -> ClosedRange<UInt64> {
+    var low: UInt64 = 0
+    for (index, byte) in path.prefix(pathBytes).enumerated() {
+      low |= UInt64(byte) << UInt64(56 - 8 * index)
+    }
+    let free = 64 - 8 * min(path.count, pathBytes)
+    return low...(free >= 64 ? .max : low | ((1 << UInt64(free)) - 1))
+  }
+
+  /// The byte of a hash behind so many others.
+  private static func next(_ hash: UInt64, at depth: Int) -> Int {
+    depth >= pathBytes ? 0 : Int(hash >> UInt64(56 - 8 * depth) & 0xff)
+  }
+}
+
+extension DigestSum {
+  /// Adds one key.
+  package mutating func add(_ fingerprint: ContentFingerprint) {
+    self = self + DigestSum(keys: 1, low: fingerprint.low, high: fingerprint.high)
+  }
+}
+
+extension Array {
+  /// The first index from which on a condition holds, in an array that is in its order.
+  fileprivate func partitioningIndex(_ holds: (Element) -> Bool) -> Int {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if holds(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

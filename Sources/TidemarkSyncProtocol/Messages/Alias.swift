@@ -1,0 +1,46 @@
+internal import TidemarkEngine
+
+/// The remote end's name for a key: the id that a back end has given to what was created there.
+///
+/// The key stays what it is for ever; the alias comes with an answer and goes with the delete. It
+/// has 1 to 1,024 bytes and is compared byte by byte.
+///
+/// ```swift
+/// case 201: return .appliedAs(Alias(response.id))
+/// ```
+public struct Alias: Sendable, Hashable {
+  /// The alias's bytes.
+  public var bytes: [UInt8]
+
+  /// An alias of these bytes.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// An alias of a text's UTF-8 bytes.
+  public init(_ text: some StringProtocol) { bytes = Array(text.utf8) }
+
+  /// An alias of a number's decimal digits.
+  public init(_ number: some BinaryInteger) { self.init(String(number)) }
+
+  /// The alias as text; bytes that are not UTF-8 show as U+FFFD.
+  public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  /// The code with which a change is parked whose alias cannot be taken.
+  package static let refusal = "alias"
+
+  /// The alias's fault; nil when nothing is.
+  package var fault: String? {
+    if bytes.isEmpty { return "the alias is empty" }
+    guard bytes.count > Limits.aliasBytes else { return nil }
+    return "the alias has \(bytes.count) bytes; \(Limits.aliasBytes) at most"
+  }
+}
+
+extension Alias: ExpressibleByStringLiteral {
+  /// An alias of the literal's UTF-8 bytes.
+  public init(stringLiteral text: String) { self.init(text) }
+}
+
+extension Alias: CustomStringConvertible {
+  /// The alias as text.
+  public var description: String { text }
+}

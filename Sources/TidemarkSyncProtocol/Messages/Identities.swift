@@ -1,0 +1,149 @@
+internal import TidemarkEngine
+
+/// The writer's identity: 128 random bits, drawn by every store, and drawn anew by a copy of one.
+public struct ReplicaID: Sendable, Hashable {
+  /// Sixteen bytes.
+  public let bytes: [UInt8]
+
+  /// The length in bytes.
+  public static let byteCount = 16
+
+  /// A replica of these bytes.
+  /// - Returns: nil unless there are sixteen.
+  public init?(_ bytes: [UInt8]) {
+    guard bytes.count == Self.byteCount else { return nil }
+    self.bytes = bytes
+  }
+
+  /// No replica's.
+  package static let none = ReplicaID(padding: [])
+
+  package init(unchecked bytes: [UInt8]) { self.bytes = bytes }
+
+  /// The replica of bytes that are sixteen anyway, being out of the log.
+  package init(padding bytes: [UInt8]) {
+    let missing = max(0, Self.byteCount - bytes.count)
+    self.bytes = bytes.prefix(Self.byteCount) + Array(repeating: 0, count: missing)
+  }
+}
+
+extension ReplicaID: Comparable {
+  /// Byte order, which breaks ties between commit times.
+  public static func < (a: ReplicaID, b: ReplicaID) -> Bool {
+    a.bytes.lexicographicallyPrecedes(b.bytes)
+  }
+}
+
+extension ReplicaID: LosslessStringConvertible {
+  /// Reads what ``description`` wrote.
+  public init?(_ description: String) {
+    guard description.utf8.count == 2 * Self.byteCount else { return nil }
+    var bytes: [UInt8] = []
+    var digits = description.utf8.makeIterator()
+    while let high = digits.next(), let low = digits.next() {
+      guard let high = Hex.value(high), let low = Hex.value(low) else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    self.init(bytes)
+  }
+
+  /// Thirty-two lower-case hexadecimal digits.
+  public var description: String { Hex.text(bytes) }
+}
+
+/// Which write: the replica that made it and its sequence there. Never given twice.
+public struct OperationID: Sendable, Hashable {
+  /// The replica that wrote.
+  public var replica: ReplicaID
+  /// The sequence in that replica's log.
+  public var sequence: UInt64
+
+  /// The write with a sequence of a replica.
+  public init(replica: ReplicaID, sequence: UInt64) {
+    self.replica = replica
+    self.sequence = sequence
+  }
+}
+
+/// Where an entry stands in a feed: what a reader goes on from, and what a change is based on.
+///
+/// Every opening of a feed for writing draws a new epoch, so that an offset which a crash or a
+/// backup took back is told from the one that was given out again.
+public struct Position: Sendable, Hashable {
+  /// The epoch in which the offset was given out.
+  public var epoch: UInt64
+  /// Counts a feed's entries; 0 is before the first.
+  public var offset: UInt64
+
+  /// A place in a feed.
+  public init(epoch: UInt64, offset: UInt64) {
+    self.epoch = epoch
+    self.offset = offset
+  }
+
+  /// Before the first entry of any feed.
+  public static let beginning = Position(epoch: 0, offset: 0)
+}
+
+/// The offsets that an epoch of a feed has given out: from its first to before the next epoch's.
+public struct FeedEpoch: Sendable, Hashable {
+  /// The epoch.
+  public var epoch: UInt64
+  /// The first offset in it.
+  public var firstOffset: UInt64
+
+  /// An epoch that begins at an offset.
+  public init(epoch: UInt64, firstOffset: UInt64) {
+    self.epoch = epoch
+    self.firstOffset = firstOffset
+  }
+}
+
+/// The epochs that a feed's owner still lists, and how far the feed goes.
+public struct FeedRange: Sendable, Hashable {
+  /// In the order of their offsets.
+  public var epochs: [FeedEpoch]
+  /// The last offset; 0 for an empty feed.
+  public var head: UInt64
+  /// Readers before this offset must resynchronise: entries up to it may be gone.
+  public var truncatedThrough: UInt64
+
+  /// A range.
+  public init(epochs: [FeedEpoch], head: UInt64, truncatedThrough: UInt64 = 0) {
+    self.epochs = epochs
+    self.head = head
+    self.truncatedThrough = truncatedThrough
+  }
+
+  /// The last position; the beginning for an empty feed.
+  public var headPosition: Position { position(ofOffset: head) }
+
+  /// Where an offset stands.
+  public func position(ofOffset offset: UInt64) -> Position {
+    guard offset > 0, offset <= head else { return .beginning }
+    var low = 0
+    var high = epochs.count
+    while low < high {
+      let middle = (low + high) / 2
+      if epochs[middle].firstOffset <= offset { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? .beginning : Position(epoch: epochs[low - 1].epoch, offset: offset)
+  }
+
+  /// Whether the feed gave a position out and still knows it: its offset lies in its epoch.
+  public func contains(_ position: Position) -> Bool {
+    if position == .beginning { return true }
+    return position.offset > 0 && self.position(ofOffset: position.offset) == position
+  }
+
+  /// The last offset that this feed and a reader which stood at a position have in common.
+  /// - Returns: nil when the feed does not list the position's epoch.
+  public func lastCommonOffset(with position: Position) -> UInt64? {
+    if position == .beginning { return 0 }
+    guard let index = epochs.firstIndex(where: { $0.epoch == position.epoch }),
+      position.offset >= epochs[index].firstOffset
+    else { return nil }
+    let next = index + 1 < epochs.count ? epochs[index + 1].firstOffset - 1 : head
+    return min(position.offset, next)
+  }
+}

@@ -1,0 +1,52 @@
+internal import Tidemark
+internal import TidemarkEngine
+
+/// Labels and prefixes in an order in which they can be searched by halving: a scope may have
+/// thousands of them, and is matched against every entry of a feed.
+struct ScopeMatcher: Sendable {
+  /// In byte order.
+  private let labels: [[UInt8]]
+  /// In byte order, and none of them begins with another. So the last one that does not come after
+  /// a key is the only one with which the key can begin.
+  private let prefixes: [[UInt8]]
+
+  init(labels: [EntryLabel], prefixes: [[UInt8]]) {
+    self.labels = Self.sorted(labels.map(\.bytes))
+    var kept: [[UInt8]] = []
+    for prefix in Self.sorted(prefixes) {
+      if let last = kept.last, prefix.starts(with: last) { continue }
+      kept.append(prefix)
+    }
+    self.prefixes = kept
+  }
+
+  /// Whether a key begins with one of the prefixes, or has one of the labels.
+  package func contains(key: [UInt8], labels: some Sequence<[UInt8]>) -> Bool {
+    if let prefix = Self.last(of: prefixes, notAfter: key), key.starts(with: prefix) { return true }
+    if self.labels.isEmpty { return false }
+    return labels.contains { Self.last(of: self.labels, notAfter: $0) == $0 }
+  }
+
+  /// They come in order over the wire.
+  private static func sorted(_ rows: [[UInt8]]) -> [[UInt8]] {
+    let isSorted = zip(rows, rows.dropFirst()).allSatisfy {
+      $0.rawSpan.compare(to: $1.rawSpan) <= 0
+    }
+    return isSorted ? rows : rows.sorted { $0.rawSpan.compare(to: $1.rawSpan) < 0 }
+  }
+
+  private static func last(of rows: [[UInt8]], notAfter key: [UInt8]) -> [UInt8]? {
+    var low = 0
+    var high = rows.count
+    while low < high {
+      let middle = (low + high) / 2
+      let row = rows[middle]
+      if row.rawSpan.compare(to: key.rawSpan) <= 0 {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return low > 0 ? rows[low - 1] : nil
+  }
+}

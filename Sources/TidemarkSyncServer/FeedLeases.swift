@@ -1,0 +1,188 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// The leases of a feed's replicas: one for all handlers of the feed, which have nothing of them.
+///
+/// They are written down without a sync of their own: whose lease a cut of the power takes has to
+/// compare, and nothing else.
+package final class FeedLeases: Sendable {
+  /// How often expired leases are looked for when there is no room, in milliseconds.
+  private static let millisecondsBetweenLooks: UInt64 = 60_000
+  /// Most records that go in one step.
+  static let recordsPerStep = 1_000
+
+  struct State {
+    var table = LeaseTable()
+    /// For how long a lease goes on; nil where there is no end. 0 gives none.
+    var seconds: UInt32?
+    /// How many may be written down.
+    var most = 10_000
+    /// When leases that have run out were last taken away, in milliseconds since 1970.
+    fileprivate var lastLookForExpired: UInt64 = 0
+    /// Deletes behind it are kept, and when that was last computed from all leases.
+    fileprivate var kept: UInt64?
+    fileprivate var lastComputed: UInt64?
+    fileprivate var isRead = false
+  }
+
+  let state = Lock(State())
+
+  package init() {}
+
+  /// Takes the settings of a handler over; the first one has the leases read.
+  func begin(
+    _ feed: any Feed, seconds: UInt32?, most: Int
+  ) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      if !state.isRead { state.table = try LeaseTable(feed) }
+      state.isRead = true
+      state.seconds = seconds
+      state.most = most
+      try state.keepDeletes(feed, computesAnew: true)
+    }
+  }
+
+  /// The lease of a replica; nil when it has none.
+  package subscript(_ replica: ReplicaID) -> LeaseRecord? { state.withLock { $0.table[replica] } }
+
+  /// Ends the lease of a replica.
+  func end(_ replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard state.table[replica] != nil else { return }
+      if state.table.isRecorded(replica) { try feed.remove(.feedLease, keys: [replica.bytes]) }
+      state.table.remove(replica)
+      try state.keepDeletes(feed, computesAnew: true)
+    }
+  }
+
+  /// Takes note that a replica has pushed: from the first time on deletes are kept for it.
+  func notePush(of replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard let lease = state.table[replica], !state.table.hasPushed(replica) else { return }
+      if state.table.isRecorded(replica) {
+        state.table.record(replica, lease, hasPushed: true)
+        try state.keepDeletes(feed, for: lease)
+      } else {
+        try state.record(lease, of: replica, hasPushed: true, feed)
+      }
+    }
+  }
+
+  /// Takes note of how far a replica has read: it needs no deletes from before.
+  ///
+  /// That it has begun to read is written down, so that deletes are kept for it from then on, also
+  /// when the feed is opened anew. What is let go because it has read further is computed when a
+  /// compaction asks: it takes a look at all leases.
+  func notePull(
+    of replica: ReplicaID, to cursor: Position, _ feed: any Feed
+  ) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      guard let known = state.table[replica] else { return }
+      let isFirst = known.cursor.offset == 0
+      guard state.table.advance(replica, to: cursor),
+        isFirst || !state.table.isRecorded(replica), let lease = state.table[replica]
+      else { return }
+      // A replica that only reads is answered on a full disk, too.
+      try? state.record(lease, of: replica, hasPushed: state.table.hasPushed(replica), feed)
+    }
+  }
+
+  /// Takes leases that have run out from the log. Their replicas have to compare everything in any
+  /// case, and nothing was kept for them any more.
+  /// - Returns: how many there were.
+  func removeExpired(_ feed: any Feed) throws(TidemarkError) -> Int {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      try state.removeExpired(feed)
+    }
+  }
+
+  /// Prepares a compaction: deletes are kept as the leases have it now, and leases that would last
+  /// longer than they do now are shortened.
+  func prepareCompaction(_ feed: any Feed) throws(TidemarkError) {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      try state.keepDeletes(feed, computesAnew: true)
+      try state.shorten(feed)
+    }
+  }
+}
+
+extension FeedLeases.State {
+  /// Writes a lease down, or, where there are too many, remembers it.
+  mutating func record(
+    _ lease: LeaseRecord, of replica: ReplicaID, hasPushed: Bool, _ feed: any Feed
+  ) throws(TidemarkError) {
+    func hasRoom() -> Bool { table.mayRecord(replica, lease, hasPushed: hasPushed, most: most) }
+    if !hasRoom(),
+      feed.now.sinceEpoch >= lastLookForExpired + FeedLeases.millisecondsBetweenLooks
+    {
+      _ = try removeExpired(feed)
+    }
+    guard hasRoom() else { return table.remember(replica, lease, hasPushed: hasPushed) }
+    try feed.append(.feedLease, key: replica.bytes, value: lease.encoded)
+    table.record(replica, lease, hasPushed: hasPushed)
+    try keepDeletes(feed, for: lease)
+  }
+
+  /// Keeps what a lease needs, which may be new.
+  func needsDeletes(_ lease: LeaseRecord, _ feed: any Feed) -> Bool {
+    lease.isReading(at: feed.now.sinceEpoch) && lease.cursor.offset < kept ?? .max
+  }
+
+  fileprivate mutating func keepDeletes(
+    _ feed: any Feed, for lease: LeaseRecord
+  ) throws(TidemarkError) {
+    guard let seconds, seconds > 0, needsDeletes(lease, feed) else { return }
+    try keepDeletes(feed, computesAnew: true)
+  }
+
+  /// Keeps the deletes behind what the slowest live replica has read.
+  /// - Parameter computesAnew: also where that was computed not long ago, and a look at many leases
+  ///   would have to be taken.
+  mutating func keepDeletes(
+    _ feed: any Feed, computesAnew: Bool = false
+  ) throws(TidemarkError) {
+    guard let seconds, seconds > 0 else { return }
+    let now = feed.now.sinceEpoch
+    // As many milliseconds as there are leases, where those are many.
+    let pause = UInt64(table.counts.recorded / 256 * 256)
+    guard computesAnew || now >= (lastComputed ?? 0) + pause || now < lastComputed ?? 0 else {
+      return
+    }
+    lastComputed = now
+    kept = table.earliestCursor(at: feed.now)
+    try feed.keepDeletes(behind: kept)
+  }
+
+  fileprivate mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) -> Int {
+    lastLookForExpired = feed.now.sinceEpoch
+    let expired = table.expired(at: feed.now)
+    var rest = expired[...]
+    while !rest.isEmpty {
+      let step = rest.prefix(FeedLeases.recordsPerStep)
+      rest = rest.dropFirst(step.count)
+      try feed.remove(.feedLease, keys: step.map(\.bytes))
+      for replica in step { table.remove(replica) }
+    }
+    return expired.count
+  }
+
+  /// Ends leases that would last longer than leases do now: of a time when they had no end, or
+  /// when the clock was far ahead. Nobody may ever come back to renew them.
+  fileprivate mutating func shorten(_ feed: any Feed) throws(TidemarkError) {
+    guard let seconds, seconds > 0 else { return }
+    let latest = feed.now.sinceEpoch + UInt64(seconds) * 1000
+    let long = table.ending(after: latest).prefix(FeedLeases.recordsPerStep).map {
+      (replica, lease) in
+      var shorter = lease
+      shorter.expires = min(lease.expires, latest)
+      shorter.readsUntil = min(lease.readsUntil, latest)
+      return (replica: replica, lease: shorter)
+    }
+    guard !long.isEmpty else { return }
+    try feed.append(.feedLease, long.map { (key: $0.replica.bytes, value: $0.lease.encoded) })
+    for (replica, lease) in long {
+      table.record(replica, lease, hasPushed: table.hasPushed(replica))
+    }
+  }
+}

@@ -1,0 +1,101 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Reads a store's log as heads of a feed, and goes on from where it stopped: in a compacted
+/// segment every beginning costs a look at the whole segment.
+struct FeedReader: Sendable {
+  private let engine: Engine
+  private let last: UInt64
+  /// Nil at the end: it holds what it has unpacked.
+  private var cursor: LogCursor?
+  /// Everything up to here was read.
+  private(set) var through: UInt64
+  /// The heads that were read last, from behind which offset: whoever asked may not have taken all
+  /// of it.
+  private var latest: (after: UInt64, heads: [FeedHead])
+  /// Sequences may be given out anew in another one.
+  private let epoch: UInt64?
+  /// Most bytes of keys and labels that are kept for the next page.
+  private static let keptBytes = 4 << 20
+
+  init(_ engine: Engine, after offset: UInt64, through last: UInt64) {
+    self.engine = engine
+    self.last = last
+    through = offset
+    latest = (offset, [])
+    epoch = (try? engine.bounds())?.epochs.last?.epoch
+    cursor = LogCursor(engine, from: offset + 1, through: last)
+  }
+
+  /// Whether somebody may go on with it.
+  var isOfUse: Bool { through < last || !latest.heads.isEmpty }
+
+  /// Whether it can go on behind an offset, and not beyond where its reader wants to end.
+  func continues(_ offset: UInt64, through end: UInt64) -> Bool {
+    guard last <= end, epoch == (try? engine.bounds())?.epochs.last?.epoch else { return false }
+    if offset == through { return through < last }
+    return offset >= latest.after && offset < through && !latest.heads.isEmpty
+  }
+
+  /// The heads behind an offset that it continues.
+  /// - Parameter limit: how many entries to look at, where they were not looked at before.
+  mutating func heads(after offset: UInt64, limit: Int) throws(TidemarkError) -> [FeedHead] {
+    if offset < through { return latest.heads.filter { $0.offset > offset } }
+    return try next(limit: limit)
+  }
+
+  /// The next heads.
+  /// - Parameter limit: how many entries to look at.
+  private mutating func next(limit: Int) throws(TidemarkError) -> [FeedHead] {
+    let before = through
+    var heads: [FeedHead] = []
+    var bytes = 0
+    for _ in 0..<limit {
+      guard let entry = try cursor?.next() else {
+        through = last
+        break
+      }
+      through = entry.sequence
+      guard let head = try FeedHead(entry, in: engine) else { continue }
+      bytes += head.key.count + head.labels.reduce(0) { $0 + $1.count }
+      heads.append(head)
+    }
+    if through >= last { cursor = nil }
+    latest = (before, bytes <= Self.keptBytes ? heads : [])
+    return heads
+  }
+}
+
+extension FeedHead {
+  /// - Returns: nil for what is no part of a feed.
+  init?(_ entry: LogEntry, in engine: Engine) throws(TidemarkError) {
+    let attributes = try entry.attributes()
+    switch entry.head.kind {
+    case .put where attributes.entryClass == .owned: kind = .put
+    case .delete: kind = .delete
+    default: return nil
+    }
+    offset = entry.sequence
+    key = entry.key
+    labels = entry.labels
+    valueLength = entry.head.hasValue ? entry.head.valueLength : 0
+    operation = OperationID(attributes, at: entry.sequence, in: engine)
+    commitTime = attributes.writerTime != 0 ? attributes.writerTime : entry.head.commitTime
+    self.attributes = attributes
+    previous = entry.head.previous
+  }
+}
+
+extension OperationID {
+  /// The replica that wrote an entry first: whoever it says, else the store that it stands in.
+  ///
+  /// An origin that no answer can tell of counts as none. Earlier versions took such from whoever
+  /// pushed them, and the others' entries must stay readable beside it.
+  init(_ attributes: EntryAttributes, at sequence: UInt64, in engine: Engine) {
+    if let origin = attributes.origin, origin.sequence < WireLimits.counts {
+      self.init(replica: StoreFeed.replica(origin.replica), sequence: origin.sequence)
+    } else {
+      self.init(replica: StoreFeed.replica(engine.replicaID), sequence: sequence)
+    }
+  }
+}

@@ -1,0 +1,196 @@
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// Where a feed begins and ends.
+package struct FeedBounds: Sendable, Hashable {
+  /// As far as it can be seen, on the disk or not.
+  package var range: FeedRange
+  /// Everything up to here is on the disk.
+  package var durable: UInt64
+  /// Entries that others up to this offset supersede may be gone; 0 where everything is kept.
+  package var historyFrom: UInt64
+
+  package init(range: FeedRange, durable: UInt64, historyFrom: UInt64) {
+    self.range = range
+    self.durable = durable
+    self.historyFrom = historyFrom
+  }
+
+  /// The range through an offset, or as far as it is on the disk if that is further.
+  func range(through offset: UInt64) -> FeedRange {
+    var part = range
+    part.head = min(max(durable, offset), range.head)
+    return part
+  }
+
+  /// Whether everything through a position is on the disk.
+  func isSettled(through position: Position) -> Bool {
+    position.offset <= durable && range.contains(position)
+  }
+}
+
+/// The replica that calls, as the feed knows it, and the rules for what it sends.
+package struct FeedContext: Sendable {
+  package var mark: FeedMark
+  /// Nil for none.
+  package var lease: LeaseRecord?
+  package var policies: PolicyTable
+
+  package init(mark: FeedMark, lease: LeaseRecord?, policies: PolicyTable) {
+    self.mark = mark
+    self.lease = lease
+    self.policies = policies
+  }
+}
+
+/// How far a replica's batches have come, and where that stands.
+package struct FeedMark: Sendable, Hashable {
+  package var mark: ReplicaMark
+  package var position: Position
+
+  /// Before the first batch.
+  package init() {
+    mark = ReplicaMark()
+    position = .beginning
+  }
+
+  /// Reads it from its record.
+  package init(_ record: FeedRecord) throws(TidemarkError) {
+    position = record.position
+    do throws(FormatError) {
+      mark = try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark
+    } catch {
+      throw TidemarkError(
+        error.isNewer ? .formatTooNew : .damaged,
+        "the mark of a replica in the feed cannot be read: \(error.reason)", cause: error)
+    }
+  }
+}
+
+/// The outcome of an attempt to append a batch.
+package enum AppendOutcome: Sendable {
+  case appended(FeedMark)
+  /// It is not the batch's turn: the mark is another than that of the batch before.
+  case markIs(FeedMark)
+  /// A key, or a policy, is not any more what the batch was judged by.
+  case conflict
+}
+
+/// The entries that are wanted of a feed.
+package struct FeedQuery: Sendable {
+  /// Where to begin, itself left out.
+  package var after: UInt64
+  /// Where to end.
+  package var through: UInt64
+  /// About how many entries to look at.
+  package var limit: Int
+  /// The entries of which it matters what labels their key had before.
+  package var wantsFormer: @Sendable (FeedHead) -> Bool = { _ in false }
+  /// The entries of which the state is wanted that a later one up to `through` gave their key.
+  package var wantsLater: @Sendable (FeedHead) -> Bool = { _ in false }
+}
+
+/// A page of entries.
+package struct FeedPage: Sendable {
+  package struct Row: Sendable {
+    package var head: FeedHead
+    /// The labels that the key had before the entry, where they are wanted.
+    package var former: FormerLabels?
+    /// The state of the key, if a later entry gave it that.
+    package var later: FeedState?
+
+    package init(head: FeedHead) { self.head = head }
+  }
+
+  package var rows: [Row]
+  /// Everything up to here was looked at.
+  package var through: UInt64
+
+  package init(rows: [Row], through: UInt64) {
+    self.rows = rows
+    self.through = through
+  }
+}
+
+/// The state of a key in a feed.
+package struct FeedState: Sendable, Hashable {
+  /// The position of the entry that gave it.
+  package var position: Position
+  /// Changes with everything that happens to the key.
+  package var revision: UInt64
+  package var isDeleted: Bool
+  package var operation: OperationID
+  /// The writer's commit time, but not later than the feed's.
+  package var commitTime: UInt64
+  /// In byte order.
+  package var labels: [[UInt8]]
+  package var valueLength: Int
+  package var attributes: EntryAttributes
+
+  package init(
+    position: Position, revision: UInt64, isDeleted: Bool, operation: OperationID,
+    commitTime: UInt64, labels: [[UInt8]], valueLength: Int, attributes: EntryAttributes
+  ) {
+    self.position = position
+    self.revision = revision
+    self.isDeleted = isDeleted
+    self.operation = operation
+    self.commitTime = commitTime
+    self.labels = labels
+    self.valueLength = valueLength
+    self.attributes = attributes
+  }
+
+  /// The writer's commit time as it is: by it a change is known again, wherever it has been.
+  var writtenTime: UInt64 { attributes.writerTime != 0 ? attributes.writerTime : commitTime }
+}
+
+/// A put or a delete of a feed, without its value.
+package struct FeedHead: Sendable, Hashable {
+  package var offset: UInt64
+  package var kind: ChangeKind
+  package var key: [UInt8]
+  /// In byte order.
+  package var labels: [[UInt8]]
+  package var valueLength: Int
+  package var operation: OperationID
+  /// The writer's.
+  package var commitTime: UInt64
+  package var attributes: EntryAttributes
+  /// The key's entry before this one; 0 for none.
+  package var previous: UInt64
+
+  /// About how many bytes it takes in an answer. Labels count: an entry may have 16 KiB of them.
+  var answerBytes: Int {
+    let attachment = attributes.attachment == nil ? 0 : 48
+    return labels.reduce(key.count + valueLength + attachment) { $0 + $1.count }
+  }
+}
+
+/// A key in a scan.
+package struct FeedKey: Sendable {
+  package var key: [UInt8]
+  package var labels: [[UInt8]]
+  package var attachment: AttachmentID?
+  package var offset: UInt64
+
+  package init(
+    key: [UInt8], labels: [[UInt8]], attachment: AttachmentID? = nil, offset: UInt64
+  ) {
+    self.key = key
+    self.labels = labels
+    self.attachment = attachment
+    self.offset = offset
+  }
+}
+
+/// A record of the handler's.
+package struct FeedRecord: Sendable, Hashable {
+  package var value: [UInt8]
+  package var position: Position
+
+  package init(value: [UInt8], position: Position) {
+    self.value = value
+    self.position = position
+  }
+}

@@ -1,0 +1,135 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// A remote end in the same process: calls a ``SyncHandler`` directly.
+///
+/// For tests, for programs that serve and replicate at once, and below ``StorePeer``.
+public final class HandlerPeer: Peer {
+  private let handler: SyncHandler
+  private let access: SyncAccess
+  /// Whether calls go to threads of their own, since they wait for the disk.
+  private let usesThreads: Bool
+  private let closesHandler: Bool
+
+  /// A peer that calls a handler.
+  /// - Parameters:
+  ///   - handler: answers.
+  ///   - access: what the calls may reach.
+  public convenience init(_ handler: SyncHandler, access: SyncAccess = .everything) {
+    self.init(handler, access: access, usesThreads: true)
+  }
+
+  /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
+  package convenience init(
+    _ handler: SyncHandler, access: SyncAccess = .everything, usesThreads: Bool
+  ) {
+    self.init(handler, access: access, usesThreads: usesThreads, closesHandler: false)
+  }
+
+  init(_ handler: SyncHandler, access: SyncAccess, usesThreads: Bool, closesHandler: Bool) {
+    self.handler = handler
+    self.access = access
+    self.usesThreads = usesThreads
+    self.closesHandler = closesHandler
+  }
+
+  public var capabilities: PeerCapabilities { handler.capabilities }
+
+  public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.hello(request, access: access)
+    }
+  }
+
+  public func push(_ request: PushRequest) async throws -> PushAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.push(request, access: access)
+    }
+  }
+
+  /// Reads the feed after a position; where there is nothing, waits for it as long as asked.
+  public func pull(_ request: PullRequest) async throws -> PullAnswer {
+    func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
+      try await call { (handler, access) throws(PeerError) in
+        try handler.settled(try handler.stagePull(request, access, lookedThrough), \.range)
+      }
+    }
+    guard request.waitMilliseconds > 0 else { return try await read() }
+    // Listening begins before the first look, so that nothing falls between the two.
+    let (news, listener) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let token = handler.observe { listener.yield() }
+    let alarm = Task {
+      try? await Task.sleep(for: .milliseconds(Int64(request.waitMilliseconds)))
+      listener.finish()
+    }
+    defer {
+      alarm.cancel()
+      handler.stopObserving(token)
+    }
+    var answer = try await read()
+    var iterator = news.makeAsyncIterator()
+    while answer.entries.isEmpty {
+      let former = answer.cursor
+      // An entry may have come between the page and its range: then nobody wakes, and it is read.
+      let isAtEnd = former.offset >= answer.range.head
+      if isAtEnd, await iterator.next() == nil { break }
+      answer = try await read(from: former)
+      // Nothing wakes a page that gets no further: the caller decides.
+      if answer.cursor == former, former.offset < answer.range.head { break }
+    }
+    try Task.checkCancellation()
+    return answer
+  }
+
+  public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.values(request, access: access)
+    }
+  }
+
+  public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.digest(request, access: access)
+    }
+  }
+
+  public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.attach(request, access: access)
+    }
+  }
+
+  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
+    try await call { (handler, access) throws(PeerError) in
+      try handler.fetch(request, access: access)
+    }
+  }
+
+  public func close() async {
+    guard closesHandler else { return }
+    // The peer has nobody to tell that closing failed; what was answered is durable anyway.
+    _ = try? await call { (handler, _) throws(PeerError) -> Bool in
+      do throws(TidemarkError) { try handler.close() } catch { throw PeerError(error) }
+      return true
+    }
+  }
+
+  private func call<R: Sendable>(
+    _ body: @escaping @Sendable (SyncHandler, SyncAccess) throws(PeerError) -> R
+  ) async throws(PeerError) -> R {
+    let (handler, access) = (handler, access)
+    guard usesThreads else { return try body(handler, access) }
+    let result: Result<R, PeerError> = await withCheckedContinuation { continuation in
+      do throws(TidemarkError) {
+        _ = try WorkerThread(name: "tidemark-peer") {
+          continuation.resume(
+            returning: Result { () throws(PeerError) in try body(handler, access) })
+        }
+      } catch {
+        continuation.resume(returning: .failure(PeerError(.unavailable, error.message)))
+      }
+    }
+    return try result.get()
+  }
+}

@@ -1,0 +1,57 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// For how long a feed waits for a replica, and where that replica stood.
+///
+/// ```
+/// u8      version, 2; 1 is without the last field
+/// varint  when the lease ends, milliseconds since 1970; 2^64-1 for never
+/// u64, varint  the replica's cursor: epoch, offset
+/// varint  the highest delete that was gone when the replica began with nothing
+/// varint  until when deletes are kept for it
+/// ```
+package struct LeaseRecord: Equatable, Sendable {
+  private static let version: UInt8 = 2
+
+  var expires: UInt64
+  /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
+  /// one that has only pushed.
+  var readsUntil: UInt64
+  var cursor: Position
+  /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.
+  var clearedThrough: UInt64
+
+  init(expires: UInt64, cursor: Position, clearedThrough: UInt64, readsUntil: UInt64? = nil) {
+    self.expires = expires
+    self.readsUntil = readsUntil ?? expires
+    self.cursor = cursor
+    self.clearedThrough = clearedThrough
+  }
+
+  /// Whether deletes behind the cursor are kept for the replica.
+  func isReading(at time: UInt64) -> Bool { min(expires, readsUntil) > time }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.varint(expires)
+    writer.u64(cursor.epoch)
+    writer.varint(cursor.offset)
+    writer.varint(clearedThrough)
+    writer.varint(readsUntil)
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    let version = try reader.u8()
+    guard version == 1 || version == Self.version else {
+      throw FormatError("unknown version of a lease", isNewer: true)
+    }
+    expires = try reader.varint()
+    cursor = Position(epoch: try reader.u64(), offset: try reader.varint())
+    clearedThrough = try reader.varint()
+    readsUntil = version == 1 ? expires : try reader.varint()
+    guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
+  }
+}

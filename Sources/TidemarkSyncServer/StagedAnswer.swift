@@ -1,0 +1,104 @@
+internal import Tidemark
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// An answer that is made, and may go out once everything that it tells of is on the disk.
+///
+/// A call is answered in two steps, so that nothing is locked while the disk works and many calls
+/// wait for one sync. The answer is made of what can be seen, of which the last may not be on the
+/// disk yet; ``SyncHandler/settle(_:)`` waits for that. So the rule is one for all calls, those
+/// that read as well as those that write: **nobody is told what a cut of the power could still
+/// take back.** A reader never hears of a batch before its writer could have, a batch that is sent
+/// again is not answered from a mark that may be lost, and when the sync fails, every answer that
+/// depended on it fails.
+public struct StagedAnswer: Sendable {
+  /// The answer.
+  public let message: WireMessage
+  /// Everything that it tells of lies up to here.
+  let through: Position
+}
+
+extension SyncHandler {
+  /// Makes the answer to a request of any kind, for servers of one's own. It must not go out before
+  /// ``settle(_:)`` has returned.
+  /// - Parameters:
+  ///   - message: the request.
+  ///   - access: what the caller's authorization reaches.
+  ///   - lookedThrough: the cursor of an empty page that the same pull was answered with before, if
+  ///     that has not gone out: what was looked at for it is not looked at again.
+  /// - Throws: ``PeerError``: `malformed` for a message that is no request.
+  public func stage(
+    _ message: WireMessage, access: SyncAccess = .everything,
+    lookedThrough: Position = .beginning
+  ) throws(PeerError) -> StagedAnswer {
+    switch message {
+    case .helloRequest(let request):
+      let answer = try stageHello(request, access)
+      return StagedAnswer(message: .helloAnswer(answer), through: answer.range.headPosition)
+    case .pushRequest(let request):
+      let answer = try stagePush(request, access)
+      return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
+    case .pullRequest(let request):
+      let answer = try stagePull(request, access, lookedThrough)
+      return StagedAnswer(message: .pullAnswer(answer), through: answer.range.headPosition)
+    case .valuesRequest(let request):
+      let answer = try stageValues(request, access)
+      return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)
+    case .digestRequest(let request):
+      let answer = try stageDigest(request, access)
+      return StagedAnswer(message: .digestAnswer(answer), through: answer.range.headPosition)
+    case .uploadRequest(let request):
+      let (answer, place) = try stageUpload(request, access)
+      return StagedAnswer(message: .uploadAnswer(answer), through: place)
+    case .downloadRequest(let request):
+      let answer = try stageDownload(request, access)
+      return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
+    case .attachRequest(let request):
+      let answer = try stageAttach(request, access)
+      return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
+    case .fetchRequest(let request):
+      let answer = try stageFetch(request, access)
+      return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
+    case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
+      .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
+      throw PeerError(.malformed, "the message is no request")
+    }
+  }
+
+  /// Whether an answer may go out.
+  public func isSettled(_ answer: StagedAnswer) -> Bool {
+    (try? feed.bounds().isSettled(through: answer.through)) ?? false
+  }
+
+  /// Returns once an answer may go out. Callers on several threads share a sync.
+  /// - Throws: ``PeerError``: `unavailable` when the disk has failed; whether what the answer tells
+  ///   of is there after the next opening is not known then.
+  public func settle(_ answer: StagedAnswer) throws(PeerError) {
+    try settle(through: answer.through)
+  }
+
+  func settle(through position: Position) throws(PeerError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.toldBeforeDurable) { return }
+    #endif
+    do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
+  }
+
+  /// An answer with a range that holds everything that it tells of, once that is on the disk.
+  func settled<Answer>(
+    _ answer: Answer, _ range: (Answer) -> FeedRange
+  ) throws(PeerError) -> Answer {
+    try settle(through: range(answer).headPosition)
+    return answer
+  }
+
+  /// Answers a request of any kind, for servers of one's own.
+  /// - Throws: ``PeerError``: `malformed` for a message that is no request.
+  public func answer(
+    _ message: WireMessage, access: SyncAccess = .everything
+  ) throws(PeerError) -> WireMessage {
+    let answer = try stage(message, access: access)
+    try settle(answer)
+    return answer.message
+  }
+}

@@ -1,0 +1,162 @@
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension StoreFeed {
+  // MARK: Keys
+
+  package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
+    var states: [FeedState?] = []
+    states.reserveCapacity(keys.count)
+    for key in keys { states.append(try state(of: key)) }
+    return states
+  }
+
+  private func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
+    // A compaction may drop the entry between the two looks.
+    for _ in 0..<3 {
+      guard let slot = try engine.slot(ofKey: key.rawSpan) else { return nil }
+      guard let entry = try engine.entryIfKept(at: slot.sequence) else {
+        // A delete may go before the index forgets the key.
+        if slot.isDeleted, try engine.bounds().droppedThrough >= slot.sequence { return nil }
+        continue
+      }
+      guard entry.key == key else { break }
+      return try state(entry)
+    }
+    throw TidemarkError(
+      .damaged, "the log does not hold what the index says of a key; run verify")
+  }
+
+  private func laterState(
+    than head: FeedHead, through last: UInt64
+  ) throws(TidemarkError) -> FeedState? {
+    // For most entries this look is all that there is.
+    guard let slot = try engine.slot(ofKey: head.key.rawSpan), slot.sequence > head.offset,
+      let state = try state(of: head.key), state.position.offset > head.offset,
+      state.position.offset <= last
+    else { return nil }
+    return state
+  }
+
+  private func state(_ entry: LogEntry) throws(TidemarkError) -> FeedState? {
+    let info = try engine.info(entry)
+    guard info.attributes.entryClass == .owned, info.kind != .evict else { return nil }
+    let written = info.attributes.writerTime
+    return FeedState(
+      position: try position(of: info.valueSequence), revision: info.sequence,
+      isDeleted: info.kind.removes,
+      operation: OperationID(info.attributes, at: info.valueSequence, in: engine),
+      commitTime: written != 0 ? min(written, info.updated) : info.updated,
+      labels: info.labels, valueLength: info.valueLength, attributes: info.attributes)
+  }
+
+  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+    var values: [[UInt8]?] = []
+    values.reserveCapacity(offsets.count)
+    for offset in offsets { values.append(try value(at: offset)) }
+    return values
+  }
+
+  private func value(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
+    do throws(TidemarkError) {
+      return try engine.withValue(of: offset) { (value, _) throws(TidemarkError) in
+        [UInt8](copying: value)
+      }
+    } catch {
+      if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+      // A compaction may have dropped it, superseded, since its head was read.
+      guard error.code == .damaged, try engine.entryIfKept(at: offset) == nil else { throw error }
+      return nil
+    }
+  }
+
+  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
+    var heads: [FeedHead?] = []
+    heads.reserveCapacity(offsets.count)
+    for offset in offsets {
+      let entry = try engine.entryIfKept(at: offset)
+      heads.append(
+        try entry.flatMap { (entry) throws(TidemarkError) in
+          try FeedHead(entry, in: engine)
+        })
+    }
+    return heads
+  }
+
+  // MARK: The log
+
+  /// Readers that are kept between two pages.
+  private static let keptReaders = 4
+
+  package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
+    let kept = readers.withLock { readers -> FeedReader? in
+      guard
+        let index = readers.firstIndex(where: {
+          $0.continues(query.after, through: query.through)
+        })
+      else { return nil }
+      return readers.remove(at: index)
+    }
+    var reader = kept ?? FeedReader(engine, after: query.after, through: query.through)
+    let heads = try reader.heads(after: query.after, limit: query.limit)
+    let used = reader
+    if used.isOfUse {
+      readers.withLock { readers in
+        readers.append(used)
+        if readers.count > Self.keptReaders { readers.removeFirst() }
+      }
+    }
+    var page = FeedPage(rows: [], through: used.through)
+    page.rows.reserveCapacity(heads.count)
+    for head in heads {
+      var row = FeedPage.Row(head: head)
+      if query.wantsLater(head) { row.later = try laterState(than: head, through: query.through) }
+      if query.wantsFormer(head) { row.former = try former(of: head) }
+      page.rows.append(row)
+    }
+    return page
+  }
+
+  private func former(of head: FeedHead) throws(TidemarkError) -> FormerLabels {
+    guard head.attributes.origin == nil, head.previous > 0 else {
+      return head.attributes.former.placed(at: head.offset)
+    }
+    // The program that owns the store wrote it: only the log tells what was before.
+    guard let entry = try engine.entryIfKept(at: head.previous) else {
+      // Above where history is kept from, only deletes can be gone.
+      return try bounds().historyFrom < head.offset
+        ? FormerLabels() : FormerLabels(forgottenThrough: head.offset)
+    }
+    let info = try engine.info(entry)
+    let isValue = !info.kind.removes && info.attributes.entryClass == .owned
+    return FormerLabels(
+      after: info.attributes.former, isValue ? info.labels : [], at: info.valueSequence,
+      next: head.labels
+    ).placed(at: head.offset)
+  }
+
+  // MARK: All keys
+
+  private static let rowsPerPage = 1024
+
+  package func scan(
+    wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) -> UInt64 {
+    let view = try engine.view()
+    let scan = EngineScan(engine, ScanQuery(), view: view)
+    while true {
+      let rows = try scan.nextPage(limit: Self.rowsPerPage)
+      if rows.isEmpty { return view.sequence }
+      for row in rows where wants(row.key) {
+        let info = try engine.info(try engine.entry(at: row.sequence))
+        guard info.attributes.entryClass == .owned else { continue }
+        let found = FeedKey(
+          key: row.key, labels: info.labels, attachment: info.attributes.attachment,
+          offset: info.valueSequence)
+        try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+          try body(found, value)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,180 @@
+package import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// A feed that is the log of a store: an offset is a sequence, an epoch is the store's.
+///
+/// Entries of class `cache` and touches are no part of the feed; records are passed over. What
+/// the store's own program writes is, with the store's replica as its writer.
+package final class StoreFeed: Feed {
+  let engine: Engine
+  /// Kept so that it stays open; nil where the engine is all there is.
+  private let store: Store?
+  let records: Lock<RecordTable>
+  package let leases = FeedLeases()
+  package let uploads: Lock<UploadTable>
+  package let arriving: Lock<ArrivingAttachments>
+  /// Held while something is appended; what appending needs to know, decoded.
+  let appending = Lock(Known())
+  /// Readers that go on where they stopped before.
+  let readers = Lock<[FeedReader]>([])
+  /// Told of entries by this feed itself; nil where the store's own program may write, too.
+  let news: Notifier?
+
+  /// Opens the store in a directory.
+  package convenience init(
+    at path: String, configuration: Store.Configuration
+  ) throws(TidemarkError) {
+    let store = try Store.openBlocking(at: path, configuration: configuration)
+    try self.init(store.engine, store, Notifier())
+  }
+
+  /// A feed over a store that is open; closing the feed closes it.
+  package convenience init(_ store: Store) throws(TidemarkError) {
+    try self.init(store.engine, store, nil)
+  }
+
+  package convenience init(_ engine: Engine) throws(TidemarkError) {
+    try self.init(engine, nil, nil)
+  }
+
+  private init(_ engine: Engine, _ store: Store?, _ news: Notifier?) throws(TidemarkError) {
+    self.engine = engine
+    self.store = store
+    self.news = news
+    records = Lock(try RecordTable(engine))
+    uploads = Lock(UploadTable())
+    arriving = Lock(try ArrivingAttachments(engine))
+    try writeCheckpointIfDue()
+    let found = try UploadTable(self)
+    uploads.withLock { $0 = found }
+  }
+
+  /// Records that are decoded already.
+  struct Known: Sendable {
+    /// Most marks, and most verdicts of one.
+    private static let mostMarks = 1_024
+    private static let mostVerdicts = 64
+
+    var marks: [ReplicaID: FeedMark] = [:]
+    var policies: PolicyTable?
+
+    mutating func keep(_ mark: FeedMark, of replica: ReplicaID) {
+      marks[replica] = nil
+      guard mark.mark.verdicts.count <= Self.mostVerdicts else { return }
+      if marks.count >= Self.mostMarks { marks = [:] }
+      marks[replica] = mark
+    }
+  }
+
+  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
+    let lease = leases[replica]
+    return try appending.withLock { (known: inout Known) throws(TidemarkError) in
+      FeedContext(
+        mark: try mark(of: replica, &known), lease: lease, policies: try policies(&known))
+    }
+  }
+
+  func policies(_ known: inout Known) throws(TidemarkError) -> PolicyTable {
+    if let policies = known.policies { return policies }
+    let policies = try PolicyTable(self)
+    known.policies = policies
+    return policies
+  }
+
+  func mark(of replica: ReplicaID, _ known: inout Known) throws(TidemarkError) -> FeedMark {
+    // It may be gone if the store was suspended and resumed.
+    if let mark = known.marks[replica], contains(mark.position, try engine.bounds()) { return mark }
+    guard let record = try record(.feedMark, key: replica.bytes) else { return FeedMark() }
+    let mark = try FeedMark(record)
+    known.keep(mark, of: replica)
+    return mark
+  }
+
+  package var id: ReplicaID { Self.replica(engine.storeID) }
+  package var contents: Engine? { engine }
+  package var now: Timestamp { engine.environment.clock.now() }
+
+  /// A replica's id out of the log.
+  static func replica(_ bytes: [UInt8]) -> ReplicaID { ReplicaID(padding: bytes) }
+
+  package func bounds() throws(TidemarkError) -> FeedBounds {
+    let bounds = try engine.bounds()
+    return FeedBounds(
+      range: Self.range(bounds, head: bounds.visible), durable: bounds.durable,
+      historyFrom: bounds.historyFrom > 1 ? bounds.historyFrom : 0)
+  }
+
+  package func settle(through position: Position) throws(TidemarkError) {
+    let bounds = try engine.bounds()
+    // The offset may be another entry's by now, if the store was suspended and resumed.
+    guard contains(position, bounds) else {
+      throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
+    }
+    if position.offset > bounds.durable {
+      try engine.sync(through: position.offset, of: bounds.lineage)
+    }
+  }
+
+  /// Whether a position is one of the log as it is now.
+  private func contains(_ position: Position, _ bounds: LogBounds) -> Bool {
+    if let last = bounds.epochs.last, last.epoch == position.epoch {
+      return (last.firstSequence...).contains(position.offset) && position.offset <= bounds.visible
+    }
+    return Self.range(bounds, head: bounds.visible).contains(position)
+  }
+
+  static func range(_ known: LogBounds, head: UInt64) -> FeedRange {
+    #if TIDEMARK_PLANTED
+      var bounds = known
+    #else
+      let bounds = known
+    #endif
+    var epochs = bounds.epochs.map { FeedEpoch(epoch: $0.epoch, firstOffset: $0.firstSequence) }
+    // The oldest epochs may have gone from the list; their offsets need a place in it still, and
+    // the list stays as long as an answer may have it.
+    if let first = epochs.first, first.firstOffset > 1 {
+      if epochs.count == Limits.epochs { epochs.removeFirst() }
+      epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
+    }
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.deletesNotKept) { bounds.droppedThrough = 0 }
+    #endif
+    return FeedRange(
+      epochs: epochs, head: head, truncatedThrough: bounds.droppedThrough)
+  }
+
+  /// Where a sequence stands, durable or not yet.
+  func position(of sequence: UInt64) throws(TidemarkError) -> Position {
+    let bounds = try engine.bounds()
+    // Nearly always it is of this opening.
+    if let last = bounds.epochs.last, last.firstSequence <= sequence, sequence <= bounds.visible {
+      return Position(epoch: last.epoch, offset: sequence)
+    }
+    return Self.range(bounds, head: bounds.visible).position(ofOffset: sequence)
+  }
+
+  package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.deletesNotKept) { return }
+    #endif
+    engine.keepDeletes(above: offset)
+  }
+
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
+    news?.observe(body) ?? engine.observe(body)
+  }
+
+  package func stopObserving(_ token: Int) {
+    if let news { news.stopObserving(token) } else { engine.stopObserving(token) }
+  }
+
+  package func close() throws(TidemarkError) {
+    readers.withLock { $0 = [] }
+    // So that the next opening has little to read.
+    try? records.withLock { (table: inout RecordTable) throws(TidemarkError) in
+      if table.isWorthListing { try table.writeCheckpoint(durability: .buffered) }
+    }
+    if let store { try store.blocking.close() } else { try engine.close() }
+  }
+}

@@ -1,0 +1,197 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncHandler {
+  /// Takes a part of a large value, ahead of the change that has it.
+  ///
+  /// Bytes received are durable and stay until their change is pushed by the same replica, or until
+  /// others need the room. A part that does not continue what is there changes nothing; the answer
+  /// says from where on to go on.
+  /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
+  public func upload(
+    _ request: UploadRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> UploadAnswer {
+    let (answer, place) = try stageUpload(request, access)
+    try settle(through: place)
+    return answer
+  }
+
+  /// - Returns: the answer, and where what it tells of stands.
+  func stageUpload(
+    _ request: UploadRequest, _ access: SyncAccess
+  ) throws(PeerError) -> (UploadAnswer, Position) {
+    try answering {
+      guard access.canPush else {
+        throw PeerError(.forbidden, "the authorization does not allow to write")
+      }
+      // It need not have come over a wire.
+      do throws(FormatError) { try WireMessage.uploadRequest(request).check() } catch {
+        throw PeerError(error)
+      }
+      let name = UploadTable.Name(replica: request.replica, blob: request.blob)
+      return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
+        let received = uploads[name]?.received ?? 0
+        let known = received - request.offset
+        // Where nothing is appended, it is what was received before that must be on the disk.
+        func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
+          (UploadAnswer(received: received), try feed.range().headPosition)
+        }
+        guard known >= 0, known < request.bytes.count else { return try unchanged() }
+        let part = UploadPart(
+          replica: request.replica, blob: request.blob, offset: received,
+          length: request.bytes.count - known)
+        // A shorter one would be a record for a few bytes; the caller goes on from what is there.
+        guard
+          part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
+        else { return try unchanged() }
+        try makeRoom(for: part, name, &uploads)
+        let place = try feed.append(
+          .feedUpload, key: part.name, value: Array(request.bytes[known...]))
+        uploads.add(part, at: feed.now)
+        return (UploadAnswer(received: received + part.length), place)
+      }
+    }
+  }
+
+  private func makeRoom(
+    for part: UploadPart, _ name: UploadTable.Name, _ uploads: inout UploadTable
+  ) throws {
+    try feed.remove(.feedUpload, keys: uploads.strays)
+    uploads.dropStrays()
+    let now = feed.now.sinceEpoch
+    try drop(
+      uploads.untouched(since: now - min(now, Self.millisecondsKept)).filter { $0.name != name },
+      &uploads)
+    var missing = uploads.bytes + part.length - options.uploadBytes
+    guard missing > 0 else { return }
+    var going: [UploadTable.Upload] = []
+    for upload in uploads.byAge(but: name) where missing > 0 {
+      // A newcomer that took the room of those that go on would lose it to them in turn.
+      guard now - min(now, upload.touched) >= Self.millisecondsUndisturbed else { break }
+      going.append(upload)
+      missing -= upload.received
+    }
+    try drop(going, &uploads)
+    guard missing <= 0 else {
+      throw PeerError(.busy, "too many large values are on their way", retryAfter: .seconds(10))
+    }
+  }
+
+  /// An upload that goes on is left alone; one that nobody has gone on with for so long goes.
+  private static let millisecondsUndisturbed: UInt64 = 60_000
+  private static let millisecondsKept: UInt64 = 7 * 86_400_000
+
+  /// Takes away what nobody has gone on with for so long.
+  func dropOldUploads(_ uploads: inout UploadTable) throws(TidemarkError) {
+    try feed.remove(.feedUpload, keys: uploads.strays)
+    uploads.dropStrays()
+    try drop(oldUploads(uploads), &uploads)
+  }
+
+  /// Uploads that nobody has gone on with for so long.
+  func oldUploads(_ uploads: UploadTable) -> [UploadTable.Upload] {
+    let now = feed.now.sinceEpoch
+    return uploads.untouched(since: now - min(now, Self.millisecondsKept))
+  }
+
+  /// Takes uploads away, many with each commit: everybody else waits.
+  private func drop(
+    _ gone: [UploadTable.Upload], _ uploads: inout UploadTable
+  ) throws(TidemarkError) {
+    var rest = gone[...]
+    while !rest.isEmpty {
+      var names: [[UInt8]] = []
+      var count = 0
+      for upload in rest where names.count < FeedLeases.recordsPerStep {
+        names += upload.names
+        count += 1
+      }
+      try feed.remove(.feedUpload, keys: names)
+      for upload in rest.prefix(count) { uploads.remove(upload) }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  /// Puts the large values of a batch in their places, as far as they are there. That takes long,
+  /// and is done before anything is locked.
+  /// - Returns: what need not be kept once the batch is in the feed.
+  /// - Throws: ``PeerError`` of kind `malformed` when one is another than its name says: it has to
+  ///   be uploaded again.
+  func takeUploads(into request: inout PushRequest) throws -> [UploadTable.Upload] {
+    var found: [UploadTable.Name: UploadTable.Upload] = [:]
+    for index in request.changes.indices {
+      guard let blob = request.changes[index].content.blob else { continue }
+      let name = UploadTable.Name(replica: request.replica, blob: blob)
+      guard let upload = feed.uploads.withLock({ $0[name] }), upload.received == blob.length else {
+        continue
+      }
+      var value: [UInt8] = []
+      value.reserveCapacity(blob.length)
+      for part in upload.names {
+        value += try feed.record(.feedUpload, key: part)?.value ?? []
+      }
+      // Somebody else may have let it go meanwhile.
+      guard value.count == blob.length else { continue }
+      guard BlobID(of: value) == blob else {
+        try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
+          try drop([upload], &uploads)
+        }
+        throw PeerError(.malformed, "a large value is not what its name says")
+      }
+      request.changes[index].content.value = value
+      request.changes[index].content.blob = nil
+      found[name] = upload
+    }
+    return Array(found.values)
+  }
+
+  /// Makes sure that what was put in its place before is what is there still.
+  /// - Throws: ``PeerError`` of kind `busy` when a value has not come, or not whole.
+  func checkUploads(
+    of request: PushRequest, _ uploads: [UploadTable.Upload]
+  ) throws(PeerError) {
+    let isThere = feed.uploads.withLock { known in
+      uploads.allSatisfy { known[$0.name]?.parts == $0.parts }
+    }
+    guard isThere, !request.changes.contains(where: { $0.content.blob != nil }) else {
+      throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
+    }
+  }
+
+  /// Answers with a part of a large value that stands in the feed.
+  /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
+  ///   place: the page that has named it is to be pulled again.
+  public func download(
+    _ request: DownloadRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> DownloadAnswer {
+    let answer = try stageDownload(request, access)
+    try settle(through: request.position)
+    return answer
+  }
+
+  func stageDownload(
+    _ request: DownloadRequest, _ access: SyncAccess
+  ) throws(PeerError) -> DownloadAnswer {
+    try answering {
+      let range = try feed.range()
+      guard range.contains(request.position),
+        let head = try feed.heads(at: [request.position.offset])[0], head.kind == .put,
+        access.reaches(key: head.key, labels: head.labels)
+      else { throw Self.noValue }
+      // As it is unpacked, and a copy of it.
+      return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
+        guard let value = try feed.values(at: [request.position.offset])[0] else {
+          throw Self.noValue
+        }
+        let first = min(max(request.offset, 0), value.count)
+        // Every call reads the value as a whole: those that want next to nothing get more.
+        let wanted = max(request.limit, UploadRequest.leastBytes)
+        let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
+        return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
+      }
+    }
+  }
+
+  private static let noValue = PeerError(
+    .busy, "no large value stands there any more: pull again", retryAfter: .seconds(0))
+}

@@ -1,0 +1,139 @@
+internal import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+extension SyncHandler {
+  /// Most keys that an answer tells one by one, which more than ``DigestTable/keysPerPart`` come to
+  /// only when the hashes of their keys are all the same.
+  private static let mostKeys = 65_536
+
+  /// About how many bytes an answer may come to before it tells of no more parts.
+  private static let answerBytes = 256 << 10
+
+  /// Answers with sums over parts of what the feed's keys hold now.
+  ///
+  /// The first question after a change reads all values of the scope; the next ones are answered
+  /// from memory.
+  /// - Throws: ``PeerError``.
+  public func digest(
+    _ request: DigestRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> DigestAnswer {
+    try settled(try stageDigest(request, access), \.range)
+  }
+
+  func stageDigest(
+    _ request: DigestRequest, _ access: SyncAccess
+  ) throws(PeerError) -> DigestAnswer {
+    try answering {
+      // It need not have come over a wire.
+      do throws(FormatError) { try WireMessage.digestRequest(request).normalized.check() } catch {
+        throw PeerError(error)
+      }
+      guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
+        throw PeerError(
+          .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
+      }
+      let name = DigestCache.Name(scope: request.scope, reach: access.scope)
+      let (table, head) = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
+        try self.table(name, request.paths, access, &cache)
+      }
+      let range = try range(for: request.replica)
+      var answer = DigestAnswer(
+        position: range.position(ofOffset: head), range: range, parts: [], reach: access.reach)
+      var bytes = 0
+      var keys = 0
+      for path in request.paths {
+        guard table.answers(path) else { break }
+        let part = try part(path, of: table, range)
+        bytes += part.size
+        if case .keys(let found) = part.content { keys += found.count }
+        let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
+        if isTooMuch, !answer.parts.isEmpty { break }
+        answer.parts.append(part)
+      }
+      return answer
+    }
+  }
+
+  private func part(
+    _ path: [UInt8], of table: DigestTable, _ range: FeedRange
+  ) throws -> DigestPart {
+    let (total, part) = table.part(path)
+    switch part {
+    case .sums(let sums): return DigestPart(total: total, content: .sums(sums))
+    case .rows(let rows):
+      guard rows.count <= Self.mostKeys else {
+        throw PeerError(.failed, "too many keys have the same hash")
+      }
+      return DigestPart(total: total, content: .keys(try keys(rows, range)))
+    }
+  }
+
+  /// A table that can tell of the first of some parts of what the feed holds now.
+  private func table(
+    _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ cache: inout DigestCache
+  ) throws(TidemarkError) -> (DigestTable, UInt64) {
+    if let (table, head) = cache.find(name, paths[0]) {
+      if let now = try unchangedHead(since: head) {
+        cache.extend(to: now)
+        return (table, now)
+      }
+      cache.removeLast()
+    }
+    var table = DigestTable(paths: paths)
+    let head = try feed.scan(
+      wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
+    ) { (found, value) throws(TidemarkError) in
+      let hash = ContentFingerprint.keyHash(found.key.rawSpan)
+      guard table.covers(hash: hash),
+        name.scope.contains(key: found.key, labels: found.labels),
+        access.reaches(key: found.key, labels: found.labels)
+      else { return }
+      table.add(
+        DigestTable.Row(
+          hash: hash,
+          fingerprint: ContentFingerprint(
+            key: found.key.rawSpan, value: value, labels: found.labels,
+            attachment: found.attachment),
+          offset: found.offset))
+    }
+    table.finish()
+    cache.insert(name, head: head, table)
+    return (table, head)
+  }
+
+  /// Where the feed ends, if nothing but records has come behind an offset; else nil.
+  private func unchangedHead(since head: UInt64) throws(TidemarkError) -> UInt64? {
+    let end = try feed.range().head
+    var offset = head
+    while offset < end {
+      let found = try feed.read(FeedQuery(after: offset, through: end, limit: 1))
+      guard found.rows.isEmpty else { return nil }
+      offset = found.through
+    }
+    // A delete that has come and gone again since leaves nothing to be found there.
+    guard try feed.range().truncatedThrough <= head else { return nil }
+    return end
+  }
+
+  private func keys(_ rows: ArraySlice<DigestTable.Row>, _ range: FeedRange) throws -> [DigestKey] {
+    let heads = try feed.heads(at: rows.map(\.offset))
+    return try zip(rows, heads).map { row, head in
+      guard let head else {
+        throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+      }
+      return DigestKey(
+        key: head.key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
+        high: row.fingerprint.high)
+    }
+  }
+}
+
+extension DigestPart {
+  /// About how many bytes it takes in a message.
+  fileprivate var size: Int {
+    switch content {
+    case .sums(let sums): sums.reduce(32) { $0 + ($1.keys > 0 ? 24 : 4) }
+    case .keys(let keys): keys.reduce(32) { $0 + 32 + $1.key.count }
+    }
+  }
+}
