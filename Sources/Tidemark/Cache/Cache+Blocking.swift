@@ -9,7 +9,8 @@ extension Cache {
     /// The cache.
     public let cache: Cache
 
-    /// Keeps what the server has said; see ``Cache/put(_:_:labels:hash:maxAge:durability:)``.
+    /// Keeps what the server has said; see
+    /// ``Cache/put(_:_:labels:hash:maxAge:attachment:durability:)``.
     public func put(
       _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [],
       hash: [UInt8]? = nil, maxAge: Duration? = nil, durability: Durability? = nil

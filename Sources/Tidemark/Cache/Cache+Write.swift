@@ -12,7 +12,7 @@ extension Cache {
   ///     entry's, and it goes with the entry.
   ///   - durability: when to return; nil for the store's.
   /// - Throws: `conflict` where the key holds, or held, what the user wrote; `coding`; what
-  ///   ``Store/put(_:_:labels:options:if:durability:)-(_,BytesConvertible,_,_,_,_)`` throws.
+  ///   ``Store/put(_:_:labels:options:if:durability:)-(_,_,[EntryLabel],_,_,_)`` throws.
   public func put(
     _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
     maxAge: Duration? = nil, attachment: StagedAttachment? = nil, durability: Durability? = nil
@@ -50,7 +50,9 @@ extension Cache {
   }
 
   /// Gives an entry up.
-  /// - Parameter key: the key, without the cache's prefix.
+  /// - Parameters:
+  ///   - key: the key, without the cache's prefix.
+  ///   - durability: when to return; nil for the store's.
   /// - Returns: false when there is no such entry.
   @discardableResult
   public func remove(
@@ -60,7 +62,9 @@ extension Cache {
   }
 
   /// Gives entries up.
-  /// - Parameter keys: the keys, without the cache's prefix.
+  /// - Parameters:
+  ///   - keys: the keys, without the cache's prefix.
+  ///   - durability: when to return; nil for the store's.
   /// - Returns: how many of them were there.
   @discardableResult
   public func remove(
@@ -78,7 +82,9 @@ extension Cache {
   }
 
   /// Gives up entries that have been valid no more for a while.
-  /// - Parameter duration: for how long; zero takes all that are valid no more.
+  /// - Parameters:
+  ///   - duration: for how long; zero takes all that are valid no more.
+  ///   - durability: when to return; nil for the store's.
   /// - Returns: how many there were.
   @discardableResult
   public func removeStale(

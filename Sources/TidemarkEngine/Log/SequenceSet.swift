@@ -131,7 +131,8 @@ package struct SequenceSet: Sendable, Hashable {
       if isTheirs { theirs.advance() }
       if isOwn && isTheirs { continue }
       if let first = start {
-        result.ranges.append(first...edge - 1)
+        // The last number that there is has no successor; no entry has it.
+        if edge > first { result.ranges.append(first...edge - 1) }
         start = nil
       } else {
         start = edge

@@ -59,7 +59,7 @@ public final class HTTPCache: HTTPTransport {
   }
 
   /// The cache of the store in which the responses lie, under their addresses; labels are the names
-  /// of servers, so that ``Cache/markStale(labels:)`` makes all of one's responses be asked about.
+  /// of servers, so that `Cache.markStale(labels:)` makes all of one's responses be asked about.
   public var responses: Cache<[UInt8]> { shelf.cache }
 
   /// Whether no server is to be asked, whatever requests want. What is stored serves then, however

@@ -3,7 +3,7 @@ public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension Store {
-  /// The peer's name for a key: the id that a back end has given it; see ``RequestPeer``.
+  /// The peer's name for a key: the id that a back end has given it; see `RequestPeer`.
   /// - Parameters:
   ///   - key: the key.
   ///   - name: of the peer.

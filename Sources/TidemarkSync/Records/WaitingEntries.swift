@@ -121,7 +121,7 @@ package struct WaitingEntries: Sendable, Hashable {
 
 extension PeerProgress.Waiting {
   /// The same with the peer's words cut to what is kept of them.
-  fileprivate var bounded: Self {
+  var bounded: Self {
     if case .parked(let rejection) = self { .parked(rejection.bounded) } else { self }
   }
 }

@@ -16,7 +16,7 @@ public struct AttachmentPolicy: Sendable, Hashable {
   public enum AfterUpload: String, Sendable, Hashable, CaseIterable {
     /// It stays.
     case keep
-    /// It goes, as ``Tidemark/Store/releaseAttachment(_:)`` has it, unless another peer is to get
+    /// It goes, as `Store.releaseAttachment(_:)` has it, unless another peer is to get
     /// it from here. Then it has to be fetched to be read.
     case release
   }

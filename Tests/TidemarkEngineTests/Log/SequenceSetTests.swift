@@ -30,6 +30,9 @@ struct SequenceSetTests {
       #expect(sets[0].count == UInt64(plain[0].count), comment)
       #expect(sets[0].subtracting(sets[1]) == set(plain[0].subtracting(plain[1])), comment)
       #expect(sets[0].intersection(sets[1]) == set(plain[0].intersection(plain[1])), comment)
+      let difference = sets[0].symmetricDifference(sets[1])
+      #expect(difference == set(plain[0].symmetricDifference(plain[1])), comment)
+      #expect(difference.symmetricDifference(sets[1]) == sets[0], comment)
       var union = sets[0]
       union.formUnion(sets[1])
       #expect(union == set(plain[0].union(plain[1])), comment)
@@ -38,6 +41,17 @@ struct SequenceSetTests {
       }
       let coarse = union.coarsened(to: 3)
       #expect(coarse.ranges.count <= 3 && members(coarse).isSuperset(of: members(union)), comment)
+    }
+  }
+
+  @Test("the last numbers that there are do no harm")
+  func last() {
+    var set = SequenceSet()
+    set.insert((UInt64.max - 1)...UInt64.max)
+    var other = SequenceSet()
+    other.insert(UInt64.max)
+    for (a, b) in [(set, other), (other, set), (set, SequenceSet()), (SequenceSet(), other)] {
+      #expect(a.symmetricDifference(b).ranges.count <= 1)
     }
   }
 }

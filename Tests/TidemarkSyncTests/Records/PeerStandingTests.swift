@@ -91,6 +91,17 @@ struct PeerStandingTests {
     #expect(read.basis == parts && !read.isFormedApart)
   }
 
+  @Test("a peer's words that are too long are cut before they are kept")
+  func words() throws {
+    let long = String(repeating: "ö", count: 100_000)
+    let reason = PeerProgress.Waiting.parked(Rejection(code: long, message: long)).bounded
+    guard case .parked(let rejection) = reason else {
+      Issue.record("it is another reason")
+      return
+    }
+    #expect(rejection.code.utf8.count == 64 && rejection.message.utf8.count == 512)
+  }
+
   @Test("an entry that is sent from among thousands of scattered ones costs some hundred bytes")
   func scattered() throws {
     let engine = try Engine.open(
