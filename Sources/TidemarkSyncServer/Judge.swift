@@ -297,10 +297,8 @@ struct Judge {
     switch state {
     case .absent: return FormerLabels()
     case .feed(let state):
-      // A program that owns the store may have written it, and does not say what was before.
       let known =
-        state.attributes.origin == nil
-        ? FormerLabels(forgottenThrough: state.position.offset) : state.attributes.former
+        state.attributes.former ?? FormerLabels(forgottenThrough: state.position.offset)
       return FormerLabels(
         after: known, state.isDeleted ? [] : state.labels, at: state.position.offset, next: next)
     case .planned(let entry):

@@ -51,7 +51,7 @@ package struct JudgedBatch: Sendable {
       replica: request.replica.bytes, sequence: change.sequence)
     attributes.writerTime = change.commitTime
     attributes.time = change.time
-    attributes.former = entry.former
+    if case .applies = entry.kind { attributes.former = entry.former }
     if change.kind == .put {
       attributes.hash = change.content.hash
       attributes.maxAge = change.content.maxAgeSeconds

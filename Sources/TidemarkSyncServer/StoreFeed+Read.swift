@@ -42,12 +42,16 @@ extension StoreFeed {
     let info = try engine.info(entry)
     guard info.attributes.entryClass == .owned, info.kind != .evict else { return nil }
     let written = info.attributes.writerTime
+    var attributes = info.attributes
+    if attributes.former == nil, let head = try FeedHead(entry, in: engine) {
+      attributes.former = try former(of: head, isKept: false)
+    }
     return FeedState(
       position: try position(of: info.valueSequence), revision: info.sequence,
       isDeleted: info.kind.removes,
       operation: OperationID(info.attributes, at: info.valueSequence, in: engine),
       commitTime: written != 0 ? min(written, info.updated) : info.updated,
-      labels: info.labels, valueLength: info.valueLength, attributes: info.attributes)
+      labels: info.labels, valueLength: info.valueLength, attributes: attributes)
   }
 
   package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
@@ -111,17 +115,18 @@ extension StoreFeed {
     for head in heads {
       var row = FeedPage.Row(head: head)
       if query.wantsLater(head) { row.later = try laterState(than: head, through: query.through) }
-      if query.wantsFormer(head) { row.former = try former(of: head) }
+      if query.wantsFormer(head) { row.former = try former(of: head, isKept: true) }
       page.rows.append(row)
     }
     return page
   }
 
-  private func former(of head: FeedHead) throws(TidemarkError) -> FormerLabels {
-    guard head.attributes.origin == nil, head.previous > 0 else {
-      return head.attributes.former.placed(at: head.offset)
-    }
-    // The program that owns the store wrote it: only the log tells what was before.
+  /// The labels that a key had before an entry: those that are stored with it, or, for one that was
+  /// written without a handler, by the program that owns the store, as far as the log tells.
+  /// - Parameter isKept: whether the entry before it will be read as well by whoever needs it.
+  private func former(of head: FeedHead, isKept: Bool) throws(TidemarkError) -> FormerLabels {
+    if let former = head.attributes.former { return former.placed(at: head.offset) }
+    guard head.previous > 0 else { return FormerLabels() }
     guard let entry = try engine.entryIfKept(at: head.previous) else {
       // Above where history is kept from, only deletes can be gone.
       return try bounds().historyFrom < head.offset
@@ -129,8 +134,11 @@ extension StoreFeed {
     }
     let info = try engine.info(entry)
     let isValue = !info.kind.removes && info.attributes.entryClass == .owned
+    let unknown =
+      isKept || info.attributes.entryClass != .owned
+      ? FormerLabels() : FormerLabels(forgottenThrough: info.valueSequence)
     return FormerLabels(
-      after: info.attributes.former, isValue ? info.labels : [], at: info.valueSequence,
+      after: info.attributes.former ?? unknown, isValue ? info.labels : [], at: info.valueSequence,
       next: head.labels
     ).placed(at: head.offset)
   }

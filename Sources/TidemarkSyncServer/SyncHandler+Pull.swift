@@ -84,12 +84,12 @@ extension SyncHandler {
     var page = Page(through: start)
     var bytes = 0
     var left = Self.entriesPerCall
-    var gone: Set<[UInt8]> = []
+    var told = Told()
     while page.through < range.head, left > 0 {
       let limit = min(left, Self.headsPerPage)
       let found = try feed.read(query(request, access, range, after: page.through, limit: limit))
       left -= limit
-      let rows = try outcomes(of: found.rows, request, access, &gone)
+      let rows = try outcomes(of: found.rows, request, access, &told)
       let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try smallValues(
         puts.prefix(most - page.entries.count).map { ($0.0.offset, $0.0.valueLength) },
@@ -122,28 +122,45 @@ extension SyncHandler {
     return page
   }
 
+  /// The keys that an answer tells of, as far as it matters for later entries.
+  private struct Told {
+    /// Keys that have gone. Later entries have the labels, too, that the key had before, and need
+    /// not say so again.
+    var gone: Set<[UInt8]> = []
+    /// Keys that are there, in an answer from the beginning: its reader knows no others.
+    var there: Set<[UInt8]> = []
+
+    mutating func note(_ key: [UInt8], _ outcome: FeedEntry.Kind, fromBeginning: Bool) {
+      switch outcome {
+      case .put, .own:
+        if !gone.isEmpty { gone.remove(key) }
+        if fromBeginning { there.insert(key) }
+      case .left, .delete:
+        gone.insert(key)
+        if fromBeginning { there.remove(key) }
+      }
+    }
+  }
+
   /// The meaning of entries to their reader, as far as it can be told.
-  /// - Parameter gone: the keys of which the answer says that they have gone. Later entries have
-  ///   the labels, too, that they had before, and need not say so again.
   private func outcomes(
-    of rows: [FeedPage.Row], _ request: PullRequest, _ access: SyncAccess,
-    _ gone: inout Set<[UInt8]>
+    of rows: [FeedPage.Row], _ request: PullRequest, _ access: SyncAccess, _ told: inout Told
   ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
     // It rises before anything is dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
     let droppedThrough = needsBounds ? try feed.bounds().historyFrom : 0
+    // A reader that may see everything can be told of any key.
+    let begins = request.after == .beginning && access.scope != nil
     return rows.map { row in
+      let key = row.head.key
       let hearing = Hearing(
         of: request.after.offset, droppedThrough,
-        hasGone: !gone.isEmpty && gone.contains(row.head.key))
+        hasGone: !told.gone.isEmpty && told.gone.contains(key),
+        isThere: begins && told.there.contains(key))
       let outcome = Result { () throws(PeerError) in
         try self.outcome(of: row, request, access, hearing)
       }
-      switch outcome {
-      case .success(.put?), .success(.own?): if !gone.isEmpty { gone.remove(row.head.key) }
-      case .success(.left?), .success(.delete?): gone.insert(row.head.key)
-      case .success(nil), .failure: break
-      }
+      if case .success(let kind?) = outcome { told.note(key, kind, fromBeginning: begins) }
       return (row.head, outcome)
     }
   }
@@ -152,13 +169,16 @@ extension SyncHandler {
   private struct Hearing {
     /// The answer says already that the key has gone.
     let hasGone: Bool
+    /// The answer, which goes from the beginning, says that the key is there.
+    let isThere: Bool
     private let cursor: UInt64
     private let droppedThrough: UInt64
 
-    init(of cursor: UInt64, _ droppedThrough: UInt64, hasGone: Bool) {
+    init(of cursor: UInt64, _ droppedThrough: UInt64, hasGone: Bool, isThere: Bool) {
       self.cursor = cursor
       self.droppedThrough = droppedThrough
       self.hasGone = hasGone
+      self.isThere = isThere
     }
 
     /// It has heard of those that were left out before the cursor, unless the entry that did it may
@@ -237,7 +257,7 @@ extension SyncHandler {
     guard request.after == .beginning else {
       throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
     }
-    return nil
+    return hearing.isThere ? gone : nil
   }
 
   /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.

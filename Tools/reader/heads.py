@@ -99,7 +99,7 @@ def _fill(entry, present, fields, sets, base):
     entry.commit_time = base + delta & MASK64
     entry.value_sequence = _earlier(entry, fields) if present & 16 else None
     entry.created = fields.u64() if present & 32 else None
-    entry.attributes = fields.counted(4096) if present & 64 else b""
+    entry.attributes = fields.counted(6144) if present & 64 else b""
     _check_kind(entry, present, fields)
 
 
@@ -131,11 +131,11 @@ def attributes(data, path, offset):
         return decoded
     fields = Fields(data, path, offset)
     bits = fields.varint()
-    if bits >> 16:
+    if bits >> 17:
         raise TooNew(f"{path}, offset {offset}: attributes {bits:#x} are not known to this reader")
     if bits & 48 == 48:
         raise fields.damage("two bases")
-    for bit in range(16):
+    for bit in range(17):
         if bits >> bit & 1:
             _attribute(bit, fields, decoded)
     fields.ended("attributes")
@@ -181,6 +181,11 @@ def _pass_over(bit, fields):
         fields.counted(64)
     elif bit in (11, 14):
         fields.varint(1 << 32)
+    elif bit == 16:
+        for _ in range(fields.varint(32 + 1)):
+            fields.counted(1024)
+            fields.varint()
+        fields.varint()
     else:
         # 7, a priority, is a zigzag; 13, an atomic group, and 15, a commit time, are varints.
         fields.varint()

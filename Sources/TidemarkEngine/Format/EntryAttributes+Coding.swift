@@ -37,7 +37,7 @@ extension EntryAttributes {
     if atomicGroup != 0 { writer.varint(atomicGroup) }
     if recordType != 0 { writer.varint(UInt64(recordType)) }
     if writerTime != 0 { writer.varint(writerTime) }
-    if !former.isEmpty { former.encode(into: &writer) }
+    if let former { former.encode(into: &writer) }
   }
 
   private static func encode(bytes: [UInt8], into writer: inout ByteWriter) {

@@ -59,8 +59,8 @@ package struct EntryAttributes: Sendable, Hashable {
   package var recordType: UInt32 = 0
   /// When the writer committed an entry that came from another store; 0 where that is this one.
   package var writerTime: UInt64 = 0
-  /// In a feed: labels that the key had before.
-  package var former = FormerLabels()
+  /// In a feed: labels that the key had before; nil where nobody has looked.
+  package var former: FormerLabels?
 
   package init() {}
 
@@ -113,7 +113,7 @@ package struct EntryAttributes: Sendable, Hashable {
     if atomicGroup != 0 { fields.insert(.atomicGroup) }
     if recordType != 0 { fields.insert(.recordType) }
     if writerTime != 0 { fields.insert(.writerTime) }
-    if !former.isEmpty { fields.insert(.former) }
+    if former != nil { fields.insert(.former) }
     return fields
   }
 }

@@ -46,7 +46,10 @@ package struct FormerLabels: Sendable, Hashable {
   private mutating func bound() {
     // A label that is left out just now comes last.
     func order(_ row: Row) -> UInt64 { row.left == 0 ? .max : row.left }
-    rows.sort { order($0) < order($1) }
+    rows.sort { a, b in
+      let (first, second) = (order(a), order(b))
+      return first == second ? a.label.lexicographicallyPrecedes(b.label) : first < second
+    }
     var bytes = rows.reduce(0) { $0 + $1.label.count }
     while rows.count > Self.mostRows || bytes > Self.mostBytes {
       let row = rows.removeFirst()
@@ -86,6 +89,5 @@ package struct FormerLabels: Sendable, Hashable {
     guard bytes <= Self.mostBytes else { throw FormatError("too many former labels") }
     let forgotten = try reader.varint()
     forgottenThrough = forgotten == 0 ? nil : forgotten - 1
-    guard !isEmpty else { throw FormatError("no former labels where some are announced") }
   }
 }

@@ -17,7 +17,7 @@ extension SequenceSet {
     for _ in 0..<count {
       let (first, isLate) = end.addingReportingOverflow(try reader.varint())
       let (last, isLong) = first.addingReportingOverflow(try reader.varint())
-      guard !isLate, !isLong, isEmpty || first > end else {
+      guard !isLate, !isLong, last < .max, isEmpty || first > end else {
         throw FormatError("runs of sequences out of order")
       }
       insert(first...last)

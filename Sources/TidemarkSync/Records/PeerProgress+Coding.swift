@@ -31,6 +31,7 @@ internal import TidemarkSyncProtocol
 /// bytes   resumption, with 64
 /// varint  heard through, with 128
 /// place   compared through, with 256: u64 epoch, varint offset
+/// u32     low half of the XXH64 of the basis, with 512: where it or the step has sets
 /// ```
 extension PeerProgress {
   private static let version: UInt8 = 3
@@ -46,6 +47,7 @@ extension PeerProgress {
     static let resumption = Parts(rawValue: 64)
     static let heardThrough = Parts(rawValue: 128)
     static let comparedThrough = Parts(rawValue: 256)
+    static let basisSum = Parts(rawValue: 512)
   }
 
   /// The id that a number has unless another one is told.
@@ -57,6 +59,12 @@ extension PeerProgress {
   struct Basis: Sendable, Hashable {
     var epoch: UInt64 = 0
     var sets = Sets()
+    /// Tells its bytes from those of another one, upon which a step would make no sense.
+    var sum: UInt32 = 0
+
+    mutating func note(_ bytes: RawSpan) {
+      sum = UInt32(truncatingIfNeeded: XXH64.hash(bytes, seed: 0))
+    }
   }
 
   /// The basis for the steps from now on.
@@ -102,6 +110,7 @@ extension PeerProgress {
     note(!resumption.isEmpty, .resumption)
     note(heardThrough != 0, .heardThrough)
     note(comparedThrough != .beginning, .comparedThrough)
+    note(!difference.isEmpty || !basis.sets.isEmpty, .basisSum)
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.varint(parts.rawValue)
@@ -119,6 +128,7 @@ extension PeerProgress {
     if !resumption.isEmpty { writer.blob(resumption) }
     if heardThrough != 0 { writer.varint(heardThrough) }
     if parts.contains(.comparedThrough) { comparedThrough.encode(into: &writer) }
+    if parts.contains(.basisSum) { writer.u32(basis.sum) }
     return writer.bytes
   }
 
@@ -127,6 +137,7 @@ extension PeerProgress {
   ) throws(FormatError) -> (progress: PeerProgress, basis: Basis) {
     var progress = PeerProgress()
     var basis = Basis()
+    basis.note(bytes)
     var reader = ByteReader(bytes)
     try checkVersion(&reader)
     if try reader.u8() & 1 != 0 { progress.feed = try ReplicaID(from: &reader) }
@@ -163,6 +174,7 @@ extension PeerProgress {
     names.last = number &+ UInt64(bitPattern: try reader.zigzag())
     batchID = parts.contains(.batchID) ? BatchID(try reader.u64()) : usualID(number)
     frontier = try reader.varint()
+    guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
     sets = basis.sets
     if parts.contains(.sets) { sets = try Sets(from: &reader).difference(from: basis.sets) }
     if parts.contains(.batchLimit) { batchLimit = try reader.varint() }
@@ -170,6 +182,9 @@ extension PeerProgress {
     if parts.contains(.resumption) { resumption = try reader.blob() }
     if parts.contains(.heardThrough) { heardThrough = try reader.varint() }
     if parts.contains(.comparedThrough) { comparedThrough = try Position(from: &reader) }
+    let isOfBasis =
+      parts.contains(.basisSum) ? try reader.u32() == basis.sum : basis.sets.isEmpty
+    guard isOfBasis else { throw FormatError("a peer's progress refers to what is not there") }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

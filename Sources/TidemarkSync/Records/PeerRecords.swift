@@ -142,7 +142,10 @@ package final class PeerRecords {
     if progress.cursor.epoch != basis.parts.epoch || progress.isFar(from: basis.parts)
       || progress.encodedBasis(basis.parts) != basis.bytes
     {
-      written.basis = (progress.encodedBasis(progress.nextBasis), progress.nextBasis)
+      var next = progress.nextBasis
+      let bytes = progress.encodedBasis(next)
+      next.note(bytes.rawSpan)
+      written.basis = (bytes, next)
       try RecordTable.add(.peerProgress, key: peer, value: written.basis.bytes, to: &batch)
     }
     if let formed, formed.items.count > PeerStanding.itemsInStep {

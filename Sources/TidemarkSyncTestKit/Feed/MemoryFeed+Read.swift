@@ -39,7 +39,7 @@ extension MemoryFeed {
         guard let change = state.log.change(at: page.through) else { continue }
         var row = FeedPage.Row(head: change.head)
         if query.wantsFormer(change.head) {
-          row.former = change.head.attributes.former.placed(at: page.through)
+          row.former = change.head.attributes.former?.placed(at: page.through)
         }
         if query.wantsLater(change.head), let held = state.index.states[change.head.key],
           held.position.offset > page.through, held.position.offset <= last

@@ -54,10 +54,21 @@ struct FormerLabelsTests {
         try EntryAttributes(decoding: Array(writer.bytes.prefix(count)).rawSpan)
       }
     }
-    var nothing = ByteWriter()
-    nothing.varint(UInt64(1 << 16))
-    nothing.varint(UInt64(0))
-    nothing.varint(UInt64(0))
-    #expect(throws: FormatError.self) { try EntryAttributes(decoding: nothing.bytes.rawSpan) }
+    var tooMany = ByteWriter()
+    tooMany.varint(UInt64(1 << 16))
+    tooMany.varint(33)
+    for _ in 0..<33 * 3 { tooMany.u8(1) }
+    tooMany.varint(0)
+    #expect(throws: FormatError.self) { try EntryAttributes(decoding: tooMany.bytes.rawSpan) }
+  }
+
+  @Test("none at all is another thing than nobody having looked")
+  func none() throws {
+    var attributes = EntryAttributes()
+    attributes.former = FormerLabels()
+    var writer = ByteWriter()
+    attributes.encode(into: &writer)
+    #expect(try EntryAttributes(decoding: writer.bytes.rawSpan).former == FormerLabels())
+    #expect(EntryAttributes().former == nil)
   }
 }

@@ -81,14 +81,22 @@ struct PeerStandingTests {
   func written(seed: UInt64) throws {
     let (progress, formed, tail) = progress(seed)
     let pin = RetentionPin(frontier: 3, settledThrough: 2, renewed: 77)
-    let parts = PeerProgress.Basis(epoch: 7, sets: self.progress(seed + 1).0.sets)
+    var parts = PeerProgress.Basis(epoch: 7, sets: self.progress(seed + 1).0.sets)
     let basis = progress.encodedBasis(parts)
+    parts.note(basis.rawSpan)
     let record = PeerStanding.encode(progress, parts, formed, tail, pin)
     let (first, rest) = try RetentionPin.split(record.rawSpan)
     #expect(try RetentionPin(decoding: first.rawSpan) == pin)
     let read = try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan)
     #expect(read.progress == progress && read.formed == formed && read.tail == tail, "seed \(seed)")
     #expect(read.basis == parts && !read.isFormedApart)
+    // A step makes no sense upon another basis.
+    var other = parts
+    other.sets.ahead.insert(999_999)
+    let foreign = progress.encodedBasis(other)
+    #expect(throws: FormatError.self) {
+      try PeerStanding.decode(rest.rawSpan, basis: foreign.rawSpan)
+    }
   }
 
   @Test("a peer's words that are too long are cut before they are kept")

@@ -106,6 +106,41 @@ struct AccessTests {
     #expect(try bench.pullAll(reader, after: page.cursor, access: mine).entries.isEmpty)
   }
 
+  @Test("a new reader hears that a key has left which has lost more labels than are kept")
+  func leftAmongMany() throws {
+    let bench = Bench()
+    var other = Device(1)
+    let labels = (0..<40).map { EntryLabel("label \($0)") }
+    _ = try bench.push(&other, other.put("many", "1", labels: labels))
+    _ = try bench.push(&other, other.put("many", "2", base: .operation(sequence: 1)))
+    for label in labels {
+      let access = SyncAccess(to: SyncScope(labels: [label]))
+      let kinds = try bench.pullAll(Device(3), access: access).entries.map(\.kind)
+      #expect(kinds == [.put, .left] || kinds == [], "\(label): \(kinds)")
+    }
+  }
+
+  @Test("a key that the store's own program writes and then a device sends nobody to compare")
+  func writtenByBoth() throws {
+    let bench = Bench()
+    var other = Device(1)
+    _ = try bench.push(&other, other.put("first", "1", labels: ["me"]))
+    let reader = Device(2)
+    let cursor = try bench.pullAll(reader, access: mine).cursor
+    try bench.withEngine { engine in
+      var batch = OperationBatch()
+      try batch.add(
+        .put, key: Array("theirs".utf8).rawSpan, value: [1].rawSpan,
+        labelSet: batch.addLabelSet([Array("them".utf8)]))
+      try engine.commit(batch)
+    }
+    let found = try bench.handler().values(
+      ValuesRequest(replica: other.id, keys: [Array("theirs".utf8)]))
+    let base = ChangeBase.position(try #require(found.entries.first).position)
+    _ = try bench.push(&other, other.put("theirs", "2", labels: ["them"], base: base))
+    #expect(try bench.pullAll(reader, after: cursor, access: mine).entries.isEmpty)
+  }
+
   @Test("a key that keeps a label that may be read and loses the one asked for is told as `left`")
   func leftWhatIsAskedFor() throws {
     let bench = Bench()
