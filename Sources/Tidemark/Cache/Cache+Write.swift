@@ -11,8 +11,8 @@ extension Cache {
   ///   - attachment: a file beside the log that belongs to the value; its length counts as the
   ///     entry's, and it goes with the entry.
   ///   - durability: when to return; nil for the store's.
-  /// - Throws: `conflict` where the key holds, or held, what the user wrote; `coding`; what
-  ///   ``Store/put(_:_:labels:options:if:durability:)-(_,_,[EntryLabel],_,_,_)`` throws.
+  /// - Throws: `conflict` where the key holds, or held, what the user wrote; `coding`; what a put
+  ///   of the store throws.
   public func put(
     _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
     maxAge: Duration? = nil, attachment: StagedAttachment? = nil, durability: Durability? = nil
