@@ -169,7 +169,7 @@ extension SyncSession {
 
   /// A change that the peer has again was pending while everything was compared, so that it stayed
   /// here even if the authorization does not reach it any more.
-  private func compareReach(_ next: inout PeerProgress) {
+  func compareReach(_ next: inout PeerProgress) {
     guard capabilities.hasDigest, next.reach != 0, next.resync?.compares != true else { return }
     var resync = next.resync ?? Resync()
     resync.compares = true

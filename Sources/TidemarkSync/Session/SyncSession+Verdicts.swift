@@ -52,6 +52,12 @@ extension SyncSession {
     try resolveWaiting()
   }
 
+  /// Whether a batch has changes that a restored peer had lost. If it has them again, their verdicts
+  /// may be of a time when the authorization reached further.
+  private func isHeardOf(_ batch: FormedBatch, in next: PeerProgress) -> Bool {
+    batch.items.contains { $0.sequence <= next.heardThrough }
+  }
+
   /// Whether verdicts say no more of a batch than that all of it applied.
   private func areExpected(
     _ verdicts: [Verdict], of batch: FormedBatch
@@ -77,6 +83,7 @@ extension SyncSession {
     if let end, next.resync == nil { next.cursor = end }
     // Halves that pass grow again.
     next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
+    if isHeardOf(batch, in: next) { compareReach(&next) }
   }
 
   private func settle(

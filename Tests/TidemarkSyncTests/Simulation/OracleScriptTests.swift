@@ -249,6 +249,23 @@ struct OracleScriptTests {
       """)
   }
 
+  @Test("a batch that a twice restored peer has again does not keep what may not be read (6778)")
+  func reachOfLostBatch() throws {
+    try run(
+      """
+      world 6778 3 1 4000
+      backUp
+      write d0 : same l0 19 0 -
+      exchange d0 3
+      backUp
+      reach d0 2
+      restore 832
+      kill d0 4 815069
+      exchange d0 3
+      restore 211
+      """)
+  }
+
   @Test("a key whose leaving was dropped is told of although a page ended before it (3031)")
   func leftBetweenPages() throws {
     try run(
