@@ -124,7 +124,8 @@ package struct SequenceSet: Sendable, Hashable {
     var result = SequenceSet()
     var (own, theirs) = (Edges(ranges), Edges(other.ranges))
     var start: UInt64?
-    while let edge = [own.next, theirs.next].compactMap(\.self).min() {
+    while own.next != nil || theirs.next != nil {
+      let edge = min(own.next ?? .max, theirs.next ?? .max)
       let isOwn = own.next == edge
       let isTheirs = theirs.next == edge
       if isOwn { own.advance() }

@@ -84,14 +84,21 @@ extension PeerProgress {
 
   func encodedBasis(_ basis: Basis) -> [UInt8] {
     var writer = ByteWriter()
+    writer.bytes = encodedHead(basis.epoch)
+    basis.sets.encode(into: &writer)
+    return writer.bytes
+  }
+
+  /// The part of a basis that stands before its sets.
+  func encodedHead(_ epoch: UInt64) -> [UInt8] {
+    var writer = ByteWriter()
     writer.u8(Self.version)
     writer.u8(feed == nil ? 0 : 1)
     if let feed { writer.bytes.append(contentsOf: feed.bytes) }
     writer.u64(scope)
     writer.u64(reach)
-    writer.u64(basis.epoch)
+    writer.u64(epoch)
     names.encode(into: &writer)
-    basis.sets.encode(into: &writer)
     return writer.bytes
   }
 

@@ -9,7 +9,7 @@ package final class PeerRecords {
   var name: [UInt8] { peer }
   private(set) var table: RecordTable
   /// The progress's basis as it was written last.
-  private var basis: (bytes: [UInt8], parts: PeerProgress.Basis) = ([], PeerProgress.Basis())
+  private var basis: (head: [UInt8], parts: PeerProgress.Basis) = ([], PeerProgress.Basis())
   /// The batch that is a record of its own.
   private var formedApart = BatchID.none
 
@@ -33,7 +33,7 @@ package final class PeerRecords {
       (pin, rest) = try RetentionPin.split(value.rawSpan)
       parts = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
-    basis = (first, parts.basis)
+    basis = (first.dropLast(parts.basis.sets.encodedBytes), parts.basis)
     if parts.isFormedApart {
       parts.formed = try read(.peerFormed, peer) { (bytes) throws(FormatError) in
         try FormedBatch(decoding: bytes, PeerProgress(), 0)
@@ -121,7 +121,7 @@ package final class PeerRecords {
 
   /// The part of a commit that is about the peer; it counts once the commit has succeeded.
   struct Written {
-    fileprivate var basis: (bytes: [UInt8], parts: PeerProgress.Basis)
+    fileprivate var basis: (head: [UInt8], parts: PeerProgress.Basis)
     fileprivate var formedApart: BatchID
     var pin: RetentionPin
   }
@@ -140,13 +140,13 @@ package final class PeerRecords {
     }
     var written = Written(basis: basis, formedApart: .none, pin: pin)
     if progress.cursor.epoch != basis.parts.epoch || progress.isFar(from: basis.parts)
-      || progress.encodedBasis(basis.parts) != basis.bytes
+      || progress.encodedHead(basis.parts.epoch) != basis.head
     {
       var next = progress.nextBasis
       let bytes = progress.encodedBasis(next)
       next.note(bytes.rawSpan)
-      written.basis = (bytes, next)
-      try RecordTable.add(.peerProgress, key: peer, value: written.basis.bytes, to: &batch)
+      written.basis = (progress.encodedHead(next.epoch), next)
+      try RecordTable.add(.peerProgress, key: peer, value: bytes, to: &batch)
     }
     if let formed, formed.items.count > PeerStanding.itemsInStep {
       written.formedApart = formed.batchID

@@ -15,7 +15,8 @@ enum Route: Sendable, Hashable {
   /// one of the routes is none.
   init(_ head: HTTPRequest) throws(Problem) {
     let target = head.path ?? ""
-    self = try Self.find(target.prefix { $0 != "?" })
+    let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
+    self = try Self.find(target[..<mark])
     let method: HTTPRequest.Method = if case .call = self { .post } else { .get }
     guard head.method == method || (method == .get && head.method == .head) else {
       throw Problem.methodNotAllowed(method)
