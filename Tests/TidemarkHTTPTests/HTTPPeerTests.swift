@@ -1,5 +1,6 @@
 import Testing
 import Tidemark
+import TidemarkEngine
 import TidemarkSyncProtocol
 import TidemarkSyncTestKit
 
@@ -30,5 +31,61 @@ struct HTTPPeerTests {
     #expect(server.requests.map(\.path).allSatisfy { $0.hasPrefix("/notes/v1/") })
     await peer.close()
     server.stop()
+  }
+
+  @Test("a call that is cancelled as its answer comes ends once", arguments: Transports.all)
+  func cancelledAtTheEnd(transport: Transports) async throws {
+    let line = transport.make()
+    let call = Lock<Task<Void, any Error>?>(nil)
+    let server = try server { call.withLock { $0 }?.cancel() }
+    defer { server.stop() }
+    for number in 0..<3000 {
+      let task = Task { try await ask(server, number, line) }
+      call.withLock { $0 = task }
+      if case .failure(let error) = await task.result { #expect(error is CancellationError) }
+    }
+    await line.close()
+  }
+
+  @Test("calls of a transport that is closed as answers come end once", arguments: Transports.all)
+  func closedAtTheEnd(transport: Transports) async throws {
+    let line = Lock<(any HTTPTransport)?>(nil)
+    let server = try server {
+      let line = line.withLock { $0 }
+      Task { await line?.close() }
+    }
+    defer { server.stop() }
+    for number in 0..<300 {
+      let fresh = transport.make()
+      line.withLock { $0 = fresh }
+      await withTaskGroup { group in
+        for call in 0..<4 {
+          group.addTask {
+            do { try await ask(server, number + call, fresh) } catch {
+              #expect((error as? PeerError)?.kind == .unavailable)
+            }
+          }
+        }
+      }
+      await fresh.close()
+    }
+  }
+
+  /// A server that does something about as long after its answers as these take to arrive.
+  private func server(_ then: @escaping @Sendable () -> Void) throws -> SocketServer {
+    try SocketServer { request, connection in
+      let goesOn = connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      let end = ContinuousClock.now + .microseconds((Int(request.path.dropFirst()) ?? 0) % 100 * 8)
+      while ContinuousClock.now < end {}
+      then()
+      return goesOn
+    }
+  }
+
+  private func ask(
+    _ server: SocketServer, _ number: Int, _ transport: any HTTPTransport
+  ) async throws {
+    let request = HTTPTransportRequest(url: "\(server.url)/\(number)")
+    #expect(try await transport.answer(to: request, limit: 100).body == Array("ok".utf8))
   }
 }

@@ -8,7 +8,9 @@ internal import TidemarkSyncProtocol
 
 /// Hands on what a session receives, task by task.
 ///
-/// Every task is heard of once more only after it was ended here: what comes later is passed over.
+/// A caller that waits for a task goes on once: later events are passed over. Tasks are cancelled
+/// in the session's queue alone, and only before they complete: on Linux the process ends when a
+/// task is cancelled on another thread while it completes.
 final class SessionReception: NSObject, URLSessionDataDelegate {
   /// Where the parts of an answer go. A part that throws ends the task.
   struct Receiver: Sendable {
@@ -16,38 +18,60 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
     var body: @Sendable ([UInt8]) throws -> Void
   }
 
+  /// A task that has not completed.
   private struct Row {
-    var receiver: Receiver
-    var continuation: CheckedContinuation<Void, any Error>
+    let task: URLSessionTask
+    let receiver: Receiver
+    /// Goes when whoever waited went on.
+    var continuation: CheckedContinuation<Void, any Error>?
   }
 
   private let rows = Lock<[Int: Row]>([:])
 
-  /// Waits for what comes to a task.
+  /// Waits for what comes to a task that is to be resumed or cancelled after.
   func expect(
-    _ id: Int, _ receiver: Receiver, _ continuation: CheckedContinuation<Void, any Error>
+    _ task: URLSessionTask, _ receiver: Receiver,
+    _ continuation: CheckedContinuation<Void, any Error>
   ) {
-    rows.withLock { $0[id] = Row(receiver: receiver, continuation: continuation) }
+    let row = Row(task: task, receiver: receiver, continuation: continuation)
+    rows.withLock { $0[task.taskIdentifier] = row }
   }
 
-  /// Lets whoever waits for a task go on, once.
-  func end(_ id: Int, _ result: Result<Void, any Error>) {
-    rows.withLock { $0.removeValue(forKey: id) }?.continuation.resume(with: result)
-  }
-
-  /// Lets everybody go on, since the session is closed.
-  func endAll() {
-    let left = rows.withLock { rows in
-      defer { rows = [:] }
-      return rows
+  /// Lets whoever waits for a task go on, and cancels it.
+  func cancel(_ task: URLSessionTask, in session: URLSession, _ reason: any Error) {
+    let id = task.taskIdentifier
+    end(id, .failure(reason))
+    session.delegateQueue.addOperation {
+      // A caller that was cancelled early has only begun to wait by now.
+      self.end(id, .failure(reason))
+      self.rows.withLock { $0[id]?.task }?.cancel()
     }
-    for row in left.values { row.continuation.resume(throwing: Self.closed) }
+  }
+
+  /// Ends a session: what is under way fails.
+  func close(_ session: URLSession) {
+    for id in rows.withLock({ Array($0.keys) }) { end(id, .failure(Self.closed)) }
+    session.delegateQueue.addOperation {
+      for row in self.rows.withLock({ $0 }).values { row.task.cancel() }
+      session.finishTasksAndInvalidate()
+    }
   }
 
   static let closed = PeerError(.unavailable, "the connection was closed")
 
+  private func end(_ id: Int, _ result: Result<Void, any Error>) {
+    let continuation = rows.withLock { rows in
+      defer { rows[id]?.continuation = nil }
+      return rows[id]?.continuation
+    }
+    continuation?.resume(with: result)
+  }
+
+  /// Runs in the session's queue.
   private func hand(_ task: URLSessionTask, _ part: (Receiver) throws -> Void) -> Bool {
-    guard let row = rows.withLock({ $0[task.taskIdentifier] }) else { return false }
+    guard let row = rows.withLock({ $0[task.taskIdentifier] }), row.continuation != nil else {
+      return false
+    }
     do {
       try part(row.receiver)
       return true
@@ -92,8 +116,9 @@ final class SessionReception: NSObject, URLSessionDataDelegate {
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
   ) {
-    guard let error else { return end(task.taskIdentifier, .success(())) }
-    end(task.taskIdentifier, .failure(PeerError(.unavailable, error.localizedDescription)))
+    let row = rows.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    guard let error else { row?.continuation?.resume(); return }
+    row?.continuation?.resume(throwing: PeerError(.unavailable, error.localizedDescription))
   }
 
   private static func head(_ response: URLResponse) throws(PeerError) -> HTTPTransportAnswer {

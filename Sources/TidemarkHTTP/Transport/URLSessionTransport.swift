@@ -29,10 +29,7 @@ public final class URLSessionTransport: HTTPTransport {
         delegate: reception, delegateQueue: nil)
     }
 
-    func close() {
-      reception.endAll()
-      session.invalidateAndCancel()
-    }
+    func close() { reception.close(session) }
   }
 
   private struct State {
@@ -103,23 +100,20 @@ public final class URLSessionTransport: HTTPTransport {
     // A session that was closed must not be asked any more.
     guard let task = state.withLock({ $0.isOpen ? line.session.dataTask(with: message) : nil })
     else { throw SessionReception.closed }
-    let (id, reception) = (task.taskIdentifier, line.reception)
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        reception.expect(id, receiver, continuation)
+        line.reception.expect(task, receiver, continuation)
         if Task.isCancelled {
-          reception.end(id, .failure(CancellationError()))
-          task.cancel()
+          line.reception.cancel(task, in: line.session, CancellationError())
         } else if !state.withLock({ $0.isOpen }) {
-          reception.end(id, .failure(SessionReception.closed))
+          line.reception.cancel(task, in: line.session, SessionReception.closed)
         } else {
           task.resume()
         }
       }
     } onCancel: {
       // Nobody waits for what the session makes of it.
-      reception.end(id, .failure(CancellationError()))
-      task.cancel()
+      line.reception.cancel(task, in: line.session, CancellationError())
     }
   }
 
