@@ -84,7 +84,8 @@ let package = Package(
     // Entries as lines of JSON, and the scanner and writer of JSON that others use.
     .target(name: "TidemarkNDJSON", dependencies: ["TidemarkEngine"], swiftSettings: strict),
     .target(
-      name: "Tidemark", dependencies: ["TidemarkEngine", "TidemarkNDJSON"], swiftSettings: strict),
+      name: "Tidemark", dependencies: ["CTidemark", "TidemarkEngine", "TidemarkNDJSON"],
+      swiftSettings: strict),
     .target(name: "TidemarkFoundation", dependencies: ["Tidemark"], swiftSettings: strict),
     // Messages, their coding, and what a peer is: all that both ends have in common.
     .target(

@@ -38,6 +38,18 @@ extension UUID: BytesConvertible {
   }
 }
 
+extension UUID: CollectionID {
+  /// The text of the id in capitals, so that keys can be read.
+  public var keyBytes: [UInt8] { Array(uuidString.utf8) }
+
+  /// The id of such a text.
+  public static func id(ofKeyBytes bytes: ArraySlice<UInt8>) -> UUID? {
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard let id = UUID(uuidString: text), id.uuidString == text else { return nil }
+    return id
+  }
+}
+
 extension URL: BytesConvertible {
   /// Calls `body` with the UTF-8 bytes of the absolute address.
   public func withBytes<R, E: Error>(_ body: (RawSpan) throws(E) -> R) throws(E) -> R {

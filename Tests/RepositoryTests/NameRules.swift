@@ -9,7 +9,8 @@ enum NameRules {
 
   /// All that `import Tidemark` shows of the engine: no file, clock or other seam for tests.
   static let engineTypes = [
-    "Durability", "Encryption", "FileSystemError", "Retention", "TidemarkError", "Timestamp",
+    "Durability", "Encryption", "FileSystemError", "ObjectPlace", "Retention", "TidemarkError",
+    "Timestamp",
   ]
 
   static func module(of file: SourceFile) -> String? {

@@ -1,8 +1,9 @@
 // The few things that Swift cannot say itself or says differently from system to system: the
-// processor's CRC and prefetch instructions, threads, and directories.
+// processor's CRC and prefetch instructions, threads, directories, and large tables.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "folding.h"
 
 /// CRC-32C (Castagnoli) of `count` bytes, continuing from `crc` (0 to begin).
 uint32_t ctidemark_crc32c(uint32_t crc, const void *bytes, size_t count);

@@ -31,6 +31,9 @@ public struct PutOptions: Sendable, Hashable {
   /// writes, entries go behind what they come after, and what others wait for does not wait itself.
   public var priority = 0
 
+  /// The version of an object's schema.
+  var schemaVersion: UInt32 = 0
+
   /// No options: what most puts have, and faster than the same with arguments.
   public init() {}
 
@@ -63,7 +66,7 @@ public struct PutOptions: Sendable, Hashable {
   var isEmpty: Bool {
     time == nil && hash == nil && maxAgeSeconds == nil && storageClass == .owned && origin == nil
       && after.isEmpty && priority == 0 && attachment == nil
-      && formerAttachment == nil
+      && formerAttachment == nil && schemaVersion == 0
   }
 
   var attributes: EntryAttributes {
@@ -77,6 +80,7 @@ public struct PutOptions: Sendable, Hashable {
     }
     attributes.after = after
     attributes.priority = Int64(priority)
+    attributes.schemaVersion = schemaVersion
     attributes.attachment = attachment?.hold.id ?? formerAttachment
     return attributes
   }

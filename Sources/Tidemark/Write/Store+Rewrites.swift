@@ -105,6 +105,7 @@ extension WriteBatch {
       time: attributes.time, hash: attributes.hash, maxAge: attributes.maxAge.map { .seconds($0) },
       storageClass: StorageClass(attributes.entryClass))
     options.formerAttachment = attributes.attachment
+    options.schemaVersion = attributes.schemaVersion
     // Its content may have been released, or have been the server's.
     if attributes.attachment != nil { operations.mayLackAttachments = true }
     try put(key, value, labels: info.labels.map { EntryLabel($0) }, options: options, if: condition)

@@ -30,6 +30,10 @@ extension Engine {
   /// Where the log began and ended when the store could last be read.
   package var lastBounds: LogBounds { reading.withLock { $0.bounds } }
 
+  /// Sequences mean the same as long as it does: it is another one after a store was resumed that
+  /// somebody else had written to.
+  package var lineage: Int { reading.withLock { $0.lineage } }
+
   /// Whether the store was closed.
   package var isClosed: Bool { reading.withLock { $0.isClosed } }
 }

@@ -1,6 +1,7 @@
 /// An error: what went wrong, what it means, and what to do about it.
 ///
-/// Keys and values never stand in an error's text: logs travel further than data should.
+/// Keys and values do not stand in an error's text, since logs travel further than data should;
+/// only the id of an object of a collection does, so that it can be found.
 public struct TidemarkError: Error, Sendable {
   /// The kind of failure. Open: later versions may add kinds, so keep a default branch.
   public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -43,7 +44,8 @@ public struct TidemarkError: Error, Sendable {
     public static let conflict = Code("conflict")
     /// The system refused or failed.
     public static let inputOutput = Code("inputOutput")
-    /// A value cannot be made of bytes, or bytes of a value.
+    /// A value cannot be made of bytes, or bytes of a value; of an object,
+    /// ``TidemarkError/object`` says where.
     public static let coding = Code("coding")
     /// No permission to read or write the store's files.
     public static let permissionDenied = Code("permissionDenied")
@@ -84,6 +86,8 @@ public struct TidemarkError: Error, Sendable {
   /// The change of the batch whose condition does not hold, for a `conflict`; counted from 0 in the
   /// order in which they were added.
   public var operation: Int?
+  /// The object of a collection that it is about.
+  public var object: ObjectPlace?
   /// The error that caused it.
   public var cause: (any Error)?
 
@@ -95,10 +99,12 @@ public struct TidemarkError: Error, Sendable {
   ///   - offset: the offset in the file, in bytes.
   ///   - sequences: the sequences that are concerned.
   ///   - operation: which change of a batch it is about, counted from 0.
+  ///   - object: the object of a collection that it is about.
   ///   - cause: what caused it.
   public init(
     _ code: Code, _ message: String, file: String? = nil, offset: Int? = nil,
-    sequences: ClosedRange<UInt64>? = nil, operation: Int? = nil, cause: (any Error)? = nil
+    sequences: ClosedRange<UInt64>? = nil, operation: Int? = nil, object: ObjectPlace? = nil,
+    cause: (any Error)? = nil
   ) {
     self.code = code
     self.message = message
@@ -106,13 +112,41 @@ public struct TidemarkError: Error, Sendable {
     self.offset = offset
     self.sequences = sequences
     self.operation = operation
+    self.object = object
     self.cause = cause
+  }
+}
+
+/// An object of a collection, and a place in it.
+public struct ObjectPlace: Sendable, Hashable, CustomStringConvertible {
+  /// The collection's name.
+  public var collection: String
+  /// The object's id as text; nil where none is known.
+  public var id: String?
+  /// The names and positions that lead to a field, such as `tags.0`; empty for the whole object.
+  public var path: String
+
+  /// A place.
+  /// - Parameters:
+  ///   - collection: the collection's name.
+  ///   - id: the object's id as text.
+  ///   - path: the names and positions that lead to a field.
+  public init(collection: String, id: String? = nil, path: String = "") {
+    self.collection = collection
+    self.id = id
+    self.path = path
+  }
+
+  public var description: String {
+    "collection \(collection)" + (id.map { ", object \($0)" } ?? "")
+      + (path.isEmpty ? "" : ", field \(path)")
   }
 }
 
 extension TidemarkError: CustomStringConvertible {
   public var description: String {
     var text = message
+    if let object { text += " (\(object))" }
     if let file {
       text += " (\(file)"
       if let offset { text += ", offset \(offset)" }

@@ -1,0 +1,52 @@
+/// The rules of a collection beside how its objects become bytes.
+///
+/// ```swift
+/// let schema = CollectionSchema<Note>(
+///   version: 2, labels: { $0.tags.map { EntryLabel($0) } },
+///   upcasts: [Upcast(from: 1) { $0["title"] = $0["name"] }])
+/// ```
+public struct CollectionSchema<Object: Sendable>: Sendable {
+  /// The version of the objects that this program writes; 0 to 4,294,967,295.
+  public var version: UInt32
+  /// The labels of an object.
+  public var labels: @Sendable (Object) -> [EntryLabel]
+  /// The steps from older versions to this one.
+  public var upcasts: [Upcast]
+  /// Bytes of values whose decoded objects are kept, at most; a decoded object takes a few times as
+  /// much. 4 MiB are usual, 0 keeps none.
+  public var objectCacheBytes = 4 << 20
+
+  /// The rules of a collection.
+  /// - Parameters:
+  ///   - version: the version of the objects that this program writes.
+  ///   - labels: the labels of an object.
+  ///   - upcasts: steps from older versions.
+  public init(
+    version: UInt32 = 0, labels: @escaping @Sendable (Object) -> [EntryLabel] = { _ in [] },
+    upcasts: [Upcast] = []
+  ) {
+    self.version = version
+    self.labels = labels
+    self.upcasts = upcasts
+  }
+}
+
+/// A step from one version of a collection's objects to the next: it runs when an older object is
+/// read. What is stored stays as it is until the object is written again.
+public struct Upcast: Sendable {
+  /// The version that it takes.
+  public let version: UInt32
+  /// The change of an object of that version to the next one.
+  public let change: @Sendable (inout JSONValue) throws -> Void
+
+  /// A step.
+  /// - Parameters:
+  ///   - version: the version that it takes; it makes the next one of it.
+  ///   - change: changes an object.
+  public init(
+    from version: UInt32, _ change: @escaping @Sendable (inout JSONValue) throws -> Void
+  ) {
+    self.version = version
+    self.change = change
+  }
+}

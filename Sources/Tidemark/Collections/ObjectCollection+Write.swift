@@ -1,0 +1,153 @@
+public import TidemarkEngine
+
+extension ObjectCollection {
+  /// How often a write begins anew when somebody else writes the object in between.
+  private static var attempts: Int { 64 }
+
+  /// Writes an object, in the place of the one with its id, if there is one.
+  ///
+  /// Fields of the one before that this program's type does not know stay.
+  /// - Parameters:
+  ///   - object: the object.
+  ///   - options: the caller's time, priority and the like.
+  ///   - durability: when to return; nil for the store's.
+  /// - Throws: `coding` when it cannot be encoded; `conflict` when others write it all the time;
+  ///   and what ``Store/write(_:durability:)`` throws.
+  @discardableResult
+  public func put(
+    _ object: Object, options: PutOptions = PutOptions(), durability: Durability? = nil
+  ) async throws(TidemarkError) -> Receipt {
+    let key = try core.key(core.id(object))
+    return try await retrying { () throws(TidemarkError) in
+      var batch = WriteBatch()
+      try batch.add(object, key, over: try core.replaced(key), options, core)
+      return try await store.write(batch, durability: durability)
+    }
+  }
+
+  /// Writes an object only if there is none with its id.
+  /// - Throws: `conflict` when there is one.
+  @discardableResult
+  public func insert(
+    _ object: Object, options: PutOptions = PutOptions(), durability: Durability? = nil
+  ) async throws(TidemarkError) -> Receipt {
+    var batch = WriteBatch()
+    try batch.add(object, core.key(core.id(object)), over: .nothing, options, core)
+    return try await store.write(batch, durability: durability)
+  }
+
+  /// Changes an object: reads it, calls `change`, and writes what became of it, if that is not the
+  /// same.
+  ///
+  /// When somebody else has written the object in between, `change` is called again with what is
+  /// there then.
+  /// - Parameters:
+  ///   - id: the object's id.
+  ///   - durability: when to return; nil for the store's.
+  ///   - change: changes the object; it may not change its id.
+  /// - Returns: the object as it is now; nil when there is none.
+  /// - Throws: what `change` throws; `invalidArgument` when the id was changed; see
+  ///   ``put(_:options:durability:)``.
+  @discardableResult
+  public func update(
+    _ id: ID, durability: Durability? = nil, _ change: (inout Object) throws -> Void
+  ) async throws -> Object? {
+    let key = try core.key(id)
+    return try await retryingAny {
+      guard let old = try core.stored(key, in: source, isToBeWritten: true) else { return nil }
+      var object = try core.decode(old.bytes, version: old.version, ofKey: key)
+      try change(&object)
+      guard core.id(object) == id else {
+        throw TidemarkError(
+          .invalidArgument, "an update may not change the object's id; put and delete instead",
+          object: ObjectPlace(collection: name, id: "\(id)"))
+      }
+      var batch = WriteBatch()
+      try batch.add(object, key, over: .stored(old), PutOptions(), core)
+      // An object that says the same is not written again.
+      if batch.operations.value(of: batch.operations.operations[0]).isEqual(to: old.bytes.rawSpan),
+        old.version >= core.schema.version
+      {
+        return object
+      }
+      try await store.write(batch, durability: durability)
+      return object
+    }
+  }
+
+  /// Deletes an object.
+  /// - Returns: false when there was none.
+  @discardableResult
+  public func delete(_ id: ID, durability: Durability? = nil) async throws(TidemarkError) -> Bool {
+    try await store.delete(core.key(id), durability: durability)
+  }
+
+  /// Deletes all objects, or those with labels, as one atomic batch.
+  /// - Returns: how many there were.
+  @discardableResult
+  public func clear(
+    labels: LabelFilter = .everything, durability: Durability? = nil
+  ) async throws(TidemarkError) -> Int {
+    try await store.clear(prefix: core.prefix, labels: labels, durability: durability)
+  }
+
+  /// Takes the last change of an object back, by a new entry: it is as it was before. After a put
+  /// that made the object it is gone, and after a delete it is there again; so that to undo twice
+  /// is to redo.
+  /// - Returns: the object as it is now; nil when it is gone.
+  /// - Throws: `historyGone` when the version before is no longer kept; `conflict` when the object
+  ///   was written meanwhile.
+  @discardableResult
+  public func undo(_ id: ID, durability: Durability? = nil) async throws(TidemarkError) -> Object? {
+    let key = try core.key(id)
+    let view = try store.engine.view()
+    var walk = try VersionWalk(store.engine, ofKey: key.rawSpan, upTo: view.sequence)
+    guard let newest = try walk.next() else { return nil }
+    let now = try store.engine.info(newest)
+    let isThere = now.kind == .put || now.kind == .touch
+    let condition: WriteCondition = isThere ? .sequence(now.sequence) : .absent
+    var batch = WriteBatch()
+    if let before = try walk.next() {
+      let info = try store.engine.info(before)
+      if info.kind == .put || info.kind == .touch {
+        try store.engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+          try batch.putBack(key: key, value, info: info, if: condition)
+        }
+      } else {
+        try batch.delete(key, if: condition)
+      }
+    } else if now.previous == 0, isThere {
+      try batch.delete(key, if: condition)
+    } else {
+      throw TidemarkError(
+        .historyGone, "the version before is no longer kept",
+        object: ObjectPlace(collection: name, id: "\(id)"))
+    }
+    try await store.write(batch, durability: durability)
+    return try get(id)
+  }
+
+  // MARK: Attempts
+
+  private func retrying<Result>(
+    _ body: () async throws(TidemarkError) -> Result
+  ) async throws(TidemarkError) -> Result {
+    var attempt = 1
+    while true {
+      do { return try await body() } catch {
+        guard error.code == .conflict, attempt < Self.attempts else { throw error }
+      }
+      attempt += 1
+    }
+  }
+
+  private func retryingAny<Result>(_ body: () async throws -> Result) async throws -> Result {
+    var attempt = 1
+    while true {
+      do { return try await body() } catch let error as TidemarkError {
+        guard error.code == .conflict, attempt < Self.attempts else { throw error }
+      }
+      attempt += 1
+    }
+  }
+}

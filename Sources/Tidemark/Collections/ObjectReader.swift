@@ -1,0 +1,144 @@
+public import TidemarkEngine
+
+extension ObjectReader {
+  /// An object by its id.
+  /// - Returns: nil when there is none.
+  /// - Throws: `coding` when it cannot be decoded, with the field; `damaged`, `closed`.
+  public func get(_ id: ID) throws(TidemarkError) -> Object? {
+    guard source.view != nil else { return try core.newest(id) }
+    let key = try core.key(id)
+    guard let stored = try core.stored(key, in: source) else { return nil }
+    return try core.decode(stored.bytes, version: stored.version, ofKey: key)
+  }
+
+  /// Whether there is an object with an id.
+  public func contains(_ id: ID) throws(TidemarkError) -> Bool {
+    let key = try core.key(id)
+    return try source.engine.entry(forKey: key.rawSpan, in: source.pinned()) != nil
+  }
+
+  /// How many objects there are.
+  /// - Parameter labels: only objects with these labels.
+  public func count(labels: LabelFilter = .everything) throws(TidemarkError) -> Int {
+    var count = 0
+    try source.scan(query(labels, false, nil, values: false)) { (_, _) throws(TidemarkError) in
+      count += 1
+      return true
+    }
+    return count
+  }
+
+  /// All objects, in the order of their ids' bytes.
+  /// - Parameters:
+  ///   - labels: only objects with these labels.
+  ///   - descending: whether the last comes first.
+  ///   - limit: most objects to return; nil for all.
+  ///   - unreadable: is told of objects that cannot be decoded, which are left out then; where
+  ///     nothing is given, the first one is an error.
+  public func all(
+    labels: LabelFilter = .everything, descending: Bool = false, limit: Int? = nil,
+    unreadable: ((TidemarkError) -> Void)? = nil
+  ) throws(TidemarkError) -> [Object] {
+    var objects: [Object] = []
+    try forEach(labels: labels, descending: descending, limit: limit, unreadable: unreadable) {
+      objects.append($0)
+    }
+    return objects
+  }
+
+  /// Calls `body` with one object after the other, so that they need not all be in memory.
+  /// - Parameters:
+  ///   - labels: only objects with these labels.
+  ///   - descending: whether the last comes first.
+  ///   - limit: most objects; nil for all.
+  ///   - unreadable: is told of objects that cannot be decoded, which are left out then.
+  public func forEach(
+    labels: LabelFilter = .everything, descending: Bool = false, limit: Int? = nil,
+    unreadable: ((TidemarkError) -> Void)? = nil, _ body: (Object) -> Void
+  ) throws(TidemarkError) {
+    var walk = try RowWalk(source, query(labels, descending, limit))
+    let lineage = source.engine.lineage
+    while let row = try walk.nextRow() {
+      let id = core.id(ofKey: row.key)
+      if source.view == nil, let id,
+        let object = core.cache.object(id, at: row.sequence, lineage: lineage)
+      {
+        body(object)
+        continue
+      }
+      do throws(TidemarkError) {
+        body(try object(of: row, &walk))
+      } catch {
+        guard error.code == .coding, let unreadable else { throw error }
+        unreadable(error)
+      }
+    }
+  }
+
+  private func object(
+    of row: ScanRow, _ walk: inout RowWalk
+  ) throws(TidemarkError) -> Object {
+    let bytes = try walk.entry(row, values: true).value
+    // The schema stands in the entry's attributes.
+    let version =
+      core.schema.version == 0
+      ? 0
+      : try source.engine.info(try source.engine.entry(at: row.sequence)).attributes.schemaVersion
+    return try core.decode(bytes, version: version, ofKey: row.key)
+  }
+
+  /// All ids, in the order of their bytes.
+  /// - Parameter labels: only objects with these labels.
+  public func ids(labels: LabelFilter = .everything) throws(TidemarkError) -> [ID] {
+    var ids: [ID] = []
+    var walk = try RowWalk(source, query(labels, false, nil, values: false))
+    while let row = try walk.nextRow() {
+      if let id = core.id(ofKey: row.key) { ids.append(id) }
+    }
+    return ids
+  }
+
+  private func query(
+    _ labels: LabelFilter, _ descending: Bool, _ limit: Int?, values: Bool = true
+  ) -> EntryQuery {
+    var query = EntryQuery(
+      prefix: core.prefix, labels: labels, descending: descending, limit: limit)
+    query.values = values
+    return query
+  }
+
+  /// The versions of an object that are kept, newest first.
+  /// - Parameters:
+  ///   - id: the object's id.
+  ///   - limit: most versions; nil for all.
+  public func history(
+    of id: ID, limit: Int? = nil
+  ) throws(TidemarkError) -> [ObjectVersion<Object>] {
+    let key = try core.key(id)
+    let view = try source.pinned()
+    var walk = try VersionWalk(source.engine, ofKey: key.rawSpan, upTo: view.sequence)
+    var versions: [ObjectVersion<Object>] = []
+    while versions.count < limit ?? .max, let entry = try walk.next() {
+      guard try view.shows(entry) else { continue }
+      let info = try source.engine.info(entry)
+      var version = ObjectVersion<Object>(
+        object: nil, sequence: info.sequence, time: HybridTime(info.commitTime).timestamp)
+      if info.kind == .put || info.kind == .touch {
+        let stored = try core.stored(entry, source)
+        version.object = try core.decode(stored.bytes, version: stored.version, ofKey: key)
+      }
+      versions.append(version)
+    }
+    return versions
+  }
+}
+
+/// A version of an object.
+public struct ObjectVersion<Object: Sendable>: Sendable {
+  /// The object; nil where it was deleted.
+  public var object: Object?
+  /// Where the version stands in the store's order.
+  public var sequence: UInt64
+  /// When it was committed.
+  public var time: Timestamp
+}

@@ -1,0 +1,90 @@
+public import TidemarkEngine
+
+extension WriteBatch {
+  /// Adds a put of an object, which may be of any of a store's collections.
+  ///
+  /// ```swift
+  /// try await store.write { batch in
+  ///   try batch.put(note, in: notes)
+  ///   try batch.delete("17", in: todos)
+  /// }
+  /// ```
+  /// Fields of the object before that this program does not know stay as they are when it is added.
+  /// - Parameters:
+  ///   - object: the object.
+  ///   - collection: its collection.
+  ///   - options: the caller's time, priority and the like.
+  ///   - condition: the state in which the object must be before the batch.
+  /// - Throws: `coding`, `invalidArgument` or `limitExceeded`; the batch stays as it was.
+  public mutating func put<Object, ID>(
+    _ object: Object, in collection: ObjectCollection<Object, ID>,
+    options: PutOptions = PutOptions(),
+    if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    let core = collection.core
+    let key = try core.key(core.id(object))
+    try add(object, key, over: try core.replaced(key), options, core, if: condition)
+  }
+
+  /// Adds a delete of an object; nothing happens if there is none.
+  public mutating func delete<Object, ID>(
+    _ id: ID, in collection: ObjectCollection<Object, ID>, if condition: WriteCondition? = nil
+  ) throws(TidemarkError) {
+    try delete(collection.core.key(id), if: condition)
+  }
+
+  /// Adds an object that takes the place of what was read, on condition that this is still there.
+  mutating func add<Object, ID>(
+    _ object: Object, _ key: [UInt8], over before: ReplacedObject, _ options: PutOptions,
+    _ core: CollectionCore<Object, ID>
+  ) throws(TidemarkError) {
+    try add(object, key, over: before, options, core, if: before.condition)
+  }
+
+  private mutating func add<Object, ID>(
+    _ object: Object, _ key: [UInt8], over before: ReplacedObject, _ options: PutOptions,
+    _ core: CollectionCore<Object, ID>, if condition: WriteCondition?
+  ) throws(TidemarkError) {
+    let old: StoredObject? = if case .stored(let old) = before { old } else { nil }
+    let bytes = try core.encode(object, ofKey: key, over: old)
+    var options = options
+    // A program that knows an older schema leaves that of a newer one as it is.
+    options.schemaVersion = max(core.schema.version, old?.version ?? 0)
+    try put(
+      key, bytes, labels: core.schema.labels(object), options: options, if: condition)
+  }
+}
+
+/// The bytes of an object with their schema.
+struct StoredObject {
+  var bytes: [UInt8]
+  var sequence: UInt64
+  var version: UInt32
+}
+
+/// The state that an object is written over.
+enum ReplacedObject {
+  /// Nobody has looked, since nothing of it stays.
+  case unknown
+  case nothing
+  case stored(StoredObject)
+
+  var condition: WriteCondition? {
+    switch self {
+    case .unknown: nil
+    case .nothing: .absent
+    case .stored(let old): .sequence(old.sequence)
+    }
+  }
+}
+
+extension CollectionCore {
+  /// The object that one to be written takes the place of, if anything of it may stay.
+  func replaced(_ key: [UInt8]) throws(TidemarkError) -> ReplacedObject {
+    guard coding.carry != nil else { return .unknown }
+    guard let old = try stored(key, in: store.source, isToBeWritten: true) else {
+      return .nothing
+    }
+    return .stored(old)
+  }
+}

@@ -1,0 +1,112 @@
+internal import TidemarkEngine
+internal import TidemarkNDJSON
+
+/// Decodes types from a JSON text, and takes note of the fields that nobody asked for.
+final class JSONDecoding {
+  let tape: JSONTape
+  /// The names that were asked for, by their nodes.
+  private(set) var asked: [Bool]
+  /// Where the member behind the one that was found last begins, and in which object: types mostly
+  /// ask for names in the same order.
+  private var hint = (object: -1, next: 0)
+
+  init(_ tape: JSONTape) {
+    self.tape = tape
+    asked = Array(repeating: false, count: tape.nodes.count)
+  }
+
+  /// The whole text as a value of a type.
+  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decode(type, at: 0) }
+
+  /// The value of an object's field, and takes note that it was asked for.
+  func value(of name: String, in object: Int) -> Int? {
+    let first = object + 1
+    let start = hint.object == object ? hint.next : first
+    return find(name, in: object, start..<Int(tape[object].next))
+      ?? find(name, in: object, first..<start)
+  }
+
+  private func find(_ name: String, in object: Int, _ range: Range<Int>) -> Int? {
+    var index = range.lowerBound
+    while index < range.upperBound {
+      let next = Int(tape[index + 1].next)
+      if tape.string(tape[index], isEqualTo: name.utf8) {
+        asked[index] = true
+        hint = (object, next)
+        return index + 1
+      }
+      index = next
+    }
+    return nil
+  }
+
+  func noteAllAsked(in object: Int) {
+    for name in tape.members(of: object) { asked[name] = true }
+  }
+
+  // MARK: Values
+
+  func decode<Value: Decodable>(_ type: Value.Type, at index: Int) throws -> Value {
+    // The commonest types need no decoder of their own.
+    if type == String.self, let value = try string(at: index) as? Value { return value }
+    if type == Int.self, let value = try integer(Int.self, at: index) as? Value { return value }
+    if type == Double.self, let value = try double(at: index) as? Value { return value }
+    if type == Bool.self, let value = try bool(at: index) as? Value { return value }
+    let foreign = tape[index].kind == .string ? ForeignType(type) : .none
+    return try Value(from: ValueDecoder(state: self, index: index, foreign: foreign))
+  }
+
+  func string(at index: Int) throws -> String {
+    guard tape[index].kind == .string else { throw mismatch(String.self, index) }
+    return tape.string(tape[index])
+  }
+
+  func bool(at index: Int) throws -> Bool {
+    switch tape[index].kind {
+    case .yes: true
+    case .no: false
+    default: throw mismatch(Bool.self, index)
+    }
+  }
+
+  func integer<Number: FixedWidthInteger>(_ type: Number.Type, at index: Int) throws -> Number {
+    guard tape[index].kind == .number else { throw mismatch(type, index) }
+    guard let value = JSONNumbers.integer(tape.bytes(of: tape[index]), type) else {
+      throw DecodingError.dataCorrupted(context(index, "the number does not fit \(type)"))
+    }
+    return value
+  }
+
+  func double(at index: Int) throws -> Double {
+    guard tape[index].kind == .number else { throw mismatch(Double.self, index) }
+    guard let value = JSONNumbers.double(tape.bytes(of: tape[index])) else {
+      throw DecodingError.dataCorrupted(context(index, "the number does not fit Double"))
+    }
+    return value
+  }
+
+  // MARK: Errors
+
+  func context(_ index: Int, _ words: String) -> DecodingError.Context {
+    DecodingError.Context(codingPath: tape.path(to: index), debugDescription: words)
+  }
+
+  func mismatch(_ type: any Any.Type, _ index: Int) -> DecodingError {
+    let context = context(index, "\(type) is expected, and there is \(tape[index].kind.words)")
+    return tape[index].kind == .null
+      ? .valueNotFound(type, context) : .typeMismatch(type, context)
+  }
+}
+
+extension JSONTape.Kind {
+  var words: String {
+    switch self {
+    case .null: "null"
+    case .yes, .no: "a boolean"
+    case .number: "a number"
+    case .string: "a string"
+    case .array: "an array"
+    case .object: "an object"
+    }
+  }
+}

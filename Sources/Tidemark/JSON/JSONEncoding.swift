@@ -1,0 +1,211 @@
+internal import TidemarkEngine
+internal import TidemarkNDJSON
+
+/// Makes a JSON text of a value: the names of every object in the order of their bytes, without
+/// white space, so that equal values are equal bytes.
+final class JSONEncoding {
+  /// A value that was written.
+  enum Value {
+    /// A finished text, in `text`.
+    case text(Range<Int>)
+    case object(Fields)
+    case array(Elements)
+  }
+
+  final class Fields {
+    var names: [String] = []
+    var values: [Value] = []
+  }
+
+  final class Elements {
+    var values: [Value] = []
+  }
+
+  /// The texts of strings, numbers and words, one behind the other.
+  private(set) var text: [UInt8] = []
+
+  /// The text of a value.
+  /// - Throws: `EncodingError`, and what the value's own coding throws.
+  static func encode(_ value: some Encodable) throws -> [UInt8] {
+    let encoding = JSONEncoding()
+    encoding.text.reserveCapacity(256)
+    let result = try encoding.value(of: value, depth: 0, JSONPath())
+    var text: [UInt8] = []
+    text.reserveCapacity(encoding.text.count * 2)
+    encoding.write(result, to: &text)
+    return text
+  }
+
+  private func write(_ value: Value, to output: inout [UInt8]) {
+    switch value {
+    case .text(let range): output.append(contentsOf: text[range])
+    case .array(let elements):
+      output.append(UInt8(ascii: "["))
+      for (index, element) in elements.values.enumerated() {
+        if index > 0 { output.append(UInt8(ascii: ",")) }
+        write(element, to: &output)
+      }
+      output.append(UInt8(ascii: "]"))
+    case .object(let fields):
+      output.append(UInt8(ascii: "{"))
+      var last: Int?
+      for index in fields.ordered {
+        // A name that was written twice has the value that came last.
+        if let last, fields.names[last] == fields.names[index] { continue }
+        if last != nil { output.append(UInt8(ascii: ",")) }
+        JSONEncoding.append(fields.names[index], to: &output)
+        output.append(UInt8(ascii: ":"))
+        write(fields.values[index], to: &output)
+        last = index
+      }
+      output.append(UInt8(ascii: "}"))
+    }
+  }
+
+  // MARK: Values
+
+  func value<Encoded: Encodable>(
+    of value: Encoded, depth: Int, _ path: @autoclosure () -> JSONPath
+  ) throws -> Value {
+    if let value = value as? String { return string(value) }
+    if let value = value as? Int { return integer(value) }
+    if let value = value as? Double { return try double(value, path()) }
+    if let value = value as? Bool { return bool(value) }
+    guard depth < JSONScanner.maximumDepth else {
+      throw EncodingError.invalidValue(
+        value,
+        EncodingError.Context(
+          codingPath: path().keys,
+          debugDescription: "nested deeper than \(JSONScanner.maximumDepth) levels"))
+    }
+    let encoder = ValueEncoder(self, depth: depth, path: path())
+    try value.encode(to: encoder)
+    // A value that wrote nothing is an empty object.
+    return foreign(ForeignType(Encoded.self), encoder.value ?? .object(Fields()))
+  }
+
+  /// A value of Foundation in its customary form, where it has one.
+  private func foreign(_ type: ForeignType, _ value: Value) -> Value {
+    switch (type, value) {
+    case (.date, .text(let range)):
+      guard let seconds = JSONNumbers.double(text[range]),
+        let date = ForeignType.text(ofDate: seconds)
+      else { return value }
+      return append { $0.append(contentsOf: date) }
+    case (.data, .array(let elements)):
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(elements.values.count)
+      for element in elements.values {
+        guard case .text(let range) = element,
+          let byte = JSONNumbers.integer(text[range], UInt8.self)
+        else { return value }
+        bytes.append(byte)
+      }
+      return append { $0.append(contentsOf: ForeignType.text(ofData: bytes)) }
+    case (.url, .object(let fields)):
+      return fields.names == ["relative"] ? fields.values[0] : value
+    default: return value
+    }
+  }
+
+  private func append(_ body: (inout [UInt8]) -> Void) -> Value {
+    let start = text.count
+    body(&text)
+    return .text(start..<text.count)
+  }
+
+  func string(_ value: String) -> Value { append { JSONEncoding.append(value, to: &$0) } }
+
+  private static func append(_ value: String, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "\""))
+    value.withBytes { bytes in
+      let count = JSONText.escapedCount(bytes) ?? bytes.byteCount
+      JSONText.append(bytes, escapedCount: count, to: &text)
+    }
+    text.append(UInt8(ascii: "\""))
+  }
+
+  func bool(_ value: Bool) -> Value {
+    append { $0.append(contentsOf: (value ? "true" : "false").utf8) }
+  }
+
+  /// A text that is JSON already.
+  func raw(_ json: [UInt8]) -> Value { append { $0.append(contentsOf: json) } }
+
+  var null: Value { append { $0.append(contentsOf: "null".utf8) } }
+
+  func integer(_ value: some FixedWidthInteger) -> Value {
+    append { text in
+      var digits = value.magnitude
+      if value < 0 { text.append(UInt8(ascii: "-")) }
+      let start = text.count
+      repeat {
+        let (quotient, digit) = digits.quotientAndRemainder(dividingBy: 10)
+        text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+        digits = quotient
+      } while digits > 0
+      text[start...].reverse()
+    }
+  }
+
+  func double(
+    _ value: some BinaryFloatingPoint & CustomStringConvertible & Sendable,
+    _ path: @autoclosure () -> JSONPath
+  ) throws -> Value {
+    var isNumber = true
+    let result = append { isNumber = JSONNumbers.append(value, to: &$0) }
+    guard isNumber else {
+      throw EncodingError.invalidValue(
+        value,
+        EncodingError.Context(
+          codingPath: path().keys, debugDescription: "JSON has no \(value)"))
+    }
+    return result
+  }
+}
+
+extension JSONEncoding.Fields {
+  /// The fields by their names, those of one name last first.
+  fileprivate var ordered: [Int] {
+    var isOrdered = true
+    for index in names.indices.dropFirst() where isOrdered {
+      isOrdered = Self.precedes(names[index - 1], names[index])
+    }
+    if isOrdered { return Array(names.indices) }
+    return names.indices.sorted { a, b in
+      names[a] == names[b] ? a > b : Self.precedes(names[a], names[b])
+    }
+  }
+
+  private static func precedes(_ a: String, _ b: String) -> Bool {
+    a.utf8.lexicographicallyPrecedes(b.utf8)
+  }
+}
+
+/// The way to a value that is being written.
+struct JSONPath {
+  private indirect enum Step {
+    case root
+    case next(Step, any CodingKey)
+  }
+
+  private var last = Step.root
+
+  init() {}
+
+  func adding(_ key: any CodingKey) -> JSONPath {
+    var path = self
+    path.last = .next(last, key)
+    return path
+  }
+
+  var keys: [any CodingKey] {
+    var keys: [any CodingKey] = []
+    var step = last
+    while case .next(let before, let key) = step {
+      keys.append(key)
+      step = before
+    }
+    return keys.reversed()
+  }
+}

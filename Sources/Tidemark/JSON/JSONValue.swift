@@ -1,0 +1,114 @@
+internal import TidemarkEngine
+internal import TidemarkNDJSON
+
+/// A JSON value of any shape: what an ``Upcast`` changes.
+///
+/// ```swift
+/// object["title"] = object["name"]
+/// object["done"] = .bool(false)
+/// ```
+public enum JSONValue: Sendable, Hashable {
+  /// Nothing.
+  case null
+  /// True or false.
+  case bool(Bool)
+  /// A number by its digits, as JSON has them, so that none loses any.
+  case number(String)
+  /// A text.
+  case string(String)
+  /// Values in order.
+  case array([JSONValue])
+  /// Values by name.
+  case object([String: JSONValue])
+
+  /// A whole number.
+  public static func integer(_ value: Int) -> JSONValue { .number("\(value)") }
+
+  /// The value of a field of an object. Nil where there is no such field, and for what is no
+  /// object; setting nil removes the field, and setting a field of something else does nothing.
+  public subscript(name: String) -> JSONValue? {
+    get {
+      guard case .object(let fields) = self else { return nil }
+      return fields[name]
+    }
+    set {
+      guard case .object(var fields) = self else { return }
+      self = .null
+      fields[name] = newValue
+      self = .object(fields)
+    }
+  }
+
+  init(_ tape: JSONTape, at index: Int = 0) {
+    let node = tape[index]
+    switch node.kind {
+    case .null: self = .null
+    case .yes: self = .bool(true)
+    case .no: self = .bool(false)
+    case .number: self = .number(String(decoding: tape.bytes(of: node), as: UTF8.self))
+    case .string: self = .string(tape.string(node))
+    case .array:
+      var elements: [JSONValue] = []
+      var child = index + 1
+      while child < node.next {
+        elements.append(JSONValue(tape, at: child))
+        child = Int(tape[child].next)
+      }
+      self = .array(elements)
+    case .object:
+      var fields: [String: JSONValue] = [:]
+      for name in tape.members(of: index) {
+        fields[tape.string(tape[name])] = JSONValue(tape, at: name + 1)
+      }
+      self = .object(fields)
+    }
+  }
+}
+
+extension JSONValue: Encodable {
+  /// Encodes the value as what it is.
+  public func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .object(let fields):
+      var container = encoder.container(keyedBy: JSONKey.self)
+      for (name, value) in fields { try container.encode(value, forKey: JSONKey(name)) }
+    case .array(let elements):
+      var container = encoder.unkeyedContainer()
+      for element in elements { try container.encode(element) }
+    case .null:
+      var container = encoder.singleValueContainer()
+      try container.encodeNil()
+    case .bool(let value):
+      var container = encoder.singleValueContainer()
+      try container.encode(value)
+    case .string(let value):
+      var container = encoder.singleValueContainer()
+      try container.encode(value)
+    case .number(let digits):
+      var container = encoder.singleValueContainer()
+      if let writer = container as? ValueEncoder {
+        try writer.encode(digits: digits)
+      } else if let value = Int(digits) {
+        try container.encode(value)
+      } else {
+        try container.encode(Double(digits))
+      }
+    }
+  }
+}
+
+extension ValueEncoder {
+  /// Writes a number by its digits.
+  fileprivate func encode(digits: String) throws {
+    let text = Array(digits.utf8)
+    var scanner = JSONScanner(text.rawSpan)
+    do {
+      try scanner.skipNumber()
+      try scanner.expectEnd()
+    } catch {
+      throw EncodingError.invalidValue(
+        digits, EncodingError.Context(codingPath: codingPath, debugDescription: "not a number"))
+    }
+    set(encoding.raw(text))
+  }
+}
