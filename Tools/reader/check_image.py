@@ -11,7 +11,7 @@ def problems(image):
         # A broken chunk's content says nothing.
         return
     image.read = keys = image.read_keys()
-    live = sum(1 for key in keys if key.is_live)
+    live = sum(1 for key in keys if key.is_counted)
     if live != image.live:
         yield image.damage(0, f"{live} keys are live, and the header says {image.live}")
     yield from _hash_table(image, keys)
@@ -50,7 +50,7 @@ def problems_together(runs, newest, history_from):
             for number in (1, 0):
                 for ordinal in run.list(label, number):
                     listed[run.read[ordinal].key] = not number
-        live = sum(1 for _, _, key in keys.values() if key.is_live)
+        live = sum(1 for _, _, key in keys.values() if key.is_counted)
         if live != run.total_live:
             yield run.damage(0, f"{live} keys are live in all, and the header says {run.total_live}")
         expected = {}

@@ -27,6 +27,11 @@ class ImageKey:
         """Whether the key is there."""
         return bool(self.size_class & (31 if self.size_class & 64 else 63))
 
+    @property
+    def is_counted(self):
+        """Whether the key is there, and not one that is derived from other entries."""
+        return self.is_live and not self.key.startswith(b"\0tidemark/#")
+
 
 class Image:
     """An image in memory, its checksums compared.
@@ -70,7 +75,7 @@ class Image:
         self.keys, self.live, self.deleted = fields.u64(), fields.u64(), fields.u64()
         self.bytes, self.longest_probe = fields.u64(), fields.u64()
         self.total_live = fields.u64()
-        if sections != SECTIONS or self.live + self.deleted != self.keys:
+        if sections != SECTIONS or self.live + self.deleted > self.keys:
             raise Damage(self.path, 80, "the counts do not agree")
         self.sections = [(fields.u64(), fields.u64(), fields.u64()) for _ in range(SECTIONS)]
         self.base, self.next_label, self.next_set = fields.u64(), fields.u64(), fields.u64()

@@ -81,6 +81,9 @@ extension Store {
   ///   of a commit back and leave the other.
   func checkNoCommitCrosses(_ sequence: UInt64) throws(TidemarkError) {
     guard sequence > 0, let cut = try engine.commit(across: sequence) else { return }
+    // Derived entries at a commit's end are none of the caller's.
+    var rest = LogCursor(engine, from: sequence + 1, through: cut.upperBound - 1)
+    guard try rest.next() != nil else { return }
     throw TidemarkError(
       .invalidArgument,
       "sequence \(sequence) lies within a commit, which can only be undone as a whole: that of the "

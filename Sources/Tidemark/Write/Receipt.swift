@@ -16,7 +16,7 @@ public struct Receipt: Sendable, Hashable {
   public var cursor: Cursor { Cursor(epoch: epoch, sequence: sequence) }
 
   init(_ result: CommitResult) {
-    sequences = result.sequences
+    sequences = result.ownSequences
     epoch = result.epoch
     commitTime = HybridTime(result.commitTime).timestamp
   }

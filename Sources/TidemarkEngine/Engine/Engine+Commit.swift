@@ -2,6 +2,8 @@
 package struct CommitResult: Sendable, Hashable {
   /// The sequences that it took; empty when nothing changed.
   package var sequences: Range<UInt64>
+  /// Those of them that the caller has asked for: derived entries stand behind them.
+  package var ownSequences: Range<UInt64>
   /// The last sequence that a durable commit promises. A batch that changed nothing promises what
   /// it saw: who deletes a key and hears that it is gone already must not find it again.
   package var lastSeen: UInt64 { sequences.upperBound - 1 }
@@ -17,10 +19,12 @@ package struct CommitResult: Sendable, Hashable {
 extension CommitResult {
   /// - Parameter commitTime: nil takes that of the last commit.
   init(
-    of sequences: Range<UInt64>, in state: borrowing WriterState, at commitTime: HybridTime? = nil
+    of sequences: Range<UInt64>, in state: borrowing WriterState, at commitTime: HybridTime? = nil,
+    ownEnd: UInt64? = nil
   ) {
     self.init(
-      sequences: sequences, commitTime: (commitTime ?? state.commitTime).rawValue,
+      sequences: sequences, ownSequences: sequences.lowerBound..<(ownEnd ?? sequences.upperBound),
+      commitTime: (commitTime ?? state.commitTime).rawValue,
       epoch: state.manifest.epochs.last?.epoch ?? 0, lineage: state.lineage)
   }
 }
@@ -66,22 +70,36 @@ extension Engine {
   ) throws(TidemarkError) -> CommitResult {
     let durability = durability ?? configuration.durability
     if waitsForRoom, let goal = goalForRoom() { try sync(through: goal.sequence) }
-    let result = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
-      try checkWritable(state)
-      guard !batch.isEmpty else {
-        return CommitResult(of: (state.sequence + 1)..<(state.sequence + 1), in: state)
+    while true {
+      let change = try derivation.object?.prepare(batch)
+      let result = try writer.withLock {
+        (state: inout WriterState) throws(TidemarkError) -> CommitResult? in
+        try checkWritable(state)
+        var batch = batch
+        guard try change?.add(to: &batch) ?? true else { return nil }
+        return try stage(batch, durability, &state)
       }
-      let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
-      try makeRoom(for: batch.storedBound, &state)
-      let packing = beginPacking(batch, durability)
-      defer { if packing != nil { packer?.finish() } }
-      let result = try stageLocked(batch, packing, &state)
-      if durability != .async || state.stagedBytes >= Limits.stagedBytes {
-        try writeStaged(&state, mayCompress: durability != .durable)
+      if let result {
+        afterCommit()
+        return result
       }
-      return result
     }
-    afterCommit()
+  }
+
+  private func stage(
+    _ batch: OperationBatch, _ durability: Durability, _ state: inout WriterState
+  ) throws(TidemarkError) -> CommitResult {
+    guard !batch.isEmpty else {
+      return CommitResult(of: (state.sequence + 1)..<(state.sequence + 1), in: state)
+    }
+    let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch
+    try makeRoom(for: batch.storedBound, &state)
+    let packing = beginPacking(batch, durability)
+    defer { if packing != nil { packer?.finish() } }
+    let result = try stageLocked(batch, packing, &state)
+    if durability != .async || state.stagedBytes >= Limits.stagedBytes {
+      try writeStaged(&state, mayCompress: durability != .durable)
+    }
     return result
   }
 
@@ -182,7 +200,8 @@ extension Engine {
     state.appender?.note(
       rawBytes: staging.rawBytes, time: staging.latestTime ?? commitTime.timestamp,
       commitTime: commitTime.rawValue)
-    return CommitResult(of: first..<staging.next, in: state, at: commitTime)
+    return CommitResult(
+      of: first..<staging.next, in: state, at: commitTime, ownEnd: staging.ownEnd)
   }
 
   /// Writes what is staged into the active segment.

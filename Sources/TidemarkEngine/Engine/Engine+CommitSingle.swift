@@ -17,9 +17,9 @@ extension Engine {
     waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult? {
     try OperationBatch.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
-    guard SingleFrame.fits(keyBytes: key.byteCount, valueBytes: value?.byteCount ?? 0) else {
-      return nil
-    }
+    guard SingleFrame.fits(keyBytes: key.byteCount, valueBytes: value?.byteCount ?? 0),
+      derivation.object.map({ !$0.concerns(key) }) ?? true
+    else { return nil }
     let durability = durability ?? configuration.durability
     while true {
       let turn = try writer.withLock {

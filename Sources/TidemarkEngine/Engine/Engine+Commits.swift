@@ -52,7 +52,7 @@ extension Engine {
     var cursor = LogCursor(
       self, from: range.lowerBound, through: range.upperBound, includesRecords: true)
     while let entry = try cursor.next() {
-      let count = entry.head.kind == .record ? 0 : 1
+      let count = LogCursor.isShown(entry.head, entry.front) ? 1 : 0
       if commits.last?.commitTime == entry.head.commitTime {
         commits[commits.count - 1].lastSequence = entry.sequence
         commits[commits.count - 1].count += count

@@ -21,6 +21,7 @@ package final class Engine: Sendable {
   package let attachments: AttachmentFiles
   let manifests: ManifestStore
   let creations = KnownCreations()
+  let derivation = OnceReference<Derivation>()
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
   /// Calls made after every change of the durable sequence.

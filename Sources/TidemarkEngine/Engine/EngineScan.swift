@@ -22,6 +22,33 @@ package struct ScanQuery: Sendable {
 }
 
 extension ScanQuery {
+  /// Whether derived keys are asked for, which other scans pass over.
+  private var isOfDerived: Bool {
+    if case .including(let key) = from { DerivedKeys.contains(key.rawSpan) } else { false }
+  }
+
+  /// How far a scan goes on from a bound without a pause: to its end, or, where derived keys come
+  /// between, to these; then also where it goes on behind them.
+  fileprivate func stretch(from start: KeyBound) -> (last: KeyBound, beyond: KeyBound?) {
+    let last = descending ? from : upTo
+    guard !isOfDerived else { return (last, nil) }
+    // The first key of the derived ones, and the first behind them.
+    guard case .excluding(let behind) = KeyBound.afterPrefix(DerivedKeys.prefix) else {
+      return (last, nil)
+    }
+    let first = DerivedKeys.prefix
+    let lower = (descending ? last : start).cut(isLower: true)
+    let upper = (descending ? start : last).cut(isLower: false)
+    if descending {
+      guard upper.lies(behind: behind), lower.lies(before: behind) else { return (last, nil) }
+      return (.including(behind), lower.lies(before: first) ? .excluding(first) : nil)
+    }
+    guard lower.lies(before: first), upper.lies(behind: first) else { return (last, nil) }
+    return (.excluding(first), upper.lies(behind: behind) ? .including(behind) : nil)
+  }
+}
+
+extension ScanQuery {
   /// Whether entries are chosen by their times.
   var isTimed: Bool { since != nil || until != nil }
 }
@@ -91,7 +118,7 @@ package final class EngineScan {
 
   private func nextInKeyOrder(limit: Int) throws(TidemarkError) -> ScanPage {
     while !isAtEnd {
-      let (keys, carries) = try nextKeys(limit: limit)
+      let (keys, carries, beyond) = try nextKeys(limit: limit)
       var rows = ScanPage(keys, isOfPresent: carries == nil)
       for i in 0..<keys.count {
         let slot = keys.slot(at: i)
@@ -102,7 +129,7 @@ package final class EngineScan {
         }
       }
       if query.isTimed { try rows.filter(isInTime) }
-      resumption = keys.resumption
+      resumption = beyond ?? keys.resumption
       if rows.isEmpty { continue }
       position = .key([UInt8](copying: rows.key(at: rows.count - 1)))
       return rows
@@ -113,13 +140,14 @@ package final class EngineScan {
   /// The next keys that the index has.
   /// - Returns: also, in a view of the past, which of them carry the wanted labels with their
   ///   newest entries; ids of label sets are good until the next image is installed, so that is
-  ///   judged in the same hold of the lock that reads them.
+  ///   judged in the same hold of the lock that reads them. And where the scan goes on behind keys
+  ///   that it passes over, if it has come to these.
   private func nextKeys(
     limit: Int
-  ) throws(TidemarkError) -> (keys: KeyPage, carries: [Bool]?) {
+  ) throws(TidemarkError) -> (keys: KeyPage, carries: [Bool]?, beyond: KeyBound?) {
     let first = query.descending ? query.upTo : query.from
-    let last = query.descending ? query.from : query.upTo
     let start = resumption ?? first
+    let (last, beyond) = query.stretch(from: start)
     var page = KeyPage(room: min(limit, 1_024))
     let carries = try engine.withIndex { (read) throws(IndexOrStoreError) -> [Bool]? in
       if read.staleBelow > 0 { throw .store(Engine.possiblyStale(read.staleBelow)) }
@@ -140,7 +168,9 @@ package final class EngineScan {
         return isPast ? try matches(page, read.index.labelTable) : nil
       } catch { throw .index(error) }
     }
-    return (page, carries)
+    guard isAtEnd, let beyond else { return (page, carries, nil) }
+    isAtEnd = false
+    return (page, carries, beyond)
   }
 
   /// Whether an entry has a time that is asked for.

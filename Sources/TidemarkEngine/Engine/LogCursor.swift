@@ -23,7 +23,7 @@ package struct LogCursor {
   /// - Parameters:
   ///   - first: the first sequence wanted.
   ///   - through: the last one wanted.
-  ///   - includesRecords: also the engine's own entries.
+  ///   - includesRecords: also the engine's own entries, and those that are derived from others.
   ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
   package init(
     _ engine: Engine, from first: UInt64, through: UInt64, includesRecords: Bool = false,
@@ -64,12 +64,17 @@ package struct LogCursor {
       let head = heads[position]
       guard head.sequence <= through else { break }
       position += 1
-      if includesRecords || head.kind != .record, let frame {
+      if let frame, includesRecords || Self.isShown(head, frame.front) {
         return LogEntry(segment: frame.segment, front: frame.front, head: head)
       }
     }
     leaveFrame()
     return nil
+  }
+
+  /// Whether an entry is neither the engine's own nor derived from others.
+  static func isShown(_ head: EntryHead, _ front: DecodedFront) -> Bool {
+    head.kind != .record && !DerivedKeys.contains(front.key(of: head))
   }
 
   private mutating func leaveFrame() {
@@ -151,7 +156,7 @@ package struct LogCursor {
       let next = try segment.sequence(atOrAfter: upcoming), next <= range.upperBound
     {
       if let entry = try segment.head(of: next, caches: engine.caches),
-        includesRecords || entry.head.kind != .record
+        includesRecords || Self.isShown(entry.head, entry.front)
       {
         pending.append(entry)
       }

@@ -49,6 +49,12 @@ package struct OperationBatch: Sendable {
   /// Whether a cached value may take the place of one that the user wrote, or of its delete, which
   /// peers may not have heard of yet.
   package var mayCoverOwned = false
+  /// The operations from here on are derived from those before, by the engine's ``Derivation``.
+  package var derivedFrom = Int.max
+  /// Operations whose rows the caller knows, so that nobody need read their values for them.
+  package var knownRows: [Int: KnownRows] = [:]
+  /// Whether the batch may break rules about values that are there once only: it comes from a peer.
+  package var mayRepeatUnique = true
   private var scratch = ByteWriter()
   private var touches = 0
 
@@ -286,6 +292,7 @@ package struct OperationBatch: Sendable {
   package mutating func rollBack(to mark: Mark) {
     arena.removeLast(arena.count - mark.arena)
     operations.removeLast(operations.count - mark.operations)
+    if !knownRows.isEmpty { knownRows = knownRows.filter { $0.key < mark.operations } }
     labels.removeSets(from: mark.labelSets)
     conditions.removeLast(conditions.count - mark.conditions)
     asksForHashes = mark.asksForHashes
@@ -298,6 +305,8 @@ package struct OperationBatch: Sendable {
     operations.removeAll(keepingCapacity: true)
     labels.removeSets(from: 0)
     conditions.removeAll(keepingCapacity: true)
+    knownRows = [:]
+    derivedFrom = .max
     asksForHashes = false
     attachments.removeAll()
     hasCached = false

@@ -55,7 +55,7 @@ struct SequenceWindow {
       let front = try frames.front(record)
       var sets: [Int: Int] = [:]
       for head in front.entries where head.sequence >= first && head.sequence <= last {
-        if includesRecords || head.kind != .record { add(head, of: front, &sets) }
+        if includesRecords || LogCursor.isShown(head, front) { add(head, of: front, &sets) }
       }
       if heads.count >= 2 * most { cut() }
     }

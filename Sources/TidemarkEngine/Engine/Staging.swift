@@ -4,6 +4,8 @@ struct Staging {
   private static let prefetched = 32
   /// The next sequence to give out.
   private(set) var next: UInt64
+  /// The next sequence behind the entries that the caller asked for, where derived ones follow.
+  private(set) var ownEnd: UInt64?
   private(set) var rawBytes = 0
   /// The length of the operations' labels, which frames may have to repeat.
   private(set) var labelBytes = 0
@@ -48,7 +50,8 @@ struct Staging {
         hashes.removeAll(keepingCapacity: true)
         for operation in portion { hashes.append(read.index.hash(batch.key(of: operation))) }
         if portion.count > 1 { read.index.prefetch(hashes) }
-        for (operation, hash) in zip(portion, hashes) {
+        for (index, (operation, hash)) in zip(portion.indices, zip(portion, hashes)) {
+          if index == batch.derivedFrom { ownEnd = next }
           try apply(operation, hash: hash, of: batch, sets: sets, &read, hotCache)
         }
       }
@@ -84,6 +87,7 @@ struct Staging {
     // The keys that the batch itself gives to the user, beside cached values.
     var owned: Set<[UInt8]> = []
     for (index, operation) in batch.operations.enumerated() {
+      if index >= batch.derivedFrom { break }
       let isCachedPut = protects && operation.isCached && operation.kind == .put
       if protects, !operation.isCached, operation.kind == .put || operation.kind == .delete {
         owned.insert([UInt8](copying: batch.key(of: operation)))
@@ -146,7 +150,9 @@ struct Staging {
       slot.labelSet = 0
       slot.size = .deleted
     }
-    if operation.isCached, operation.kind != .touch {
+    if operation.kind == .put, DerivedKeys.contains(key) {
+      slot.size = slot.size.cached(over: nil)
+    } else if operation.isCached, operation.kind != .touch {
       let evicted = operation.condition < 0 ? nil : batch.conditions[operation.condition]
       guard let size = try sizeOfCached(operation, evicted, key, hash: hash, slot.size, read)
       else { return }

@@ -84,7 +84,7 @@ package final class Index {
           return old
         }
       #endif
-      try noteChange(number, in: active, isNew: false, from: old, to: slot)
+      try noteChange(number, key, in: active, isNew: false, from: old, to: slot)
       active.store.replace(number, slot)
       return old
     }
@@ -98,12 +98,12 @@ package final class Index {
       old = try runs.lookup(key, hash: hash)
     }
     if ifPresent, old?.isDeleted ?? true { return old }
-    try noteChange(active.count, in: active, isNew: true, from: old, to: slot)
+    try noteChange(active.count, key, in: active, isNew: true, from: old, to: slot)
     active.insert(key, hash, slot)
     return old
   }
 
-  /// How many keys are not deleted.
+  /// How many keys are not deleted, but for derived ones.
   package var liveKeys: Int {
     runs.liveKeys + (frozen?.liveChange ?? 0) + active.liveChange
   }
@@ -116,7 +116,7 @@ package final class Index {
   /// Books what a new slot means for counts and candidates; reads everything before it changes
   /// anything.
   private func noteChange(
-    _ number: Int, in active: Delta, isNew: Bool, from old: Slot?, to new: Slot
+    _ number: Int, _ key: RawSpan, in active: Delta, isNew: Bool, from old: Slot?, to new: Slot
   ) throws(IndexError) {
     let oldSet = old?.effectiveLabelSet ?? 0
     let newSet = new.effectiveLabelSet
@@ -133,6 +133,7 @@ package final class Index {
       active.labels.note(number, isNew: isNew, from: oldIDs, to: newIDs)
       if newIDs.count == 1 { active.labels.remember(newSet, ofLabel: newIDs[0]) }
     }
+    if DerivedKeys.contains(key) { return }
     let wasLive = old.map { !$0.isDeleted } ?? false
     active.liveChange += (new.isDeleted ? 0 : 1) - (wasLive ? 1 : 0)
   }

@@ -18,11 +18,11 @@ package struct ImageHeader: Sendable {
   package var seed: UInt64
   /// How many keys there are, deleted ones too.
   package var keys = 0
-  /// How many keys are not deleted.
+  /// How many keys are not deleted, but for derived ones.
   package var liveKeys = 0
   /// How many keys are deleted and kept nevertheless.
   package var deletedKeys = 0
-  /// How many keys are not deleted in this run and all beneath.
+  /// How many keys are not deleted in this run and all beneath, but for derived ones.
   package var totalLiveKeys = 0
   /// Ids of labels and of sets from here on were never given out.
   var nextLabel = 0
@@ -148,7 +148,7 @@ package struct ImageHeader: Sendable {
     }
     let buckets = self[.hash].count
     let labels = self[.labels].count
-    guard liveKeys + deletedKeys == keys, sequence <= Slot.maxSequence, base <= sequence,
+    guard liveKeys + deletedKeys <= keys, sequence <= Slot.maxSequence, base <= sequence,
       base > 0 || totalLiveKeys == liveKeys,
       // Runs above take a base of 0 to mean that nothing is below.
       sequence > 0 || keys == 0,

@@ -38,6 +38,25 @@ struct KeyCut {
   var key: [UInt8]
   var place: Place
 
+  /// Whether the place lies before a key and does not touch it.
+  func lies(before other: [UInt8]) -> Bool {
+    switch place {
+    case .beforeAll: true
+    case .afterAll: false
+    case .before, .after: key.lexicographicallyPrecedes(other)
+    }
+  }
+
+  /// Whether the place lies behind the one before a key.
+  func lies(behind other: [UInt8]) -> Bool {
+    switch place {
+    case .beforeAll: false
+    case .afterAll: true
+    case .before: other.lexicographicallyPrecedes(key)
+    case .after: !key.lexicographicallyPrecedes(other)
+    }
+  }
+
   /// Whether a key lies behind this place.
   @inline(__always)
   func precedes(_ other: RawSpan) -> Bool {

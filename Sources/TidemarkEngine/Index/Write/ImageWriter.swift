@@ -66,7 +66,7 @@ package enum ImageWriter {
     try writer.finish { header in
       header.keys = keys.count
       header.liveKeys = keys.liveCount
-      header.deletedKeys = keys.count - keys.liveCount
+      header.deletedKeys = keys.deletedCount
       header.longestProbe = keys.longestProbe
     }
   }

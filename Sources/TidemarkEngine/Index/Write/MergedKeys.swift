@@ -14,7 +14,9 @@ struct MergedKeys {
   /// New ordinals by layer and number in it; empty if nobody needs them.
   private(set) var newOrdinals: [[UInt32]] = []
   private(set) var count = 0
+  /// Those that are not deleted, but for derived ones.
   private(set) var liveCount = 0
+  private(set) var deletedCount = 0
   private var ids: [UInt32] = []
   private var idsSet: UInt32 = 0
 
@@ -57,7 +59,7 @@ struct MergedKeys {
           newOrdinals[place.layer][place.number] = UInt32(truncatingIfNeeded: count)
         }
       }
-      if !slot.isDeleted { liveCount += 1 }
+      if slot.isDeleted { deletedCount += 1 } else if !DerivedKeys.contains(key) { liveCount += 1 }
       count += 1
     }
     try blocks.finish(count, &writer)

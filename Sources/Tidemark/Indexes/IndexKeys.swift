@@ -1,0 +1,140 @@
+internal import TidemarkEngine
+
+/// The keys and values of what is stored of indexes.
+///
+/// ```
+/// \0tidemark/#cNAME              a collection's indexes: an IndexCatalog
+/// \0tidemark/#iN TERM ID LENGTH  a row of index N: the object with this id has this term
+/// \0tidemark/#rN ID              the rows of an object of collection N, all together
+/// \0tidemark/#dN ID              an object of collection N that was written by a program that does not
+///                                know its indexes, or cannot be indexed
+/// ```
+/// N has four bytes, the length of the term two, highest first. They are derived keys: see
+/// `DerivedKeys`.
+enum IndexKeys {
+  /// Most bytes of a term.
+  static let termBytes = 4_096
+
+  private static func prefix(_ kind: Unicode.Scalar, _ number: UInt32) -> [UInt8] {
+    DerivedKeys.prefix + [UInt8(ascii: kind)]
+      + (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+  }
+
+  static let catalogs = DerivedKeys.prefix + [UInt8(ascii: "c")]
+
+  static func rows(ofIndex number: UInt32) -> [UInt8] { prefix("i", number) }
+
+  static func row(_ row: DerivedRow, id: ArraySlice<UInt8>) -> [UInt8] {
+    var key = rows(ofIndex: row.index)
+    key.reserveCapacity(key.count + row.term.count + id.count + 2)
+    key += row.term
+    key += id
+    key.append(UInt8(truncatingIfNeeded: row.term.count >> 8))
+    key.append(UInt8(truncatingIfNeeded: row.term.count))
+    return key
+  }
+
+  /// The term and the id of a row.
+  static func parts(
+    ofRow key: [UInt8]
+  ) throws(TidemarkError) -> (term: ArraySlice<UInt8>, id: ArraySlice<UInt8>) {
+    let start = DerivedKeys.prefix.count + 5
+    guard key.count >= start + 2 else { throw damaged("a row of an index") }
+    let length = Int(key[key.count - 2]) << 8 | Int(key[key.count - 1])
+    guard start + length <= key.count - 2 else { throw damaged("a row of an index") }
+    return (key[start..<start + length], key[(start + length)..<(key.count - 2)])
+  }
+
+  static func objects(ofCollection number: UInt32) -> [UInt8] { prefix("r", number) }
+  static func marks(ofCollection number: UInt32) -> [UInt8] { prefix("d", number) }
+
+  static func damaged(_ what: String) -> TidemarkError {
+    TidemarkError(.damaged, "\(what) cannot be read; rebuild the collection's indexes")
+  }
+
+  /// The rows of an object as they are stored.
+  static func encode(_ rows: [DerivedRow]) -> [UInt8] {
+    var writer = ByteWriter()
+    for row in rows {
+      writer.varint(UInt64(row.index))
+      writer.varint(row.term.count)
+      writer.raw(row.term)
+    }
+    return writer.bytes
+  }
+
+  static func decode(_ bytes: RawSpan) throws(TidemarkError) -> [DerivedRow] {
+    var rows: [DerivedRow] = []
+    var reader = ByteReader(bytes)
+    do throws(FormatError) {
+      while reader.remaining > 0 {
+        let index = try reader.varint(atMost: Int(UInt32.max))
+        let term = try reader.array(try reader.varint(atMost: min(termBytes, reader.remaining)))
+        rows.append(DerivedRow(index: UInt32(index), term: term))
+      }
+    } catch { throw damaged("the rows of an object") }
+    return rows
+  }
+}
+
+/// The indexes of a collection as they are stored.
+struct IndexCatalog: Sendable, Hashable {
+  struct Row: Sendable, Hashable {
+    var name: String
+    var number: UInt32
+    var signature: [UInt8]
+    var isUnique: Bool
+    /// Whether all objects are in it.
+    var isComplete: Bool
+  }
+
+  private static let version: UInt8 = 1
+  private static let mostRows = 256
+
+  /// The collection's number.
+  var number: UInt32
+  var rows: [Row] = []
+  /// Numbers of indexes that are gone, whose rows may still be there.
+  var dropped: [UInt32] = []
+
+  init(number: UInt32) { self.number = number }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.u32(number)
+    writer.varint(rows.count)
+    for row in rows {
+      writer.u32(row.number)
+      writer.u8((row.isUnique ? 1 : 0) | (row.isComplete ? 2 : 0))
+      for bytes in [Array(row.name.utf8), row.signature] {
+        writer.varint(bytes.count)
+        writer.raw(bytes)
+      }
+    }
+    writer.varint(dropped.count)
+    for number in dropped { writer.u32(number) }
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(TidemarkError) {
+    var reader = ByteReader(bytes)
+    do throws(FormatError) {
+      guard try reader.u8() == Self.version else { throw FormatError("unknown version") }
+      number = try reader.u32()
+      for _ in 0..<(try reader.varint(atMost: Self.mostRows)) {
+        let number = try reader.u32()
+        let flags = try reader.u8()
+        let name = try reader.array(try reader.varint(atMost: reader.remaining))
+        let signature = try reader.array(try reader.varint(atMost: reader.remaining))
+        rows.append(
+          Row(
+            name: String(decoding: name, as: UTF8.self), number: number, signature: signature,
+            isUnique: flags & 1 != 0, isComplete: flags & 2 != 0))
+      }
+      for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+        dropped.append(try reader.u32())
+      }
+    } catch { throw IndexKeys.damaged("the list of a collection's indexes") }
+  }
+}

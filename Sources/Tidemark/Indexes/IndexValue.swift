@@ -1,0 +1,139 @@
+internal import TidemarkEngine
+
+/// A type whose values can be indexed: they have bytes that sort as the values do.
+///
+/// Whole numbers, `Double`, `Float`, `Bool`, `String`, `[UInt8]` and ``Timestamp`` conform, optional
+/// ones too (nothing comes first), and ``FoldedText``; `import TidemarkFoundation` adds `Date` and
+/// `UUID`. A type of yours, such as an enumeration, conforms by its raw value.
+public protocol IndexValue: Sendable {
+  /// The value's place in the order of an index.
+  var indexTerm: IndexTerm { get }
+}
+
+/// Bytes that sort as the values of a type do, and that end by themselves, so that those of several
+/// values one behind the other sort as the values one after the other.
+///
+/// ```
+/// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number, 6 number with a fraction,
+///     7 text or bytes
+/// 4, 5, 6: eight bytes, highest first; of fractions with the sign's bit turned, of negative ones all
+/// 7: the bytes, 00 as 00 FF; then 00 01
+/// ```
+public struct IndexTerm: Sendable, Hashable {
+  var bytes: [UInt8]
+
+  private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// The place of nothing: before all others.
+  public static let nothing = IndexTerm([1])
+
+  /// The place of a truth value: false comes before true.
+  public static func bool(_ value: Bool) -> IndexTerm { IndexTerm([value ? 3 : 2]) }
+
+  /// The place of a whole number.
+  public static func integer(_ value: Int64) -> IndexTerm {
+    IndexTerm([value < 0 ? 4 : 5] + bigEndian(UInt64(bitPattern: value)))
+  }
+
+  /// The place of a whole number that has no sign.
+  public static func integer(_ value: UInt64) -> IndexTerm { IndexTerm([5] + bigEndian(value)) }
+
+  /// The place of a number. Zeros of both signs are the same, and what is no number comes last.
+  public static func real(_ value: Double) -> IndexTerm {
+    let bits = value == 0 ? 0 : value.isNaN ? Double.nan.bitPattern : value.bitPattern
+    return IndexTerm([6] + bigEndian(bits >> 63 == 0 ? bits | 1 << 63 : ~bits))
+  }
+
+  /// The place of bytes, or of a text's UTF-8 bytes.
+  public static func bytes(_ bytes: some Sequence<UInt8>) -> IndexTerm {
+    IndexTerm(open(bytes) + [0, 1])
+  }
+
+  /// The place of a folded text: those that are folded alike come one after the other by the bytes of
+  /// the text itself.
+  static func folded(_ folded: FoldedText, of text: String) -> IndexTerm {
+    IndexTerm(bytes(folded.bytes).bytes + bytes(text.utf8).bytes)
+  }
+
+  /// The beginning of the bytes of all texts that begin with another.
+  static func open(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+    var term: [UInt8] = [7]
+    for byte in bytes {
+      term.append(byte)
+      if byte == 0 { term.append(0xFF) }
+    }
+    return term
+  }
+
+  private static func bigEndian(_ value: UInt64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
+  }
+}
+
+extension IndexValue where Self: FixedWidthInteger {
+  /// The number's place.
+  public var indexTerm: IndexTerm {
+    // Numbers beyond both are beyond 64 bits.
+    Int64(exactly: self).map { .integer($0) } ?? .integer(UInt64(clamping: self))
+  }
+}
+
+extension Int: IndexValue {}
+extension Int8: IndexValue {}
+extension Int16: IndexValue {}
+extension Int32: IndexValue {}
+extension Int64: IndexValue {}
+extension UInt: IndexValue {}
+extension UInt8: IndexValue {}
+extension UInt16: IndexValue {}
+extension UInt32: IndexValue {}
+extension UInt64: IndexValue {}
+
+extension Double: IndexValue {
+  /// The number's place.
+  public var indexTerm: IndexTerm { .real(self) }
+}
+
+extension Float: IndexValue {
+  /// The number's place.
+  public var indexTerm: IndexTerm { .real(Double(self)) }
+}
+
+extension Bool: IndexValue {
+  /// False before true.
+  public var indexTerm: IndexTerm { .bool(self) }
+}
+
+extension String: IndexValue {
+  /// By the text's UTF-8 bytes; ``FoldedText`` is for an order without regard to case.
+  public var indexTerm: IndexTerm { .bytes(utf8) }
+}
+
+extension [UInt8]: IndexValue {
+  /// By the bytes.
+  public var indexTerm: IndexTerm { .bytes(self) }
+}
+
+extension Timestamp: IndexValue {
+  /// By the time.
+  public var indexTerm: IndexTerm {
+    var term = IndexTerm.integer(seconds)
+    term.bytes += (0..<4).map { UInt8(truncatingIfNeeded: nanoseconds >> (24 - 8 * $0)) }
+    return term
+  }
+}
+
+extension FoldedText: IndexValue {
+  /// By the folded text.
+  public var indexTerm: IndexTerm { .bytes(bytes) }
+}
+
+extension Optional: IndexValue where Wrapped: IndexValue {
+  /// Nothing comes first.
+  public var indexTerm: IndexTerm { self?.indexTerm ?? .nothing }
+}
+
+extension IndexValue where Self: RawRepresentable, RawValue: IndexValue {
+  /// By the raw value.
+  public var indexTerm: IndexTerm { rawValue.indexTerm }
+}

@@ -1,0 +1,86 @@
+/// The source of entries that follow from others, and are committed with them: the rows of indexes.
+package final class Derivation: Sendable {
+  /// Whether something follows from an entry of a key.
+  let concerns: @Sendable (RawSpan) -> Bool
+  /// Reads what is needed to say what follows from a batch; nil for nothing. Nobody is locked out
+  /// meanwhile.
+  let prepare: @Sendable (OperationBatch) throws(TidemarkError) -> (any DerivedChange)?
+
+  package init(
+    concerns: @escaping @Sendable (RawSpan) -> Bool,
+    prepare: @escaping @Sendable (OperationBatch) throws(TidemarkError) -> (any DerivedChange)?
+  ) {
+    self.concerns = concerns
+    self.prepare = prepare
+  }
+}
+
+/// The change that follows from a batch.
+package protocol DerivedChange: Sendable {
+  /// Adds the operations that follow. Nobody else writes meanwhile.
+  /// - Returns: false when somebody has written since what this change was prepared from: then it has
+  ///   to be prepared anew.
+  func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool
+}
+
+/// A row of an index, without the id that it leads to.
+package struct DerivedRow: Sendable, Hashable {
+  /// The number of the index.
+  package var index: UInt32
+  /// The indexed values, such that their bytes are in the order of the index.
+  package var term: [UInt8]
+
+  package init(index: UInt32, term: [UInt8]) {
+    self.index = index
+    self.term = term
+  }
+}
+
+/// Rows of an operation that its caller knows.
+package struct KnownRows: Sendable, Hashable {
+  /// The indexes that the rows are for, by a number that changes with them.
+  package var schema: Int
+  package var rows: [DerivedRow]
+
+  package init(schema: Int, rows: [DerivedRow]) {
+    self.schema = schema
+    self.rows = rows
+  }
+}
+
+extension Engine {
+  /// Sets what derives entries from others, once.
+  package func derive(by derivation: Derivation) { _ = self.derivation.set(derivation) }
+
+  /// The newest entry of a key that is there; 0 for none. For a ``DerivedChange``, which holds the
+  /// writer's lock, so that a damaged index is an error and is not made anew.
+  package func newestEntry(ofKey key: RawSpan) throws(TidemarkError) -> UInt64 {
+    do {
+      let slot = try reading.withLock { (read: inout ReadState) throws(IndexError) in
+        try read.index.lookup(key, hash: read.index.hash(key))
+      }
+      return slot.flatMap { $0.isDeleted ? nil : $0.sequence } ?? 0
+    } catch { throw describe(error) }
+  }
+
+  /// The first keys with a prefix; for a ``DerivedChange`` as well.
+  package func firstKeys(
+    withPrefix prefix: [UInt8], limit: Int
+  ) throws(TidemarkError) -> [[UInt8]] {
+    var page = KeyPage(room: limit)
+    var keys: [[UInt8]] = []
+    var from = KeyBound.including(prefix)
+    do {
+      while keys.count < limit {
+        let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
+          try read.index.page(
+            from: from, upTo: .afterPrefix(prefix), limit: limit - keys.count, into: &page)
+        }
+        for number in 0..<page.count { keys.append([UInt8](copying: page.key(at: number))) }
+        if isAtEnd { break }
+        from = page.resumption
+      }
+    } catch { throw describe(error) }
+    return keys
+  }
+}
