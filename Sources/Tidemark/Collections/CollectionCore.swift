@@ -5,12 +5,13 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   let store: Store
   let name: String
   let prefix: [UInt8]
-  let coding: CollectionCoding<Object>
-  let schema: CollectionSchema<Object>
+  let codec: ObjectCodec<Object>
   let id: @Sendable (Object) -> ID
   let cache: ObjectCache<ID, Object>
-  /// The steps by the versions that they take.
-  private let steps: [UInt32: Upcast]
+  private let declared = Lock<CollectionIndexes?>(nil)
+
+  /// Its indexes; nil where it has none.
+  var indexes: CollectionIndexes? { declared.withLock { $0 } }
 
   init(
     _ store: Store, _ name: String, _ coding: CollectionCoding<Object>,
@@ -27,19 +28,40 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     self.store = store
     self.name = name
     prefix = keys
-    self.coding = coding
-    self.schema = schema
     self.id = id
+    codec = try ObjectCodec(name, coding, schema)
     cache = ObjectCache(limit: schema.objectCacheBytes)
-    steps = Dictionary(schema.upcasts.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
-    guard steps.isEmpty || coding.upcast != nil else {
+  }
+
+  var schema: CollectionSchema<Object> { codec.schema }
+
+  // MARK: Indexes
+
+  /// Declares the indexes of the schema.
+  func declare() throws(TidemarkError) {
+    guard !schema.indexes.isEmpty else { return }
+    for index in schema.indexes where !(1...4).contains(index.parts.count) {
       throw TidemarkError(
-        .invalidArgument, "upcasts are for objects as JSON; collection \(name) has another coding")
+        .invalidArgument, "index \(index.name) has \(index.parts.count) parts; it has one to four")
     }
-    for version in steps.keys where version >= schema.version {
-      throw TidemarkError(
-        .invalidArgument,
-        "an upcast from version \(version) leads beyond version \(schema.version) of \(name)")
+    let rows = schema.indexes.map {
+      IndexCatalog.Row(
+        name: $0.name, number: 0, signature: $0.signature, isUnique: $0.isUnique,
+        isComplete: false)
+    }
+    let indexes = try store.indexes.declare(name, rows, usesThread: store.usesThreads) {
+      [codec] (value, version, key) throws(TidemarkError) in
+      try codec.terms(of: codec.decode(value, version: version, ofKey: key), ofKey: key)
+    }
+    declared.withLock { $0 = indexes }
+  }
+
+  /// The indexes of the schema, with what is stored of them.
+  func layouts(_ catalog: IndexCatalog?) -> [IndexLayout] {
+    guard let catalog else { return [] }
+    return schema.indexes.compactMap { index in
+      catalog.rows.first { $0.name == index.name && $0.signature == index.signature }
+        .map { IndexLayout(index, $0) }
     }
   }
 
@@ -60,61 +82,6 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   /// The id that a key ends with; nil for a key that no object of the collection can have.
   func id(ofKey key: [UInt8]) -> ID? { ID.id(ofKeyBytes: key[prefix.count...]) }
 
-  private func place(_ key: [UInt8], _ path: [any CodingKey] = []) -> ObjectPlace {
-    ObjectPlace(
-      collection: name, id: String(decoding: key[prefix.count...], as: UTF8.self),
-      path: path.map(\.stringValue).joined(separator: "."))
-  }
-
-  // MARK: Coding
-
-  /// The object of a key's bytes.
-  /// - Parameter version: the schema that they were written with.
-  func decode(
-    _ bytes: [UInt8], version: UInt32, ofKey key: [UInt8]
-  ) throws(TidemarkError) -> Object {
-    do {
-      return try coding.decode(try newest(bytes, version))
-    } catch { throw describe(error, "cannot be read", key) }
-  }
-
-  /// The bytes in the form of this schema.
-  private func newest(_ bytes: [UInt8], _ version: UInt32) throws -> [UInt8] {
-    guard version < schema.version, !steps.isEmpty, let upcast = coding.upcast else { return bytes }
-    return try upcast(bytes) { value in
-      for step in version..<schema.version { try steps[step]?.change(&value) }
-    }
-  }
-
-  /// The bytes of an object that takes the place of a value.
-  func encode(
-    _ object: Object, ofKey key: [UInt8], over old: StoredObject?
-  ) throws(TidemarkError) -> [UInt8] {
-    do {
-      let bytes = try coding.encode(object)
-      guard let old, let carry = coding.carry else { return bytes }
-      return try carry(try newest(old.bytes, old.version), bytes)
-    } catch { throw describe(error, "cannot be written", key) }
-  }
-
-  private func describe(
-    _ error: any Error, _ what: String, _ key: [UInt8]
-  ) -> TidemarkError {
-    if let error = error as? TidemarkError { return error }
-    let context: (words: String, path: [any CodingKey])? =
-      switch error {
-      case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-        DecodingError.keyNotFound(_, let context), DecodingError.dataCorrupted(let context):
-        (context.debugDescription, context.codingPath)
-      case EncodingError.invalidValue(_, let context):
-        (context.debugDescription, context.codingPath)
-      default: nil
-      }
-    return TidemarkError(
-      .coding, "the object \(what): \(context?.words ?? "\(error)")",
-      object: place(key, context?.path ?? []), cause: error)
-  }
-
   // MARK: Reading
 
   /// An object of the newest state, from the cache where that is still right.
@@ -125,7 +92,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     if let object = cache.object(id, at: slot.sequence, lineage: engine.lineage) { return object }
     let lineage = engine.lineage
     guard let stored = try stored(key, in: store.source) else { return nil }
-    let object = try decode(stored.bytes, version: stored.version, ofKey: key)
+    let object = try codec.decode(stored.bytes, version: stored.version, ofKey: key)
     cache.keep(
       object, id, at: stored.sequence, bytes: stored.bytes.count, lineage: lineage)
     return object

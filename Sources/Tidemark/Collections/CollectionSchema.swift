@@ -12,6 +12,9 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   public var labels: @Sendable (Object) -> [EntryLabel]
   /// The steps from older versions to this one.
   public var upcasts: [Upcast]
+  /// The properties by which objects are found and sorted. A collection that is asked for without
+  /// any has those that it was asked for with before.
+  public var indexes: [ObjectIndex<Object>]
   /// Bytes of values whose decoded objects are kept, at most; a decoded object takes a few times as
   /// much. 4 MiB are usual, 0 keeps none.
   public var objectCacheBytes = 4 << 20
@@ -20,13 +23,15 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   /// - Parameters:
   ///   - version: the version of the objects that this program writes.
   ///   - labels: the labels of an object.
+  ///   - indexes: the properties by which objects are found and sorted.
   ///   - upcasts: steps from older versions.
   public init(
     version: UInt32 = 0, labels: @escaping @Sendable (Object) -> [EntryLabel] = { _ in [] },
-    upcasts: [Upcast] = []
+    indexes: [ObjectIndex<Object>] = [], upcasts: [Upcast] = []
   ) {
     self.version = version
     self.labels = labels
+    self.indexes = indexes
     self.upcasts = upcasts
   }
 }

@@ -55,7 +55,7 @@ extension ObjectCollection {
     let key = try core.key(id)
     return try await retryingAny {
       guard let old = try core.stored(key, in: source, isToBeWritten: true) else { return nil }
-      var object = try core.decode(old.bytes, version: old.version, ofKey: key)
+      var object = try core.codec.decode(old.bytes, version: old.version, ofKey: key)
       try change(&object)
       guard core.id(object) == id else {
         throw TidemarkError(

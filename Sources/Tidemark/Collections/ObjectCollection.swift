@@ -97,6 +97,8 @@ extension Store {
     _ type: Object.Type = Object.self, named name: String, coding: CollectionCoding<Object>,
     _ schema: CollectionSchema<Object> = CollectionSchema(), id: @escaping @Sendable (Object) -> ID
   ) throws(TidemarkError) -> ObjectCollection<Object, ID> {
-    ObjectCollection(core: try CollectionCore(self, name, coding, schema, id))
+    let core = try CollectionCore(self, name, coding, schema, id)
+    try core.declare()
+    return ObjectCollection(core: core)
   }
 }

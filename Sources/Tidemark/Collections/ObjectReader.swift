@@ -8,7 +8,7 @@ extension ObjectReader {
     guard source.view != nil else { return try core.newest(id) }
     let key = try core.key(id)
     guard let stored = try core.stored(key, in: source) else { return nil }
-    return try core.decode(stored.bytes, version: stored.version, ofKey: key)
+    return try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
   }
 
   /// Whether there is an object with an id.
@@ -52,6 +52,7 @@ extension ObjectReader {
   ///   - descending: whether the last comes first.
   ///   - limit: most objects; nil for all.
   ///   - unreadable: is told of objects that cannot be decoded, which are left out then.
+  ///   - body: is called with each object.
   public func forEach(
     labels: LabelFilter = .everything, descending: Bool = false, limit: Int? = nil,
     unreadable: ((TidemarkError) -> Void)? = nil, _ body: (Object) -> Void
@@ -84,7 +85,7 @@ extension ObjectReader {
       core.schema.version == 0
       ? 0
       : try source.engine.info(try source.engine.entry(at: row.sequence)).attributes.schemaVersion
-    return try core.decode(bytes, version: version, ofKey: row.key)
+    return try core.codec.decode(bytes, version: version, ofKey: row.key)
   }
 
   /// All ids, in the order of their bytes.
@@ -125,7 +126,7 @@ extension ObjectReader {
         object: nil, sequence: info.sequence, time: HybridTime(info.commitTime).timestamp)
       if info.kind == .put || info.kind == .touch {
         let stored = try core.stored(entry, source)
-        version.object = try core.decode(stored.bytes, version: stored.version, ofKey: key)
+        version.object = try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
       }
       versions.append(version)
     }

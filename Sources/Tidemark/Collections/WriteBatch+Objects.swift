@@ -46,12 +46,14 @@ extension WriteBatch {
     _ core: CollectionCore<Object, ID>, if condition: WriteCondition?
   ) throws(TidemarkError) {
     let old: StoredObject? = if case .stored(let old) = before { old } else { nil }
-    let bytes = try core.encode(object, ofKey: key, over: old)
+    let bytes = try core.codec.encode(object, ofKey: key, over: old)
     var options = options
     // A program that knows an older schema leaves that of a newer one as it is.
     options.schemaVersion = max(core.schema.version, old?.version ?? 0)
+    let rows = try core.knownRows(of: object, ofKey: key)
     try put(
       key, bytes, labels: core.schema.labels(object), options: options, if: condition)
+    if let rows { operations.knownRows[operations.count - 1] = rows }
   }
 }
 
@@ -79,9 +81,16 @@ enum ReplacedObject {
 }
 
 extension CollectionCore {
+  /// The rows of an object for its indexes; nil where it has none.
+  func knownRows(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> KnownRows? {
+    guard let state = indexes?.now else { return nil }
+    return KnownRows(
+      schema: state.schema, rows: try state.rows(try codec.terms(of: object, ofKey: key)))
+  }
+
   /// The object that one to be written takes the place of, if anything of it may stay.
   func replaced(_ key: [UInt8]) throws(TidemarkError) -> ReplacedObject {
-    guard coding.carry != nil else { return .unknown }
+    guard codec.coding.carry != nil else { return .unknown }
     guard let old = try stored(key, in: store.source, isToBeWritten: true) else {
       return .nothing
     }

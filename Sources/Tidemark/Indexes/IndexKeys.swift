@@ -6,7 +6,8 @@ internal import TidemarkEngine
 /// \0tidemark/#cNAME              a collection's indexes: an IndexCatalog
 /// \0tidemark/#iN TERM ID LENGTH  a row of index N: the object with this id has this term
 /// \0tidemark/#rN ID              the rows of an object of collection N, all together
-/// \0tidemark/#dN ID              an object of collection N that was written by a program that does not
+/// \0tidemark/#dN ID              an object of collection N that was written by a program that does
+/// not
 ///                                know its indexes, or cannot be indexed
 /// ```
 /// N has four bytes, the length of the term two, highest first. They are derived keys: see
@@ -93,6 +94,9 @@ struct IndexCatalog: Sendable, Hashable {
 
   /// The collection's number.
   var number: UInt32
+  /// The highest number that an index of the collection ever had: none is given out again, since
+  /// rows of objects may speak of it.
+  var lastIndex: UInt32 = 0
   var rows: [Row] = []
   /// Numbers of indexes that are gone, whose rows may still be there.
   var dropped: [UInt32] = []
@@ -103,6 +107,7 @@ struct IndexCatalog: Sendable, Hashable {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.u32(number)
+    writer.u32(lastIndex)
     writer.varint(rows.count)
     for row in rows {
       writer.u32(row.number)
@@ -122,6 +127,7 @@ struct IndexCatalog: Sendable, Hashable {
     do throws(FormatError) {
       guard try reader.u8() == Self.version else { throw FormatError("unknown version") }
       number = try reader.u32()
+      lastIndex = try reader.u32()
       for _ in 0..<(try reader.varint(atMost: Self.mostRows)) {
         let number = try reader.u32()
         let flags = try reader.u8()

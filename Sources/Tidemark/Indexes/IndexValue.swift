@@ -2,9 +2,9 @@ internal import TidemarkEngine
 
 /// A type whose values can be indexed: they have bytes that sort as the values do.
 ///
-/// Whole numbers, `Double`, `Float`, `Bool`, `String`, `[UInt8]` and ``Timestamp`` conform, optional
-/// ones too (nothing comes first), and ``FoldedText``; `import TidemarkFoundation` adds `Date` and
-/// `UUID`. A type of yours, such as an enumeration, conforms by its raw value.
+/// Whole numbers, `Double`, `Float`, `Bool`, `String`, `[UInt8]` and ``Timestamp`` conform,
+/// optional ones too (nothing comes first), and ``FoldedText``; `import TidemarkFoundation` adds
+/// `Date` and `UUID`. A type of yours, such as an enumeration, conforms by its raw value.
 public protocol IndexValue: Sendable {
   /// The value's place in the order of an index.
   var indexTerm: IndexTerm { get }
@@ -14,10 +14,12 @@ public protocol IndexValue: Sendable {
 /// values one behind the other sort as the values one after the other.
 ///
 /// ```
-/// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number, 6 number with a fraction,
-///     7 text or bytes
-/// 4, 5, 6: eight bytes, highest first; of fractions with the sign's bit turned, of negative ones all
-/// 7: the bytes, 00 as 00 FF; then 00 01
+/// u8  1 nothing, 2 false, 3 true, 4 negative whole number, 5 whole number, 6 number with a
+/// fraction,
+///     7 text or bytes, 8 time
+/// 4, 5, 6: eight bytes, highest first; of fractions with the sign's bit turned, of negative ones
+/// all 7: the bytes, 00 as 00 FF; then 00 01 8: eight bytes of seconds with the sign's bit turned,
+/// four of nanoseconds
 /// ```
 public struct IndexTerm: Sendable, Hashable {
   var bytes: [UInt8]
@@ -44,13 +46,42 @@ public struct IndexTerm: Sendable, Hashable {
     return IndexTerm([6] + bigEndian(bits >> 63 == 0 ? bits | 1 << 63 : ~bits))
   }
 
+  /// The place of a point in time.
+  public static func time(_ time: Timestamp) -> IndexTerm {
+    IndexTerm(
+      [8] + bigEndian(UInt64(bitPattern: time.seconds) ^ 1 << 63)
+        + bigEndian(UInt64(time.nanoseconds)).suffix(4))
+  }
+
+  /// The length of the term that bytes begin with; nil where there is none.
+  static func length(of bytes: ArraySlice<UInt8>, isInverted: Bool) -> Int? {
+    let mask: UInt8 = isInverted ? 0xFF : 0
+    guard let tag = bytes.first.map({ $0 ^ mask }) else { return nil }
+    switch tag {
+    case 1, 2, 3: return 1
+    case 4, 5, 6: return bytes.count >= 9 ? 9 : nil
+    case 8: return bytes.count >= 13 ? 13 : nil
+    case 7:
+      var index = bytes.startIndex + 1
+      while index + 1 < bytes.endIndex {
+        if bytes[index] ^ mask == 0 {
+          if bytes[index + 1] ^ mask == 1 { return index + 2 - bytes.startIndex }
+          index += 1
+        }
+        index += 1
+      }
+      return nil
+    default: return nil
+    }
+  }
+
   /// The place of bytes, or of a text's UTF-8 bytes.
   public static func bytes(_ bytes: some Sequence<UInt8>) -> IndexTerm {
     IndexTerm(open(bytes) + [0, 1])
   }
 
-  /// The place of a folded text: those that are folded alike come one after the other by the bytes of
-  /// the text itself.
+  /// The place of a folded text: those that are folded alike come one after the other by the bytes
+  /// of the text itself.
   static func folded(_ folded: FoldedText, of text: String) -> IndexTerm {
     IndexTerm(bytes(folded.bytes).bytes + bytes(text.utf8).bytes)
   }
@@ -117,9 +148,7 @@ extension [UInt8]: IndexValue {
 extension Timestamp: IndexValue {
   /// By the time.
   public var indexTerm: IndexTerm {
-    var term = IndexTerm.integer(seconds)
-    term.bytes += (0..<4).map { UInt8(truncatingIfNeeded: nanoseconds >> (24 - 8 * $0)) }
-    return term
+    .time(self)
   }
 }
 

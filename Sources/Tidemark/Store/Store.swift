@@ -27,6 +27,8 @@ public final class Store: Sendable {
   let compactor: CompactionThread?
   /// Nil where nothing is read ahead.
   let warmer: WarmUpThread?
+  /// The indexes of its collections.
+  let indexes: IndexRegistry
   /// Its caches; held while cached values are staged, so that evictions are in the same commit.
   let caches = Lock<[CacheRegion]>([])
   /// Held while the store is being closed: a second one who closes waits for the first.
@@ -38,6 +40,7 @@ public final class Store: Sendable {
   ) {
     self.warmer = warmer
     self.engine = engine
+    indexes = IndexRegistry(engine)
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
     compactor = usesThreads && canWrite ? CompactionThread(engine) : nil

@@ -93,3 +93,8 @@ extension LabelFilter {
     LabelFilter(all: all, any: any, not: not + labels.map { EntryLabel($0) })
   }
 }
+
+extension LabelFilter {
+  /// Whether it asks for some label, so that a list of those who carry it leads to all that match.
+  var isPositive: Bool { !all.isEmpty || !any.isEmpty }
+}

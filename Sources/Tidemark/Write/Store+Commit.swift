@@ -65,8 +65,9 @@ extension Store {
       throw TidemarkError(
         .invalidArgument, "there is no entry \(batch.lastTarget) yet that another could come after")
     }
-    guard batch.atomicAtPeer else { return batch.operations }
     var operations = batch.operations
+    operations.mayRepeatUnique = false
+    guard batch.atomicAtPeer else { return operations }
     operations.numberGroup(engine.environment.random.next())
     return operations
   }

@@ -76,6 +76,15 @@ extension Engine {
         (state: inout WriterState) throws(TidemarkError) -> CommitResult? in
         try checkWritable(state)
         var batch = batch
+        #if TIDEMARK_PLANTED
+          if PlantedBug.isOn(.rowsInOwnCommit), let change {
+            let first = try stage(batch, .buffered, &state)
+            var rows = OperationBatch()
+            _ = try change.add(to: &rows)
+            _ = try stage(rows, durability, &state)
+            return first
+          }
+        #endif
         guard try change?.add(to: &batch) ?? true else { return nil }
         return try stage(batch, durability, &state)
       }
@@ -89,7 +98,7 @@ extension Engine {
   private func stage(
     _ batch: OperationBatch, _ durability: Durability, _ state: inout WriterState
   ) throws(TidemarkError) -> CommitResult {
-    guard !batch.isEmpty else {
+    guard !batch.operations.isEmpty else {
       return CommitResult(of: (state.sequence + 1)..<(state.sequence + 1), in: state)
     }
     let batch = batch.asksForHashes ? try resolveHashes(batch, &state) : batch

@@ -50,7 +50,9 @@ package struct OperationBatch: Sendable {
   /// peers may not have heard of yet.
   package var mayCoverOwned = false
   /// The operations from here on are derived from those before, by the engine's ``Derivation``.
-  package var derivedFrom = Int.max
+  private(set) var derivedFrom = Int.max
+  /// Keys whose derived entries are made anew, though nothing of them changes.
+  package var rederived: [[UInt8]] = []
   /// Operations whose rows the caller knows, so that nobody need read their values for them.
   package var knownRows: [Int: KnownRows] = [:]
   /// Whether the batch may break rules about values that are there once only: it comes from a peer.
@@ -60,7 +62,7 @@ package struct OperationBatch: Sendable {
 
   package init() {}
 
-  package var isEmpty: Bool { operations.isEmpty }
+  package var isEmpty: Bool { operations.isEmpty && rederived.isEmpty }
   package var count: Int { operations.count }
 
   /// No frame and no reservation on the disk can need more than this.
@@ -187,6 +189,30 @@ package struct OperationBatch: Sendable {
     let condition = sequence > 0 ? addCondition(.isNewest(sequence)) : -1
     try add(.evict, key: key, attributes: attributes, condition: condition)
   }
+
+  /// Begins with the operations that are derived from those so far.
+  package mutating func beginDerived() { derivedFrom = operations.count }
+
+  /// Adds a derived entry.
+  package mutating func addDerived(_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) {
+    let hadCached = hasCached
+    try add(.put, key: key, value: value, attributes: Self.derived)
+    // The rules for cached data of the caller's do not concern it.
+    hasCached = hadCached
+  }
+
+  /// Adds the removal of a derived entry, which does nothing where there is none.
+  package mutating func addDerivedRemoval(of key: RawSpan) throws(TidemarkError) {
+    let hadCached = hasCached
+    try add(.evict, key: key, attributes: Self.derived)
+    hasCached = hadCached
+  }
+
+  private static let derived: EntryAttributes = {
+    var attributes = EntryAttributes()
+    attributes.entryClass = .cache
+    return attributes
+  }()
 
   /// The same for a change that says nothing besides, as most do.
   package mutating func add(

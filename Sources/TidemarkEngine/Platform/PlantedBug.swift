@@ -59,6 +59,12 @@
     case readsExtendValidity
     /// The switch to a new generation of a collection is two commits.
     case generationSwitchedHalf
+    /// The rows of indexes are committed behind the objects.
+    case rowsInOwnCommit
+    /// An object that is written over keeps the rows that it had.
+    case formerRowsKept
+    /// A program that does not know the indexes of a collection leaves no marks.
+    case unknownWriterUnmarked
     /// Compaction drops evictions that keep older values from coming back.
     case evictionDroppedEarly
     /// Compaction drops cached versions that something newer names, and leaves the name.

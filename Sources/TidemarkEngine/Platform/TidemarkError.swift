@@ -42,6 +42,10 @@ public struct TidemarkError: Error, Sendable {
     /// A key was not in the state that a write asked for; ``TidemarkError/operation`` says which
     /// change of the batch had asked.
     public static let conflict = Code("conflict")
+    /// Another object has a value that a unique index allows once only.
+    public static let notUnique = Code("notUnique")
+    /// No index of the collection serves the query, and it was not asked to scan.
+    public static let indexMissing = Code("indexMissing")
     /// The system refused or failed.
     public static let inputOutput = Code("inputOutput")
     /// A value cannot be made of bytes, or bytes of a value; of an object,

@@ -16,6 +16,21 @@ extension Campaign {
     return report
   }
 
+  /// Crashes at every call of a program that writes objects with indexes.
+  func indexes(
+    _ script: Script, _ configuration: EngineConfiguration, unless shouldStop: () -> Bool
+  ) throws -> CampaignReport {
+    let sweep = IndexSweep(seed: script.seed, configuration: configuration)
+    let result = try sweep.run(unless: shouldStop)
+    var report = CampaignReport()
+    report.runs = result.crashes
+    report.statesChecked = result.statesChecked
+    report.injected = result.injected
+    report.traceHash = result.traceHash
+    report.notes = ["objects found marked": result.marked]
+    return report
+  }
+
   /// Carries a script out on a store and on the model.
   func model(
     _ script: Script, _ configuration: EngineConfiguration = .campaign,

@@ -17,6 +17,8 @@ internal import TidemarkEngine
   case soak
   /// Crashes while a cache is brought to one generation of a collection after the other.
   case manifest
+  /// Crashes at every call of a program that writes objects with indexes.
+  case indexes
 
   /// The script that a seed stands for.
   public func script(seed: UInt64) -> Script {
@@ -28,7 +30,7 @@ internal import TidemarkEngine
     case .model:
       let mixed = seed % 4 == 3 ? profile.withCrashes(kills: 3, powerCuts: 3) : profile
       return Script(seed: seed, count: 2000 / (profile.cost * profile.cost), profile: mixed)
-    case .soak, .manifest: return Script(seed: seed, steps: [])
+    case .soak, .manifest, .indexes: return Script(seed: seed, steps: [])
     }
   }
 
@@ -40,7 +42,7 @@ internal import TidemarkEngine
       [
         .error, .shortTransfer, .syncLeavesPagesClean, .syncRevertsPages, .syncFailsLate, .diskFull,
       ]
-    case .bits, .model, .soak, .manifest: []
+    case .bits, .model, .soak, .manifest, .indexes: []
     }
   }
 
@@ -69,6 +71,7 @@ internal import TidemarkEngine
         case .model: try model(script, configuration, unless: stops)
         case .soak: try soak(script, configuration, unless: stops)
         case .manifest: try manifest(script, configuration, unless: stops)
+        case .indexes: try indexes(script, configuration, unless: stops)
         }
       report.isCutShort = isCutShort
       return report

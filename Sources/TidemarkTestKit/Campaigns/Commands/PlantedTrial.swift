@@ -60,6 +60,7 @@ extension Campaign {
         Script(seed: seed, count: 250 / profile.cost, profile: profile.withCrashes()))
     case .soak: _ = try soak(script(seed: seed))
     case .manifest: _ = try GenerationSweep(seed: seed).run(every: 3)
+    case .indexes: _ = try IndexSweep(seed: seed).run(every: 3)
     }
   }
 }
@@ -74,6 +75,7 @@ extension Campaign {
         .inputsRemovedFirst, .imageAheadOfLog, .halfBatchKept:
         [.crash, .recover, .errors, .model]
       case .generationSwitchedHalf: [.manifest]
+      case .rowsInOwnCommit, .formerRowsKept, .unknownWriterUnmarked: [.indexes]
       // The simulator of replication is there for this: scripts do not read through caches.
       case .readsExtendValidity, .cachedAsOwned: []
       case .failedSyncRetried, .tailNotRewritten: [.errors]

@@ -12,7 +12,7 @@ struct Torture: AsyncParsableCommand {
 
   @Argument(
     help: """
-      One of crash, recover, errors, bits, model, soak, manifest, collection, kill, sync, planted, \
+      One of crash, recover, errors, bits, model, soak, manifest, indexes, collection, kill, sync, planted, \
       planted-sync.
       """)
   var campaign: String

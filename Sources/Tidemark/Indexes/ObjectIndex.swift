@@ -3,16 +3,16 @@ internal import TidemarkEngine
 /// A property of objects, or several, by which they are found and sorted.
 ///
 /// ```swift
-/// let indexes: [Index<Note>] = [
-///   Index("section", \.section),
-///   Index("list", .descending(\.isPinned), .folded(\.title)),
-///   Index("tags", each: \.tags),
-///   Index("slug", unique: true, \.slug),
+/// let indexes: [ObjectIndex<Note>] = [
+///   ObjectIndex("section", \.section),
+///   ObjectIndex("list", .descending(\.isPinned), .folded(\.title)),
+///   ObjectIndex("tags", each: \.tags),
+///   ObjectIndex("slug", unique: true, \.slug),
 /// ]
 /// ```
-/// When what an index says of an object changes, such as the closure that computes it, its version has
-/// to change, too: then the index is built anew.
-public struct Index<Object: Sendable>: Sendable {
+/// When what an index says of an object changes, such as the closure that computes it, its version
+/// has to change, too: then the index is built anew.
+public struct ObjectIndex<Object: Sendable>: Sendable {
   /// The name, of which a collection has one index.
   public let name: String
   /// The version of what the index says.
@@ -31,7 +31,7 @@ public struct Index<Object: Sendable>: Sendable {
   ///   - path: the property.
   public init<Value: IndexValue>(
     _ name: String, version: UInt32 = 1, unique: Bool = false,
-    _ path: KeyPath<Object, Value> & Sendable
+    _ path: any KeyPath<Object, Value> & Sendable
   ) {
     self.init(name, version: version, unique: unique, parts: [.ascending(path)])
   }
@@ -58,13 +58,13 @@ public struct Index<Object: Sendable>: Sendable {
   /// An index of a property with several values, which leads to an object from each of them.
   public init<Values: Swift.Collection & Sendable>(
     _ name: String, version: UInt32 = 1, unique: Bool = false,
-    each path: KeyPath<Object, Values> & Sendable
+    each path: any KeyPath<Object, Values> & Sendable
   ) where Values.Element: IndexValue {
     self.name = name
     self.version = version
     isUnique = unique
     parts = [IndexPart(path: path, isDescending: false, kind: .each) { _ in [] }]
-    terms = { object in Set(object[keyPath: path].map(\.indexTerm)).map(\.bytes) }
+    terms = { object in Self.unique(object[keyPath: path].map(\.indexTerm)) }
   }
 
   /// An index of values that are computed: none, one or several of an object.
@@ -76,7 +76,12 @@ public struct Index<Object: Sendable>: Sendable {
     self.version = version
     isUnique = unique
     parts = [IndexPart(path: nil, isDescending: false, kind: .each) { _ in [] }]
-    terms = { object in Set(try values(object).map(\.indexTerm)).map(\.bytes) }
+    terms = { object in Self.unique(try values(object).map(\.indexTerm)) }
+  }
+
+  /// The same terms, each once and in order.
+  private static func unique(_ terms: [IndexTerm]) -> [[UInt8]] {
+    Set(terms.map(\.bytes)).sorted { $0.lexicographicallyPrecedes($1) }
   }
 
   /// The facts that make it another index when they change.
@@ -97,13 +102,13 @@ public struct Index<Object: Sendable>: Sendable {
 public struct IndexPart<Object: Sendable>: Sendable {
   enum Kind: UInt8, Sendable { case value, folded, each }
 
-  let path: (AnyKeyPath & Sendable)?
+  let path: (any AnyKeyPath & Sendable)?
   let isDescending: Bool
   let kind: Kind
   let value: @Sendable (Object) throws -> [UInt8]
 
   init(
-    path: (AnyKeyPath & Sendable)?, isDescending: Bool, kind: Kind,
+    path: (any AnyKeyPath & Sendable)?, isDescending: Bool, kind: Kind,
     value: @escaping @Sendable (Object) throws -> [UInt8]
   ) {
     self.path = path
@@ -123,21 +128,21 @@ public struct IndexPart<Object: Sendable>: Sendable {
 
   /// A property, the smallest first.
   public static func ascending<Value: IndexValue>(
-    _ path: KeyPath<Object, Value> & Sendable
+    _ path: any KeyPath<Object, Value> & Sendable
   ) -> IndexPart {
     IndexPart(path: path, isDescending: false, kind: .value) { $0[keyPath: path].indexTerm.bytes }
   }
 
   /// A property, the largest first.
   public static func descending<Value: IndexValue>(
-    _ path: KeyPath<Object, Value> & Sendable
+    _ path: any KeyPath<Object, Value> & Sendable
   ) -> IndexPart {
     IndexPart(path: path, isDescending: true, kind: .value) { $0[keyPath: path].indexTerm.bytes }
   }
 
   /// A text without regard to case and accents, see ``FoldedText``.
   public static func folded(
-    _ path: KeyPath<Object, String> & Sendable, descending: Bool = false
+    _ path: any KeyPath<Object, String> & Sendable, descending: Bool = false
   ) -> IndexPart {
     IndexPart(path: path, isDescending: descending, kind: .folded) { object in
       let text = object[keyPath: path]

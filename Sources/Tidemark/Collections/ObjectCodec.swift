@@ -1,0 +1,91 @@
+internal import TidemarkEngine
+
+/// The way in which the objects of a collection become bytes, with their versions, and terms of
+/// indexes.
+struct ObjectCodec<Object: Sendable>: Sendable {
+  let name: String
+  let coding: CollectionCoding<Object>
+  let schema: CollectionSchema<Object>
+  /// The steps by the versions that they take.
+  private let steps: [UInt32: Upcast]
+
+  private var prefixCount: Int { name.utf8.count + 1 }
+
+  init(
+    _ name: String, _ coding: CollectionCoding<Object>, _ schema: CollectionSchema<Object>
+  ) throws(TidemarkError) {
+    self.name = name
+    self.coding = coding
+    self.schema = schema
+    steps = Dictionary(schema.upcasts.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
+    guard steps.isEmpty || coding.upcast != nil else {
+      throw TidemarkError(
+        .invalidArgument, "upcasts are for objects as JSON; collection \(name) has another coding")
+    }
+    for version in steps.keys where version >= schema.version {
+      throw TidemarkError(
+        .invalidArgument,
+        "an upcast from version \(version) leads beyond version \(schema.version) of \(name)")
+    }
+  }
+
+  /// The terms of an object for the indexes in their order.
+  func terms(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> [[[UInt8]]] {
+    do {
+      return try schema.indexes.map { try $0.terms(object) }
+    } catch { throw describe(error, "cannot be indexed", key) }
+  }
+
+  func place(_ key: [UInt8], _ path: [any CodingKey] = []) -> ObjectPlace {
+    ObjectPlace(
+      collection: name, id: String(decoding: key[prefixCount...], as: UTF8.self),
+      path: path.map(\.stringValue).joined(separator: "."))
+  }
+
+  /// The object of a key's bytes.
+  /// - Parameter version: the schema that they were written with.
+  func decode(
+    _ bytes: [UInt8], version: UInt32, ofKey key: [UInt8]
+  ) throws(TidemarkError) -> Object {
+    do {
+      return try coding.decode(try newest(bytes, version))
+    } catch { throw describe(error, "cannot be read", key) }
+  }
+
+  /// The bytes in the form of this schema.
+  private func newest(_ bytes: [UInt8], _ version: UInt32) throws -> [UInt8] {
+    guard version < schema.version, !steps.isEmpty, let upcast = coding.upcast else { return bytes }
+    return try upcast(bytes) { value in
+      for step in version..<schema.version { try steps[step]?.change(&value) }
+    }
+  }
+
+  /// The bytes of an object that takes the place of a value.
+  func encode(
+    _ object: Object, ofKey key: [UInt8], over old: StoredObject?
+  ) throws(TidemarkError) -> [UInt8] {
+    do {
+      let bytes = try coding.encode(object)
+      guard let old, let carry = coding.carry else { return bytes }
+      return try carry(try newest(old.bytes, old.version), bytes)
+    } catch { throw describe(error, "cannot be written", key) }
+  }
+
+  private func describe(
+    _ error: any Error, _ what: String, _ key: [UInt8]
+  ) -> TidemarkError {
+    if let error = error as? TidemarkError { return error }
+    let context: (words: String, path: [any CodingKey])? =
+      switch error {
+      case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
+        DecodingError.keyNotFound(_, let context), DecodingError.dataCorrupted(let context):
+        (context.debugDescription, context.codingPath)
+      case EncodingError.invalidValue(_, let context):
+        (context.debugDescription, context.codingPath)
+      default: nil
+      }
+    return TidemarkError(
+      .coding, "the object \(what): \(context?.words ?? "\(error)")",
+      object: place(key, context?.path ?? []), cause: error)
+  }
+}

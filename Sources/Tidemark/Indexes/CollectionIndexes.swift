@@ -1,0 +1,77 @@
+internal import TidemarkEngine
+
+/// The indexes of one collection in a store: which there are, and how rows are made of values.
+final class CollectionIndexes: Sendable {
+  /// Makes the terms of a value for the indexes in their order.
+  typealias Evaluation =
+    @Sendable (_ value: [UInt8], _ version: UInt32, _ key: [UInt8]) throws(TidemarkError)
+    -> [[[UInt8]]]
+
+  struct State: Sendable {
+    var catalog: IndexCatalog
+    /// Nil while no program has said how rows are made in this opening: then what is written is
+    /// marked.
+    var evaluation: Evaluation?
+    /// Another one for each set of indexes in this opening.
+    var schema = 0
+    /// Whether there may be objects that are marked.
+    var mayHaveMarks = true
+    /// Objects that the builder has looked at.
+    var objectsDone = 0
+    /// Why the builder has stopped.
+    var failure: TidemarkError?
+    var isBuilding = false
+    /// Tasks that wait until it has.
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  let name: String
+  /// The beginning of the objects' keys.
+  let prefix: [UInt8]
+  private let state: Lock<State>
+
+  init(name: String, catalog: IndexCatalog) {
+    self.name = name
+    prefix = Array(name.utf8) + [UInt8(ascii: "/")]
+    state = Lock(State(catalog: catalog))
+  }
+
+  var now: State { state.withLock { $0 } }
+
+  func change<Result>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
+
+  func contains(_ key: RawSpan) -> Bool {
+    let prefix = prefix
+    return key.byteCount > prefix.count
+      && key.extracting(first: prefix.count).isEqual(to: prefix.rawSpan)
+  }
+
+  func id(of key: [UInt8]) -> ArraySlice<UInt8> { key[prefix.count...] }
+
+  func rowsKey(_ id: ArraySlice<UInt8>, _ state: State) -> [UInt8] {
+    IndexKeys.objects(ofCollection: state.catalog.number) + id
+  }
+
+  func markKey(_ id: ArraySlice<UInt8>, _ state: State) -> [UInt8] {
+    IndexKeys.marks(ofCollection: state.catalog.number) + id
+  }
+}
+
+extension CollectionIndexes.State {
+  /// The rows of terms.
+  func rows(_ terms: [[[UInt8]]]) throws(TidemarkError) -> [DerivedRow] {
+    var rows: [DerivedRow] = []
+    for (index, terms) in zip(catalog.rows, terms) {
+      for term in terms {
+        guard term.count <= IndexKeys.termBytes else {
+          throw TidemarkError(
+            .limitExceeded,
+            "a value of index \(index.name) has \(term.count) bytes; it has at most "
+              + "\(IndexKeys.termBytes)")
+        }
+        rows.append(DerivedRow(index: index.number, term: term))
+      }
+    }
+    return rows
+  }
+}

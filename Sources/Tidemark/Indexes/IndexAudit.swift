@@ -1,0 +1,51 @@
+internal import TidemarkEngine
+
+extension CollectionCore {
+  /// Compares all rows of the indexes with those that the objects have; for tests and campaigns.
+  /// - Returns: what is wrong first; nil for nothing.
+  package func firstDisagreement() throws(TidemarkError) -> String? {
+    guard let state = indexes?.now else { return nil }
+    var expected: Set<[UInt8]> = []
+    let marks = IndexKeys.marks(ofCollection: state.catalog.number)
+    var marked: Set<[UInt8]> = []
+    for row in try store.engine.derivedRows(marks) { marked.insert(Array(row.key[marks.count...])) }
+    var walk = try RowWalk(store.source, EntryQuery(prefix: prefix))
+    while let row = try walk.nextRow() {
+      let id = row.key[prefix.count...]
+      let rowsKey = IndexKeys.objects(ofCollection: state.catalog.number) + id
+      let known = try store.engine.withValue(forKey: rowsKey.rawSpan) {
+        (value, _) throws(TidemarkError) in try IndexKeys.decode(value)
+      }
+      if marked.contains(Array(id)) {
+        if known != nil { return "an object that is marked has rows" }
+        continue
+      }
+      guard let object = try stored(row.key, in: store.source, isToBeWritten: true) else {
+        continue
+      }
+      let rows = try state.rows(
+        try codec.terms(
+          of: codec.decode(object.bytes, version: object.version, ofKey: row.key), ofKey: row.key))
+      guard Set(rows) == Set(known ?? []) else {
+        return "object \(String(decoding: id, as: UTF8.self)) has other rows than are stored"
+      }
+      for row in rows { expected.insert(IndexKeys.row(row, id: id)) }
+      if !rows.isEmpty { expected.insert(rowsKey) }
+    }
+    var found: Set<[UInt8]> = []
+    for index in state.catalog.rows {
+      for row in try store.engine.derivedRows(IndexKeys.rows(ofIndex: index.number)) {
+        found.insert(row.key)
+      }
+    }
+    let objects = IndexKeys.objects(ofCollection: state.catalog.number)
+    for row in try store.engine.derivedRows(objects) { found.insert(row.key) }
+    if let missing = expected.subtracting(found).first {
+      return "a row is missing: \(Key(missing))"
+    }
+    if let other = found.subtracting(expected).first {
+      return "a row leads to no object: \(Key(other))"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,109 @@
+internal import TidemarkEngine
+
+/// Fills the indexes of a collection with the objects that were there before them.
+///
+/// Writers go on meanwhile, and keep up what they write themselves. A builder that was killed
+/// begins anew with the next declaration: an object that has its rows costs a look.
+final class IndexBuilder: Sendable {
+  private static let objectsPerCommit = 256
+  /// A collection of so few objects is built on the spot.
+  private static let few = 64
+
+  private let engine: Engine
+  private let registry: IndexRegistry
+  private let member: CollectionIndexes
+
+  init(_ engine: Engine, _ registry: IndexRegistry, _ member: CollectionIndexes) {
+    self.engine = engine
+    self.registry = registry
+    self.member = member
+  }
+
+  /// Whether there is so little to do that nobody minds to wait for it.
+  func isSmall() throws(TidemarkError) -> Bool {
+    let state = member.now
+    let isFilled = state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty
+    let prefix = isFilled ? IndexKeys.marks(ofCollection: state.catalog.number) : member.prefix
+    return try engine.derivedRows(prefix, limit: Self.few).count < Self.few
+  }
+
+  func run() {
+    while true {
+      do throws(TidemarkError) {
+        let schema = member.now.schema
+        try drop()
+        try fill()
+        try finish(schema)
+      } catch {
+        member.change { $0.failure = error }
+      }
+      // Indexes that were declared meanwhile come next.
+      let waiting: [CheckedContinuation<Void, Never>]? = member.change { state in
+        guard state.failure != nil || state.catalog.rows.allSatisfy(\.isComplete) else {
+          return nil
+        }
+        defer { state.waiting = [] }
+        state.isBuilding = false
+        return state.waiting
+      }
+      guard let waiting else { continue }
+      for task in waiting { task.resume() }
+      return
+    }
+  }
+
+  /// Removes the rows of indexes that are gone.
+  private func drop() throws(TidemarkError) {
+    for number in member.now.catalog.dropped {
+      while true {
+        let rows = try engine.derivedRows(IndexKeys.rows(ofIndex: number), limit: 1_024)
+        if rows.isEmpty { break }
+        var batch = OperationBatch()
+        for row in rows { try batch.addDerivedRemoval(of: row.key.rawSpan) }
+        _ = try engine.stage(batch)
+      }
+    }
+  }
+
+  /// Makes the rows of all objects, or of those that are marked where the rest is complete.
+  private func fill() throws(TidemarkError) {
+    let state = member.now
+    let isFilled = state.catalog.rows.allSatisfy(\.isComplete)
+    if isFilled && !state.mayHaveMarks { return }
+    let marks = IndexKeys.marks(ofCollection: state.catalog.number)
+    let prefix = isFilled ? marks : member.prefix
+    let view = try engine.view()
+    let scan = EngineScan(engine, ScanQuery(prefix: prefix), view: view)
+    member.change { $0.objectsDone = 0 }
+    while true {
+      let page = try scan.nextPage(limit: Self.objectsPerCommit)
+      if page.isEmpty { break }
+      var batch = OperationBatch()
+      batch.rederived = page.map { row in
+        isFilled ? member.prefix + row.key[marks.count...] : row.key
+      }
+      _ = try engine.stage(batch)
+      member.change { $0.objectsDone += page.count }
+    }
+    let left = try engine.derivedRows(marks, limit: 1)
+    member.change { $0.mayHaveMarks = !left.isEmpty }
+  }
+
+  /// Says that the indexes are complete, if they are still those that were filled.
+  private func finish(_ schema: Int) throws(TidemarkError) {
+    let catalog: IndexCatalog? = member.change { state in
+      guard state.schema == schema,
+        !state.catalog.dropped.isEmpty || state.catalog.rows.contains(where: { !$0.isComplete })
+      else { return nil }
+      var catalog = state.catalog
+      catalog.dropped = []
+      for index in catalog.rows.indices { catalog.rows[index].isComplete = true }
+      return catalog
+    }
+    guard let catalog else { return }
+    try registry.commit(catalog, member.name)
+    member.change { state in
+      if state.schema == schema { state.catalog = catalog }
+    }
+  }
+}

@@ -1,0 +1,188 @@
+internal import TidemarkEngine
+
+/// The rows that come and go with the entries of a batch.
+struct IndexChange: DerivedChange {
+  /// An object, and what its rows will be.
+  private struct Object {
+    let indexes: CollectionIndexes
+    let state: CollectionIndexes.State
+    let key: [UInt8]
+    /// Nil where nobody knows them: then the object is marked.
+    var rows: [DerivedRow]?
+    /// Where only the rows are made anew: the entry that they are made from.
+    var source: UInt64?
+  }
+
+  /// A stored value that the change was prepared from: it must be the newest still.
+  private struct Premise {
+    var key: [UInt8]
+    var sequence: UInt64
+  }
+
+  private struct Put {
+    var key: [UInt8]
+    var value: [UInt8]
+  }
+
+  private let engine: Engine
+  private var premises: [Premise] = []
+  private var puts: [Put] = []
+  private var removals: [[UInt8]] = []
+  /// Rows that are new in indexes whose values are there once only, with what they lead to.
+  private var claims:
+    [(row: DerivedRow, id: ArraySlice<UInt8>, index: String, collection: String)] =
+      []
+
+  /// - Returns: nil when nothing follows from the batch.
+  init?(_ batch: OperationBatch, _ members: IndexMembers, _ engine: Engine) throws(TidemarkError) {
+    self.engine = engine
+    var objects: [Object] = []
+    var places: [[UInt8]: Int] = [:]
+    for (number, operation) in batch.operations.enumerated() {
+      let key = batch.key(of: operation)
+      guard let indexes = members.indexes(of: key), operation.kind != .touch,
+        operation.kind != .record
+      else { continue }
+      var object = Object(
+        indexes: indexes, state: indexes.now, key: [UInt8](copying: key), rows: [])
+      if operation.kind == .put {
+        object.rows = try Self.rows(of: object, batch, operation, number)
+      }
+      // Of several changes of an object the last one counts.
+      if let place = places[object.key] {
+        objects[place] = object
+      } else {
+        places[object.key] = objects.count
+        objects.append(object)
+      }
+    }
+    for key in batch.rederived {
+      guard places[key] == nil, let indexes = members.indexes(of: key.rawSpan) else { continue }
+      var object = Object(indexes: indexes, state: indexes.now, key: key, rows: [])
+      object.source = 0
+      if let entry = try engine.newestPut(ofKey: key) {
+        object.source = entry.sequence
+        object.rows = Self.evaluated(object, entry.value, entry.version)
+      }
+      objects.append(object)
+    }
+    guard !objects.isEmpty else { return nil }
+    for object in objects { try add(object) }
+  }
+
+  private static func rows(
+    of object: Object, _ batch: OperationBatch, _ operation: OperationBatch.Operation,
+    _ number: Int
+  ) throws(TidemarkError) -> [DerivedRow]? {
+    if let known = batch.knownRows[number], known.schema == object.state.schema {
+      return known.rows
+    }
+    guard object.state.evaluation != nil else { return nil }
+    let attributes =
+      operation.attributesLength > 0
+      ? try? EntryAttributes(decoding: batch.attributes(of: operation)) : nil
+    return evaluated(
+      object, [UInt8](copying: batch.value(of: operation)), attributes?.schemaVersion ?? 0)
+  }
+
+  /// Nil where the object cannot be indexed: it may come from a peer, and is marked then.
+  private static func evaluated(
+    _ object: Object, _ value: [UInt8], _ version: UInt32
+  ) -> [DerivedRow]? {
+    guard let evaluation = object.state.evaluation else { return nil }
+    return try? object.state.rows(evaluation(value, version, object.key))
+  }
+
+  /// Works out what changes for an object.
+  private mutating func add(_ object: Object) throws(TidemarkError) {
+    let (indexes, state) = (object.indexes, object.state)
+    let id = indexes.id(of: object.key)
+    let rowsKey = indexes.rowsKey(id, state)
+    var before: [DerivedRow] = []
+    var sequence: UInt64 = 0
+    let stored = try engine.withValue(forKey: rowsKey.rawSpan) {
+      (value, sequence) throws(TidemarkError) in (try IndexKeys.decode(value), sequence)
+    }
+    if let stored { (before, sequence) = stored }
+    premises.append(Premise(key: rowsKey, sequence: sequence))
+    if let source = object.source {
+      premises.append(Premise(key: object.key, sequence: source))
+    }
+    let after = object.rows ?? []
+    let (old, new) = (Set(before), Set(after))
+    #if TIDEMARK_PLANTED
+      let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
+    #else
+      let former = before.filter { !new.contains($0) }
+    #endif
+    for row in former { removals.append(IndexKeys.row(row, id: id)) }
+    for row in after where !old.contains(row) {
+      puts.append(Put(key: IndexKeys.row(row, id: id), value: []))
+      if let index = state.catalog.rows.first(where: { $0.number == row.index }), index.isUnique {
+        claims.append((row, id, index.name, indexes.name))
+      }
+    }
+    if old != new {
+      if after.isEmpty {
+        removals.append(rowsKey)
+      } else {
+        puts.append(Put(key: rowsKey, value: IndexKeys.encode(after)))
+      }
+    }
+    let mark = indexes.markKey(id, state)
+    #if TIDEMARK_PLANTED
+      if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
+    #endif
+    if object.rows == nil {
+      indexes.change { $0.mayHaveMarks = true }
+      puts.append(Put(key: mark, value: []))
+    } else if state.mayHaveMarks {
+      removals.append(mark)
+    }
+  }
+
+  func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool {
+    for premise in premises
+    where try engine.newestEntry(ofKey: premise.key.rawSpan) != premise.sequence { return false }
+    if !batch.mayRepeatUnique { try checkClaims() }
+    batch.beginDerived()
+    for removal in removals { try batch.addDerivedRemoval(of: removal.rawSpan) }
+    for put in puts { try batch.addDerived(put.key.rawSpan, put.value.rawSpan) }
+    return true
+  }
+
+  private func checkClaims() throws(TidemarkError) {
+    guard !claims.isEmpty else { return }
+    let gone = Set(removals)
+    var taken: [DerivedRow: ArraySlice<UInt8>] = [:]
+    for claim in claims {
+      let start = IndexKeys.rows(ofIndex: claim.row.index) + claim.row.term
+      var isTaken = taken.updateValue(claim.id, forKey: claim.row).map { $0 != claim.id } ?? false
+      // Of rows that lead to others all may go in this batch.
+      for key in try engine.firstKeys(withPrefix: start, limit: 16) where !gone.contains(key) {
+        let parts = try IndexKeys.parts(ofRow: key)
+        if parts.term.elementsEqual(claim.row.term), parts.id != claim.id { isTaken = true }
+      }
+      guard !isTaken else {
+        throw TidemarkError(
+          .notUnique, "another object has this value of the unique index \(claim.index) already",
+          object: ObjectPlace(
+            collection: claim.collection, id: String(decoding: claim.id, as: UTF8.self),
+            path: claim.index))
+      }
+    }
+  }
+}
+
+extension Engine {
+  /// The value of a key and its schema; nil when it is absent or cached.
+  fileprivate func newestPut(
+    ofKey key: [UInt8]
+  ) throws(TidemarkError) -> (value: [UInt8], sequence: UInt64, version: UInt32)? {
+    let view = try view()
+    guard let entry = try entry(forKey: key.rawSpan, in: view) else { return nil }
+    let info = try info(entry)
+    let value = try withValue(of: info.valueSequence) { (value, _) in [UInt8](copying: value) }
+    return (value, info.sequence, info.attributes.schemaVersion)
+  }
+}

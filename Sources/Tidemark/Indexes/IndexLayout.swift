@@ -1,0 +1,122 @@
+internal import TidemarkEngine
+
+/// The parts of an index, apart from the type of the objects.
+struct IndexLayout: Sendable {
+  struct Part: Sendable {
+    var target: IndexTarget
+    var isDescending: Bool
+    var isFolded: Bool
+    var isEach: Bool
+  }
+
+  var row: IndexCatalog.Row
+  var parts: [Part]
+
+  init<Object>(_ index: ObjectIndex<Object>, _ row: IndexCatalog.Row) {
+    self.row = row
+    parts = index.parts.map { part in
+      let target: IndexTarget =
+        part.path.map { .path($0, folded: part.kind == .folded, each: part.kind == .each) }
+        ?? .index(index.name)
+      return Part(
+        target: target, isDescending: part.isDescending, isFolded: part.kind == .folded,
+        isEach: part.kind == .each)
+    }
+  }
+
+  /// The number of the part that a target is about.
+  func part(_ target: IndexTarget) -> Int? {
+    if case .index(let name) = target { return name == row.name ? 0 : nil }
+    return parts.firstIndex { $0.target == target }
+  }
+
+  /// The bytes of the parts of a term, as if all were ascending.
+  func split(_ term: ArraySlice<UInt8>) throws(TidemarkError) -> [ArraySlice<UInt8>] {
+    var values: [ArraySlice<UInt8>] = []
+    var rest = term
+    for part in parts {
+      var length = 0
+      for _ in 0..<(part.isFolded ? 2 : 1) {
+        guard
+          let next = IndexTerm.length(of: rest.dropFirst(length), isInverted: part.isDescending)
+        else { throw IndexKeys.damaged("a term of index \(row.name)") }
+        length += next
+      }
+      let bytes = rest.prefix(length)
+      values.append(part.isDescending ? bytes.map { ~$0 }[...] : bytes)
+      rest = rest.dropFirst(length)
+    }
+    return values
+  }
+}
+
+/// Decides whether objects meet a condition, by their rows.
+struct RowFilter: Sendable {
+  let layouts: [IndexLayout]
+
+  /// The values that an object has of a target, by its rows; nil where no index has it.
+  func values(
+    _ target: IndexTarget, _ rows: [DerivedRow]
+  ) throws(TidemarkError) -> [ArraySlice<UInt8>]? {
+    for layout in layouts {
+      guard let part = layout.part(target) else { continue }
+      var values: [ArraySlice<UInt8>] = []
+      for row in rows where row.index == layout.row.number {
+        values.append(try layout.split(row.term[...])[part])
+      }
+      return values
+    }
+    return nil
+  }
+
+  /// Whether an object meets a condition.
+  /// - Parameters:
+  ///   - node: the condition, whose targets all have indexes.
+  ///   - rows: the object's rows.
+  ///   - labels: whether the object has the labels of a filter.
+  func matches(
+    _ node: ConditionNode, _ rows: [DerivedRow],
+    labels: (LabelFilter) throws(TidemarkError) -> Bool
+  ) throws(TidemarkError) -> Bool {
+    switch node {
+    case .all: return true
+    case .labels(let filter): return try labels(filter)
+    case .compare(let target, let ranges):
+      let values = try values(target, rows) ?? []
+      return values.contains { value in ranges.contains { $0.contains(value) } }
+    case .not(let node): return try !matches(node, rows, labels: labels)
+    case .and(let nodes):
+      for node in nodes where try !matches(node, rows, labels: labels) { return false }
+      return true
+    case .or(let nodes):
+      for node in nodes where try matches(node, rows, labels: labels) { return true }
+      return false
+    }
+  }
+}
+
+/// The structure of a condition, apart from the type of the objects.
+indirect enum ConditionNode: Sendable {
+  case all
+  case compare(IndexTarget, [TermRange])
+  case labels(LabelFilter)
+  case and([ConditionNode])
+  case or([ConditionNode])
+  case not(ConditionNode)
+
+  /// The targets that it asks for.
+  var targets: [IndexTarget] {
+    switch self {
+    case .all, .labels: []
+    case .compare(let target, _): [target]
+    case .not(let node): node.targets
+    case .and(let nodes), .or(let nodes): nodes.flatMap(\.targets)
+    }
+  }
+
+  /// What has to hold altogether.
+  var conjuncts: [ConditionNode] {
+    if case .and(let nodes) = self { return nodes.flatMap(\.conjuncts) }
+    return [self]
+  }
+}

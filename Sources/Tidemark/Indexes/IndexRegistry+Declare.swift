@@ -1,0 +1,90 @@
+internal import TidemarkEngine
+
+extension IndexRegistry {
+  /// Declares the indexes of a collection: from now on every commit keeps them up, and those that
+  /// are new are filled.
+  /// - Parameters:
+  ///   - indexes: names, signatures and whether values are there once only, in the order of the
+  ///     evaluation.
+  ///   - evaluation: makes the terms of a value.
+  ///   - usesThread: whether new indexes are filled on a thread of their own.
+  func declare(
+    _ name: String, _ indexes: [IndexCatalog.Row],
+    usesThread: Bool, _ evaluation: @escaping CollectionIndexes.Evaluation
+  ) throws(TidemarkError) -> CollectionIndexes {
+    try declaring.withLock { _ throws(TidemarkError) in
+      let members = try members()
+      let known = members.all.first { $0.name == name }
+      let before = known?.now
+      let catalog = try Self.catalog(of: name, indexes, members)
+      if let known, let before, before.evaluation != nil, before.catalog == catalog { return known }
+      // The catalog is on its way to the disk before anybody makes rows for it.
+      if before?.catalog != catalog { try commit(catalog, name) }
+      let member = known ?? CollectionIndexes(name: name, catalog: catalog)
+      member.change { state in
+        state.catalog = catalog
+        state.evaluation = evaluation
+        state.schema += 1
+        state.failure = nil
+      }
+      install(member)
+      try build(member, usesThread: usesThread)
+      return member
+    }
+  }
+
+  /// The catalog with these indexes: those that it has already keep their numbers.
+  private static func catalog(
+    of name: String, _ wanted: [IndexCatalog.Row], _ members: IndexMembers
+  ) throws(TidemarkError) -> IndexCatalog {
+    let catalogs = members.all.map(\.now.catalog)
+    let known = members.all.first { $0.name == name }?.now.catalog
+    var catalog =
+      known ?? IndexCatalog(number: 1 + (catalogs.map(\.number).max() ?? 0))
+    var next = 1 + (catalogs.map(\.lastIndex).max() ?? 0)
+    var rows: [IndexCatalog.Row] = []
+    for index in wanted {
+      guard !rows.contains(where: { $0.name == index.name }) else {
+        throw TidemarkError(
+          .invalidArgument, "collection \(name) has two indexes of the name \(index.name)")
+      }
+      if let row = catalog.rows.first(where: {
+        $0.name == index.name && $0.signature == index.signature
+      }) {
+        rows.append(row)
+        continue
+      }
+      var row = index
+      row.number = next
+      catalog.lastIndex = next
+      next += 1
+      rows.append(row)
+    }
+    let kept = Set(rows.map(\.number))
+    catalog.dropped += catalog.rows.map(\.number).filter { !kept.contains($0) }
+    catalog.rows = rows
+    return catalog
+  }
+
+  func commit(_ catalog: IndexCatalog, _ name: String) throws(TidemarkError) {
+    var batch = OperationBatch()
+    let key = IndexKeys.catalogs + Array(name.utf8)
+    try batch.addDerived(key.rawSpan, catalog.encoded.rawSpan)
+    _ = try engine.stage(batch)
+  }
+
+  /// Fills what is not complete, and looks again at what is marked.
+  private func build(_ member: CollectionIndexes, usesThread: Bool) throws(TidemarkError) {
+    let isDue = member.change { state in
+      guard !state.isBuilding else { return false }
+      state.isBuilding =
+        state.mayHaveMarks || !state.catalog.dropped.isEmpty
+        || state.catalog.rows.contains { !$0.isComplete }
+      return state.isBuilding
+    }
+    guard isDue else { return }
+    let builder = IndexBuilder(engine, self, member)
+    guard usesThread, try !builder.isSmall() else { return builder.run() }
+    _ = try WorkerThread(name: "tidemark-index") { builder.run() }
+  }
+}

@@ -1,0 +1,93 @@
+internal import TidemarkEngine
+
+/// The collections of a store that have indexes, by the beginning of their keys.
+struct IndexMembers: Sendable {
+  fileprivate(set) var all: [CollectionIndexes] = []
+
+  /// The indexes of the collection that a key belongs to.
+  func indexes(of key: RawSpan) -> CollectionIndexes? { all.first { $0.contains(key) } }
+}
+
+/// Knows the indexes of a store's collections, and keeps them up with every commit.
+///
+/// The catalogs are read with the first write, so that opening a store costs nothing for them.
+final class IndexRegistry: Sendable {
+  private struct State {
+    var members = IndexMembers()
+    var isLoaded = false
+  }
+
+  // The engine holds what derives rows for it, and must not be held by it.
+  unowned let engine: Engine
+  private let state = Lock(State())
+  /// Held while indexes are declared: of two who do so the second finds what the first has made.
+  let declaring = Lock(())
+
+  init(_ engine: Engine) {
+    self.engine = engine
+    engine.derive(
+      by: Derivation(
+        concerns: { [self] key in
+          // Keys of the library's own have no indexes.
+          (try? members().indexes(of: key)) != nil
+        },
+        prepare: { [self] batch throws(TidemarkError) in
+          let members = try members()
+          guard !members.all.isEmpty else { return nil }
+          return try IndexChange(batch, members, self.engine)
+        }))
+  }
+
+  /// All collections with indexes.
+  func members() throws(TidemarkError) -> IndexMembers {
+    let known = state.withLock { $0.isLoaded ? $0.members : nil }
+    if let known { return known }
+    let found = try load()
+    return state.withLock { state in
+      if !state.isLoaded {
+        state.members = found
+        state.isLoaded = true
+      }
+      return state.members
+    }
+  }
+
+  private func load() throws(TidemarkError) -> IndexMembers {
+    var members = IndexMembers()
+    for (key, _) in try engine.derivedRows(IndexKeys.catalogs) {
+      let catalog = try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+        try IndexCatalog(decoding: value)
+      }
+      guard let catalog else { continue }
+      let name = String(decoding: key[IndexKeys.catalogs.count...], as: UTF8.self)
+      members.all.append(CollectionIndexes(name: name, catalog: catalog))
+    }
+    return members
+  }
+
+  /// Takes a collection up, or the newest catalog of one that is known.
+  func install(_ indexes: CollectionIndexes) {
+    state.withLock { state in
+      if !state.members.all.contains(where: { $0 === indexes }) {
+        state.members.all.append(indexes)
+      }
+    }
+  }
+}
+
+extension Engine {
+  /// The derived keys with a prefix, with the sequences of their entries.
+  func derivedRows(
+    _ prefix: [UInt8], limit: Int = .max
+  ) throws(TidemarkError) -> [(key: [UInt8], sequence: UInt64)] {
+    let view = try view()
+    let scan = EngineScan(self, ScanQuery(prefix: prefix), view: view)
+    var rows: [(key: [UInt8], sequence: UInt64)] = []
+    while rows.count < limit {
+      let page = try scan.nextPage(limit: min(1_024, limit - rows.count))
+      if page.isEmpty { break }
+      for row in page { rows.append((row.key, row.sequence)) }
+    }
+    return rows
+  }
+}

@@ -1,0 +1,172 @@
+internal import TidemarkEngine
+
+/// A query of a collection while it is answered, over one state of the store.
+struct ObjectQuery<Object: Sendable, ID: CollectionID> {
+  /// An object that was found.
+  struct Found {
+    var id: [UInt8]
+    /// What it is sorted by, in the query's order.
+    var terms: [UInt8] = []
+  }
+
+  private let core: CollectionCore<Object, ID>
+  private let filter: RowFilter
+  private let planner: QueryPlanner
+  private let order: [QueryPlanner.Order]
+  let plan: QueryPlan
+  private let view: EngineView
+  private let number: UInt32
+
+  private var engine: Engine { core.store.engine }
+
+  /// - Throws: `indexMissing`.
+  init(
+    _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
+    _ order: [ObjectOrder<Object>]
+  ) throws(TidemarkError) {
+    self.core = core
+    self.order = order.map { .init(target: $0.target, isDescending: $0.isDescending) }
+    let state = core.indexes?.now
+    number = state?.catalog.number ?? 0
+    // Indexes that are being built are of no use yet.
+    let all = core.layouts(state?.catalog)
+    let layouts = all.filter(\.row.isComplete)
+    filter = RowFilter(layouts: layouts)
+    planner = QueryPlanner(
+      collection: core.name, layouts: layouts, unfinished: all.filter { !$0.row.isComplete },
+      engine: core.store.engine)
+    plan = try planner.plan(condition.node, self.order)
+    view = try core.store.engine.view()
+  }
+
+  /// The objects that were found, in order.
+  /// - Parameters:
+  ///   - limit: most of them.
+  ///   - cursor: the last one of those before.
+  func found(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> [Found] {
+    let most = max(0, limit ?? .max)
+    if plan.isOrdered, case .rows(let layout, let ranges) = plan.source {
+      return try walked(layout, ranges[0], most, cursor)
+    }
+    var found: [Found] = []
+    for id in try ids(of: plan.source) {
+      guard let terms = try terms(id) else { continue }
+      found.append(Found(id: id, terms: terms))
+    }
+    found.sort { precedes(($0.terms, $0.id), ($1.terms, $1.id)) }
+    if let cursor {
+      let end = found.firstIndex { precedes((cursor.terms, cursor.id), ($0.terms, $0.id)) }
+      found.removeFirst(end ?? found.count)
+    }
+    return Array(found.prefix(most))
+  }
+
+  /// How many objects there are.
+  func count() throws(TidemarkError) -> Int {
+    if case .all = plan.rest, case .rows(let layout, let ranges) = plan.source,
+      !layout.parts.contains(where: \.isEach)
+    {
+      var count = 0
+      for range in ranges {
+        count += try RowScan(engine, layout.row.number, range, view: view).count(upTo: .max)
+      }
+      return count
+    }
+    return try found(limit: nil, after: nil).count
+  }
+
+  /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
+  private func precedes(_ a: ([UInt8], [UInt8]), _ b: ([UInt8], [UInt8])) -> Bool {
+    if a.0 != b.0 { return a.0.lexicographicallyPrecedes(b.0) }
+    return plan.isReversed
+      ? b.1.lexicographicallyPrecedes(a.1) : a.1.lexicographicallyPrecedes(b.1)
+  }
+
+  private func walked(
+    _ layout: IndexLayout, _ range: TermRange, _ most: Int, _ cursor: ObjectCursor?
+  ) throws(TidemarkError) -> [Found] {
+    var after: [UInt8]?
+    if let cursor {
+      let term =
+        range.lower.prefix(plan.fixedBytes)
+        + IndexPart<Int>.directed(cursor.terms, plan.isReversed)
+      after = IndexKeys.row(
+        DerivedRow(index: layout.row.number, term: Array(term)), id: cursor.id[...])
+    }
+    var scan = try RowScan(
+      engine, layout.row.number, range, after: after, reversed: plan.isReversed, view: view)
+    var found: [Found] = []
+    while found.count < most, let row = try scan.nextRow() {
+      guard try meets(plan.rest, row.id) else { continue }
+      found.append(
+        Found(
+          id: Array(row.id),
+          terms: IndexPart<Int>.directed(
+            Array(row.term.dropFirst(plan.fixedBytes)), plan.isReversed)))
+    }
+    return found
+  }
+
+  /// The ids of a source, each once.
+  private func ids(of source: QueryPlan.Source) throws(TidemarkError) -> Set<[UInt8]> {
+    var ids: Set<[UInt8]> = []
+    switch source {
+    case .union(let sources):
+      for source in sources { ids.formUnion(try self.ids(of: source)) }
+    case .rows(let layout, let ranges):
+      for range in ranges {
+        var scan = try RowScan(engine, layout.row.number, range, view: view)
+        while let row = try scan.nextRow() { ids.insert(Array(row.id)) }
+      }
+    case .objects, .labels:
+      var query = ScanQuery(prefix: core.prefix)
+      if case .labels(let labels) = source { query.labels = labels.query }
+      let scan = EngineScan(engine, query, view: view)
+      while true {
+        let page = try scan.nextPage(limit: 1_024)
+        if page.isEmpty { break }
+        for row in page { ids.insert(Array(row.key[core.prefix.count...])) }
+      }
+    }
+    return ids
+  }
+
+  /// What an object is sorted by; nil when it does not meet the condition.
+  private func terms(_ id: [UInt8]) throws(TidemarkError) -> [UInt8]? {
+    if case .all = plan.rest, order.isEmpty { return [] }
+    let rows = try rows(id[...])
+    guard try meets(plan.rest, id[...], rows) else { return nil }
+    var terms: [UInt8] = []
+    for order in order {
+      let values = try filter.values(order.target, rows) ?? []
+      // An object with several values comes by the first of them, or the last.
+      let sorted = values.map { IndexPart<Int>.directed(Array($0), order.isDescending) }
+        .sorted { $0.lexicographicallyPrecedes($1) }
+      terms +=
+        sorted.first
+        ?? IndexPart<Int>.directed(
+          IndexTerm.nothing.bytes, order.isDescending)
+    }
+    return terms
+  }
+
+  private func meets(
+    _ node: ConditionNode, _ id: ArraySlice<UInt8>, _ rows: [DerivedRow]? = nil
+  ) throws(TidemarkError) -> Bool {
+    if case .all = node { return true }
+    let known: [DerivedRow]
+    if let rows { known = rows } else { known = try self.rows(id) }
+    return try filter.matches(node, known) { (labels) throws(TidemarkError) in
+      let key = core.prefix + id
+      guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return false }
+      return labels.query.matches(try engine.info(entry).labels)
+    }
+  }
+
+  private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow] {
+    let key = IndexKeys.objects(ofCollection: number) + id
+    return try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      try IndexKeys.decode(value)
+    } ?? []
+  }
+}

@@ -1,0 +1,241 @@
+internal import TidemarkEngine
+
+/// The way in which a query is answered.
+struct QueryPlan: Sendable {
+  enum Source: Sendable {
+    /// All objects of the collection, by id.
+    case objects
+    /// Rows of an index.
+    case rows(IndexLayout, [TermRange])
+    case labels(LabelFilter)
+    /// Objects of several sources, each once.
+    case union([Source])
+  }
+
+  var source: Source
+  /// The condition that is left to be looked at, object by object.
+  var rest: ConditionNode
+  /// Whether rows come in the order that is asked for, or its reverse.
+  var isOrdered = false
+  var isReversed = false
+  /// How many bytes of each row stand before what it is sorted by.
+  var fixedBytes = 0
+}
+
+/// Finds a plan for a query.
+struct QueryPlanner {
+  /// Rows are counted so far to compare sources.
+  private static let counted = 1_000
+
+  let collection: String
+  let layouts: [IndexLayout]
+  /// Those that are not complete.
+  let unfinished: [IndexLayout]
+  let engine: Engine
+
+  struct Order: Sendable {
+    var target: IndexTarget
+    var isDescending: Bool
+  }
+
+  /// - Throws: `indexMissing` when no index serves the query.
+  func plan(_ node: ConditionNode, _ order: [Order]) throws(TidemarkError) -> QueryPlan {
+    for target in node.targets + order.map(\.target) {
+      guard layouts.contains(where: { $0.part(target) != nil }) else {
+        if let index = unfinished.first(where: { $0.part(target) != nil }) {
+          throw missing("index \(index.row.name) of collection \(collection) is being built")
+        }
+        throw missing(
+          "no index of collection \(collection) has what is asked for: declare "
+            + target.declaration)
+      }
+    }
+    let source = try source(of: node)
+    if let ordered = ordered(node, order) {
+      // A few objects are faster sorted than found among all.
+      guard ordered.fixedBytes == 0, let source, try count(source) < Self.counted else {
+        return ordered
+      }
+      return QueryPlan(
+        source: source, rest: rest(of: node, behind: source), isReversed: ordered.isReversed)
+    }
+    if let source { return QueryPlan(source: source, rest: rest(of: node, behind: source)) }
+    if case .all = node { return QueryPlan(source: .objects, rest: .all) }
+    throw missing(
+      "the condition excludes objects only, which no index of collection \(collection) leads to")
+  }
+
+  /// The condition that is left to be looked at, when all comes from a source.
+  private func rest(of node: ConditionNode, behind source: QueryPlan.Source) -> ConditionNode {
+    switch (node, source) {
+    case (.labels, .labels): return .all
+    case (_, .rows(let layout, _)):
+      var parts: Set<Int> = []
+      for condition in node.conjuncts {
+        guard case .compare(let target, _) = condition, let part = layout.part(target),
+          parts.insert(part).inserted
+        else { return node }
+      }
+      // Parts that are fixed, and one behind them that is bounded.
+      let (_, fixed) = fixed(layout, node.conjuncts)
+      return parts.allSatisfy { $0 <= fixed } ? .all : node
+    default: return node
+    }
+  }
+
+  private func missing(_ words: String) -> TidemarkError {
+    TidemarkError(
+      .indexMissing, "\(words); or ask with scanning, which reads every object",
+      object: ObjectPlace(collection: collection))
+  }
+
+  /// The best way to all objects that meet a condition; nil where none leads to them.
+  private func source(of node: ConditionNode) throws(TidemarkError) -> QueryPlan.Source? {
+    switch node {
+    case .all, .not: return nil
+    case .labels(let filter): return filter.isPositive ? .labels(filter) : nil
+    case .or(let nodes):
+      var sources: [QueryPlan.Source] = []
+      for node in nodes {
+        guard let source = try source(of: node) else { return nil }
+        sources.append(source)
+      }
+      return .union(sources)
+    case .compare, .and:
+      var candidates = layouts.compactMap { rows(of: $0, node.conjuncts) }
+      for other in node.conjuncts {
+        if case .compare = other { continue }
+        if let source = try source(of: other) { candidates.append(source) }
+      }
+      guard candidates.count > 1 else { return candidates.first }
+      var best = (candidates[0], try count(candidates[0]))
+      for candidate in candidates.dropFirst() {
+        let count = try count(candidate)
+        if count < best.1 { best = (candidate, count) }
+      }
+      return best.0
+    }
+  }
+
+  /// The rows of an index that some conditions lead to.
+  private func rows(of layout: IndexLayout, _ conjuncts: [ConditionNode]) -> QueryPlan.Source? {
+    let (fixed, number) = fixed(layout, conjuncts)
+    guard number < layout.parts.count,
+      let ranges = ranges(layout, number, conjuncts)
+    else { return number > 0 ? .rows(layout, [.beginning(with: fixed)]) : nil }
+    return .rows(
+      layout,
+      ranges.map { range in
+        TermRange(
+          lower: fixed + range.lower,
+          upper: range.upper.map { fixed + $0 } ?? TermRange.end(of: fixed))
+      })
+  }
+
+  /// The bytes of the first parts that conditions fix to one value, and how many these are.
+  private func fixed(
+    _ layout: IndexLayout, _ conjuncts: [ConditionNode]
+  ) -> (bytes: [UInt8], parts: Int) {
+    var bytes: [UInt8] = []
+    for (number, part) in layout.parts.enumerated() {
+      guard !part.isFolded, !part.isEach,
+        let ranges = ranges(layout, number, conjuncts, directed: false), ranges.count == 1,
+        ranges[0].isOneTerm
+      else { return (bytes, number) }
+      bytes += IndexPart<Int>.directed(ranges[0].lower, part.isDescending)
+    }
+    return (bytes, layout.parts.count)
+  }
+
+  private func ranges(
+    _ layout: IndexLayout, _ number: Int, _ conjuncts: [ConditionNode], directed: Bool = true
+  ) -> [TermRange]? {
+    var found: [TermRange]?
+    for case .compare(let target, let ranges) in conjuncts where layout.part(target) == number {
+      // Of several conditions on a part the others are looked at object by object, but for those
+      // that bound one range from both sides.
+      if let known = found, known.count == 1, ranges.count == 1, !layout.parts[number].isEach {
+        found = [known[0].intersection(ranges[0])]
+      } else if found == nil || ranges.count == 1 {
+        found = ranges
+      }
+    }
+    guard directed, layout.parts[number].isDescending else { return found }
+    return found?.map(\.inverted)
+  }
+
+  /// The plan that walks an index in the order that is asked for.
+  ///
+  /// The index has to end with what is sorted by, so that equal ones come by their ids.
+  private func ordered(_ node: ConditionNode, _ order: [Order]) -> QueryPlan? {
+    var best: QueryPlan?
+    let conjuncts = node.conjuncts
+    for layout in layouts where !layout.parts.contains(where: \.isEach) {
+      let first = layout.parts.count - order.count
+      guard first >= 0, fixed(layout, conjuncts).parts >= first, matches(layout, first, order)
+      else { continue }
+      let fixed = fixed(layout, conjuncts, most: first)
+      var range = fixed.isEmpty ? TermRange() : TermRange.beginning(with: fixed)
+      if !order.isEmpty, let ranges = ranges(layout, first, conjuncts), ranges.count == 1 {
+        range = TermRange(
+          lower: fixed + ranges[0].lower, upper: ranges[0].upper.map { fixed + $0 } ?? range.upper)
+      }
+      guard best == nil || fixed.count > best?.fixedBytes ?? 0 else { continue }
+      let source = QueryPlan.Source.rows(layout, [range])
+      best = QueryPlan(
+        source: source, rest: rest(of: node, behind: source), isOrdered: true,
+        isReversed: order.first.map { layout.parts[first].isDescending != $0.isDescending }
+          ?? false,
+        fixedBytes: fixed.count)
+    }
+    return best
+  }
+
+  private func fixed(
+    _ layout: IndexLayout, _ conjuncts: [ConditionNode], most: Int
+  ) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for number in 0..<most {
+      guard let ranges = ranges(layout, number, conjuncts, directed: false) else { break }
+      bytes += IndexPart<Int>.directed(ranges[0].lower, layout.parts[number].isDescending)
+    }
+    return bytes
+  }
+
+  private func matches(_ layout: IndexLayout, _ first: Int, _ order: [Order]) -> Bool {
+    guard first + order.count <= layout.parts.count else { return false }
+    let parts = layout.parts[first..<first + order.count]
+    let turned = zip(parts, order).map { $0.isDescending != $1.isDescending }
+    return zip(parts, order).allSatisfy { part, order in part.target == order.target }
+      && Set(turned).count == 1
+  }
+
+  /// How many rows a source has, as far as it matters.
+  func count(_ source: QueryPlan.Source) throws(TidemarkError) -> Int {
+    switch source {
+    case .objects: return Self.counted
+    // Labels have lists of their own.
+    case .labels: return Self.counted - 1
+    case .union(let sources):
+      var count = 0
+      for source in sources { count += try self.count(source) }
+      return count
+    case .rows(let layout, let ranges):
+      var count = 0
+      for range in ranges where count < Self.counted {
+        count += try RowScan(engine, layout.row.number, range).count(upTo: Self.counted - count)
+      }
+      return count
+    }
+  }
+}
+
+extension TermRange {
+  func intersection(_ other: TermRange) -> TermRange {
+    let lower = lower.lexicographicallyPrecedes(other.lower) ? other.lower : lower
+    guard let upper, let others = other.upper else {
+      return TermRange(lower: lower, upper: upper ?? other.upper)
+    }
+    return TermRange(lower: lower, upper: upper.lexicographicallyPrecedes(others) ? upper : others)
+  }
+}

@@ -1,0 +1,61 @@
+internal import TidemarkEngine
+
+/// The rows of an index in a range of terms.
+struct RowScan: ~Copyable {
+  private static let rowsPerPage = 256
+
+  private let scan: EngineScan?
+  private var page: [ScanRow] = []
+  private var next = 0
+  /// Small at first, since a few rows are mostly enough.
+  private var size = 32
+
+  /// - Parameters:
+  ///   - number: the index's number.
+  ///   - range: the terms.
+  ///   - after: the row behind which to begin, in the order of the walk.
+  ///   - reversed: from the last to the first.
+  init(
+    _ engine: Engine, _ number: UInt32, _ range: TermRange, after: [UInt8]? = nil,
+    reversed: Bool = false, view: EngineView? = nil
+  ) throws(TidemarkError) {
+    let prefix = IndexKeys.rows(ofIndex: number)
+    var query = ScanQuery(prefix: prefix)
+    query.from = .including(prefix + range.lower)
+    if let upper = range.upper { query.upTo = .excluding(prefix + upper) }
+    query.descending = reversed
+    if let upper = range.upper, !range.lower.lexicographicallyPrecedes(upper) {
+      scan = nil
+      return
+    }
+    let pinned: EngineView
+    if let view { pinned = view } else { pinned = try engine.view() }
+    scan = EngineScan(engine, query, view: pinned, after: after.map { .key($0) } ?? .start)
+  }
+
+  /// The next row; nil at the end.
+  mutating func nextRow() throws(TidemarkError) -> (term: ArraySlice<UInt8>, id: ArraySlice<UInt8>)?
+  {
+    guard let scan else { return nil }
+    if next == page.count {
+      page = try scan.nextPage(limit: size)
+      next = 0
+      size = Self.rowsPerPage
+      if page.isEmpty { return nil }
+    }
+    defer { next += 1 }
+    return try IndexKeys.parts(ofRow: page[next].key)
+  }
+
+  /// How many rows there are, counted so far.
+  consuming func count(upTo most: Int) throws(TidemarkError) -> Int {
+    guard let scan else { return 0 }
+    var count = 0
+    while count < most {
+      let page = try scan.nextPage(limit: min(1_024, most - count))
+      if page.isEmpty { break }
+      count += page.count
+    }
+    return count
+  }
+}

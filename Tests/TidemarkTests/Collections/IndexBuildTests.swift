@@ -1,0 +1,149 @@
+import Testing
+import TidemarkEngine
+import TidemarkTestKit
+
+@testable import Tidemark
+
+@Suite("Indexes are built")
+struct IndexBuildTests {
+  private func plain(_ store: Store) throws -> ObjectCollection<Package, String> {
+    try store.collection(Package.self, named: "packages")
+  }
+
+  private func package(_ number: Int, size: Int? = nil) -> Package {
+    Package(id: "\(number)", section: "s\(number % 3)", size: size ?? number)
+  }
+
+  private func fill(_ store: Store, _ numbers: Range<Int>) async throws {
+    let packages = try plain(store)
+    try await store.write { batch in
+      for number in numbers { try batch.put(package(number), in: packages) }
+    }
+  }
+
+  @Test("an index that is declared over objects is built beside writers, and used once complete")
+  func built() async throws {
+    let store = try await Store.open(at: .inMemory)
+    try await fill(store, 0..<3_000)
+    let packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    // Writers go on meanwhile.
+    for number in 0..<50 { try await packages.put(package(number * 7, size: -1)) }
+    try await packages.indexesBuilt()
+    #expect(try packages.count(where: \.size == -1) == 50)
+    #expect(try packages.count(where: \.size >= 0) == 2_950)
+    #expect(try packages.indexes.map(\.isComplete) == [true])
+    try await store.close()
+  }
+
+  @Test("an index that is being built is not used, and says so")
+  func unfinished() async throws {
+    let store = try await Store.open(at: .inMemory)
+    try await fill(store, 0..<3_000)
+    let packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    do {
+      #expect(try packages.count(where: \.size >= 0) == 3_000)
+    } catch {
+      #expect(error.code == .indexMissing)
+      #expect(error.message.contains("being built"))
+    }
+    try await packages.indexesBuilt()
+    #expect(try packages.count(where: \.size >= 0) == 3_000)
+    try await store.close()
+  }
+
+  @Test("indexes are there at once when the store is opened again")
+  func reopened() async throws {
+    let disk = MemoryFileSystem()
+    var configuration = Store.Configuration()
+    configuration.environment.fileSystem = disk
+    var store = try await Store.open(at: "/s", configuration: configuration)
+    let packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    for number in 0..<100 { try await packages.put(package(number)) }
+    try await store.close()
+    store = try await Store.open(at: "/s", configuration: configuration)
+    let again = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    #expect(try again.find(\.size < 3).map(\.id) == ["0", "1", "2"])
+    #expect(try again.indexes.map(\.isComplete) == [true])
+    try await store.close()
+  }
+
+  @Test("objects that a program without the indexes writes are taken up when they are declared")
+  func marked() async throws {
+    let disk = MemoryFileSystem()
+    var configuration = Store.Configuration()
+    configuration.environment.fileSystem = disk
+    var store = try await Store.open(at: "/s", configuration: configuration)
+    var packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    for number in 0..<10 { try await packages.put(package(number)) }
+    try await store.close()
+    store = try await Store.open(at: "/s", configuration: configuration)
+    packages = try plain(store)
+    try await packages.put(package(3, size: 100))
+    try await packages.delete("4")
+    try await packages.put(package(11, size: 100))
+    try await store.put("packages/12", "no package")
+    try await store.close()
+    store = try await Store.open(at: "/s", configuration: configuration)
+    packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    try await packages.indexesBuilt()
+    #expect(try packages.ids(where: \.size == 100) == ["11", "3"])
+    #expect(try packages.count(where: \.size >= 0) == 10)
+    #expect(try packages.unindexed() == ["12"])
+    try await packages.put(package(12, size: 7))
+    #expect(try packages.ids(where: \.size == 7) == ["12", "7"])
+    #expect(try packages.unindexed().isEmpty)
+    try await store.close()
+  }
+
+  @Test("a new version of an index, and one that is gone, leave no rows behind")
+  func changed() async throws {
+    let store = try await Store.open(at: .inMemory)
+    let first = try IndexTests.packages(
+      store, [ObjectIndex("half", computed: { [$0.size / 2] }), ObjectIndex("size", \.size)])
+    for number in 0..<20 { try await first.put(package(number)) }
+    #expect(try first.count(where: .index("half", equals: 3)) == 2)
+    let second = try IndexTests.packages(
+      store, [ObjectIndex("half", version: 2, computed: { [$0.size / 4] })])
+    try await second.indexesBuilt()
+    #expect(try second.count(where: .index("half", equals: 3)) == 4)
+    #expect(try store.engine.derivedRows(DerivedKeys.prefix + [UInt8(ascii: "i")]).count == 20)
+    #expect(throws: TidemarkError.self) { try second.find(\.size == 1) }
+    // Numbers of indexes that are gone are given to none.
+    let third = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    try await third.indexesBuilt()
+    #expect(try third.find(\.size == 19).count == 1)
+    #expect(try store.engine.derivedRows(DerivedKeys.prefix + [UInt8(ascii: "i")]).count == 20)
+    try await store.close()
+  }
+
+  @Test("a closure that throws is an error of the write, and an object of a peer's is marked")
+  func throwing() async throws {
+    struct TooBig: Error {}
+    let store = try await Store.open(at: .inMemory)
+    let packages = try IndexTests.packages(
+      store,
+      [
+        ObjectIndex(
+          "odd",
+          computed: { package in
+            if package.size > 10 { throw TooBig() }
+            return [package.size]
+          })
+      ])
+    let error = await #expect(throws: TidemarkError.self) { try await packages.put(package(11)) }
+    #expect(error?.code == .coding)
+    #expect(error?.object?.id == "11")
+    #expect(try packages.count() == 0)
+    try await store.put(
+      "packages/12", try JSONEncoding.encode(package(12)))
+    #expect(try packages.unindexed() == ["12"])
+    #expect(try packages.get("12")?.size == 12)
+    let long = try store.collection(
+      Package.self, named: "long", CollectionSchema(indexes: [ObjectIndex("title", \.title)]))
+    var big = package(1)
+    big.title = String(repeating: "x", count: 5_000)
+    let tooLong = await #expect(throws: TidemarkError.self) { try await long.put(big) }
+    #expect(tooLong?.code == .limitExceeded)
+    try await store.close()
+  }
+}
