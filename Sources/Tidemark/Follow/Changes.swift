@@ -55,13 +55,13 @@ public struct Changes: AsyncSequence, Sendable {
     private static let pollInterval = Duration.milliseconds(500)
 
     private let changes: Changes
-    private let observation: Observation
+    private let observation: SequenceWatch
     private var reader: ChangeReader?
     private var isOver = false
 
     init(_ changes: Changes) {
       self.changes = changes
-      observation = Observation(changes.store.engine)
+      observation = SequenceWatch(changes.store.engine)
     }
 
     /// The next change, once there is one; nil when the store was closed or the task cancelled.

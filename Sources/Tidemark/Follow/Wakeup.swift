@@ -37,7 +37,7 @@ final class Wakeup: Sendable {
 }
 
 /// Wakes a task at every change of the visible or the durable sequence, as long as it lives.
-final class Observation: Sendable {
+final class SequenceWatch: Sendable {
   let wakeup = Wakeup()
   private let engine: Engine
   private let token: Int

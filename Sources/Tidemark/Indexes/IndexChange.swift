@@ -48,7 +48,7 @@ struct IndexChange: DerivedChange {
       if operation.kind == .put {
         object.rows = try Self.rows(of: object, batch, operation, number)
       }
-      // Of several changes of an object the last one counts.
+      // The last one of several changes of an object counts.
       if let place = places[object.key] {
         objects[place] = object
       } else {
@@ -158,7 +158,7 @@ struct IndexChange: DerivedChange {
     for claim in claims {
       let start = IndexKeys.rows(ofIndex: claim.row.index) + claim.row.term
       var isTaken = taken.updateValue(claim.id, forKey: claim.row).map { $0 != claim.id } ?? false
-      // Of rows that lead to others all may go in this batch.
+      // Rows that lead to others may all go in this batch.
       for key in try engine.firstKeys(withPrefix: start, limit: 16) where !gone.contains(key) {
         let parts = try IndexKeys.parts(ofRow: key)
         if parts.term.elementsEqual(claim.row.term), parts.id != claim.id { isTaken = true }

@@ -114,7 +114,7 @@ indirect enum ConditionNode: Sendable {
     }
   }
 
-  /// What has to hold altogether.
+  /// The conditions that have to hold altogether.
   var conjuncts: [ConditionNode] {
     if case .and(let nodes) = self { return nodes.flatMap(\.conjuncts) }
     return [self]

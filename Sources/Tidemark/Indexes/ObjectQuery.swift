@@ -5,7 +5,7 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   /// An object that was found.
   struct Found {
     var id: [UInt8]
-    /// What it is sorted by, in the query's order.
+    /// The terms that it is sorted by, in the query's order.
     var terms: [UInt8] = []
   }
 
@@ -13,18 +13,21 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   private let filter: RowFilter
   private let planner: QueryPlanner
   private let order: [QueryPlanner.Order]
+  private let node: ConditionNode
   let plan: QueryPlan
   private let view: EngineView
   private let number: UInt32
 
   private var engine: Engine { core.store.engine }
 
+  /// - Parameter counted: so far rows are counted to choose between indexes.
   /// - Throws: `indexMissing`.
   init(
     _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
-    _ order: [ObjectOrder<Object>]
+    _ order: [ObjectOrder<Object>], counted: Int = 1_000
   ) throws(TidemarkError) {
     self.core = core
+    node = condition.node
     self.order = order.map { .init(target: $0.target, isDescending: $0.isDescending) }
     let state = core.indexes?.now
     number = state?.catalog.number ?? 0
@@ -34,7 +37,7 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     filter = RowFilter(layouts: layouts)
     planner = QueryPlanner(
       collection: core.name, layouts: layouts, unfinished: all.filter { !$0.row.isComplete },
-      engine: core.store.engine)
+      engine: core.store.engine, counted: counted)
     plan = try planner.plan(condition.node, self.order)
     view = try core.store.engine.view()
   }
@@ -50,7 +53,7 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     }
     var found: [Found] = []
     for id in try ids(of: plan.source) {
-      guard let terms = try terms(id) else { continue }
+      guard let terms = try terms(id, plan.rest) else { continue }
       found.append(Found(id: id, terms: terms))
     }
     found.sort { precedes(($0.terms, $0.id), ($1.terms, $1.id)) }
@@ -75,8 +78,18 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     return try found(limit: nil, after: nil).count
   }
 
+  /// An object, if it meets the condition.
+  func found(id: [UInt8]) throws(TidemarkError) -> Found? {
+    let key = core.prefix + id
+    guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return nil }
+    return try terms(id, node).map { Found(id: id, terms: $0) }
+  }
+
+  /// An object as it is now.
+  func object(_ id: ID) throws(TidemarkError) -> Object? { try core.newest(id) }
+
   /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
-  private func precedes(_ a: ([UInt8], [UInt8]), _ b: ([UInt8], [UInt8])) -> Bool {
+  func precedes(_ a: ([UInt8], [UInt8]), _ b: ([UInt8], [UInt8])) -> Bool {
     if a.0 != b.0 { return a.0.lexicographicallyPrecedes(b.0) }
     return plan.isReversed
       ? b.1.lexicographicallyPrecedes(a.1) : a.1.lexicographicallyPrecedes(b.1)
@@ -131,11 +144,13 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     return ids
   }
 
-  /// What an object is sorted by; nil when it does not meet the condition.
-  private func terms(_ id: [UInt8]) throws(TidemarkError) -> [UInt8]? {
-    if case .all = plan.rest, order.isEmpty { return [] }
+  /// The terms that an object is sorted by; nil when it does not meet the condition.
+  private func terms(
+    _ id: [UInt8], _ node: ConditionNode
+  ) throws(TidemarkError) -> [UInt8]? {
+    if case .all = node, order.isEmpty { return [] }
     let rows = try rows(id[...])
-    guard try meets(plan.rest, id[...], rows) else { return nil }
+    guard try meets(node, id[...], rows) else { return nil }
     var terms: [UInt8] = []
     for order in order {
       let values = try filter.values(order.target, rows) ?? []

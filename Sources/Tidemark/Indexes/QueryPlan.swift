@@ -24,14 +24,13 @@ struct QueryPlan: Sendable {
 
 /// Finds a plan for a query.
 struct QueryPlanner {
-  /// Rows are counted so far to compare sources.
-  private static let counted = 1_000
-
   let collection: String
   let layouts: [IndexLayout]
-  /// Those that are not complete.
+  /// The ones that are not complete.
   let unfinished: [IndexLayout]
   let engine: Engine
+  /// Rows are counted so far to compare sources.
+  var counted = 1_000
 
   struct Order: Sendable {
     var target: IndexTarget
@@ -53,7 +52,7 @@ struct QueryPlanner {
     let source = try source(of: node)
     if let ordered = ordered(node, order) {
       // A few objects are faster sorted than found among all.
-      guard ordered.fixedBytes == 0, let source, try count(source) < Self.counted else {
+      guard ordered.fixedBytes == 0, let source, try count(source) < counted else {
         return ordered
       }
       return QueryPlan(
@@ -70,17 +69,23 @@ struct QueryPlanner {
     switch (node, source) {
     case (.labels, .labels): return .all
     case (_, .rows(let layout, _)):
-      var parts: Set<Int> = []
-      for condition in node.conjuncts {
-        guard case .compare(let target, _) = condition, let part = layout.part(target),
-          parts.insert(part).inserted
-        else { return node }
-      }
-      // Parts that are fixed, and one behind them that is bounded.
-      let (_, fixed) = fixed(layout, node.conjuncts)
-      return parts.allSatisfy { $0 <= fixed } ? .all : node
+      // The rows were chosen by the parts that are fixed, and one behind them that is bounded.
+      return rest(of: node, layout, through: fixed(layout, node.conjuncts).parts)
     default: return node
     }
+  }
+
+  /// - Parameter last: the last part of an index by which rows were chosen.
+  private func rest(
+    of node: ConditionNode, _ layout: IndexLayout, through last: Int
+  ) -> ConditionNode {
+    var parts: Set<Int> = []
+    for condition in node.conjuncts {
+      guard case .compare(let target, _) = condition, let part = layout.part(target),
+        part <= last, parts.insert(part).inserted
+      else { return node }
+    }
+    return .all
   }
 
   private func missing(_ words: String) -> TidemarkError {
@@ -152,8 +157,7 @@ struct QueryPlanner {
   ) -> [TermRange]? {
     var found: [TermRange]?
     for case .compare(let target, let ranges) in conjuncts where layout.part(target) == number {
-      // Of several conditions on a part the others are looked at object by object, but for those
-      // that bound one range from both sides.
+      // A second condition on a part is looked at object by object, unless both bound one range.
       if let known = found, known.count == 1, ranges.count == 1, !layout.parts[number].isEach {
         found = [known[0].intersection(ranges[0])]
       } else if found == nil || ranges.count == 1 {
@@ -176,14 +180,16 @@ struct QueryPlanner {
       else { continue }
       let fixed = fixed(layout, conjuncts, most: first)
       var range = fixed.isEmpty ? TermRange() : TermRange.beginning(with: fixed)
+      var last = first - 1
       if !order.isEmpty, let ranges = ranges(layout, first, conjuncts), ranges.count == 1 {
         range = TermRange(
           lower: fixed + ranges[0].lower, upper: ranges[0].upper.map { fixed + $0 } ?? range.upper)
+        last = first
       }
       guard best == nil || fixed.count > best?.fixedBytes ?? 0 else { continue }
-      let source = QueryPlan.Source.rows(layout, [range])
       best = QueryPlan(
-        source: source, rest: rest(of: node, behind: source), isOrdered: true,
+        source: .rows(layout, [range]), rest: rest(of: node, layout, through: last),
+        isOrdered: true,
         isReversed: order.first.map { layout.parts[first].isDescending != $0.isDescending }
           ?? false,
         fixedBytes: fixed.count)
@@ -213,17 +219,17 @@ struct QueryPlanner {
   /// How many rows a source has, as far as it matters.
   func count(_ source: QueryPlan.Source) throws(TidemarkError) -> Int {
     switch source {
-    case .objects: return Self.counted
+    case .objects: return counted
     // Labels have lists of their own.
-    case .labels: return Self.counted - 1
+    case .labels: return counted - 1
     case .union(let sources):
       var count = 0
       for source in sources { count += try self.count(source) }
       return count
     case .rows(let layout, let ranges):
       var count = 0
-      for range in ranges where count < Self.counted {
-        count += try RowScan(engine, layout.row.number, range).count(upTo: Self.counted - count)
+      for range in ranges where count < counted {
+        count += try RowScan(engine, layout.row.number, range).count(upTo: counted - count)
       }
       return count
     }

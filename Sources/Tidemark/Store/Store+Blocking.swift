@@ -24,6 +24,8 @@ extension Store {
           store.commits?.stop()
           store.commits?.join()
         }
+        // Those who watch are to see that it is closed.
+        defer { store.hub.tellAll() }
         try store.engine.close()
       }
     }

@@ -5,7 +5,10 @@ extension Store.Blocking {
   public func suspend() throws(TidemarkError) { try store.engine.suspend() }
 
   /// Takes the lock and goes on; see ``Store/resume()``.
-  public func resume() throws(TidemarkError) { try store.engine.resume() }
+  public func resume() throws(TidemarkError) {
+    try store.engine.resume()
+    store.hub.tellAll()
+  }
 }
 
 extension Store {

@@ -59,7 +59,11 @@ extension Store.Blocking {
 
   /// Takes up what a writer in another process has done since; for a store that is open
   /// read-only, else nothing.
-  public func refresh() throws(TidemarkError) { try store.engine.refresh() }
+  public func refresh() throws(TidemarkError) {
+    let before = store.engine.lastSequence
+    try store.engine.refresh()
+    if store.engine.lastSequence != before { store.hub.tellAll() }
+  }
 }
 
 extension Store {

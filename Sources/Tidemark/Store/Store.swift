@@ -29,6 +29,8 @@ public final class Store: Sendable {
   let warmer: WarmUpThread?
   /// The indexes of its collections.
   let indexes: IndexRegistry
+  /// Those who watch keys.
+  let hub: CommitHub
   /// Its caches; held while cached values are staged, so that evictions are in the same commit.
   let caches = Lock<[CacheRegion]>([])
   /// Held while the store is being closed: a second one who closes waits for the first.
@@ -41,6 +43,7 @@ public final class Store: Sendable {
     self.warmer = warmer
     self.engine = engine
     indexes = IndexRegistry(engine)
+    hub = CommitHub(engine)
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
     compactor = usesThreads && canWrite ? CompactionThread(engine) : nil

@@ -18,8 +18,8 @@ package final class Derivation: Sendable {
 /// The change that follows from a batch.
 package protocol DerivedChange: Sendable {
   /// Adds the operations that follow. Nobody else writes meanwhile.
-  /// - Returns: false when somebody has written since what this change was prepared from: then it has
-  ///   to be prepared anew.
+  /// - Returns: false when somebody has written since what this change was prepared from: then it
+  ///   has to be prepared anew.
   func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool
 }
 

@@ -2,7 +2,7 @@
 package struct CommitResult: Sendable, Hashable {
   /// The sequences that it took; empty when nothing changed.
   package var sequences: Range<UInt64>
-  /// Those of them that the caller has asked for: derived entries stand behind them.
+  /// The part of them that the caller has asked for: derived entries stand behind them.
   package var ownSequences: Range<UInt64>
   /// The last sequence that a durable commit promises. A batch that changed nothing promises what
   /// it saw: who deletes a key and hears that it is gone already must not find it again.
@@ -89,6 +89,7 @@ extension Engine {
         return try stage(batch, durability, &state)
       }
       if let result {
+        listener.object?.note(batch)
         afterCommit()
         return result
       }

@@ -30,7 +30,10 @@ extension Engine {
       switch turn {
       case .wait(let goal): try sync(through: goal)
       case .done(let result):
-        if result != nil { afterCommit() }
+        if result != nil {
+          listener.object?.note(key)
+          afterCommit()
+        }
         return result
       }
     }

@@ -22,6 +22,7 @@ package final class Engine: Sendable {
   let manifests: ManifestStore
   let creations = KnownCreations()
   let derivation = OnceReference<Derivation>()
+  let listener = OnceReference<CommitListener>()
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
   /// Calls made after every change of the durable sequence.

@@ -2,8 +2,8 @@
 /// collections.
 ///
 /// They are cached entries, so that none takes part in replication and older versions of them are
-/// not kept. Scans that do not ask for them by their prefix, counts, and readers of the log pass over
-/// them: they say nothing that the entries do not say from which they are derived.
+/// not kept. Scans that do not ask for them by their prefix, counts, and readers of the log pass
+/// over them: they say nothing that the entries do not say from which they are derived.
 package enum DerivedKeys {
   /// The first bytes of them all.
   package static let prefix = Array("\0tidemark/#".utf8)

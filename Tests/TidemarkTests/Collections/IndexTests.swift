@@ -127,18 +127,30 @@ struct IndexTests {
     }
     try check(\.size < 30, [.ascending(\.size)], { $0.size < 30 }) { $0.size < $1.size }
     try check(\.size < 30, [.ascending(\.section)], { $0.size < 30 }) { $0.section < $1.section }
+    let pinned: [ObjectOrder<Package>] = [.descending(\.isPinned), .folded(\.title)]
+    try check(.contains(\.tags, "even"), pinned, { $0.tags.contains("even") }) { a, b in
+      a.isPinned != b.isPinned ? a.isPinned : a.title < b.title
+    }
     try check(
-      .contains(\.tags, "even"), [.descending(\.isPinned), .folded(\.title)],
-      {
-        $0.tags.contains("even")
-      }
-    ) { a, b in a.isPinned != b.isPinned ? a.isPinned : a.title < b.title }
-    try check(
-      .everything, [.ascending(\.isPinned), .folded(\.title, descending: true)],
-      { _ in
-        true
-      }
+      .everything, [.ascending(\.isPinned), .folded(\.title, descending: true)], { _ in true }
     ) { a, b in a.isPinned != b.isPinned ? b.isPinned : a.title > b.title }
+    try check(.oneOf(\.size, [37, 11]), [.ascending(\.size)], { [37, 11].contains($0.size) }) {
+      $0.size < $1.size
+    }
+    let both: [ObjectOrder<Package>] = [.ascending(\.section), .descending(\.size)]
+    try check(
+      \.section == "net" && \.size == 37, both, { $0.section == "net" && $0.size == 37 }
+    ) { _, _ in false }
+    try check(\.size > 50 && \.size < 90, both, { $0.size > 50 && $0.size < 90 }) { a, b in
+      a.section != b.section ? a.section < b.section : a.size > b.size
+    }
+    try await store.close()
+  }
+
+  @Test("the least, the largest and all values of a property come from its index")
+  func values() async throws {
+    let (store, packages) = try await filled(100)
+    let all = try packages.all()
     #expect(try packages.min(\.size) == all.map(\.size).min())
     #expect(
       try packages.max(\.size, where: \.section == "net")

@@ -14,7 +14,7 @@ struct MergedKeys {
   /// New ordinals by layer and number in it; empty if nobody needs them.
   private(set) var newOrdinals: [[UInt32]] = []
   private(set) var count = 0
-  /// Those that are not deleted, but for derived ones.
+  /// How many are not deleted, but for derived ones.
   private(set) var liveCount = 0
   private(set) var deletedCount = 0
   private var ids: [UInt32] = []

@@ -1,8 +1,8 @@
 internal import Tidemark
 package import TidemarkEngine
 
-/// Writes objects of a collection with indexes, takes the disk as a crash at one call after the other
-/// would find it, and looks at whether indexes and objects agree.
+/// Writes objects of a collection with indexes, takes the disk as a crash at one call after the
+/// other would find it, and looks at whether indexes and objects agree.
 ///
 /// Programs come and go in between: some do not know the indexes, others declare them with another
 /// version, and the store is compacted.

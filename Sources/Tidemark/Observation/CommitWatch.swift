@@ -1,0 +1,174 @@
+internal import TidemarkEngine
+
+/// The news for a watcher: the keys that were written since it looked last.
+final class CommitWatch: Sendable {
+  /// So many keys are told one by one; beyond that a watcher looks at everything anew.
+  private static let mostKeys = 4_096
+
+  struct News: Sendable {
+    var keys: [[UInt8]] = []
+    /// Whether everything may have changed.
+    var isAll = false
+
+    var isEmpty: Bool { keys.isEmpty && !isAll }
+  }
+
+  let wakeup = Wakeup()
+  private let news = Lock(News())
+
+  func note(_ key: RawSpan) {
+    news.withLock { news in
+      guard !news.isAll else { return }
+      if news.keys.count == Self.mostKeys {
+        news = News(isAll: true)
+      } else {
+        news.keys.append([UInt8](copying: key))
+      }
+    }
+  }
+
+  func noteAll() { news.withLock { $0 = News(isAll: true) } }
+
+  func takeNews() -> News {
+    news.withLock { news in
+      defer { news = News() }
+      return news
+    }
+  }
+
+  var hasNews: Bool { news.withLock { !$0.isEmpty } }
+}
+
+/// Tells watchers which of their keys were written, right after the commit.
+///
+/// A commit costs a look for each of its keys, however many watch others.
+final class CommitHub: Sendable {
+  fileprivate struct State {
+    /// Watchers of one key each, by its hash.
+    var keys: [UInt64: [CommitWatch]] = [:]
+    var prefixes: [(prefix: [UInt8], watches: [CommitWatch])] = []
+    /// Watchers that have heard something of the commit that is being told.
+    var due: [CommitWatch] = []
+
+    var isEmpty: Bool { keys.isEmpty && prefixes.isEmpty }
+  }
+
+  private let state: Lock<State>
+  private let seed: UInt64
+  private let listener: CommitListener
+
+  init(_ engine: Engine) {
+    let state = Lock(State())
+    let seed = engine.hashSeed
+    self.state = state
+    self.seed = seed
+    listener = CommitListener(
+      keyWritten: { key in
+        state.withLock { state in
+          if !state.keys.isEmpty, let watches = state.keys[KeyHash.hash(key, seed: seed)] {
+            state.tell(watches, key)
+          }
+          for row in state.prefixes
+          where key.byteCount >= row.prefix.count
+            && key.extracting(first: row.prefix.count).isEqual(to: row.prefix.rawSpan)
+          {
+            state.tell(row.watches, key)
+          }
+        }
+      },
+      commitEnded: {
+        let due = state.withLock { state in
+          defer { state.due.removeAll(keepingCapacity: true) }
+          return state.due
+        }
+        for watch in due { watch.wakeup.wake() }
+      })
+    engine.listen(with: listener)
+  }
+
+  /// Watches one key.
+  func watch(key: [UInt8]) -> CommitWatch {
+    let watch = CommitWatch()
+    let hash = KeyHash.hash(key.rawSpan, seed: seed)
+    state.withLock { $0.keys[hash, default: []].append(watch) }
+    listener.listen(true)
+    return watch
+  }
+
+  /// Watches all keys that begin with a prefix.
+  func watch(prefix: [UInt8]) -> CommitWatch {
+    let watch = CommitWatch()
+    state.withLock { state in
+      if let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) {
+        state.prefixes[row].watches.append(watch)
+      } else {
+        state.prefixes.append((prefix, [watch]))
+      }
+    }
+    listener.listen(true)
+    return watch
+  }
+
+  func stop(_ watch: CommitWatch, key: [UInt8]) {
+    let hash = KeyHash.hash(key.rawSpan, seed: seed)
+    state.withLock { state in
+      state.keys[hash]?.removeAll { $0 === watch }
+      if state.keys[hash]?.isEmpty == true { state.keys[hash] = nil }
+      listener.listen(!state.isEmpty)
+    }
+  }
+
+  func stop(_ watch: CommitWatch, prefix: [UInt8]) {
+    state.withLock { state in
+      guard let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) else { return }
+      state.prefixes[row].watches.removeAll { $0 === watch }
+      if state.prefixes[row].watches.isEmpty { state.prefixes.remove(at: row) }
+      listener.listen(!state.isEmpty)
+    }
+  }
+
+  /// Whether nobody watches anything; for tests.
+  var isIdle: Bool { state.withLock { $0.isEmpty } }
+
+  /// Lets everybody look at everything anew: another process may have written.
+  func tellAll() {
+    let watches = state.withLock { state in
+      state.keys.values.flatMap(\.self) + state.prefixes.flatMap(\.watches)
+    }
+    for watch in watches {
+      watch.noteAll()
+      watch.wakeup.wake()
+    }
+  }
+}
+
+extension CommitHub.State {
+  fileprivate mutating func tell(_ watches: [CommitWatch], _ key: RawSpan) {
+    for watch in watches {
+      watch.note(key)
+      if !due.contains(where: { $0 === watch }) { due.append(watch) }
+    }
+  }
+}
+
+/// A watch that ends with the last who holds it.
+final class HeldWatch: Sendable {
+  let watch: CommitWatch
+  private let end: @Sendable () -> Void
+
+  init(_ store: Store, key: [UInt8]) {
+    let hub = store.hub
+    let watch = hub.watch(key: key)
+    self.watch = watch
+    end = { hub.stop(watch, key: key) }
+  }
+
+  init(_ store: Store, prefix: [UInt8]) {
+    let hub = store.hub
+    let watch = hub.watch(prefix: prefix)
+    self.watch = watch
+    end = { hub.stop(watch, prefix: prefix) }
+  }
+
+  deinit { end() }
+}

@@ -1,0 +1,222 @@
+internal import TidemarkEngine
+
+/// Keeps the answer of a query up with the objects that change: a change costs a look at that
+/// object's rows, not at the list's.
+final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
+  private struct Row {
+    var terms: [UInt8]
+    var id: [UInt8]
+  }
+
+  private struct List {
+    var rows: [Row] = []
+    var objects: [Object] = []
+    /// The terms that each object is sorted by.
+    var terms: [[UInt8]: [UInt8]] = [:]
+  }
+
+  private let held: HeldWatch
+  private let core: CollectionCore<Object, ID>
+  private let condition: ObjectCondition<Object>
+  private let order: [ObjectOrder<Object>]
+  private let limit: Int?
+  private let list = Lock<List?>(nil)
+
+  init(
+    _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
+    _ order: [ObjectOrder<Object>], _ limit: Int?
+  ) {
+    held = HeldWatch(core.store, prefix: core.prefix)
+    self.core = core
+    self.condition = condition
+    self.order = order
+    self.limit = limit
+  }
+
+  var wakeup: Wakeup { held.watch.wakeup }
+
+  func look() throws -> ObjectList<Object, ID>? {
+    let news = held.watch.takeNews()
+    do throws(TidemarkError) {
+      return try list.withLock { (list: inout List?) throws(TidemarkError) in
+        guard let before = list else {
+          let all = try asked()
+          list = all
+          let ids = ids(all)
+          return ObjectList(
+            objects: all.objects, ids: ids, changes: ObjectListChanges(inserted: ids))
+        }
+        guard !news.isEmpty else { return nil }
+        var changes = ObjectListChanges<ID>()
+        if news.isAll {
+          let now = try asked()
+          changes = difference(before, now)
+          list = now
+        } else {
+          var now = before
+          list = nil
+          // The array is changed in place.
+          defer { list = now }
+          try take(Set(news.keys), &now, before, &changes)
+        }
+        guard !changes.isEmpty, let now = list else { return nil }
+        return ObjectList(objects: now.objects, ids: ids(now), changes: changes)
+      }
+    } catch {
+      // The look is made up for when the store can be read again.
+      held.watch.noteAll()
+      throw error
+    }
+  }
+
+  private func ids(_ list: List) -> [ID] {
+    list.rows.compactMap { ID.id(ofKeyBytes: $0.id[...]) }
+  }
+
+  /// The whole answer.
+  private func asked() throws(TidemarkError) -> List {
+    let query = try ObjectQuery(core, condition, order)
+    var list = List()
+    for found in try query.found(limit: limit, after: nil) {
+      guard let id = ID.id(ofKeyBytes: found.id[...]), let object = try query.object(id) else {
+        continue
+      }
+      list.rows.append(Row(terms: found.terms, id: found.id))
+      list.objects.append(object)
+      list.terms[found.id] = found.terms
+    }
+    return list
+  }
+
+  /// Takes up what was written of some objects.
+  private func take(
+    _ keys: Set<[UInt8]>, _ list: inout List, _ before: List,
+    _ changes: inout ObjectListChanges<ID>
+  ) throws(TidemarkError) {
+    let query = try ObjectQuery(core, condition, order)
+    for key in keys {
+      guard let id = core.id(ofKey: key) else { continue }
+      let bytes = Array(key[core.prefix.count...])
+      let old = list.terms[bytes]
+      let found = try query.found(id: bytes)
+      if old == nil, found == nil { continue }
+      if let old, let found, found.terms == old, let object = try query.object(id) {
+        let place = place(of: found, in: list, query)
+        guard !Self.areEqual(list.objects[place], object) else { continue }
+        list.objects[place] = object
+        changes.updated.append(id)
+        continue
+      }
+      // With a bound, an object that was left out may take the place of one that goes.
+      guard limit == nil else {
+        let now = try asked()
+        changes = difference(before, now)
+        list = now
+        return
+      }
+      if let old {
+        let place = place(of: .init(id: bytes, terms: old), in: list, query)
+        list.rows.remove(at: place)
+        list.objects.remove(at: place)
+        list.terms[bytes] = nil
+      }
+      guard let found, let object = try query.object(id) else {
+        if old != nil { changes.removed.append(id) }
+        continue
+      }
+      let place = place(of: found, in: list, query)
+      list.rows.insert(Row(terms: found.terms, id: bytes), at: place)
+      list.objects.insert(object, at: place)
+      list.terms[bytes] = found.terms
+      if old == nil { changes.inserted.append(id) } else { changes.moved.append(id) }
+    }
+  }
+
+  /// Where an object stands, or would.
+  private func place(
+    of found: ObjectQuery<Object, ID>.Found, in list: List, _ query: ObjectQuery<Object, ID>
+  ) -> Int {
+    var low = 0
+    var high = list.rows.count
+    while low < high {
+      let middle = (low + high) / 2
+      let row = list.rows[middle]
+      if query.precedes((row.terms, row.id), (found.terms, found.id)) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return low
+  }
+
+  private func difference(_ before: List, _ now: List) -> ObjectListChanges<ID> {
+    var changes = ObjectListChanges<ID>()
+    var places: [[UInt8]: Int] = [:]
+    for (place, row) in before.rows.enumerated() { places[row.id] = place }
+    var last = -1
+    for (place, row) in now.rows.enumerated() {
+      guard let id = ID.id(ofKeyBytes: row.id[...]) else { continue }
+      guard let old = places.removeValue(forKey: row.id) else {
+        changes.inserted.append(id)
+        continue
+      }
+      if old < last {
+        changes.moved.append(id)
+      } else {
+        last = old
+        if !Self.areEqual(before.objects[old], now.objects[place]) { changes.updated.append(id) }
+      }
+    }
+    for row in before.rows where places[row.id] != nil {
+      if let id = ID.id(ofKeyBytes: row.id[...]) { changes.removed.append(id) }
+    }
+    return changes
+  }
+
+  /// Whether two objects are equal, where their type can say so.
+  private static func areEqual(_ a: Object, _ b: Object) -> Bool {
+    guard let a = a as? any Equatable else { return false }
+    return isEqual(a, b)
+  }
+
+  private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
+    (b as? Value) == a
+  }
+}
+
+/// Watches one object.
+final class ObjectWatcher<Object: Sendable, ID: CollectionID>: Watcher {
+  private let held: HeldWatch
+  private let core: CollectionCore<Object, ID>
+  private let id: ID
+  private let key: [UInt8]
+  /// The entry that was delivered last; 0 for none at all.
+  private let last = Lock<UInt64?>(nil)
+
+  init(_ core: CollectionCore<Object, ID>, _ id: ID) {
+    key = core.prefix + id.keyBytes
+    held = HeldWatch(core.store, key: key)
+    self.core = core
+    self.id = id
+  }
+
+  var wakeup: Wakeup { held.watch.wakeup }
+
+  func look() throws -> Object?? {
+    let news = held.watch.takeNews()
+    let isFirst = last.withLock { $0 == nil }
+    guard isFirst || !news.isEmpty else { return nil }
+    let key = key
+    do throws(TidemarkError) {
+      let sequence = try core.store.engine.newestEntry(ofKey: key.rawSpan)
+      if last.withLock({ $0 == sequence }), !news.isAll { return nil }
+      let object = try core.newest(id)
+      last.withLock { $0 = sequence }
+      return .some(object)
+    } catch {
+      held.watch.noteAll()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,54 @@
+internal import TidemarkEngine
+
+extension ObjectCollection {
+  /// An object, as it changes: at once, then whenever it is written; nil while there is none.
+  ///
+  /// ```swift
+  /// for try await note in notes.values(for: "1") { show(note) }
+  /// ```
+  /// - Parameters:
+  ///   - id: the object's id.
+  ///   - interval: the least time between two values.
+  public func values(
+    for id: ID, minimumInterval interval: Duration = .zero
+  ) -> Observed<Object?> {
+    Observed(store: store, interval: interval) { [core] in ObjectWatcher(core, id) }
+  }
+
+  /// The objects that meet a condition, as they change: the whole list at once, then the new one
+  /// with the difference, whenever it is another.
+  ///
+  /// ```swift
+  /// for try await list in notes.observe(\.isDone == false, sort: [.descending(\.time)]) {
+  ///   show(list.objects)
+  /// }
+  /// ```
+  /// Commits that come while a list is dealt with make one new list. One change in a long list
+  /// costs a look at the object that has changed.
+  /// - Parameters:
+  ///   - condition: the condition, which indexes must have; see ``find(_:sort:limit:after:scanning:)``.
+  ///   - order: what they are sorted by.
+  ///   - limit: most objects.
+  ///   - interval: the least time between two lists.
+  public func observe(
+    _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
+    limit: Int? = nil, minimumInterval interval: Duration = .zero
+  ) -> Observed<ObjectList<Object, ID>> {
+    Observed(store: store, interval: interval) { [core] in
+      ListWatcher(core, condition, order, limit)
+    }
+  }
+
+  /// How many objects meet a condition, as that changes.
+  /// - Parameters:
+  ///   - condition: the condition, which indexes must have.
+  ///   - interval: the least time between two counts.
+  public func observeCount(
+    where condition: ObjectCondition<Object> = .everything,
+    minimumInterval interval: Duration = .zero
+  ) -> Observed<Int> {
+    Observed(store: store, interval: interval) { [self] in
+      ValueWatcher(HeldWatch(store, prefix: core.prefix)) { try self.count(where: condition) }
+    }
+  }
+}

@@ -1,0 +1,115 @@
+internal import TidemarkEngine
+
+/// States of something in a store, as it changes: the first at once, then one whenever it is
+/// another.
+///
+/// Commits that come while a state is dealt with make one new state: nothing is buffered, and the
+/// newest one always comes. The sequence ends when the store is closed or the task is cancelled.
+public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
+  /// `coding`, `damaged`, `indexMissing` and the like.
+  public typealias Failure = any Error
+
+  let store: Store
+  let interval: Duration
+  /// Begins to watch.
+  let begin: @Sendable () -> any Watcher<Element>
+
+  /// Begins to follow.
+  public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+  /// One follower.
+  public struct Iterator: AsyncIteratorProtocol {
+    /// How often a store that is open read-only looks for what another process wrote.
+    private static var pollInterval: Duration { .milliseconds(500) }
+
+    private let observed: Observed
+    private let watcher: any Watcher<Element>
+    private var isOver = false
+    private var last: ContinuousClock.Instant?
+
+    init(_ observed: Observed) {
+      self.observed = observed
+      watcher = observed.begin()
+    }
+
+    /// The next state, once there is another one; nil when the store was closed or the task
+    /// cancelled.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws -> Element? {
+      while !isOver, !Task.isCancelled {
+        if let last, observed.interval > .zero {
+          // Throws only when the task is cancelled, which the loop sees.
+          try? await Task.sleep(until: last + observed.interval, clock: .continuous)
+          if Task.isCancelled { break }
+        }
+        do {
+          if let state = try watcher.look() {
+            if observed.interval > .zero { last = .now }
+            return state
+          }
+        } catch let error as TidemarkError where error.code == .closed {
+          break
+        } catch let error as TidemarkError where error.code == .suspended {
+          // Resuming wakes, and closing does.
+        } catch {
+          isOver = true
+          throw error
+        }
+        await Self.sleep(observed.store, watcher.wakeup)
+      }
+      isOver = true
+      return nil
+    }
+
+    /// The next state, once there is another one; nil when the store was closed or the task
+    /// cancelled.
+    public mutating func next() async throws -> Element? { try await next(isolation: nil) }
+
+    private static func sleep(_ store: Store, _ wakeup: Wakeup) async {
+      guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }
+      try? await Task.sleep(for: pollInterval)
+      do throws(TidemarkError) { try await store.refresh() } catch { return }
+    }
+  }
+}
+
+/// Looks at something in a store when it may have changed.
+protocol Watcher<State>: Sendable {
+  associatedtype State: Sendable
+  var wakeup: Wakeup { get }
+  /// The state, if it is another one than the last; one look at a time.
+  func look() throws -> State?
+}
+
+/// Watches the value of some keys.
+final class ValueWatcher<State: Sendable & Equatable>: Watcher {
+  private let held: HeldWatch
+  private let read: @Sendable () throws -> State
+  /// The state that was delivered last; nil before the first.
+  private let last = Lock<State?>(nil)
+
+  init(_ held: HeldWatch, _ read: @escaping @Sendable () throws -> State) {
+    self.held = held
+    self.read = read
+  }
+
+  var wakeup: Wakeup { held.watch.wakeup }
+
+  func look() throws -> State? {
+    let news = held.watch.takeNews()
+    guard !news.isEmpty || last.withLock({ $0 == nil }) else { return nil }
+    do {
+      let state = try read()
+      return last.withLock { last in
+        if last == .some(state) { return nil }
+        last = state
+        return state
+      }
+    } catch {
+      // The look is made up for when the store can be read again.
+      held.watch.noteAll()
+      throw error
+    }
+  }
+}

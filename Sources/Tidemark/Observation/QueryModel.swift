@@ -1,0 +1,82 @@
+internal import TidemarkEngine
+public import Observation
+
+/// The objects of a query, for a view: it follows the store as long as it lives.
+///
+/// ```swift
+/// let model = QueryModel(notes, \.isDone == false, sort: [.descending(\.time)])
+/// List(model.objects) { note in Text(note.title) }
+/// ```
+@MainActor @Observable
+public final class QueryModel<Object: Sendable, ID: CollectionID> {
+  /// The objects, in order; empty until the first answer is there.
+  public private(set) var objects: [Object] = []
+  /// The last difference.
+  public private(set) var changes = ObjectListChanges<ID>()
+  /// Whether the first answer is there.
+  public private(set) var isLoaded = false
+  /// Why nothing more comes.
+  public private(set) var error: (any Error)?
+
+  @ObservationIgnored private var task: Task<Void, Never>?
+
+  /// Follows a query.
+  /// - Parameters:
+  ///   - collection: the collection.
+  ///   - condition: the condition.
+  ///   - order: what the objects are sorted by.
+  ///   - limit: most objects.
+  ///   - interval: the least time between two changes.
+  public init(
+    _ collection: ObjectCollection<Object, ID>,
+    _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
+    limit: Int? = nil, minimumInterval interval: Duration = .zero
+  ) {
+    let lists = collection.observe(
+      condition, sort: order, limit: limit, minimumInterval: interval)
+    task = Task { [weak self] in
+      do {
+        for try await list in lists {
+          guard let self else { return }
+          objects = list.objects
+          changes = list.changes
+          isLoaded = true
+        }
+      } catch { self?.error = error }
+    }
+  }
+
+  isolated deinit { task?.cancel() }
+}
+
+/// One object, for a view: it follows the store as long as it lives.
+@MainActor @Observable
+public final class ObjectModel<Object: Sendable, ID: CollectionID> {
+  /// The object; nil while there is none.
+  public private(set) var object: Object?
+  /// Whether it was looked for.
+  public private(set) var isLoaded = false
+  /// Why nothing more comes.
+  public private(set) var error: (any Error)?
+
+  @ObservationIgnored private var task: Task<Void, Never>?
+
+  /// Follows an object.
+  /// - Parameters:
+  ///   - collection: its collection.
+  ///   - id: its id.
+  public init(_ collection: ObjectCollection<Object, ID>, id: ID) {
+    let values = collection.values(for: id)
+    task = Task { [weak self] in
+      do {
+        for try await value in values {
+          guard let self else { return }
+          object = value
+          isLoaded = true
+        }
+      } catch { self?.error = error }
+    }
+  }
+
+  isolated deinit { task?.cancel() }
+}
