@@ -127,6 +127,9 @@ final class CommitHub: Sendable {
     }
   }
 
+  /// Tells those who watch a key, which is not written itself.
+  func tell(_ key: [UInt8]) { listener.note(key) }
+
   /// Whether nobody watches anything; for tests.
   var isIdle: Bool { state.withLock { $0.isEmpty } }
 

@@ -26,7 +26,7 @@ extension ObjectCollection {
   /// Commits that come while a list is dealt with make one new list. One change in a long list
   /// costs a look at the object that has changed.
   /// - Parameters:
-  ///   - condition: the condition, which indexes must have; see ``find(_:sort:limit:after:scanning:)``.
+  ///   - condition: the condition, which indexes must have.
   ///   - order: what they are sorted by.
   ///   - limit: most objects.
   ///   - interval: the least time between two lists.

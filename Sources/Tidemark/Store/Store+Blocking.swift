@@ -24,7 +24,7 @@ extension Store {
           store.commits?.stop()
           store.commits?.join()
         }
-        // Those who watch are to see that it is closed.
+        // Watchers are to see that it is closed.
         defer { store.hub.tellAll() }
         try store.engine.close()
       }

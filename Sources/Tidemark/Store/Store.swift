@@ -29,7 +29,7 @@ public final class Store: Sendable {
   let warmer: WarmUpThread?
   /// The indexes of its collections.
   let indexes: IndexRegistry
-  /// Those who watch keys.
+  /// The watchers of keys.
   let hub: CommitHub
   /// Its caches; held while cached values are staged, so that evictions are in the same commit.
   let caches = Lock<[CacheRegion]>([])

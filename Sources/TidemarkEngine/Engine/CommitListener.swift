@@ -1,8 +1,6 @@
-internal import Synchronization
-
 /// Hears which keys were written, right after their commit: for those who show a store's state.
 package final class CommitListener: Sendable {
-  private let isOn = Atomic<Bool>(false)
+  private let isOn = AtomicFlag()
   private let keyWritten: @Sendable (RawSpan) -> Void
   private let commitEnded: @Sendable () -> Void
 
@@ -17,18 +15,21 @@ package final class CommitListener: Sendable {
   }
 
   /// Whether it wants to hear anything.
-  package func listen(_ listens: Bool) { isOn.store(listens, ordering: .relaxed) }
+  package func listen(_ listens: Bool) { isOn.isSet = listens }
 
   func note(_ batch: OperationBatch) {
-    guard isOn.load(ordering: .relaxed) else { return }
+    guard isOn.isSet else { return }
     for operation in batch.operations where operation.kind != .record {
       keyWritten(batch.key(of: operation))
     }
     commitEnded()
   }
 
+  /// Tells of a key by itself.
+  package func note(_ key: [UInt8]) { note(key.rawSpan) }
+
   func note(_ key: RawSpan) {
-    guard isOn.load(ordering: .relaxed) else { return }
+    guard isOn.isSet else { return }
     keyWritten(key)
     commitEnded()
   }

@@ -63,18 +63,20 @@ extension Engine {
     } catch { throw describe(error) }
   }
 
-  /// The first keys with a prefix; for a ``DerivedChange`` as well.
+  /// The first keys with a prefix, or the last; for a ``DerivedChange`` as well.
   package func firstKeys(
-    withPrefix prefix: [UInt8], limit: Int
+    withPrefix prefix: [UInt8], limit: Int, fromEnd: Bool = false
   ) throws(TidemarkError) -> [[UInt8]] {
-    var page = KeyPage(room: limit)
+    var page = KeyPage(room: min(limit, 64))
     var keys: [[UInt8]] = []
-    var from = KeyBound.including(prefix)
+    let bounds = (KeyBound.including(prefix), KeyBound.afterPrefix(prefix))
+    var from = fromEnd ? bounds.1 : bounds.0
     do {
       while keys.count < limit {
         let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
           try read.index.page(
-            from: from, upTo: .afterPrefix(prefix), limit: limit - keys.count, into: &page)
+            from: from, upTo: fromEnd ? bounds.0 : bounds.1, descending: fromEnd,
+            limit: min(1_024, limit - keys.count), into: &page)
         }
         for number in 0..<page.count { keys.append([UInt8](copying: page.key(at: number))) }
         if isAtEnd { break }

@@ -4,7 +4,7 @@ import TidemarkTestKit
 
 @testable import Tidemark
 
-@Suite("Live results", .timeLimit(.minutes(5)))
+@Suite("Live results", .timeLimit(.minutes(20)))
 struct ObservationTests {
   private func opened() async throws -> (Store, ObjectCollection<Package, String>) {
     let store = try await Store.open(at: .inMemory)

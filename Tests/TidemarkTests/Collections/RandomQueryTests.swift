@@ -56,18 +56,7 @@ struct RandomQueryTests {
     var random = SeededGenerator(seed: seed)
     let store = try await Store.open(at: .inMemory)
     let packages = try IndexTests.packages(store)
-    try await store.write { batch in
-      for number in 0..<120 {
-        try batch.put(
-          Package(
-            id: "\(number)", section: ["a", "b", "c"][Int.random(in: 0..<3, using: &random)],
-            size: Int.random(in: 0..<20, using: &random),
-            title: ["É", "e", "E", "F", "fab"][Int.random(in: 0..<5, using: &random)],
-            tags: (0..<Int.random(in: 0..<3, using: &random)).map { _ in
-              "\(Int.random(in: 0..<4, using: &random))"
-            }, isPinned: Bool.random(using: &random)), in: packages)
-      }
-    }
+    try await fill(store, packages, &random)
     let all = try packages.all()
     var refused = 0
     for number in 0..<600 {
@@ -110,6 +99,24 @@ struct RandomQueryTests {
     }
     #expect(refused < 400)
     try await store.close()
+  }
+
+  private func fill(
+    _ store: Store, _ packages: ObjectCollection<Package, String>,
+    _ random: inout SeededGenerator
+  ) async throws {
+    var batch = WriteBatch()
+    for number in 0..<120 {
+      try batch.put(
+        Package(
+          id: "\(number)", section: ["a", "b", "c"][Int.random(in: 0..<3, using: &random)],
+          size: Int.random(in: 0..<20, using: &random),
+          title: ["É", "e", "E", "F", "fab"][Int.random(in: 0..<5, using: &random)],
+          tags: (0..<Int.random(in: 0..<3, using: &random)).map { _ in
+            "\(Int.random(in: 0..<4, using: &random))"
+          }, isPinned: Bool.random(using: &random)), in: packages)
+    }
+    try await store.write(batch)
   }
 
   private func terms(_ package: Package, _ order: [ObjectOrder<Package>]) -> [[UInt8]] {

@@ -211,6 +211,7 @@ extension Engine {
     let cached = needed
     // One that cannot be read keeps everything.
     if pins.contains(where: { $0.pin == nil }) { needed = 0 }
+    if let floor = try projectionFloor() { needed = min(needed, floor) }
     let deletes = reading.withLock { $0.deletesKeptAbove }
     if options.dropHistory {
       return CompactionFloor(

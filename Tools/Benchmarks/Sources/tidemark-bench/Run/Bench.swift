@@ -7,7 +7,8 @@ struct Bench: ParsableCommand {
     commandName: "bench",
     abstract: "How fast Tidemark is beside other engines, on the same work in the same run.",
     subcommands: [
-      Compare.self, Units.self, Caches.self, Collections.self, Child.self, Serve.self, MeasureLimits.self, Dump.self,
+      Compare.self, Units.self, Caches.self, Collections.self, Child.self, Serve.self,
+      MeasureLimits.self, Dump.self,
     ],
     defaultSubcommand: Compare.self)
 }

@@ -1,0 +1,186 @@
+internal import TidemarkEngine
+
+extension Projection {
+  /// The checkpoint as it is stored.
+  static func stored(
+    _ store: Store, _ key: [UInt8], _ version: UInt32
+  ) throws(TidemarkError) -> (state: State, position: Cursor)? {
+    let value = try store.engine.withValue(forKey: key.rawSpan) { (value, _) in
+      [UInt8](copying: value)
+    }
+    guard let value else { return nil }
+    do {
+      let pin = try ProjectionPin(decoding: value.rawSpan)
+      var reader = ByteReader(value.rawSpan, at: ProjectionPin.byteCount)
+      guard try reader.u32() == version else { return nil }
+      let state = try JSONDecoding(JSONTape(Array(value[reader.offset...]))).decode(State.self)
+      let position = Cursor(epoch: pin.epoch, sequence: pin.sequence)
+      // A state of a history that this store does not have any more is made anew.
+      guard pin.sequence == 0 || (try? store.engine.bounds().check(position)) != nil else {
+        return nil
+      }
+      return (state, position)
+    } catch let error as TidemarkError {
+      throw error
+    } catch {
+      // It is made anew of the changes, which say the same.
+      return nil
+    }
+  }
+
+  /// Takes changes until the store is closed or the projection stopped.
+  func run() async {
+    let watch = SequenceWatch(store.engine)
+    while !progress.withLock({ $0.isStopped }) {
+      do throws(TidemarkError) {
+        if try step() {
+          await Task.yield()
+          continue
+        }
+      } catch {
+        // Resuming wakes, and closing does.
+        guard error.code == .suspended else { return end(error) }
+      }
+      await watch.wakeup.sleep()
+    }
+  }
+
+  /// Takes what there is, in portions.
+  /// - Returns: whether there may be more.
+  func step() throws(TidemarkError) -> Bool {
+    try working.withLock { (reader: inout ChangeReader?) throws(TidemarkError) in
+      var work = progress.withLock { ($0.state, $0.position) }
+      var count = 0
+      do {
+        if reader == nil {
+          try store.engine.bounds().check(work.1)
+          reader = ChangeReader(
+            store.source, after: work.1.sequence,
+            options: ChangeOptions(prefix: prefix, delivery: .committed))
+        }
+        while count < Self.changesPerCheckpoint, let change = try reader?.next() {
+          count += 1
+          switch change {
+          // Deletes that were yet to be told are gone: the state is made anew of what there is.
+          case .reset: work = (initial, .beginning)
+          case .entry(let entry, let cursor):
+            try reduce(&work.0, entry)
+            work.1 = cursor
+          }
+        }
+      } catch let error as TidemarkError {
+        throw error
+      } catch {
+        throw TidemarkError(
+          .coding, "projection \(name) has stopped at a change: \(error)", cause: error)
+      }
+      let isMore = count == Self.changesPerCheckpoint
+      if !isMore, let end = reader?.position, end > work.1.sequence {
+        work.1 = Cursor(epoch: try store.engine.bounds().cursor(at: end).epoch, sequence: end)
+      }
+      try take(work.0, work.1, count)
+      return isMore
+    }
+  }
+
+  /// Shows a new state, and writes a checkpoint where it is due.
+  private func take(_ state: State, _ position: Cursor, _ count: Int) throws(TidemarkError) {
+    let now = store.engine.environment.clock.monotonicNanoseconds()
+    let (isDue, due) = progress.withLock { progress in
+      progress.state = state
+      progress.position = position
+      progress.sinceCheckpoint += count
+      let isDue =
+        progress.sinceCheckpoint >= Self.changesPerCheckpoint
+        || progress.sinceCheckpoint > 0
+          && now &- progress.lastCheckpoint >= Self.nanosecondsPerCheckpoint
+      let due = progress.waiting.filter { $0.through <= position.sequence }
+      progress.waiting.removeAll { $0.through <= position.sequence }
+      return (isDue, due)
+    }
+    if isDue { try writeCheckpoint() }
+    for waiting in due { waiting.task.resume() }
+    if count > 0 { store.hub.tell(key) }
+  }
+
+  /// Stores the state and how far it has come, in one entry.
+  func writeCheckpoint() throws(TidemarkError) {
+    let (state, position) = progress.withLock { progress in
+      progress.sinceCheckpoint = 0
+      progress.lastCheckpoint = store.engine.environment.clock.monotonicNanoseconds()
+      return (progress.state, progress.position)
+    }
+    var writer = ByteWriter()
+    let time = UInt64(clamping: store.engine.environment.clock.now().milliseconds)
+    ProjectionPin(sequence: position.sequence, epoch: position.epoch, time: time)
+      .encode(into: &writer)
+    writer.u32(version)
+    do { writer.raw(try JSONEncoding.encode(state)) } catch {
+      throw TidemarkError(
+        .coding, "the state of projection \(name) cannot be written: \(error)", cause: error)
+    }
+    var batch = OperationBatch()
+    let (key, bytes) = (key, writer.bytes)
+    try batch.addDerived(key.rawSpan, bytes.rawSpan)
+    _ = try store.engine.stage(batch)
+  }
+
+  private func end(_ error: TidemarkError) {
+    let waiting = progress.withLock { progress in
+      defer { progress.waiting = [] }
+      if error.code != .closed { progress.failure = error }
+      progress.isStopped = true
+      return progress.waiting
+    }
+    for waiting in waiting { waiting.task.resume() }
+    store.hub.tell(key)
+  }
+}
+
+extension Store {
+  /// A state that is made of the changes of keys, and kept up with them; see ``Projection``.
+  ///
+  /// It goes on where its checkpoint says, and begins anew, with the initial state and all changes
+  /// that the store still has, when its version is another one.
+  /// - Parameters:
+  ///   - name: 1 to 255 bytes; one projection of a name at a time.
+  ///   - version: has to change when the closure or the state does.
+  ///   - initial: the state before the first change.
+  ///   - prefix: only changes of keys that begin with this.
+  ///   - reduce: takes a change up into the state. It must depend on nothing else; an error stops the
+  ///     projection.
+  /// - Throws: `invalidArgument`; `damaged`, `closed`.
+  public func projection<State: Codable & Sendable>(
+    named name: String, version: UInt32 = 1, initial: State, prefix: some BytesConvertible = "",
+    _ reduce: @escaping Projection<State>.Reducer
+  ) throws(TidemarkError) -> Projection<State> {
+    let projection = try Projection(self, name, version, initial, Key(prefix), reduce)
+    // From now on compaction keeps what it has yet to read.
+    if engine.configuration.access != .readOnly { try projection.writeCheckpoint() }
+    if usesThreads { Task.detached { [projection] in await projection.run() } }
+    return projection
+  }
+
+  /// Forgets a projection: its state goes, and compaction keeps nothing for it any more.
+  /// - Returns: false when there is none of that name.
+  @discardableResult
+  public func forgetProjection(named name: String) throws(TidemarkError) -> Bool {
+    let key = ProjectionPin.keys + Array(name.utf8)
+    guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return false }
+    var batch = OperationBatch()
+    try batch.addDerivedRemoval(of: key.rawSpan)
+    _ = try engine.stage(batch)
+    return true
+  }
+
+  /// The projections that the store knows, with the sequence up to which each has read.
+  public func knownProjections() throws(TidemarkError) -> [KnownProjection] {
+    try engine.projections().map { name, pin in
+      KnownProjection(
+        name: String(decoding: name, as: UTF8.self), sequence: pin?.sequence ?? 0,
+        checkpoint: Timestamp(
+          seconds: Int64(clamping: (pin?.time ?? 0) / 1_000),
+          nanoseconds: UInt32((pin?.time ?? 0) % 1_000) * 1_000_000))
+    }
+  }
+}

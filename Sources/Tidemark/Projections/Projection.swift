@@ -1,0 +1,140 @@
+internal import TidemarkEngine
+
+/// A state that is made of a store's changes, one after the other, and kept up with them.
+///
+/// ```swift
+/// let totals = try store.projection(named: "totals", initial: Totals(), prefix: "payments/") {
+///   totals, entry in
+///   guard entry.kind == .put else { return }
+///   totals.sum += Payment(entry.value).amount
+/// }
+/// print(totals.state.sum)
+/// ```
+/// The state is stored with how far it has come, in one commit, so that each change counts once,
+/// whatever happens in between; the closure itself may see a change again after a crash, upon the
+/// state before it. Compaction keeps what the projection has yet to read.
+public final class Projection<State: Codable & Sendable>: Sendable {
+  /// Makes a state of the one before and a change.
+  public typealias Reducer = @Sendable (inout State, Entry) throws -> Void
+
+  /// So many changes are taken before a checkpoint is written.
+  static var changesPerCheckpoint: Int { 1_000 }
+  /// Changes that are few wait so long for it, in nanoseconds.
+  static var nanosecondsPerCheckpoint: UInt64 { 1_000_000_000 }
+
+  struct Progress: Sendable {
+    var state: State
+    /// The last change that is in the state.
+    var position: Cursor
+    var failure: (any Error)?
+    var isStopped = false
+    var sinceCheckpoint = 0
+    var lastCheckpoint: UInt64 = 0
+    var waiting: [(through: UInt64, task: CheckedContinuation<Void, Never>)] = []
+  }
+
+  /// The name.
+  public let name: String
+  /// The version of what the state says.
+  public let version: UInt32
+  let store: Store
+  let initial: State
+  let prefix: Key
+  let reduce: Reducer
+  let progress: Lock<Progress>
+  /// Held while changes are taken.
+  let working = Lock<ChangeReader?>(nil)
+  let key: [UInt8]
+
+  init(
+    _ store: Store, _ name: String, _ version: UInt32, _ initial: State, _ prefix: Key,
+    _ reduce: @escaping Reducer
+  ) throws(TidemarkError) {
+    let bytes = Array(name.utf8)
+    guard (1...255).contains(bytes.count) else {
+      throw TidemarkError(.invalidArgument, "a projection's name has 1 to 255 bytes")
+    }
+    self.store = store
+    self.name = name
+    self.version = version
+    self.initial = initial
+    self.prefix = prefix
+    self.reduce = reduce
+    key = ProjectionPin.keys + bytes
+    let found = try Self.stored(store, ProjectionPin.keys + bytes, version)
+    progress = Lock(
+      Progress(state: found?.state ?? initial, position: found?.position ?? .beginning))
+  }
+
+  /// The state as it is now: with every change that was taken so far.
+  public var state: State { progress.withLock { $0.state } }
+
+  /// The last change that is in ``state``.
+  public var position: Cursor { progress.withLock { $0.position } }
+
+  /// Why the projection has stopped; nil while it goes on.
+  public var failure: (any Error)? { progress.withLock { $0.failure } }
+
+  /// The state, as it changes; see ``Observed``.
+  /// - Parameter interval: the least time between two states.
+  public func values(minimumInterval interval: Duration = .zero) -> Observed<State> {
+    Observed(store: store, interval: interval) { [self] in ProjectionWatcher(self) }
+  }
+
+  /// Waits until everything is in the state that was committed before the call.
+  /// - Throws: why the projection has stopped.
+  @discardableResult
+  public func caughtUp() async throws -> State {
+    let goal = store.lastSequence
+    await withCheckedContinuation { (task: CheckedContinuation<Void, Never>) in
+      let waits = progress.withLock { progress in
+        let waits =
+          progress.position.sequence < goal && progress.failure == nil && !progress.isStopped
+        if waits { progress.waiting.append((goal, task)) }
+        return waits
+      }
+      if !waits { task.resume() }
+    }
+    if let failure { throw failure }
+    return state
+  }
+
+  /// Stops taking changes. The checkpoint stays, and compaction keeps what comes behind it, until
+  /// the projection goes on or is forgotten: ``Store/forgetProjection(named:)``.
+  public func stop() {
+    let waiting = progress.withLock { progress in
+      defer { progress.waiting = [] }
+      progress.isStopped = true
+      return progress.waiting
+    }
+    for waiting in waiting { waiting.task.resume() }
+  }
+}
+
+/// Watches a projection's state.
+private final class ProjectionWatcher<State: Codable & Sendable>: Watcher {
+  private let projection: Projection<State>
+  private let held: HeldWatch
+  private let last = Lock<Cursor?>(nil)
+
+  init(_ projection: Projection<State>) {
+    self.projection = projection
+    held = HeldWatch(projection.store, key: projection.key)
+  }
+
+  var wakeup: Wakeup { held.watch.wakeup }
+
+  func look() throws -> State? {
+    _ = held.watch.takeNews()
+    let (state, position, failure) = projection.progress.withLock {
+      ($0.state, $0.position, $0.failure)
+    }
+    if let failure { throw failure }
+    if projection.store.engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+    return last.withLock { last in
+      if last == position { return nil }
+      last = position
+      return state
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/// The head of a projection's checkpoint: how far it has come, so that compaction in any process
+/// keeps what it has yet to read.
+///
+/// ```
+/// u8   version, 1
+/// u64  the last sequence that it has read
+/// u64  the epoch of that sequence
+/// u64  milliseconds since 1970 of the checkpoint
+/// ```
+/// The rest of the checkpoint is the owner's.
+package struct ProjectionPin: Sendable, Hashable {
+  /// The keys of checkpoints begin with this; the projection's name follows.
+  package static let keys = DerivedKeys.prefix + [UInt8(ascii: "p")]
+  private static let version: UInt8 = 1
+  package static let byteCount = 25
+
+  package var sequence: UInt64
+  package var epoch: UInt64
+  package var time: UInt64
+
+  package init(sequence: UInt64, epoch: UInt64, time: UInt64) {
+    self.sequence = sequence
+    self.epoch = epoch
+    self.time = time
+  }
+
+  package init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == Self.version else {
+      throw FormatError("unknown version of a projection's checkpoint", isNewer: true)
+    }
+    sequence = try reader.u64()
+    epoch = try reader.u64()
+    time = try reader.u64()
+  }
+
+  package func encode(into writer: inout ByteWriter) {
+    writer.u8(Self.version)
+    writer.u64(sequence)
+    writer.u64(epoch)
+    writer.u64(time)
+  }
+}
+
+extension Engine {
+  /// The projections of the store with how far they have come; nil for a checkpoint that cannot be
+  /// read.
+  package func projections() throws(TidemarkError) -> [(name: [UInt8], pin: ProjectionPin?)] {
+    var found: [(name: [UInt8], pin: ProjectionPin?)] = []
+    let keys = try firstKeys(withPrefix: ProjectionPin.keys, limit: .max)
+    for key in keys {
+      let pin = try withValue(forKey: key.rawSpan) { (value, _) in
+        try? ProjectionPin(decoding: value)
+      }
+      found.append((Array(key[ProjectionPin.keys.count...]), pin ?? nil))
+    }
+    return found
+  }
+
+  /// The sequence behind which projections have yet to read; nil for none.
+  ///
+  /// One without a sign of life for as long as a peer's pin lives holds nothing back: it begins anew.
+  func projectionFloor() throws(TidemarkError) -> UInt64? {
+    let now = UInt64(clamping: environment.clock.now().milliseconds)
+    var floor: UInt64?
+    for (_, pin) in try projections() {
+      guard let pin else { return 0 }
+      if now > pin.time, now - pin.time >= RetentionPin.millisecondsToLive { continue }
+      floor = min(floor ?? .max, pin.sequence)
+    }
+    return floor
+  }
+}

@@ -1,0 +1,12 @@
+internal import Synchronization
+
+/// A flag that threads set and look at without a lock, in any order.
+final class AtomicFlag: Sendable {
+  private let flag = Atomic<Bool>(false)
+
+  @inline(__always)
+  var isSet: Bool {
+    get { flag.load(ordering: .relaxed) }
+    set { flag.store(newValue, ordering: .relaxed) }
+  }
+}
