@@ -147,8 +147,8 @@ extension Store {
   ///   - version: has to change when the closure or the state does.
   ///   - initial: the state before the first change.
   ///   - prefix: only changes of keys that begin with this.
-  ///   - reduce: takes a change up into the state. It must depend on nothing else; an error stops the
-  ///     projection.
+  ///   - reduce: takes a change up into the state. It must depend on nothing else; an error stops
+  ///     the projection.
   /// - Throws: `invalidArgument`; `damaged`, `closed`.
   public func projection<State: Codable & Sendable>(
     named name: String, version: UInt32 = 1, initial: State, prefix: some BytesConvertible = "",

@@ -59,7 +59,8 @@ extension Engine {
 
   /// The sequence behind which projections have yet to read; nil for none.
   ///
-  /// One without a sign of life for as long as a peer's pin lives holds nothing back: it begins anew.
+  /// One without a sign of life for as long as a peer's pin lives holds nothing back: it begins
+  /// anew.
   func projectionFloor() throws(TidemarkError) -> UInt64? {
     let now = UInt64(clamping: environment.clock.now().milliseconds)
     var floor: UInt64?
