@@ -47,7 +47,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     let rows = schema.indexes.map {
       IndexCatalog.Row(
         name: $0.name, number: 0, signature: $0.signature, isUnique: $0.isUnique,
-        isComplete: false)
+        isText: $0.isText, isComplete: false)
     }
     let indexes = try store.indexes.declare(name, rows, usesThread: store.usesThreads) {
       [codec] (value, version, key) throws(TidemarkError) in

@@ -30,7 +30,7 @@ struct ObjectCodec<Object: Sendable>: Sendable {
   }
 
   /// The terms of an object for the indexes in their order.
-  func terms(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> [[[UInt8]]] {
+  func terms(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> [[RowTerm]] {
     do {
       return try schema.indexes.map { try $0.terms(object) }
     } catch { throw describe(error, "cannot be indexed", key) }

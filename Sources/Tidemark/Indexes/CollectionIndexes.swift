@@ -5,7 +5,7 @@ final class CollectionIndexes: Sendable {
   /// Makes the terms of a value for the indexes in their order.
   typealias Evaluation =
     @Sendable (_ value: [UInt8], _ version: UInt32, _ key: [UInt8]) throws(TidemarkError)
-    -> [[[UInt8]]]
+    -> [[RowTerm]]
 
   struct State: Sendable {
     var catalog: IndexCatalog
@@ -59,17 +59,17 @@ final class CollectionIndexes: Sendable {
 
 extension CollectionIndexes.State {
   /// The rows of terms.
-  func rows(_ terms: [[[UInt8]]]) throws(TidemarkError) -> [DerivedRow] {
+  func rows(_ terms: [[RowTerm]]) throws(TidemarkError) -> [DerivedRow] {
     var rows: [DerivedRow] = []
     for (index, terms) in zip(catalog.rows, terms) {
       for term in terms {
-        guard term.count <= IndexKeys.termBytes else {
+        guard term.bytes.count <= IndexKeys.termBytes else {
           throw TidemarkError(
             .limitExceeded,
-            "a value of index \(index.name) has \(term.count) bytes; it has at most "
+            "a value of index \(index.name) has \(term.bytes.count) bytes; it has at most "
               + "\(IndexKeys.termBytes)")
         }
-        rows.append(DerivedRow(index: index.number, term: term))
+        rows.append(DerivedRow(index: index.number, term: term.bytes, value: term.value))
       }
     }
     return rows

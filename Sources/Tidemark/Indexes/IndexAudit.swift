@@ -23,9 +23,18 @@ extension CollectionCore {
       guard let object = try stored(row.key, in: store.source, isToBeWritten: true) else {
         continue
       }
-      let rows = try state.rows(
+      var rows = try state.rows(
         try codec.terms(
           of: codec.decode(object.bytes, version: object.version, ofKey: row.key), ofKey: row.key))
+      for place in rows.indices {
+        // The number of a document is any.
+        let row = rows[place]
+        let text = state.catalog.rows.contains { $0.number == row.index && $0.isText }
+        let same = known?.first {
+          $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
+        }
+        if text, let same { rows[place].term = same.term }
+      }
       guard Set(rows) == Set(known ?? []) else {
         return "object \(String(decoding: id, as: UTF8.self)) has other rows than are stored"
       }

@@ -55,6 +55,9 @@ final class IndexBuilder: Sendable {
   /// Removes the rows of indexes that are gone.
   private func drop() throws(TidemarkError) {
     for number in member.now.catalog.dropped {
+      try engine.removeDerived(SearchKeys.catalog(number))
+      try engine.removeDerived(SearchKeys.blocks(number))
+      try engine.removeDerived(SearchKeys.lengths(number))
       while true {
         let rows = try engine.derivedRows(IndexKeys.rows(ofIndex: number), limit: 1_024)
         if rows.isEmpty { break }

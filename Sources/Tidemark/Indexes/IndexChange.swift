@@ -19,23 +19,34 @@ struct IndexChange: DerivedChange {
     var sequence: UInt64
   }
 
+  /// A row of a full-text index whose document has no number yet.
+  private struct Document {
+    var place: Int
+    var id: ArraySlice<UInt8>
+  }
+
   private struct Put {
     var key: [UInt8]
     var value: [UInt8]
   }
 
   private let engine: Engine
+  private let registry: IndexRegistry
   private var premises: [Premise] = []
   private var puts: [Put] = []
   private var removals: [[UInt8]] = []
+  private var numberless: [(key: [UInt8], rows: [DerivedRow], documents: [Document])] = []
   /// Rows that are new in indexes whose values are there once only, with what they lead to.
   private var claims:
     [(row: DerivedRow, id: ArraySlice<UInt8>, index: String, collection: String)] =
       []
 
   /// - Returns: nil when nothing follows from the batch.
-  init?(_ batch: OperationBatch, _ members: IndexMembers, _ engine: Engine) throws(TidemarkError) {
-    self.engine = engine
+  init?(
+    _ batch: OperationBatch, _ members: IndexMembers, _ registry: IndexRegistry
+  ) throws(TidemarkError) {
+    engine = registry.engine
+    self.registry = registry
     var objects: [Object] = []
     var places: [[UInt8]: Int] = [:]
     for (number, operation) in batch.operations.enumerated() {
@@ -108,7 +119,19 @@ struct IndexChange: DerivedChange {
     if let source = object.source {
       premises.append(Premise(key: object.key, sequence: source))
     }
-    let after = object.rows ?? []
+    var after = object.rows ?? []
+    let texts = state.catalog.rows.filter(\.isText).map(\.number)
+    var documents: [Document] = []
+    for (place, row) in after.enumerated() where texts.contains(row.index) {
+      // The same words keep their number.
+      if let known = before.first(where: {
+        $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
+      }) {
+        after[place].term = known.term
+      } else {
+        documents.append(Document(place: place, id: id))
+      }
+    }
     let (old, new) = (Set(before), Set(after))
     #if TIDEMARK_PLANTED
       let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
@@ -116,8 +139,9 @@ struct IndexChange: DerivedChange {
       let former = before.filter { !new.contains($0) }
     #endif
     for row in former { removals.append(IndexKeys.row(row, id: id)) }
-    for row in after where !old.contains(row) {
-      puts.append(Put(key: IndexKeys.row(row, id: id), value: []))
+    for (place, row) in after.enumerated()
+    where !old.contains(row) && !documents.contains(where: { $0.place == place }) {
+      puts.append(Put(key: IndexKeys.row(row, id: id), value: row.value))
       if let index = state.catalog.rows.first(where: { $0.number == row.index }), index.isUnique {
         claims.append((row, id, index.name, indexes.name))
       }
@@ -125,6 +149,8 @@ struct IndexChange: DerivedChange {
     if old != new {
       if after.isEmpty {
         removals.append(rowsKey)
+      } else if !documents.isEmpty {
+        numberless.append((rowsKey, after, documents))
       } else {
         puts.append(Put(key: rowsKey, value: IndexKeys.encode(after)))
       }
@@ -141,6 +167,22 @@ struct IndexChange: DerivedChange {
     }
   }
 
+  /// Numbers documents of full-text indexes: under the lock, so that a reader who has seen one has
+  /// seen all with smaller numbers.
+  private func number(_ batch: inout OperationBatch) throws(TidemarkError) {
+    for (rowsKey, rows, documents) in numberless {
+      var rows = rows
+      for document in documents {
+        let number = try registry.texts(rows[document.place].index).nextDocument()
+        rows[document.place].term = SearchKeys.term(number) + rows[document.place].term
+        let row = rows[document.place]
+        try batch.addDerived(
+          IndexKeys.row(row, id: document.id).rawSpan, row.value.rawSpan)
+      }
+      try batch.addDerived(rowsKey.rawSpan, IndexKeys.encode(rows).rawSpan)
+    }
+  }
+
   func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool {
     for premise in premises
     where try engine.newestEntry(ofKey: premise.key.rawSpan) != premise.sequence { return false }
@@ -148,6 +190,7 @@ struct IndexChange: DerivedChange {
     batch.beginDerived()
     for removal in removals { try batch.addDerivedRemoval(of: removal.rawSpan) }
     for put in puts { try batch.addDerived(put.key.rawSpan, put.value.rawSpan) }
+    try number(&batch)
     return true
   }
 

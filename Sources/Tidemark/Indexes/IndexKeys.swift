@@ -85,6 +85,8 @@ struct IndexCatalog: Sendable, Hashable {
     var number: UInt32
     var signature: [UInt8]
     var isUnique: Bool
+    /// Whether it is a full-text index.
+    var isText = false
     /// Whether all objects are in it.
     var isComplete: Bool
   }
@@ -111,7 +113,7 @@ struct IndexCatalog: Sendable, Hashable {
     writer.varint(rows.count)
     for row in rows {
       writer.u32(row.number)
-      writer.u8((row.isUnique ? 1 : 0) | (row.isComplete ? 2 : 0))
+      writer.u8((row.isUnique ? 1 : 0) | (row.isComplete ? 2 : 0) | (row.isText ? 4 : 0))
       for bytes in [Array(row.name.utf8), row.signature] {
         writer.varint(bytes.count)
         writer.raw(bytes)
@@ -136,7 +138,7 @@ struct IndexCatalog: Sendable, Hashable {
         rows.append(
           Row(
             name: String(decoding: name, as: UTF8.self), number: number, signature: signature,
-            isUnique: flags & 1 != 0, isComplete: flags & 2 != 0))
+            isUnique: flags & 1 != 0, isText: flags & 4 != 0, isComplete: flags & 2 != 0))
       }
       for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
         dropped.append(try reader.u32())

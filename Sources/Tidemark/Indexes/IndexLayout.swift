@@ -26,6 +26,7 @@ struct IndexLayout: Sendable {
 
   /// The number of the part that a target is about.
   func part(_ target: IndexTarget) -> Int? {
+    if row.isText { return nil }
     if case .index(let name) = target { return name == row.name ? 0 : nil }
     return parts.firstIndex { $0.target == target }
   }

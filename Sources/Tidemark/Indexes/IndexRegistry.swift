@@ -15,6 +15,8 @@ final class IndexRegistry: Sendable {
   private struct State {
     var members = IndexMembers()
     var isLoaded = false
+    /// Full-text indexes in use, by their numbers.
+    var texts: [UInt32: SearchIndex] = [:]
   }
 
   // The engine holds what derives rows for it, and must not be held by it.
@@ -23,7 +25,9 @@ final class IndexRegistry: Sendable {
   /// Held while indexes are declared: of two who do so the second finds what the first has made.
   let declaring = Lock(())
 
-  init(_ engine: Engine) {
+  /// - Parameter usesThreads: whether segments of full-text indexes are made on a thread of their
+  ///   own.
+  init(_ engine: Engine, usesThreads: Bool) {
     self.engine = engine
     engine.derive(
       by: Derivation(
@@ -34,7 +38,8 @@ final class IndexRegistry: Sendable {
         prepare: { [self] batch throws(TidemarkError) in
           let members = try members()
           guard !members.all.isEmpty else { return nil }
-          return try IndexChange(batch, members, self.engine)
+          if usesThreads { mergeWhatIsDue() }
+          return try IndexChange(batch, members, self)
         }))
   }
 
@@ -63,6 +68,30 @@ final class IndexRegistry: Sendable {
       members.all.append(CollectionIndexes(name: name, catalog: catalog))
     }
     return members
+  }
+
+  /// A full-text index in use.
+  func texts(_ number: UInt32) throws(TidemarkError) -> SearchIndex {
+    state.withLock { state in
+      if let known = state.texts[number] { return known }
+      let index = SearchIndex(number, engine)
+      state.texts[number] = index
+      return index
+    }
+  }
+
+  /// Makes segments of full-text indexes, where enough was written, beside everything else.
+  private func mergeWhatIsDue() {
+    let due = state.withLock { $0.texts.values.filter(\.isMergeDue) }
+    for index in due {
+      // The thread keeps what the index does not.
+      let engine = engine
+      _ = try? WorkerThread(name: "tidemark-text") {
+        // The next write tries again.
+        try? index.merge()
+        withExtendedLifetime(engine) {}
+      }
+    }
   }
 
   /// Takes a collection up, or the newest catalog of one that is known.

@@ -21,7 +21,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
   public let isUnique: Bool
   let parts: [IndexPart<Object>]
   /// The terms of an object, each of all parts.
-  let terms: @Sendable (Object) throws -> [[UInt8]]
+  let terms: @Sendable (Object) throws -> [RowTerm]
 
   /// An index of one property.
   /// - Parameters:
@@ -51,7 +51,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     terms = { object in
       var term: [UInt8] = []
       for part in parts { term += try part.term(object) }
-      return [term]
+      return [RowTerm(bytes: term)]
     }
   }
 
@@ -79,9 +79,44 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     terms = { object in Self.unique(try values(object).map(\.indexTerm)) }
   }
 
+  /// A full-text index of some texts, for ``ObjectCollection/search(_:_:where:limit:)``.
+  ///
+  /// ```swift
+  /// ObjectIndex(text: "text", version: 1) { [($0.title, 3), ($0.body, 1)] }
+  /// ```
+  /// - Parameters:
+  ///   - name: the index's name.
+  ///   - version: the version of what it says.
+  ///   - fields: the texts, each with a weight of 1 or more by which its words count.
+  public init(
+    text name: String, version: UInt32 = 1,
+    fields: @escaping @Sendable (Object) throws -> [(text: String, weight: Int)]
+  ) {
+    self.name = name
+    self.version = version
+    isUnique = false
+    parts = [IndexPart(path: nil, isDescending: false, kind: .text) { _ in [] }]
+    terms = { object in
+      let vector = WordVector(
+        try fields(object).map { (text: $0.text, weight: min(max(1, $0.weight), 1_000)) })
+      return vector.words.isEmpty ? [] : [RowTerm(words: vector.encoded)]
+    }
+  }
+
+  /// A full-text index of one text.
+  public init(
+    text name: String, version: UInt32 = 1, _ path: any KeyPath<Object, String> & Sendable
+  ) {
+    self.init(text: name, version: version) { [($0[keyPath: path], 1)] }
+  }
+
+  /// Whether it is a full-text index.
+  var isText: Bool { parts[0].kind == .text }
+
   /// The same terms, each once and in order.
-  private static func unique(_ terms: [IndexTerm]) -> [[UInt8]] {
+  private static func unique(_ terms: [IndexTerm]) -> [RowTerm] {
     Set(terms.map(\.bytes)).sorted { $0.lexicographicallyPrecedes($1) }
+      .map { RowTerm(bytes: $0) }
   }
 
   /// The facts that make it another index when they change.
@@ -92,7 +127,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
     for part in parts {
       writer.u8(part.isDescending ? 1 : 0)
       writer.u8(part.kind.rawValue)
-      if part.kind == .folded { writer.u32(FoldedText.unicodeVersion) }
+      if part.kind == .folded || part.kind == .text { writer.u32(FoldedText.unicodeVersion) }
     }
     return writer.bytes
   }
@@ -100,7 +135,7 @@ public struct ObjectIndex<Object: Sendable>: Sendable {
 
 /// A part of an index: a property and its direction.
 public struct IndexPart<Object: Sendable>: Sendable {
-  enum Kind: UInt8, Sendable { case value, folded, each }
+  enum Kind: UInt8, Sendable { case value, folded, each, text }
 
   let path: (any AnyKeyPath & Sendable)?
   let isDescending: Bool
@@ -148,5 +183,22 @@ public struct IndexPart<Object: Sendable>: Sendable {
       let text = object[keyPath: path]
       return IndexTerm.folded(FoldedText(text), of: text).bytes
     }
+  }
+}
+
+/// A term of an object, and the value of its row.
+struct RowTerm: Sendable {
+  var bytes: [UInt8]
+  var value: [UInt8] = []
+
+  init(bytes: [UInt8]) { self.bytes = bytes }
+
+  /// The words of a text: the term is a hash of them, before which the document's number comes when
+  /// they are committed.
+  init(words: [UInt8]) {
+    var writer = ByteWriter()
+    writer.u64(XXH64.hash(words.rawSpan))
+    bytes = writer.bytes
+    value = words
   }
 }

@@ -107,7 +107,7 @@ struct QueryPlanner {
       }
       return .union(sources)
     case .compare, .and:
-      var candidates = layouts.compactMap { rows(of: $0, node.conjuncts) }
+      var candidates = layouts.compactMap { $0.row.isText ? nil : rows(of: $0, node.conjuncts) }
       for other in node.conjuncts {
         if case .compare = other { continue }
         if let source = try source(of: other) { candidates.append(source) }
@@ -174,7 +174,7 @@ struct QueryPlanner {
   private func ordered(_ node: ConditionNode, _ order: [Order]) -> QueryPlan? {
     var best: QueryPlan?
     let conjuncts = node.conjuncts
-    for layout in layouts where !layout.parts.contains(where: \.isEach) {
+    for layout in layouts where !layout.row.isText && !layout.parts.contains(where: \.isEach) {
       let first = layout.parts.count - order.count
       guard first >= 0, fixed(layout, conjuncts).parts >= first, matches(layout, first, order)
       else { continue }

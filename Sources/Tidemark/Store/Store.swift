@@ -42,7 +42,7 @@ public final class Store: Sendable {
   ) {
     self.warmer = warmer
     self.engine = engine
-    indexes = IndexRegistry(engine)
+    indexes = IndexRegistry(engine, usesThreads: usesThreads && canWrite)
     hub = CommitHub(engine)
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil

@@ -29,10 +29,22 @@ package struct DerivedRow: Sendable, Hashable {
   package var index: UInt32
   /// The indexed values, such that their bytes are in the order of the index.
   package var term: [UInt8]
+  /// The row's value, which its term stands for: two rows with the same term have the same.
+  package var value: [UInt8]
 
-  package init(index: UInt32, term: [UInt8]) {
+  package init(index: UInt32, term: [UInt8], value: [UInt8] = []) {
     self.index = index
     self.term = term
+    self.value = value
+  }
+
+  package static func == (a: DerivedRow, b: DerivedRow) -> Bool {
+    a.index == b.index && a.term == b.term
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(index)
+    hasher.combine(term)
   }
 }
 

@@ -1,0 +1,89 @@
+public import TidemarkEngine
+
+extension ObjectCollection {
+  /// The objects that have some words, the best first.
+  ///
+  /// ```swift
+  /// let hits = try notes.search("text", "rice cook", limit: 20)
+  /// for hit in hits { print(hit.object.title, hit.score) }
+  /// ```
+  /// - Parameters:
+  ///   - index: the name of a full-text index: `ObjectIndex(text: "text", …)`.
+  ///   - query: the words.
+  ///   - condition: what objects must meet besides, which indexes must have.
+  ///   - limit: most objects.
+  /// - Throws: `indexMissing`; `coding` when an object cannot be decoded.
+  public func search(
+    _ index: String, _ query: TextQuery, where condition: ObjectCondition<Object> = .everything,
+    limit: Int = 50
+  ) throws(TidemarkError) -> [TextHit<Object>] {
+    let state = core.indexes?.now
+    guard let state, let row = state.catalog.rows.first(where: { $0.name == index && $0.isText })
+    else {
+      throw TidemarkError(
+        .indexMissing,
+        "collection \(name) has no full-text index \(index): declare ObjectIndex(text: \"\(index)\", …)",
+        object: ObjectPlace(collection: name))
+    }
+    guard row.isComplete else {
+      throw TidemarkError(
+        .indexMissing, "index \(index) of collection \(name) is being built",
+        object: ObjectPlace(collection: name))
+    }
+    let filter = RowFilter(layouts: core.layouts(state.catalog).filter(\.row.isComplete))
+    for target in condition.node.targets where !filter.has(target) {
+      throw TidemarkError(
+        .indexMissing,
+        "no index of collection \(name) has what is asked for: declare \(target.declaration)",
+        object: ObjectPlace(collection: name))
+    }
+    let texts = try store.indexes.texts(row.number)
+    if !store.usesThreads, texts.isMergeDue { try texts.merge() }
+    // A merge that ends meanwhile takes the lists away that are read: then it is looked again.
+    while true {
+      let search = try TextSearch(texts, query, store.engine.view())
+      var hits: [TextHit<Object>] = []
+      for ranked in try search.ranked() {
+        guard hits.count < limit else { break }
+        guard let bytes = try search.accepts(ranked.document),
+          try core.meets(condition.node, bytes, filter, state.catalog.number),
+          let id = ID.id(ofKeyBytes: bytes[...]), let object = try core.newest(id)
+        else { continue }
+        hits.append(TextHit(object: object, score: ranked.score))
+      }
+      if search.isCurrent { return hits }
+    }
+  }
+}
+
+/// An object that was found by its words.
+public struct TextHit<Object: Sendable>: Sendable {
+  /// The object.
+  public var object: Object
+  /// How well it fits: larger is better. Scores of different queries do not compare.
+  public var score: Double
+}
+
+extension RowFilter {
+  func has(_ target: IndexTarget) -> Bool { layouts.contains { $0.part(target) != nil } }
+}
+
+extension CollectionCore {
+  /// Whether an object meets a condition, by its rows.
+  func meets(
+    _ node: ConditionNode, _ id: [UInt8], _ filter: RowFilter, _ collection: UInt32
+  ) throws(TidemarkError) -> Bool {
+    if case .all = node { return true }
+    let rowsKey = IndexKeys.objects(ofCollection: collection) + id
+    let rows =
+      try store.engine.withValue(forKey: rowsKey.rawSpan) { (value, _) throws(TidemarkError) in
+        try IndexKeys.decode(value)
+      } ?? []
+    return try filter.matches(node, rows) { (labels) throws(TidemarkError) in
+      let key = prefix + id
+      guard let entry = try store.engine.entry(forKey: key.rawSpan, in: store.engine.view())
+      else { return false }
+      return labels.query.matches(try store.engine.info(entry).labels)
+    }
+  }
+}

@@ -1,0 +1,209 @@
+internal import TidemarkEngine
+
+/// A full-text index while it is in use: its segments, and in memory the documents that are in none
+/// yet.
+final class SearchIndex: Sendable {
+  /// Documents that are in no segment, at most, before one is made of them.
+  static let tailDocuments = 512
+  /// So many segments of a level make one of the next.
+  static let fanOut = 8
+
+  struct Tail: Sendable {
+    var words: [[UInt8]: Postings] = [:]
+    var lengths: [UInt64: Int] = [:]
+    var through: UInt64 = 0
+  }
+
+  struct State: Sendable {
+    var isLoaded = false
+    var catalog = SearchCatalog()
+    var tail = Tail()
+    /// How long the documents of each segment are.
+    var lengths: [UInt32: [UInt8]] = [:]
+    var next: UInt64 = 0
+    var written = 0
+    var isMerging = false
+  }
+
+  let number: UInt32
+  let holder: Unowned<Engine>
+  let state = Lock(State())
+
+  init(_ number: UInt32, _ engine: Engine) {
+    self.number = number
+    holder = Unowned(engine)
+  }
+
+  // MARK: Documents
+
+  /// The number of a new document. Nobody else writes meanwhile.
+  func nextDocument() throws(TidemarkError) -> UInt64 {
+    let known = state.withLock { $0.next }
+    let first: UInt64
+    if known > 0 { first = known } else { first = try firstNumber() }
+    state.withLock { state in
+      state.next = first + 1
+      state.written += 1
+    }
+    return first
+  }
+
+  /// No number is given again that a segment may speak of.
+  private func firstNumber() throws(TidemarkError) -> UInt64 {
+    let engine = holder.object
+    let catalog = try Self.catalog(engine, number)
+    var last = catalog.through
+    for key in try engine.firstKeys(
+      withPrefix: IndexKeys.rows(ofIndex: number), limit: 1, fromEnd: true)
+    {
+      last = max(last, SearchKeys.document(try IndexKeys.parts(ofRow: key).term))
+    }
+    return last + 1
+  }
+
+  static func catalog(_ engine: Engine, _ number: UInt32) throws(TidemarkError) -> SearchCatalog {
+    try engine.withValue(forKey: SearchKeys.catalog(number).rawSpan) {
+      (value, _) throws(TidemarkError) in try SearchCatalog(decoding: value)
+    } ?? SearchCatalog()
+  }
+
+  // MARK: Reading
+
+  /// Takes up the documents that were committed since the last look.
+  func refresh(_ view: EngineView) throws(TidemarkError) -> State {
+    let engine = holder.object
+    if !state.withLock({ $0.isLoaded }) {
+      let catalog = try Self.catalog(engine, number)
+      state.withLock { state in
+        guard !state.isLoaded else { return }
+        state.catalog = catalog
+        state.tail.through = catalog.through
+        state.isLoaded = true
+      }
+    }
+    var tail = state.withLock { $0.tail }
+    let before = tail.through
+    try forEachDocument(behind: before, view) { (document, vector) throws(TidemarkError) in
+      for word in vector.words {
+        tail.words[word.word, default: Postings()].append(document, UInt32(clamping: word.weight))
+      }
+      tail.lengths[document] = vector.length
+      tail.through = document
+    }
+    return state.withLock { state in
+      if state.tail.through == before { state.tail = tail }
+      return state
+    }
+  }
+
+  /// Calls `body` with the documents behind one, in order.
+  func forEachDocument(
+    behind document: UInt64, _ view: EngineView, limit: Int = .max,
+    _ body: (UInt64, WordVector) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    let engine = holder.object
+    let prefix = IndexKeys.rows(ofIndex: number)
+    var query = ScanQuery(prefix: prefix)
+    query.from = .including(prefix + SearchKeys.term(document + 1))
+    let scan = EngineScan(engine, query, view: view)
+    var count = 0
+    while count < limit {
+      let page = try scan.nextPage(limit: min(256, limit - count))
+      if page.isEmpty { return }
+      count += page.count
+      for row in page {
+        let number = SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term)
+        guard
+          let vector = try engine.withValue(
+            forKey: row.key.rawSpan,
+            { (value, _) throws(TidemarkError) in try WordVector(decoding: value) })
+        else { continue }
+        try body(number, vector)
+      }
+    }
+  }
+
+  /// The row of a document; nil when it is gone.
+  func row(_ document: UInt64) throws(TidemarkError) -> (key: [UInt8], id: [UInt8])? {
+    let prefix = IndexKeys.rows(ofIndex: number) + SearchKeys.term(document)
+    guard let key = try holder.object.firstKeys(withPrefix: prefix, limit: 1).first else {
+      return nil
+    }
+    return (key, Array(try IndexKeys.parts(ofRow: key).id))
+  }
+
+  func vector(_ key: [UInt8]) throws(TidemarkError) -> WordVector? {
+    try holder.object.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+      try WordVector(decoding: value)
+    }
+  }
+
+  /// How long the documents of a segment are.
+  func lengths(_ segment: SearchCatalog.Segment) throws(TidemarkError) -> [UInt8] {
+    if let known = state.withLock({ $0.lengths[segment.number] }) { return known }
+    let key = SearchKeys.lengths(number, segment.number)
+    let lengths =
+      try holder.object.withValue(forKey: key.rawSpan) { (value, _) in [UInt8](copying: value) }
+      ?? []
+    state.withLock { $0.lengths[segment.number] = lengths }
+    return lengths
+  }
+
+  /// The postings of a word in a segment, or of all words that begin with it.
+  func postings(
+    _ word: [UInt8], isPrefix: Bool, in segment: SearchCatalog.Segment
+  ) throws(TidemarkError) -> Postings {
+    let engine = holder.object
+    let prefix = SearchKeys.blocks(number, segment.number)
+    var found = Postings()
+    // The block that the word is in begins with it, or with a word before it.
+    var keys = try engine.keys(from: prefix, through: prefix + word, limit: 1, descending: true)
+    if isPrefix {
+      keys += try engine.keys(
+        from: prefix + word + [0], through: TermRange.end(of: prefix + word) ?? prefix,
+        limit: .max, descending: false)
+    }
+    var last: [UInt8]?
+    for key in keys where key != last {
+      last = key
+      _ = try engine.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
+        try SegmentBlock.forEach(value) { (entry, count, range) throws(TidemarkError) in
+          if entry == word || isPrefix && entry.starts(with: word) {
+            found = found.union(try SegmentBlock.postings(value, range, count))
+          } else if word.lexicographicallyPrecedes(entry) {
+            return false
+          }
+          return true
+        }
+      }
+    }
+    return found
+  }
+}
+
+/// A reference that its holder does not keep alive: the object holds the holder.
+struct Unowned<Object: AnyObject & Sendable>: Sendable {
+  unowned let object: Object
+
+  init(_ object: Object) { self.object = object }
+}
+
+extension Engine {
+  /// Keys in a range of derived ones.
+  func keys(
+    from first: [UInt8], through last: [UInt8], limit: Int, descending: Bool
+  ) throws(TidemarkError) -> [[UInt8]] {
+    var query = ScanQuery(prefix: DerivedKeys.prefix)
+    query.from = .including(first)
+    query.upTo = .including(last)
+    query.descending = descending
+    let scan = EngineScan(self, query, view: try view())
+    var keys: [[UInt8]] = []
+    while keys.count < limit {
+      let page = try scan.nextPage(limit: min(256, limit - keys.count))
+      if page.isEmpty { break }
+      for row in page { keys.append(row.key) }
+    }
+    return keys
+  }
+}

@@ -1,0 +1,207 @@
+internal import TidemarkEngine
+
+/// Makes segments of documents that are in none, and larger ones of smaller ones.
+///
+/// The blocks of a segment are committed before the catalog names it, so that a crash leaves blocks
+/// that nobody reads; the next merge removes them. Documents that are gone are left out.
+extension SearchIndex {
+  /// Makes what is due.
+  func merge() throws(TidemarkError) {
+    let isFirst = state.withLock { state in
+      defer { state.isMerging = true }
+      return !state.isMerging
+    }
+    guard isFirst else { return }
+    defer { state.withLock { $0.isMerging = false } }
+    try removeOrphans()
+    while try mergeTail() {}
+    while try mergeLevel() {}
+  }
+
+  /// Whether so many documents are in no segment that one is due.
+  var isMergeDue: Bool {
+    state.withLock { !$0.isMerging && $0.written >= Self.tailDocuments }
+  }
+
+  /// Makes a segment of the documents that are in none, if there are enough of them.
+  /// - Returns: whether it did.
+  private func mergeTail() throws(TidemarkError) -> Bool {
+    let engine = holder.object
+    let view = try engine.view()
+    var catalog = try Self.catalog(engine, number)
+    var words: [[UInt8]: Postings] = [:]
+    var lengths: [UInt8] = []
+    var segment = SearchCatalog.Segment(
+      number: catalog.lastNumber + 1, level: 0, first: catalog.through + 1, last: 0, documents: 0,
+      words: 0)
+    // So many at a time as fit well into memory.
+    let most = 4 * Self.tailDocuments
+    try forEachDocument(behind: catalog.through, view, limit: most) { (document, vector) in
+      for word in vector.words {
+        words[word.word, default: Postings()].append(document, UInt32(clamping: word.weight))
+      }
+      if segment.documents == 0 { segment.first = document }
+      // Documents that are gone have no length.
+      while segment.first + UInt64(lengths.count) < document { lengths.append(0) }
+      lengths.append(DocumentLength.byte(vector.length))
+      segment.documents += 1
+      segment.words += vector.length
+      segment.last = document
+    }
+    guard segment.documents >= Self.tailDocuments else {
+      state.withLock { $0.written = segment.documents }
+      return false
+    }
+    var writer = SegmentWriter(engine, index: number, segment: segment.number)
+    for word in words.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+      try writer.add(word, words[word] ?? Postings())
+    }
+    try writer.finish(lengths: lengths)
+    catalog.segments.append(segment)
+    catalog.lastNumber = segment.number
+    try commit(catalog)
+    return true
+  }
+
+  /// Makes one segment of several of a level.
+  private func mergeLevel() throws(TidemarkError) -> Bool {
+    let engine = holder.object
+    var catalog = try Self.catalog(engine, number)
+    guard
+      let level = Set(catalog.segments.map(\.level)).sorted().first(where: { level in
+        catalog.segments.count { $0.level == level } >= Self.fanOut
+      })
+    else { return false }
+    guard let start = catalog.segments.firstIndex(where: { $0.level == level }) else {
+      return false
+    }
+    let sources = Array(catalog.segments[start...].prefix { $0.level == level })
+    guard sources.count >= Self.fanOut, let first = sources.first, let last = sources.last else {
+      return false
+    }
+    let view = try engine.view()
+    let live = try liveDocuments(first.first...last.last, view)
+    var segment = SearchCatalog.Segment(
+      number: catalog.lastNumber + 1, level: level + 1, first: first.first, last: last.last,
+      documents: 0, words: 0)
+    var writer = SegmentWriter(engine, index: number, segment: segment.number)
+    var readers = sources.map {
+      SegmentReader(engine, index: number, segment: $0.number, view: view)
+    }
+    while let (word, postings) = try Self.next(&readers) {
+      var kept = Postings()
+      for (document, weight) in zip(postings.documents, postings.weights)
+      where live.contains(document) { kept.append(document, weight) }
+      try writer.add(word, kept)
+    }
+    var lengths: [UInt8] = []
+    for source in sources {
+      while first.first + UInt64(lengths.count) < source.first { lengths.append(0) }
+      lengths += try self.lengths(source)
+    }
+    for document in live {
+      segment.documents += 1
+      segment.words += DocumentLength.length(lengths[Int(document - first.first)])
+    }
+    try writer.finish(lengths: lengths)
+    catalog.segments.replaceSubrange(start..<start + sources.count, with: [segment])
+    catalog.lastNumber = segment.number
+    try commit(catalog)
+    for source in sources { try remove(source.number) }
+    return true
+  }
+
+  /// The word that comes next in all readers, with its postings in the order of the readers, whose
+  /// documents follow each other.
+  private static func next(
+    _ readers: inout [SegmentReader]
+  ) throws(TidemarkError) -> (word: [UInt8], postings: Postings)? {
+    var word: [UInt8]?
+    for index in readers.indices {
+      guard let next = try readers[index].peek() else { continue }
+      if word.map({ next.word.lexicographicallyPrecedes($0) }) ?? true { word = next.word }
+    }
+    guard let word else { return nil }
+    var postings = Postings()
+    for index in readers.indices {
+      guard let next = try readers[index].peek(), next.word == word else { continue }
+      postings.documents += next.postings.documents
+      postings.weights += next.postings.weights
+      readers[index].drop()
+    }
+    return (word, postings)
+  }
+
+  private func liveDocuments(
+    _ range: ClosedRange<UInt64>, _ view: EngineView
+  ) throws(TidemarkError) -> Set<UInt64> {
+    let prefix = IndexKeys.rows(ofIndex: number)
+    var query = ScanQuery(prefix: prefix)
+    query.from = .including(prefix + SearchKeys.term(range.lowerBound))
+    if let end = TermRange.end(of: prefix + SearchKeys.term(range.upperBound)) {
+      query.upTo = .excluding(end)
+    }
+    let scan = EngineScan(holder.object, query, view: view)
+    var live: Set<UInt64> = []
+    while true {
+      let page = try scan.nextPage(limit: 1_024)
+      if page.isEmpty { return live }
+      for row in page {
+        live.insert(SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term))
+      }
+    }
+  }
+
+  private func commit(_ catalog: SearchCatalog) throws(TidemarkError) {
+    var batch = OperationBatch()
+    try batch.addDerived(SearchKeys.catalog(number).rawSpan, catalog.encoded.rawSpan)
+    _ = try holder.object.stage(batch)
+    state.withLock { state in
+      state.catalog = catalog
+      // The documents behind the segments are taken up anew.
+      if state.tail.through <= catalog.through || state.isLoaded {
+        state.tail = Tail()
+        state.tail.through = catalog.through
+      }
+      state.isLoaded = true
+      state.lengths = state.lengths.filter { row in
+        catalog.segments.contains { $0.number == row.key }
+      }
+    }
+  }
+
+  private func remove(_ segment: UInt32) throws(TidemarkError) {
+    try holder.object.removeDerived(SearchKeys.blocks(number, segment))
+    try holder.object.removeDerived(SearchKeys.lengths(number, segment))
+  }
+
+  /// Removes blocks of segments that the catalog does not name: a crash came before it did, or
+  /// after.
+  private func removeOrphans() throws(TidemarkError) {
+    let engine = holder.object
+    let named = Set(try Self.catalog(engine, number).segments.map(\.number))
+    let prefix = SearchKeys.blocks(number)
+    var from = prefix
+    while let key = try engine.keys(
+      from: from, through: TermRange.end(of: prefix) ?? prefix, limit: 1, descending: false
+    ).first, key.starts(with: prefix), key.count >= prefix.count + 4 {
+      let segment = key[prefix.count..<prefix.count + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+      if !named.contains(segment) { try remove(segment) }
+      guard let next = TermRange.end(of: Array(key.prefix(prefix.count + 4))) else { return }
+      from = next
+    }
+  }
+}
+
+extension Engine {
+  /// Removes all derived keys with a prefix.
+  func removeDerived(_ prefix: [UInt8]) throws(TidemarkError) {
+    while true {
+      let rows = try derivedRows(prefix, limit: 1_024)
+      if rows.isEmpty { return }
+      var batch = OperationBatch()
+      for row in rows { try batch.addDerivedRemoval(of: row.key.rawSpan) }
+      _ = try stage(batch)
+    }
+  }
+}

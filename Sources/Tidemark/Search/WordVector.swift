@@ -1,0 +1,174 @@
+internal import TidemarkEngine
+
+/// The words of a document, with how often and where they stand in it.
+///
+/// ```
+/// varint  words in all
+/// varint  different words; of each, in the order of their bytes:
+/// varint  length, bytes
+/// varint  weight: how often it stands there, times the weight of the field
+/// varint  places, the first, then the distances
+/// ```
+struct WordVector: Sendable {
+  struct Word: Sendable {
+    var word: [UInt8]
+    var weight: Int
+    var places: [Int]
+  }
+
+  /// Words of different fields are so far apart, so that no phrase crosses fields.
+  private static let gap = 1_000
+
+  /// How many words there are in all.
+  var length = 0
+  /// In the order of their bytes.
+  var words: [Word] = []
+
+  /// The words of some fields, each with a weight.
+  init(_ fields: [(text: String, weight: Int)]) {
+    var found: [[UInt8]: Word] = [:]
+    var place = 0
+    for field in fields {
+      WordSplitter.forEach(field.text) { word, _ in
+        found[word, default: Word(word: word, weight: 0, places: [])].weight += field.weight
+        found[word]?.places.append(place)
+        place += 1
+        length += 1
+      }
+      place += Self.gap
+    }
+    words = found.values.sorted { $0.word.lexicographicallyPrecedes($1.word) }
+  }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.varint(length)
+    writer.varint(words.count)
+    for word in words {
+      writer.varint(word.word.count)
+      writer.raw(word.word)
+      writer.varint(word.weight)
+      writer.varint(word.places.count)
+      var last = 0
+      for place in word.places {
+        writer.varint(place - last)
+        last = place
+      }
+    }
+    return writer.bytes
+  }
+
+  init(decoding bytes: RawSpan) throws(TidemarkError) {
+    do throws(FormatError) {
+      var reader = ByteReader(bytes)
+      length = try reader.varint(atMost: .max)
+      let count = try reader.varint(atMost: reader.remaining)
+      words.reserveCapacity(count)
+      for _ in 0..<count {
+        let word = try reader.array(try reader.varint(atMost: reader.remaining))
+        let weight = try reader.varint(atMost: Int(UInt32.max))
+        var places: [Int] = []
+        var last = 0
+        for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+          last += try reader.varint(atMost: Int(UInt32.max))
+          places.append(last)
+        }
+        words.append(Word(word: word, weight: weight, places: places))
+      }
+    } catch { throw IndexKeys.damaged("the words of an object") }
+  }
+
+  /// The places of a word.
+  func places(_ word: [UInt8]) -> [Int] {
+    var low = 0
+    var high = words.count
+    while low < high {
+      let middle = (low + high) / 2
+      if words[middle].word.lexicographicallyPrecedes(word) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return low < words.count && words[low].word == word ? words[low].places : []
+  }
+
+  /// Whether the words stand one behind the other somewhere; the last one may be the beginning of a
+  /// word.
+  func holds(phrase: [[UInt8]], endsWithPrefix: Bool) -> Bool {
+    guard let first = phrase.first else { return true }
+    var starts = Set(
+      phrase.count == 1 && endsWithPrefix ? places(withPrefix: first) : places(first))
+    for (distance, word) in phrase.enumerated().dropFirst() {
+      let isLast = distance == phrase.count - 1
+      let next = isLast && endsWithPrefix ? places(withPrefix: word) : places(word)
+      starts.formIntersection(next.map { $0 - distance })
+    }
+    return !starts.isEmpty
+  }
+
+  private func places(withPrefix prefix: [UInt8]) -> [Int] {
+    words.filter { $0.word.starts(with: prefix) }.flatMap(\.places)
+  }
+}
+
+/// The documents that have a word, in order, with how much it weighs in each.
+struct Postings: Sendable, Equatable {
+  var documents: [UInt64] = []
+  var weights: [UInt32] = []
+
+  var count: Int { documents.count }
+
+  mutating func append(_ document: UInt64, _ weight: UInt32) {
+    documents.append(document)
+    weights.append(weight)
+  }
+
+  func encode(into writer: inout ByteWriter) {
+    var last: UInt64 = 0
+    for (document, weight) in zip(documents, weights) {
+      writer.varint(document - last)
+      writer.varint(UInt64(weight))
+      last = document
+    }
+  }
+
+  /// - Parameter count: how many there are.
+  mutating func decode(_ count: Int, from reader: inout ByteReader) throws(FormatError) {
+    documents.reserveCapacity(documents.count + min(count, reader.remaining))
+    weights.reserveCapacity(weights.count + min(count, reader.remaining))
+    var last: UInt64 = 0
+    for _ in 0..<count {
+      let (document, overflow) = last.addingReportingOverflow(try reader.varint())
+      guard !overflow else { throw FormatError("postings out of order") }
+      last = document
+      append(last, UInt32(clamping: try reader.varint()))
+    }
+  }
+
+  /// Those of both, and where both have a document, the sum.
+  func union(_ other: Postings) -> Postings {
+    if isEmpty { return other }
+    if other.isEmpty { return self }
+    var result = Postings()
+    result.documents.reserveCapacity(count + other.count)
+    result.weights.reserveCapacity(count + other.count)
+    var (i, j) = (0, 0)
+    while i < count || j < other.count {
+      if j == other.count || i < count && documents[i] < other.documents[j] {
+        result.append(documents[i], weights[i])
+        i += 1
+      } else if i == count || other.documents[j] < documents[i] {
+        result.append(other.documents[j], other.weights[j])
+        j += 1
+      } else {
+        result.append(documents[i], weights[i] &+ other.weights[j])
+        i += 1
+        j += 1
+      }
+    }
+    return result
+  }
+
+  var isEmpty: Bool { documents.isEmpty }
+}
