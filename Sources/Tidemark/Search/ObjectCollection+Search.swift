@@ -22,7 +22,8 @@ extension ObjectCollection {
     else {
       throw TidemarkError(
         .indexMissing,
-        "collection \(name) has no full-text index \(index): declare ObjectIndex(text: \"\(index)\", …)",
+        "collection \(name) has no full-text index \(index): declare "
+          + "ObjectIndex(text: \"\(index)\", …)",
         object: ObjectPlace(collection: name))
     }
     guard row.isComplete else {
