@@ -119,42 +119,7 @@ struct IndexChange: DerivedChange {
     if let source = object.source {
       premises.append(Premise(key: object.key, sequence: source))
     }
-    var after = object.rows ?? []
-    let texts = state.catalog.rows.filter(\.isText).map(\.number)
-    var documents: [Document] = []
-    for (place, row) in after.enumerated() where texts.contains(row.index) {
-      // The same words keep their number.
-      if let known = before.first(where: {
-        $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
-      }) {
-        after[place].term = known.term
-      } else {
-        documents.append(Document(place: place, id: id))
-      }
-    }
-    let (old, new) = (Set(before), Set(after))
-    #if TIDEMARK_PLANTED
-      let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
-    #else
-      let former = before.filter { !new.contains($0) }
-    #endif
-    for row in former { removals.append(IndexKeys.row(row, id: id)) }
-    for (place, row) in after.enumerated()
-    where !old.contains(row) && !documents.contains(where: { $0.place == place }) {
-      puts.append(Put(key: IndexKeys.row(row, id: id), value: row.value))
-      if let index = state.catalog.rows.first(where: { $0.number == row.index }), index.isUnique {
-        claims.append((row, id, index.name, indexes.name))
-      }
-    }
-    if old != new {
-      if after.isEmpty {
-        removals.append(rowsKey)
-      } else if !documents.isEmpty {
-        numberless.append((rowsKey, after, documents))
-      } else {
-        puts.append(Put(key: rowsKey, value: IndexKeys.encode(after)))
-      }
-    }
+    replace(before, by: object.rows ?? [], of: object, rowsKey)
     let mark = indexes.markKey(id, state)
     #if TIDEMARK_PLANTED
       if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
@@ -165,6 +130,59 @@ struct IndexChange: DerivedChange {
     } else if state.mayHaveMarks {
       removals.append(mark)
     }
+  }
+
+  private mutating func replace(
+    _ before: [DerivedRow], by rows: [DerivedRow], of object: Object, _ rowsKey: [UInt8]
+  ) {
+    let id = object.indexes.id(of: object.key)
+    let catalog = object.state.catalog
+    var after = rows
+    let documents = numberAsBefore(&after, before, catalog, id)
+    let (old, new) = (Set(before), Set(after))
+    #if TIDEMARK_PLANTED
+      let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
+    #else
+      let former = before.filter { !new.contains($0) }
+    #endif
+    for row in former { removals.append(IndexKeys.row(row, id: id)) }
+    for (place, row) in after.enumerated()
+    where !old.contains(row) && !documents.contains(where: { $0.place == place }) {
+      puts.append(Put(key: IndexKeys.row(row, id: id), value: row.value))
+      if let index = catalog.rows.first(where: { $0.number == row.index }), index.isUnique {
+        claims.append((row, id, index.name, object.indexes.name))
+      }
+    }
+    guard old != new else { return }
+    if after.isEmpty {
+      removals.append(rowsKey)
+    } else if !documents.isEmpty {
+      numberless.append((rowsKey, after, documents))
+    } else {
+      puts.append(Put(key: rowsKey, value: IndexKeys.encode(after)))
+    }
+  }
+
+  /// Gives rows of full-text indexes the numbers that the same words had before.
+  /// - Returns: the rows that need a number.
+  private func numberAsBefore(
+    _ rows: inout [DerivedRow], _ before: [DerivedRow], _ catalog: IndexCatalog,
+    _ id: ArraySlice<UInt8>
+  ) -> [Document] {
+    guard catalog.rows.contains(where: \.isText) else { return [] }
+    var documents: [Document] = []
+    for (place, row) in rows.enumerated()
+    where catalog.rows.contains(where: { $0.isText && $0.number == row.index }) {
+      let known = before.first {
+        $0.index == row.index && $0.term.suffix(8).elementsEqual(row.term)
+      }
+      if let known {
+        rows[place].term = known.term
+      } else {
+        documents.append(Document(place: place, id: id))
+      }
+    }
+    return documents
   }
 
   /// Numbers documents of full-text indexes: under the lock, so that a reader who has seen one has

@@ -146,7 +146,7 @@ struct Postings: Sendable, Equatable {
     }
   }
 
-  /// Those of both, and where both have a document, the sum.
+  /// The documents of both, and where both have one, the sum.
   func union(_ other: Postings) -> Postings {
     if isEmpty { return other }
     if other.isEmpty { return self }

@@ -142,32 +142,34 @@ struct SearchTests {
           pages = try self.pages(store)
         }
       }
-      for _ in 0..<8 {
-        let (a, b) = (word(), word())
-        func found(_ query: TextQuery) throws -> Set<Int> {
-          Set(try pages.search("text", query, limit: .max).map(\.object.id))
-        }
-        func wanted(_ holds: ([String]) -> Bool) -> Set<Int> {
-          Set(bodies.filter { holds($0.value) }.keys)
-        }
-        #expect(
-          try found(TextQuery("\(a) \(b)", completesLast: false))
-            == wanted { $0.contains(a) && $0.contains(b) }, "round \(round)")
-        #expect(
-          try found(TextQuery("\(a) \(b)", match: .any, completesLast: false))
-            == wanted { $0.contains(a) || $0.contains(b) }, "round \(round)")
-        #expect(
-          try found(TextQuery("\(a) \(b)", match: .phrase, completesLast: false))
-            == wanted { words in zip(words, words.dropFirst()).contains { $0 == a && $1 == b } },
-          "round \(round)")
-        let prefix = String(a.prefix(2))
-        #expect(
-          try found(TextQuery(prefix)) == wanted { $0.contains { $0.hasPrefix(prefix) } },
-          "round \(round)")
-      }
+      for _ in 0..<8 { try check(pages, bodies, word(), word(), "round \(round)") }
     }
     #expect(try pages.core.firstDisagreement() == nil)
     try await store.close()
+  }
+
+  private func check(
+    _ pages: ObjectCollection<Page, Int>, _ bodies: [Int: [String]], _ a: String, _ b: String,
+    _ words: Comment
+  ) throws {
+    func found(_ query: TextQuery) throws -> Set<Int> {
+      Set(try pages.search("text", query, limit: .max).map(\.object.id))
+    }
+    func wanted(_ holds: ([String]) -> Bool) -> Set<Int> {
+      Set(bodies.filter { holds($0.value) }.keys)
+    }
+    #expect(
+      try found(TextQuery("\(a) \(b)", completesLast: false))
+        == wanted { $0.contains(a) && $0.contains(b) }, words)
+    #expect(
+      try found(TextQuery("\(a) \(b)", match: .any, completesLast: false))
+        == wanted { $0.contains(a) || $0.contains(b) }, words)
+    #expect(
+      try found(TextQuery("\(a) \(b)", match: .phrase, completesLast: false))
+        == wanted { words in zip(words, words.dropFirst()).contains { $0 == a && $1 == b } }, words)
+    let prefix = String(a.prefix(2))
+    #expect(
+      try found(TextQuery(prefix)) == wanted { $0.contains { $0.hasPrefix(prefix) } }, words)
   }
 
   @Test("a snippet shows where most of the words are, with their ranges")
