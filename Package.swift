@@ -190,11 +190,14 @@ let package = Package(
         "Tidemark", "TidemarkFoundation", "TidemarkSync", "TidemarkHTTP", "TidemarkHTTPCache",
       ],
       path: "Tools/Examples/caching", swiftSettings: strict),
+    .target(
+      name: "CollectionExamples", dependencies: ["Tidemark"], path: "Tools/Examples/collections",
+      swiftSettings: strict),
     .testTarget(
       name: "ExampleTests",
       dependencies: [
-        "CachingExamples", "Tidemark", "TidemarkEngine", "TidemarkSync", "TidemarkSyncServer",
-        "TidemarkHTTP", "TidemarkTestKit",
+        "CachingExamples", "CollectionExamples", "Tidemark", "TidemarkEngine", "TidemarkSync",
+        "TidemarkSyncServer", "TidemarkHTTP", "TidemarkTestKit",
       ],
       swiftSettings: relaxed),
     .testTarget(

@@ -44,7 +44,7 @@ extension CollectionCoding where Object: Codable {
         guard let tape = try? JSONTape(old) else { return new }
         let written = try JSONTape(new)
         guard JSONCarry.mayHaveUnknown(tape, written) else { return new }
-        let decoding = JSONDecoding(tape)
+        let decoding = JSONDecoding(tape, tracks: true)
         // An object that cannot be read is replaced.
         guard (try? decoding.decode(Object.self)) != nil else { return new }
         return JSONCarry.carry(decoding, into: written)

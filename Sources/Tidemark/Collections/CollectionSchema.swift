@@ -16,8 +16,8 @@ public struct CollectionSchema<Object: Sendable>: Sendable {
   /// any has those that it was asked for with before.
   public var indexes: [ObjectIndex<Object>]
   /// Bytes of values whose decoded objects are kept, at most; a decoded object takes a few times as
-  /// much. 4 MiB are usual, 0 keeps none.
-  public var objectCacheBytes = 4 << 20
+  /// much. 8 MiB are usual, 0 keeps none.
+  public var objectCacheBytes = 8 << 20
 
   /// The rules of a collection.
   /// - Parameters:

@@ -134,6 +134,24 @@ extension ObjectReader {
   }
 }
 
+extension ObjectCollection {
+  /// The id of the object that an entry of the store is about; nil for an entry of something else.
+  public func id(of entry: Entry) -> ID? {
+    let key = entry.key.bytes
+    guard key.starts(with: core.prefix), key.count > core.prefix.count else { return nil }
+    return core.id(ofKey: key)
+  }
+
+  /// The object that an entry of the store has written; nil for a delete, and for an entry of
+  /// something else. The entry must have its value.
+  /// - Throws: `coding` when it cannot be decoded.
+  public func object(of entry: Entry) throws(TidemarkError) -> Object? {
+    guard id(of: entry) != nil, entry.kind == .put || entry.kind == .touch else { return nil }
+    return try core.codec.decode(
+      entry.value, version: entry.schemaVersion, ofKey: entry.key.bytes)
+  }
+}
+
 /// A version of an object.
 public struct ObjectVersion<Object: Sendable>: Sendable {
   /// The object; nil where it was deleted.

@@ -4,15 +4,18 @@ internal import TidemarkNDJSON
 /// Decodes types from a JSON text, and takes note of the fields that nobody asked for.
 final class JSONDecoding {
   let tape: JSONTape
-  /// The names that were asked for, by their nodes.
-  private(set) var asked: [Bool]
+  /// The names that were asked for, by their nodes; empty where nobody wants to know.
+  private let asking: SingleOwner<[Bool]>
   /// Where the member behind the one that was found last begins, and in which object: types mostly
   /// ask for names in the same order.
-  private var hint = (object: -1, next: 0)
+  private let hint = SingleOwner((object: -1, next: 0))
 
-  init(_ tape: JSONTape) {
+  var asked: [Bool] { asking.value }
+
+  /// - Parameter tracks: whether it takes note of the names that are asked for.
+  init(_ tape: JSONTape, tracks: Bool = false) {
     self.tape = tape
-    asked = Array(repeating: false, count: tape.nodes.count)
+    asking = SingleOwner(tracks ? Array(repeating: false, count: tape.nodes.count) : [])
   }
 
   /// The whole text as a value of a type.
@@ -21,7 +24,7 @@ final class JSONDecoding {
   /// The value of an object's field, and takes note that it was asked for.
   func value(of name: String, in object: Int) -> Int? {
     let first = object + 1
-    let start = hint.object == object ? hint.next : first
+    let start = hint.value.object == object ? hint.value.next : first
     return find(name, in: object, start..<Int(tape[object].next))
       ?? find(name, in: object, first..<start)
   }
@@ -31,8 +34,8 @@ final class JSONDecoding {
     while index < range.upperBound {
       let next = Int(tape[index + 1].next)
       if tape.string(tape[index], isEqualTo: name.utf8) {
-        asked[index] = true
-        hint = (object, next)
+        if !asking.value.isEmpty { asking.value[index] = true }
+        hint.value = (object, next)
         return index + 1
       }
       index = next
@@ -41,7 +44,8 @@ final class JSONDecoding {
   }
 
   func noteAllAsked(in object: Int) {
-    for name in tape.members(of: object) { asked[name] = true }
+    guard !asking.value.isEmpty else { return }
+    for name in tape.members(of: object) { asking.value[name] = true }
   }
 
   // MARK: Values
@@ -52,6 +56,8 @@ final class JSONDecoding {
     if type == Int.self, let value = try integer(Int.self, at: index) as? Value { return value }
     if type == Double.self, let value = try double(at: index) as? Value { return value }
     if type == Bool.self, let value = try bool(at: index) as? Value { return value }
+    // Casts of each element would take longer than the elements.
+    if type == [String].self, let value = try strings(at: index) as? Value { return value }
     let foreign = tape[index].kind == .string ? ForeignType(type) : .none
     return try Value(from: ValueDecoder(state: self, index: index, foreign: foreign))
   }
@@ -59,6 +65,18 @@ final class JSONDecoding {
   func string(at index: Int) throws -> String {
     guard tape[index].kind == .string else { throw mismatch(String.self, index) }
     return tape.string(tape[index])
+  }
+
+  private func strings(at array: Int) throws -> [String] {
+    guard tape[array].kind == .array else { throw mismatch([String].self, array) }
+    var strings: [String] = []
+    strings.reserveCapacity(Int(tape[array].count))
+    var index = array + 1
+    while index < tape[array].next {
+      strings.append(try string(at: index))
+      index = Int(tape[index].next)
+    }
+    return strings
   }
 
   func bool(at index: Int) throws -> Bool {

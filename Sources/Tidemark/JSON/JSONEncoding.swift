@@ -12,36 +12,35 @@ final class JSONEncoding {
     case array(Elements)
   }
 
-  final class Fields {
+  struct FieldList {
     var names: [String] = []
     var values: [Value] = []
   }
 
-  final class Elements {
-    var values: [Value] = []
-  }
+  typealias Fields = SingleOwner<FieldList>
+  typealias Elements = SingleOwner<[Value]>
 
   /// The texts of strings, numbers and words, one behind the other.
-  private(set) var text: [UInt8] = []
+  private let texts = SingleOwner<[UInt8]>([])
 
   /// The text of a value.
   /// - Throws: `EncodingError`, and what the value's own coding throws.
   static func encode(_ value: some Encodable) throws -> [UInt8] {
     let encoding = JSONEncoding()
-    encoding.text.reserveCapacity(256)
+    encoding.texts.value.reserveCapacity(256)
     let result = try encoding.value(of: value, depth: 0, JSONPath())
     var text: [UInt8] = []
-    text.reserveCapacity(encoding.text.count * 2)
+    text.reserveCapacity(encoding.texts.value.count * 2)
     encoding.write(result, to: &text)
     return text
   }
 
   private func write(_ value: Value, to output: inout [UInt8]) {
     switch value {
-    case .text(let range): output.append(contentsOf: text[range])
+    case .text(let range): output.append(contentsOf: texts.value[range])
     case .array(let elements):
       output.append(UInt8(ascii: "["))
-      for (index, element) in elements.values.enumerated() {
+      for (index, element) in elements.value.enumerated() {
         if index > 0 { output.append(UInt8(ascii: ",")) }
         write(element, to: &output)
       }
@@ -49,13 +48,13 @@ final class JSONEncoding {
     case .object(let fields):
       output.append(UInt8(ascii: "{"))
       var last: Int?
-      for index in fields.ordered {
+      for index in fields.value.ordered {
         // A name that was written twice has the value that came last.
-        if let last, fields.names[last] == fields.names[index] { continue }
+        if let last, fields.value.names[last] == fields.value.names[index] { continue }
         if last != nil { output.append(UInt8(ascii: ",")) }
-        JSONEncoding.append(fields.names[index], to: &output)
+        JSONEncoding.append(fields.value.names[index], to: &output)
         output.append(UInt8(ascii: ":"))
-        write(fields.values[index], to: &output)
+        write(fields.value.values[index], to: &output)
         last = index
       }
       output.append(UInt8(ascii: "}"))
@@ -67,10 +66,14 @@ final class JSONEncoding {
   func value<Encoded: Encodable>(
     of value: Encoded, depth: Int, _ path: @autoclosure () -> JSONPath
   ) throws -> Value {
-    if let value = value as? String { return string(value) }
-    if let value = value as? Int { return integer(value) }
-    if let value = value as? Double { return try double(value, path()) }
-    if let value = value as? Bool { return bool(value) }
+    // Types are compared first, since a cast that fails takes long.
+    if Encoded.self == String.self, let value = value as? String { return string(value) }
+    if Encoded.self == Int.self, let value = value as? Int { return integer(value) }
+    if Encoded.self == Double.self, let value = value as? Double {
+      return try double(value, path())
+    }
+    if Encoded.self == Bool.self, let value = value as? Bool { return bool(value) }
+    if Encoded.self == [String].self, let value = value as? [String] { return strings(value) }
     guard depth < JSONScanner.maximumDepth else {
       throw EncodingError.invalidValue(
         value,
@@ -81,40 +84,51 @@ final class JSONEncoding {
     let encoder = ValueEncoder(self, depth: depth, path: path())
     try value.encode(to: encoder)
     // A value that wrote nothing is an empty object.
-    return foreign(ForeignType(Encoded.self), encoder.value ?? .object(Fields()))
+    return foreign(ForeignType(Encoded.self), encoder.value ?? .object(Fields(FieldList())))
   }
 
   /// A value of Foundation in its customary form, where it has one.
   private func foreign(_ type: ForeignType, _ value: Value) -> Value {
     switch (type, value) {
     case (.date, .text(let range)):
-      guard let seconds = JSONNumbers.double(text[range]),
+      guard let seconds = JSONNumbers.double(texts.value[range]),
         let date = ForeignType.text(ofDate: seconds)
       else { return value }
       return append { $0.append(contentsOf: date) }
     case (.data, .array(let elements)):
       var bytes: [UInt8] = []
-      bytes.reserveCapacity(elements.values.count)
-      for element in elements.values {
+      bytes.reserveCapacity(elements.value.count)
+      for element in elements.value {
         guard case .text(let range) = element,
-          let byte = JSONNumbers.integer(text[range], UInt8.self)
+          let byte = JSONNumbers.integer(texts.value[range], UInt8.self)
         else { return value }
         bytes.append(byte)
       }
       return append { $0.append(contentsOf: ForeignType.text(ofData: bytes)) }
     case (.url, .object(let fields)):
-      return fields.names == ["relative"] ? fields.values[0] : value
+      return fields.value.names == ["relative"] ? fields.value.values[0] : value
     default: return value
     }
   }
 
   private func append(_ body: (inout [UInt8]) -> Void) -> Value {
-    let start = text.count
-    body(&text)
-    return .text(start..<text.count)
+    let start = texts.value.count
+    body(&texts.value)
+    return .text(start..<texts.value.count)
   }
 
   func string(_ value: String) -> Value { append { JSONEncoding.append(value, to: &$0) } }
+
+  private func strings(_ values: [String]) -> Value {
+    append { text in
+      text.append(UInt8(ascii: "["))
+      for (index, value) in values.enumerated() {
+        if index > 0 { text.append(UInt8(ascii: ",")) }
+        JSONEncoding.append(value, to: &text)
+      }
+      text.append(UInt8(ascii: "]"))
+    }
+  }
 
   private static func append(_ value: String, to text: inout [UInt8]) {
     text.append(UInt8(ascii: "\""))
@@ -164,7 +178,7 @@ final class JSONEncoding {
   }
 }
 
-extension JSONEncoding.Fields {
+extension JSONEncoding.FieldList {
   /// The fields by their names, those of one name last first.
   fileprivate var ordered: [Int] {
     var isOrdered = true

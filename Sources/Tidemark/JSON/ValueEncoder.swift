@@ -17,7 +17,11 @@ final class ValueEncoder: Encoder {
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
     let fields: JSONEncoding.Fields
-    if case .object(let known) = value { fields = known } else { fields = JSONEncoding.Fields() }
+    if case .object(let known) = value {
+      fields = known
+    } else {
+      fields = JSONEncoding.Fields(JSONEncoding.FieldList())
+    }
     value = .object(fields)
     return KeyedEncodingContainer(
       FieldEncoder<Key>(encoding: encoding, fields: fields, depth: depth + 1, path: path))
@@ -28,7 +32,7 @@ final class ValueEncoder: Encoder {
     if case .array(let known) = value {
       elements = known
     } else {
-      elements = JSONEncoding.Elements()
+      elements = JSONEncoding.Elements([])
     }
     value = .array(elements)
     return ElementEncoder(encoding: encoding, elements: elements, depth: depth + 1, path: path)
@@ -71,8 +75,8 @@ private struct FieldEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
   var codingPath: [any CodingKey] { path.keys }
 
   private func set(_ key: some CodingKey, _ value: JSONEncoding.Value) {
-    fields.names.append(key.stringValue)
-    fields.values.append(value)
+    fields.value.names.append(key.stringValue)
+    fields.value.values.append(value)
   }
 
   func encodeNil(forKey key: Key) { set(key, encoding.null) }
@@ -115,21 +119,21 @@ private struct ElementEncoder: UnkeyedEncodingContainer {
   let path: JSONPath
 
   var codingPath: [any CodingKey] { path.keys }
-  var count: Int { elements.values.count }
+  var count: Int { elements.value.count }
 
-  func encodeNil() { elements.values.append(encoding.null) }
+  func encodeNil() { elements.value.append(encoding.null) }
 
   func encode<Value: Encodable>(_ value: Value) throws {
     let result = try encoding.value(of: value, depth: depth, path.adding(JSONKey(count)))
-    elements.values.append(result)
+    elements.value.append(result)
   }
 
   private func nested() -> LaterEncoder {
     let elements = elements
     let position = count
-    elements.values.append(.object(JSONEncoding.Fields()))
+    elements.value.append(.object(JSONEncoding.Fields(JSONEncoding.FieldList())))
     return LaterEncoder(encoding, depth: depth, path: path.adding(JSONKey(position))) {
-      elements.values[position] = $0
+      elements.value[position] = $0
     }
   }
 

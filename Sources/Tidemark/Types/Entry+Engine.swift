@@ -7,7 +7,7 @@ extension Entry {
       key: Key(key), value: value, valueLength: info.valueLength, sequence: info.sequence,
       kind: Kind(info.kind), labels: info.labels.map { EntryLabel($0) }, time: attributes.time,
       hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
-      storageClass: StorageClass(attributes.entryClass),
+      storageClass: StorageClass(attributes.entryClass), schemaVersion: attributes.schemaVersion,
       attachment: attributes.attachment.map { AttachmentReference($0) },
       origin: attributes.origin.map { Origin(replica: $0.replica, sequence: $0.sequence) },
       created: created, updated: HybridTime(info.updated).timestamp,

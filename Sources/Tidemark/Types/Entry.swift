@@ -39,6 +39,8 @@ public struct Entry: Sendable, Hashable {
   package var maxAgeSeconds: UInt32?
   /// Whose data it is.
   public var storageClass: StorageClass
+  /// The version of an object's schema.
+  package var schemaVersion: UInt32 = 0
   /// The file beside the log that belongs to the entry; opened by
   /// ``StoreReader/attachment(forKey:)``.
   public var attachment: AttachmentReference?
