@@ -135,6 +135,10 @@ extension ObjectReader {
 }
 
 extension ObjectCollection {
+  /// The key of the object with an id.
+  /// - Throws: `invalidArgument` for an id without bytes.
+  public func key(for id: ID) throws(TidemarkError) -> Key { Key(try core.key(id)) }
+
   /// The id of the object that an entry of the store is about; nil for an entry of something else.
   public func id(of entry: Entry) -> ID? {
     let key = entry.key.bytes

@@ -139,21 +139,23 @@ struct IndexChange: DerivedChange {
     let catalog = object.state.catalog
     var after = rows
     let documents = numberAsBefore(&after, before, catalog, id)
-    let (old, new) = (Set(before), Set(after))
+    let (old, new) = (RowSet(before), RowSet(after))
     #if TIDEMARK_PLANTED
       let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
     #else
       let former = before.filter { !new.contains($0) }
     #endif
     for row in former { removals.append(IndexKeys.row(row, id: id)) }
+    var isChanged = !former.isEmpty || !documents.isEmpty
     for (place, row) in after.enumerated()
     where !old.contains(row) && !documents.contains(where: { $0.place == place }) {
+      isChanged = true
       puts.append(Put(key: IndexKeys.row(row, id: id), value: row.value))
       if let index = catalog.rows.first(where: { $0.number == row.index }), index.isUnique {
         claims.append((row, id, index.name, object.indexes.name))
       }
     }
-    guard old != new else { return }
+    guard isChanged else { return }
     if after.isEmpty {
       removals.append(rowsKey)
     } else if !documents.isEmpty {
@@ -233,6 +235,20 @@ struct IndexChange: DerivedChange {
       }
     }
   }
+}
+
+/// Rows that are looked for: most objects have few, for which a set would cost more than it saves.
+private struct RowSet {
+  private static let few = 16
+  private let rows: [DerivedRow]
+  private let set: Set<DerivedRow>?
+
+  init(_ rows: [DerivedRow]) {
+    self.rows = rows
+    set = rows.count > Self.few ? Set(rows) : nil
+  }
+
+  func contains(_ row: DerivedRow) -> Bool { set?.contains(row) ?? rows.contains(row) }
 }
 
 extension Engine {

@@ -56,9 +56,10 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
       guard let terms = try terms(id, plan.rest) else { continue }
       found.append(Found(id: id, terms: terms))
     }
-    found.sort { precedes(($0.terms, $0.id), ($1.terms, $1.id)) }
+    found.sort { precedes($0, $1) }
     if let cursor {
-      let end = found.firstIndex { precedes((cursor.terms, cursor.id), ($0.terms, $0.id)) }
+      let last = Found(id: cursor.id, terms: cursor.terms)
+      let end = found.firstIndex { precedes(last, $0) }
       found.removeFirst(end ?? found.count)
     }
     return Array(found.prefix(most))
@@ -89,10 +90,11 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   func object(_ id: ID) throws(TidemarkError) -> Object? { try core.newest(id) }
 
   /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
-  func precedes(_ a: ([UInt8], [UInt8]), _ b: ([UInt8], [UInt8])) -> Bool {
-    if a.0 != b.0 { return a.0.lexicographicallyPrecedes(b.0) }
-    return plan.isReversed
-      ? b.1.lexicographicallyPrecedes(a.1) : a.1.lexicographicallyPrecedes(b.1)
+  func precedes(_ a: Found, _ b: Found) -> Bool {
+    let order = a.terms.isEmpty ? 0 : a.terms.rawSpan.compare(to: b.terms.rawSpan)
+    if order != 0 { return order < 0 }
+    let ids = a.id.rawSpan.compare(to: b.id.rawSpan)
+    return plan.isReversed ? ids > 0 : ids < 0
   }
 
   private func walked(
@@ -121,15 +123,26 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   }
 
   /// The ids of a source, each once.
-  private func ids(of source: QueryPlan.Source) throws(TidemarkError) -> Set<[UInt8]> {
-    var ids: Set<[UInt8]> = []
+  private func ids(of source: QueryPlan.Source) throws(TidemarkError) -> [[UInt8]] {
+    var ids: [[UInt8]] = []
+    try forEachID(of: source) { ids.append($0) }
     switch source {
-    case .union(let sources):
-      for source in sources { ids.formUnion(try self.ids(of: source)) }
+    case .objects, .labels: return ids
+    // A row leads to an object, and only an index of several values has more than one for it.
+    case .rows(let layout, _) where !layout.parts.contains(where: \.isEach): return ids
+    case .rows, .union: return Array(Set(ids))
+    }
+  }
+
+  private func forEachID(
+    of source: QueryPlan.Source, _ body: ([UInt8]) -> Void
+  ) throws(TidemarkError) {
+    switch source {
+    case .union(let sources): for source in sources { try forEachID(of: source, body) }
     case .rows(let layout, let ranges):
       for range in ranges {
         var scan = try RowScan(engine, layout.row.number, range, view: view)
-        while let row = try scan.nextRow() { ids.insert(Array(row.id)) }
+        while let row = try scan.nextRow() { body(Array(row.id)) }
       }
     case .objects, .labels:
       var query = ScanQuery(prefix: core.prefix)
@@ -138,10 +151,9 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
       while true {
         let page = try scan.nextPage(limit: 1_024)
         if page.isEmpty { break }
-        for row in page { ids.insert(Array(row.key[core.prefix.count...])) }
+        for row in page { body(Array(row.key[core.prefix.count...])) }
       }
     }
-    return ids
   }
 
   /// The terms that an object is sorted by; nil when it does not meet the condition.

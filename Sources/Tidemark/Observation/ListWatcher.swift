@@ -141,7 +141,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     while low < high {
       let middle = (low + high) / 2
       let row = list.rows[middle]
-      if query.precedes((row.terms, row.id), (found.terms, found.id)) {
+      if query.precedes(.init(id: row.id, terms: row.terms), found) {
         low = middle + 1
       } else {
         high = middle

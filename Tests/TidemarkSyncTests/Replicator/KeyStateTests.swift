@@ -53,4 +53,27 @@ struct KeyStateTests {
     }
     try await store.close()
   }
+
+  struct Note: Codable, Identifiable, Sendable {
+    var id: String
+    var text: String
+  }
+
+  @Test("objects of a collection have states by their ids, also live, and models follow")
+  @MainActor func objects() async throws {
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "server", peer: try SwitchedPeer())
+    let notes = try store.collection(Note.self, named: "notes")
+    let model = SyncStatusModel(replicator)
+    var states = try notes.syncStates(of: ["1", "2"], by: replicator).makeAsyncIterator()
+    #expect(try await states.next() == ["1": .local, "2": .local])
+    try await notes.put(Note(id: "1", text: "a"))
+    #expect(try await states.next() == ["1": .waiting(.pending), "2": .local])
+    _ = try await replicator.syncOnce()
+    while try await notes.syncState(of: ["1", "2"], by: replicator)["1"] != .synced {
+      await Task.yield()
+    }
+    while model.status.pending.entries != 0 { await Task.yield() }
+    try await store.close()
+  }
 }

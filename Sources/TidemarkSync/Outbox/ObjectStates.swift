@@ -1,0 +1,40 @@
+public import Tidemark
+internal import TidemarkEngine
+
+extension ObjectCollection {
+  /// How far objects have come towards a peer, by their ids: for a mark beside each row of a list.
+  ///
+  /// ```swift
+  /// let states = try await notes.syncState(of: list.ids, by: replicator)
+  /// ```
+  public func syncState(
+    of ids: [ID], by replicator: Replicator
+  ) async throws(TidemarkError) -> [ID: KeyState] {
+    var keys: [Key] = []
+    for id in ids { keys.append(try key(for: id)) }
+    let states = try await replicator.states(forKeys: keys)
+    return Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The same, now and whenever one of them has changed; see ``Replicator/stateChanges(forKeys:)``.
+  public func syncStates(
+    of ids: [ID], by replicator: Replicator
+  ) throws(TidemarkError) -> AsyncThrowingStream<[ID: KeyState], any Error> {
+    var keys: [Key] = []
+    for id in ids { keys.append(try key(for: id)) }
+    let changes = replicator.stateChanges(forKeys: keys)
+    let (stream, continuation) = AsyncThrowingStream.makeStream(
+      of: [ID: KeyState].self, bufferingPolicy: .bufferingNewest(1))
+    let task = Task {
+      do {
+        for try await states in changes {
+          continuation.yield(
+            Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first }))
+        }
+        continuation.finish()
+      } catch { continuation.finish(throwing: error) }
+    }
+    continuation.onTermination = { _ in task.cancel() }
+    return stream
+  }
+}
