@@ -63,11 +63,10 @@ final class CommitHub: Sendable {
     self.state = state
     self.seed = seed
     listener = CommitListener(
-      keyWritten: { key in
+      seed: seed,
+      keyWritten: { key, hash in
         state.withLock { state in
-          if !state.keys.isEmpty, let watches = state.keys[KeyHash.hash(key, seed: seed)] {
-            state.tell(watches, key)
-          }
+          if let watches = state.keys[hash] { state.tell(watches, key) }
           for row in state.prefixes
           where key.byteCount >= row.prefix.count
             && key.extracting(first: row.prefix.count).isEqual(to: row.prefix.rawSpan)
@@ -90,8 +89,10 @@ final class CommitHub: Sendable {
   func watch(key: [UInt8]) -> CommitWatch {
     let watch = CommitWatch()
     let hash = KeyHash.hash(key.rawSpan, seed: seed)
-    state.withLock { $0.keys[hash, default: []].append(watch) }
-    listener.listen(true)
+    state.withLock { state in
+      state.keys[hash, default: []].append(watch)
+      listener.listen(to: hash)
+    }
     return watch
   }
 
@@ -104,8 +105,8 @@ final class CommitHub: Sendable {
       } else {
         state.prefixes.append((prefix, [watch]))
       }
+      listener.listenToAll()
     }
-    listener.listen(true)
     return watch
   }
 
@@ -114,7 +115,7 @@ final class CommitHub: Sendable {
     state.withLock { state in
       state.keys[hash]?.removeAll { $0 === watch }
       if state.keys[hash]?.isEmpty == true { state.keys[hash] = nil }
-      listener.listen(!state.isEmpty)
+      listener.stopListening(toAll: state.prefixes.isEmpty, toKeys: state.keys.isEmpty)
     }
   }
 
@@ -123,7 +124,7 @@ final class CommitHub: Sendable {
       guard let row = state.prefixes.firstIndex(where: { $0.prefix == prefix }) else { return }
       state.prefixes[row].watches.removeAll { $0 === watch }
       if state.prefixes[row].watches.isEmpty { state.prefixes.remove(at: row) }
-      listener.listen(!state.isEmpty)
+      listener.stopListening(toAll: state.prefixes.isEmpty, toKeys: state.keys.isEmpty)
     }
   }
 

@@ -10,7 +10,8 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   private struct List {
     var rows: [Row] = []
-    var objects: [Object] = []
+    var objects: [ObjectBox<Object>] = []
+    var ids: [ID] = []
     /// The terms that each object is sorted by.
     var terms: [[UInt8]: [UInt8]] = [:]
   }
@@ -39,28 +40,21 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     let news = held.watch.takeNews()
     do throws(TidemarkError) {
       return try list.withLock { (list: inout List?) throws(TidemarkError) in
-        guard let before = list else {
+        // Taken out, so that what is changed is changed in place.
+        guard var now = list.take() else {
           let all = try asked()
           list = all
-          let ids = ids(all)
-          return ObjectList(
-            objects: all.objects, ids: ids, changes: ObjectListChanges(inserted: ids))
+          return Self.told(all, ObjectListChanges(inserted: all.ids))
         }
+        defer { list = now }
         guard !news.isEmpty else { return nil }
         var changes = ObjectListChanges<ID>()
         if news.isAll {
-          let now = try asked()
-          changes = difference(before, now)
-          list = now
+          try askAnew(&now, &changes)
         } else {
-          var now = before
-          list = nil
-          // The array is changed in place.
-          defer { list = now }
-          try take(Set(news.keys), &now, before, &changes)
+          try take(Set(news.keys), &now, &changes)
         }
-        guard !changes.isEmpty, let now = list else { return nil }
-        return ObjectList(objects: now.objects, ids: ids(now), changes: changes)
+        return changes.isEmpty ? nil : Self.told(now, changes)
       }
     } catch {
       // The look is made up for when the store can be read again.
@@ -69,8 +63,18 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     }
   }
 
-  private func ids(_ list: List) -> [ID] {
-    list.rows.compactMap { ID.id(ofKeyBytes: $0.id[...]) }
+  private static func told(
+    _ list: List, _ changes: ObjectListChanges<ID>
+  ) -> ObjectList<Object, ID> {
+    ObjectList(boxes: list.objects, ids: list.ids, changes: changes)
+  }
+
+  private func askAnew(
+    _ list: inout List, _ changes: inout ObjectListChanges<ID>
+  ) throws(TidemarkError) {
+    let now = try asked()
+    changes = difference(list, now)
+    list = now
   }
 
   /// The whole answer.
@@ -82,7 +86,8 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         continue
       }
       list.rows.append(Row(terms: found.terms, id: found.id))
-      list.objects.append(object)
+      list.objects.append(ObjectBox(object))
+      list.ids.append(id)
       list.terms[found.id] = found.terms
     }
     return list
@@ -90,7 +95,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   /// Takes up what was written of some objects.
   private func take(
-    _ keys: Set<[UInt8]>, _ list: inout List, _ before: List,
+    _ keys: Set<[UInt8]>, _ list: inout List,
     _ changes: inout ObjectListChanges<ID>
   ) throws(TidemarkError) {
     let query = try ObjectQuery(core, condition, order)
@@ -102,22 +107,21 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       if old == nil, found == nil { continue }
       if let old, let found, found.terms == old, let object = try query.object(id) {
         let place = place(of: found, in: list, query)
-        guard !Self.areEqual(list.objects[place], object) else { continue }
-        list.objects[place] = object
+        guard !Self.areEqual(list.objects[place].object, object) else { continue }
+        list.objects[place] = ObjectBox(object)
         changes.updated.append(id)
         continue
       }
       // With a bound, an object that was left out may take the place of one that goes.
       guard limit == nil else {
-        let now = try asked()
-        changes = difference(before, now)
-        list = now
-        return
+        changes = ObjectListChanges()
+        return try askAnew(&list, &changes)
       }
       if let old {
         let place = place(of: .init(id: bytes, terms: old), in: list, query)
         list.rows.remove(at: place)
         list.objects.remove(at: place)
+        list.ids.remove(at: place)
         list.terms[bytes] = nil
       }
       guard let found, let object = try query.object(id) else {
@@ -126,7 +130,8 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       }
       let place = place(of: found, in: list, query)
       list.rows.insert(Row(terms: found.terms, id: bytes), at: place)
-      list.objects.insert(object, at: place)
+      list.objects.insert(ObjectBox(object), at: place)
+      list.ids.insert(id, at: place)
       list.terms[bytes] = found.terms
       if old == nil { changes.inserted.append(id) } else { changes.moved.append(id) }
     }
@@ -165,7 +170,9 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
         changes.moved.append(id)
       } else {
         last = old
-        if !Self.areEqual(before.objects[old], now.objects[place]) { changes.updated.append(id) }
+        if !Self.areEqual(before.objects[old].object, now.objects[place].object) {
+          changes.updated.append(id)
+        }
       }
     }
     for row in before.rows where places[row.id] != nil {

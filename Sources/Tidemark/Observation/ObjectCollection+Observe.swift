@@ -20,7 +20,7 @@ extension ObjectCollection {
   ///
   /// ```swift
   /// for try await list in notes.observe(\.isDone == false, sort: [.descending(\.time)]) {
-  ///   show(list.objects)
+  ///   for note in list { show(note) }
   /// }
   /// ```
   /// Commits that come while a list is dealt with make one new list. One change in a long list

@@ -1,11 +1,36 @@
-/// The objects of a query at one time, with what has changed since the list before.
-public struct ObjectList<Object: Sendable, ID: CollectionID>: Sendable {
-  /// The objects, in order.
-  public var objects: [Object] = []
-  /// Their ids, in the same order.
-  public var ids: [ID] = []
+/// The objects of a query at one time, in order, with what has changed since the list before.
+///
+/// ```swift
+/// for note in list { print(note.title) }
+/// let third = list[2]
+/// ```
+/// A list shares what has not changed with the one before, so that one change in a long list is
+/// cheap.
+public struct ObjectList<Object: Sendable, ID: CollectionID>: RandomAccessCollection, Sendable {
+  let boxes: [ObjectBox<Object>]
+  /// The ids of the objects, in the same order.
+  public let ids: [ID]
   /// The difference to the list before; all are inserted in the first one.
-  public var changes = ObjectListChanges<ID>()
+  public let changes: ObjectListChanges<ID>
+
+  /// The place of the first object.
+  public var startIndex: Int { 0 }
+
+  /// The place behind the last object.
+  public var endIndex: Int { boxes.count }
+
+  /// An object by its place.
+  public subscript(position: Int) -> Object { boxes[position].object }
+
+  /// The objects as an array.
+  public var objects: [Object] { boxes.map(\.object) }
+}
+
+/// An object that several lists share.
+final class ObjectBox<Object: Sendable>: Sendable {
+  let object: Object
+
+  init(_ object: Object) { self.object = object }
 }
 
 /// The difference between two lists, by id.

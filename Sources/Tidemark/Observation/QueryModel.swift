@@ -9,10 +9,9 @@ public import Observation
 /// ```
 @MainActor @Observable
 public final class QueryModel<Object: Sendable, ID: CollectionID> {
-  /// The objects, in order; empty until the first answer is there.
-  public private(set) var objects: [Object] = []
-  /// The last difference.
-  public private(set) var changes = ObjectListChanges<ID>()
+  /// The objects, in order, with the last difference; empty until the first answer is there.
+  public private(set) var objects = ObjectList<Object, ID>(
+    boxes: [], ids: [], changes: ObjectListChanges())
   /// Whether the first answer is there.
   public private(set) var isLoaded = false
   /// Why nothing more comes.
@@ -38,8 +37,7 @@ public final class QueryModel<Object: Sendable, ID: CollectionID> {
       do {
         for try await list in lists {
           guard let self else { return }
-          objects = list.objects
-          changes = list.changes
+          objects = list
           isLoaded = true
         }
       } catch { self?.error = error }

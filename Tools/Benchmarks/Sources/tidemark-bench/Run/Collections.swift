@@ -32,6 +32,7 @@ struct Collections: ParsableCommand {
       }
       print("| \(title) | " + cells.joined(separator: " | ") + " |")
     }
+    if names.contains("tidemark") { try ObserverCost(packages).report() }
   }
 
   private static let rows = [
@@ -39,6 +40,8 @@ struct Collections: ParsableCommand {
     "objects of a section, first time, ms", "objects of a section, again, ms",
     "prefix of a folded name, 20 objects, us", "sorted by size in a section, 20 objects, us",
     "object by id, read before, us", "update of an indexed field, us", "bytes on the disk, MB",
+    "load with full-text index, thousands a second", "two words, best 20 objects, us",
+    "beginning of a word, best 20 objects, us",
   ]
 
   private func measure(_ name: String, _ packages: [DebPackage]) throws -> [Double] {
@@ -92,11 +95,41 @@ struct Collections: ParsableCommand {
       try collection.update(names[number % names.count], size: number)
       return true
     }
+    let bytes = Double(Disk.bytes(path)) / 1e6
     try collection.close()
-    return [
-      load, opened, first, again, prefix, largest, gets, updates,
-      Double(Disk.bytes(path)) / 1e6,
+    let search = try searches(name, path, packages)
+    return [load, opened, first, again, prefix, largest, gets, updates, bytes] + search
+  }
+
+  /// Full-text search over names and descriptions.
+  private func searches(
+    _ name: String, _ path: String, _ packages: [DebPackage]
+  ) throws -> [Double] {
+    let texts: any BenchTexts =
+      name == "tidemark" ? try TidemarkTexts(path) : try GRDBTexts(path)
+    let start = nanoseconds()
+    for part in stride(from: 0, to: packages.count, by: 1_000) {
+      try texts.insert(packages[part..<min(part + 1_000, packages.count)])
+    }
+    let load = Double(packages.count) / Double(nanoseconds() - start) * 1e6
+    try texts.settle()
+    let pairs = [
+      ("shared", "library"), ("python", "module"), ("data", "files"), ("common", "files"),
+      ("image", "viewer"), ("text", "editor"), ("development", "headers"), ("perl", "parser"),
     ]
+    for (a, b) in pairs where try texts.search(a, b).isEmpty {
+      throw BenchError("\(name) finds nothing for \(a) \(b)")
+    }
+    let words = try timed(400) { number in
+      let pair = pairs[number % pairs.count]
+      return try texts.search(pair.0, pair.1).count > 0
+    }
+    let beginnings = ["comp", "libr", "edit", "pyth", "devel", "ser"]
+    let prefixes = try timed(200) { number in
+      try texts.complete(beginnings[number % beginnings.count]).count == 20
+    }
+    try texts.close()
+    return [load, words, prefixes]
   }
 
   private func timed(_ count: Int, _ body: (Int) throws -> Bool) throws -> Double {
@@ -259,5 +292,95 @@ private struct GRDBPackages: BenchCollection {
     }
   }
 
+  func close() throws { try pool.close() }
+}
+
+private protocol BenchTexts {
+  func insert(_ packages: ArraySlice<DebPackage>) throws
+  /// Waits for what is made in the background.
+  func settle() throws
+  func search(_ a: String, _ b: String) throws -> [DebPackage]
+  func complete(_ beginning: String) throws -> [DebPackage]
+  func close() throws
+}
+
+private struct TidemarkTexts: BenchTexts {
+  let store: Store
+  let packages: ObjectCollection<DebPackage, String>
+
+  init(_ path: String) throws {
+    store = try Store.openBlocking(at: path + "/texts")
+    packages = try store.collection(
+      DebPackage.self, named: "packages",
+      CollectionSchema(indexes: [
+        ObjectIndex(text: "text") { [($0.name, 1), ($0.description ?? "", 1)] }
+      ]), id: { $0.name })
+  }
+
+  func insert(_ packages: ArraySlice<DebPackage>) throws {
+    try store.blocking.write { batch in
+      for package in packages { try batch.put(package, in: self.packages) }
+    }
+  }
+
+  func settle() throws { Thread.sleep(forTimeInterval: 3) }
+
+  func search(_ a: String, _ b: String) throws -> [DebPackage] {
+    try packages.search("text", TextQuery("\(a) \(b)", completesLast: false), limit: 20)
+      .map(\.object)
+  }
+
+  func complete(_ beginning: String) throws -> [DebPackage] {
+    try packages.search("text", TextQuery(beginning), limit: 20).map(\.object)
+  }
+
+  func close() throws { try store.blocking.close() }
+}
+
+/// A table of GRDB with FTS5 beside it, kept up by its triggers.
+private struct GRDBTexts: BenchTexts {
+  let pool: DatabasePool
+
+  init(_ path: String) throws {
+    pool = try DatabasePool(path: path + "/texts.sqlite")
+    try pool.write { database in
+      try database.create(table: "package") { table in
+        table.column("name", .text).notNull().unique()
+        for column in ["version", "section", "priority", "filename"] {
+          table.column(column, .text).notNull()
+        }
+        for column in ["description", "homepage", "depends"] { table.column(column, .text) }
+        table.column("installedSize", .integer)
+        table.column("size", .integer).notNull()
+      }
+      try database.create(virtualTable: "texts", using: FTS5()) { table in
+        table.tokenizer = .unicode61()
+        table.synchronize(withTable: "package")
+        table.column("name")
+        table.column("description")
+      }
+    }
+  }
+
+  func insert(_ packages: ArraySlice<DebPackage>) throws {
+    try pool.write { database in for package in packages { try package.insert(database) } }
+  }
+
+  func settle() throws {}
+
+  private func fetch(_ pattern: String) throws -> [DebPackage] {
+    try pool.read { database in
+      try DebPackage.fetchAll(
+        database,
+        sql: """
+          SELECT package.* FROM package JOIN texts ON texts.rowid = package.rowid
+          WHERE texts MATCH ? ORDER BY bm25(texts) LIMIT 20
+          """,
+        arguments: [pattern])
+    }
+  }
+
+  func search(_ a: String, _ b: String) throws -> [DebPackage] { try fetch("\(a) \(b)") }
+  func complete(_ beginning: String) throws -> [DebPackage] { try fetch(beginning + "*") }
   func close() throws { try pool.close() }
 }
