@@ -49,6 +49,11 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
         name: $0.name, number: 0, signature: $0.signature, isUnique: $0.isUnique,
         isText: $0.isText, isComplete: false)
     }
+    // A store that is open for reading has the indexes that a writer has declared.
+    if store.engine.configuration.access == .readOnly {
+      let known = try store.indexes.members().all.first { $0.name == name }
+      return declared.withLock { $0 = known }
+    }
     let indexes = try store.indexes.declare(name, rows, usesThread: store.usesThreads) {
       [codec] (value, version, key) throws(TidemarkError) in
       try codec.terms(of: codec.decode(value, version: version, ofKey: key), ofKey: key)

@@ -70,6 +70,37 @@ final class IndexRegistry: Sendable {
     return members
   }
 
+  /// Looks at the catalogs anew: another process may have declared other indexes while it had the
+  /// store. Where these are not those that were declared here, what is written is marked until they
+  /// are declared again.
+  func reload() throws(TidemarkError) {
+    let known = state.withLock { state in
+      // Documents may have other numbers by now.
+      state.texts = [:]
+      return state.isLoaded ? state.members.all : nil
+    }
+    guard let known else { return }
+    let found = try load()
+    for member in known {
+      let catalog = found.all.first { $0.name == member.name }?.now.catalog
+      member.change { state in
+        guard let catalog, catalog != state.catalog else { return }
+        let isSame = catalog.rows.elementsEqual(state.catalog.rows) {
+          $0.number == $1.number && $0.signature == $1.signature
+        }
+        state.catalog = catalog
+        state.mayHaveMarks = true
+        state.schema += 1
+        if !isSame { state.evaluation = nil }
+      }
+    }
+    state.withLock { state in
+      for member in found.all where !state.members.all.contains(where: { $0.name == member.name }) {
+        state.members.all.append(member)
+      }
+    }
+  }
+
   /// A full-text index in use.
   func texts(_ number: UInt32) throws(TidemarkError) -> SearchIndex {
     state.withLock { state in

@@ -7,6 +7,7 @@ extension Store.Blocking {
   /// Takes the lock and goes on; see ``Store/resume()``.
   public func resume() throws(TidemarkError) {
     try store.engine.resume()
+    try store.indexes.reload()
     store.hub.tellAll()
   }
 }

@@ -62,7 +62,9 @@ extension Store.Blocking {
   public func refresh() throws(TidemarkError) {
     let before = store.engine.lastSequence
     try store.engine.refresh()
-    if store.engine.lastSequence != before { store.hub.tellAll() }
+    guard store.engine.lastSequence != before else { return }
+    try store.indexes.reload()
+    store.hub.tellAll()
   }
 }
 

@@ -146,4 +146,53 @@ struct IndexBuildTests {
     #expect(tooLong?.code == .limitExceeded)
     try await store.close()
   }
+
+  @Test("a store that was suspended finds the indexes that another process has declared meanwhile")
+  func suspended() async throws {
+    let disk = MemoryFileSystem()
+    var configuration = Store.Configuration()
+    configuration.environment.fileSystem = disk
+    let first = try await Store.open(at: "/s", configuration: configuration)
+    let before = try IndexTests.packages(first, [ObjectIndex("size", \.size)])
+    try await before.put(package(1))
+    try await first.suspend()
+    let second = try await Store.open(at: "/s", configuration: configuration)
+    let between = try IndexTests.packages(second, [ObjectIndex("section", \.section)])
+    try await between.indexesBuilt()
+    try await between.put(package(2))
+    try await second.close()
+    try await first.resume()
+    // The declaration of before does not hold any more: the object is marked.
+    try await before.put(package(3))
+    #expect(throws: TidemarkError.self) { try before.find(\.size == 3) }
+    let again = try IndexTests.packages(first, [ObjectIndex("size", \.size)])
+    try await again.indexesBuilt()
+    #expect(try again.find(\.size > 0).map(\.id) == ["1", "2", "3"])
+    #expect(try again.core.firstDisagreement() == nil)
+    try await first.close()
+  }
+
+  @Test("a reader beside a writer uses its indexes, and follows when they change")
+  func reader() async throws {
+    let disk = MemoryFileSystem()
+    var configuration = Store.Configuration()
+    configuration.environment.fileSystem = disk
+    let writer = try await Store.open(at: "/s", configuration: configuration)
+    let written = try IndexTests.packages(writer, [ObjectIndex("size", \.size)])
+    try await written.put(package(1))
+    try await writer.flush()
+    configuration.access = .readOnly
+    let reader = try await Store.open(at: "/s", configuration: configuration)
+    let read = try IndexTests.packages(reader, [ObjectIndex("size", \.size)])
+    #expect(try read.find(\.size == 1).map(\.id) == ["1"])
+    try await written.put(package(2))
+    try await writer.flush()
+    try await reader.refresh()
+    #expect(try read.find(\.size >= 1).map(\.id) == ["1", "2"])
+    #expect(throws: TidemarkError.self) {
+      try IndexTests.packages(reader, [ObjectIndex("section", \.section)]).find(\.section == "s1")
+    }
+    try await reader.close()
+    try await writer.close()
+  }
 }
