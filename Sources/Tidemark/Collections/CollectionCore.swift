@@ -8,10 +8,18 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   let codec: ObjectCodec<Object>
   let id: @Sendable (Object) -> ID
   let cache: ObjectCache<ID, Object>
-  private let declared = Lock<CollectionIndexes?>(nil)
+  private let declared = Lock<(indexes: CollectionIndexes, schema: Int)?>(nil)
 
   /// Its indexes; nil where it has none.
-  var indexes: CollectionIndexes? { declared.withLock { $0 } }
+  var indexes: CollectionIndexes? { declared.withLock { $0?.indexes } }
+
+  /// The state of its indexes as this collection has declared them; nil where somebody else has
+  /// declared others since.
+  var ownIndexes: CollectionIndexes.State? {
+    guard let (indexes, schema) = declared.withLock({ $0 }) else { return nil }
+    let state = indexes.now
+    return state.schema == schema && state.evaluation != nil ? state : nil
+  }
 
   init(
     _ store: Store, _ name: String, _ coding: CollectionCoding<Object>,
@@ -52,7 +60,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
     // A store that is open for reading has the indexes that a writer has declared.
     if store.engine.configuration.access == .readOnly {
       let known = try store.indexes.members().all.first { $0.name == name }
-      return declared.withLock { $0 = known }
+      return declared.withLock { $0 = known.map { ($0, -1) } }
     }
     let indexes = try store.indexes.declare(name, rows, usesThread: store.usesThreads) {
       [codec] (value, version, key) throws(TidemarkError) in

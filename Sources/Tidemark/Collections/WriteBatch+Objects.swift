@@ -83,9 +83,11 @@ enum ReplacedObject {
 extension CollectionCore {
   /// The rows of an object for its indexes; nil where it has none.
   func knownRows(of object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> KnownRows? {
-    guard let state = indexes?.now else { return nil }
+    guard let state = ownIndexes else { return nil }
     return KnownRows(
-      schema: state.schema, rows: try state.rows(try codec.terms(of: object, ofKey: key)))
+      schema: state.schema,
+      rows: try state.rows(
+        try codec.terms(of: object, ofKey: key), id: key.count - prefix.count))
   }
 
   /// The object that one to be written takes the place of, if anything of it may stay.

@@ -16,6 +16,8 @@ final class CollectionIndexes: Sendable {
     var schema = 0
     /// Whether there may be objects that are marked.
     var mayHaveMarks = true
+    /// How many were marked in this opening.
+    var marksMade = 0
     /// Objects that the builder has looked at.
     var objectsDone = 0
     /// Why the builder has stopped.
@@ -58,8 +60,12 @@ final class CollectionIndexes: Sendable {
 }
 
 extension CollectionIndexes.State {
+  /// Most rows of an object.
+  static let mostRows = 10_000
+
   /// The rows of terms.
-  func rows(_ terms: [[RowTerm]]) throws(TidemarkError) -> [DerivedRow] {
+  /// - Parameter id: how long the object's id is.
+  func rows(_ terms: [[RowTerm]], id: Int) throws(TidemarkError) -> [DerivedRow] {
     var rows: [DerivedRow] = []
     for (index, terms) in zip(catalog.rows, terms) {
       for term in terms {
@@ -68,6 +74,14 @@ extension CollectionIndexes.State {
             .limitExceeded,
             "a value of index \(index.name) has \(term.bytes.count) bytes; it has at most "
               + "\(IndexKeys.termBytes)")
+        }
+        guard IndexKeys.overhead + term.bytes.count + id <= Limits.keyBytes,
+          rows.count < Self.mostRows
+        else {
+          throw TidemarkError(
+            .limitExceeded,
+            "index \(index.name) has more than \(Self.mostRows) values of an object, or its id is too "
+              + "long to be indexed")
         }
         rows.append(DerivedRow(index: index.number, term: term.bytes, value: term.value))
       }

@@ -25,7 +25,8 @@ extension CollectionCore {
       }
       var rows = try state.rows(
         try codec.terms(
-          of: codec.decode(object.bytes, version: object.version, ofKey: row.key), ofKey: row.key))
+          of: codec.decode(object.bytes, version: object.version, ofKey: row.key), ofKey: row.key),
+        id: id.count)
       for place in rows.indices {
         // The number of a document is any.
         let row = rows[place]

@@ -39,9 +39,10 @@ final class IndexBuilder: Sendable {
       }
       // Indexes that were declared meanwhile come next.
       let waiting: [CheckedContinuation<Void, Never>]? = member.change { state in
-        guard state.failure != nil || state.catalog.rows.allSatisfy(\.isComplete) else {
-          return nil
-        }
+        guard
+          state.failure != nil
+            || state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty
+        else { return nil }
         defer { state.waiting = [] }
         state.isBuilding = false
         return state.waiting
@@ -89,11 +90,18 @@ final class IndexBuilder: Sendable {
       member.change { $0.objectsDone += page.count }
     }
     let left = try engine.derivedRows(marks, limit: 1)
-    member.change { $0.mayHaveMarks = !left.isEmpty }
+    member.change { now in
+      // One that was made since the look may not be in it.
+      if now.marksMade == state.marksMade { now.mayHaveMarks = !left.isEmpty }
+    }
   }
 
   /// Says that the indexes are complete, if they are still those that were filled.
   private func finish(_ schema: Int) throws(TidemarkError) {
+    try registry.declaring.withLock { _ throws(TidemarkError) in try commitComplete(schema) }
+  }
+
+  private func commitComplete(_ schema: Int) throws(TidemarkError) {
     let catalog: IndexCatalog? = member.change { state in
       guard state.schema == schema,
         !state.catalog.dropped.isEmpty || state.catalog.rows.contains(where: { !$0.isComplete })

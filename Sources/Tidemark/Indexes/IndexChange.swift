@@ -56,6 +56,13 @@ struct IndexChange: DerivedChange {
       else { continue }
       var object = Object(
         indexes: indexes, state: indexes.now, key: [UInt8](copying: key), rows: [])
+      if operation.kind == .evict {
+        // It does nothing where the value is not the cached one that was meant.
+        guard places[object.key] == nil,
+          let slot = try Self.evicted(by: operation, batch, object.key, engine)
+        else { continue }
+        premises.append(Premise(key: object.key, sequence: slot))
+      }
       if operation.kind == .put {
         object.rows = try Self.rows(of: object, batch, operation, number)
       }
@@ -81,6 +88,20 @@ struct IndexChange: DerivedChange {
     for object in objects { try add(object) }
   }
 
+  /// The entry that an eviction gives up.
+  private static func evicted(
+    by operation: OperationBatch.Operation, _ batch: OperationBatch, _ key: [UInt8],
+    _ engine: Engine
+  ) throws(TidemarkError) -> UInt64? {
+    guard let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached else { return nil }
+    if operation.condition >= 0, case .isNewest(let meant) = batch.conditions[operation.condition],
+      meant != slot.sequence
+    {
+      return nil
+    }
+    return slot.sequence
+  }
+
   private static func rows(
     of object: Object, _ batch: OperationBatch, _ operation: OperationBatch.Operation,
     _ number: Int
@@ -101,7 +122,8 @@ struct IndexChange: DerivedChange {
     _ object: Object, _ value: [UInt8], _ version: UInt32
   ) -> [DerivedRow]? {
     guard let evaluation = object.state.evaluation else { return nil }
-    return try? object.state.rows(evaluation(value, version, object.key))
+    return try? object.state.rows(
+      evaluation(value, version, object.key), id: object.key.count - object.indexes.prefix.count)
   }
 
   /// Works out what changes for an object.
@@ -109,6 +131,8 @@ struct IndexChange: DerivedChange {
     let (indexes, state) = (object.indexes, object.state)
     let id = indexes.id(of: object.key)
     let rowsKey = indexes.rowsKey(id, state)
+    // Such an object can be in no index, nor be marked.
+    guard rowsKey.count <= Limits.keyBytes else { return }
     var before: [DerivedRow] = []
     var sequence: UInt64 = 0
     let stored = try engine.withValue(forKey: rowsKey.rawSpan) {
@@ -125,9 +149,13 @@ struct IndexChange: DerivedChange {
       if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
     #endif
     if object.rows == nil {
-      indexes.change { $0.mayHaveMarks = true }
+      guard mark.count <= Limits.keyBytes else { return }
+      indexes.change { state in
+        state.mayHaveMarks = true
+        state.marksMade += 1
+      }
       puts.append(Put(key: mark, value: []))
-    } else if state.mayHaveMarks {
+    } else if state.mayHaveMarks, mark.count <= Limits.keyBytes {
       removals.append(mark)
     }
   }

@@ -13,6 +13,8 @@ internal import TidemarkEngine
 /// N has four bytes, the length of the term two, highest first. They are derived keys: see
 /// `DerivedKeys`.
 enum IndexKeys {
+  /// Bytes of a row's key beside term and id, and a document's number.
+  static let overhead = 32
   /// Most bytes of a term.
   static let termBytes = 4_096
 
@@ -92,7 +94,7 @@ struct IndexCatalog: Sendable, Hashable {
   }
 
   private static let version: UInt8 = 1
-  private static let mostRows = 256
+  static let mostRows = 64
 
   /// The collection's number.
   var number: UInt32
@@ -143,6 +145,7 @@ struct IndexCatalog: Sendable, Hashable {
       for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
         dropped.append(try reader.u32())
       }
+      guard number < .max, lastIndex < .max else { throw FormatError("numbers are used up") }
     } catch { throw IndexKeys.damaged("the list of a collection's indexes") }
   }
 }

@@ -11,26 +11,34 @@ extension IndexRegistry {
   func declare(
     _ name: String, _ indexes: [IndexCatalog.Row],
     usesThread: Bool, _ evaluation: @escaping CollectionIndexes.Evaluation
-  ) throws(TidemarkError) -> CollectionIndexes {
-    try declaring.withLock { _ throws(TidemarkError) in
+  ) throws(TidemarkError) -> (indexes: CollectionIndexes, schema: Int) {
+    guard indexes.count <= IndexCatalog.mostRows else {
+      throw TidemarkError(
+        .invalidArgument,
+        "collection \(name) has \(indexes.count) indexes; it has at most \(IndexCatalog.mostRows)")
+    }
+    let found = try declaring.withLock { _ throws(TidemarkError) in
       let members = try members()
       let known = members.all.first { $0.name == name }
       let before = known?.now
       let catalog = try Self.catalog(of: name, indexes, members)
-      if let known, let before, before.evaluation != nil, before.catalog == catalog { return known }
+      if let known, let before, before.evaluation != nil, before.catalog == catalog {
+        return (known, before.schema)
+      }
       // The catalog is on its way to the disk before anybody makes rows for it.
       if before?.catalog != catalog { try commit(catalog, name) }
       let member = known ?? CollectionIndexes(name: name, catalog: catalog)
-      member.change { state in
+      let schema = member.change { state in
         state.catalog = catalog
         state.evaluation = evaluation
         state.schema += 1
-        state.failure = nil
+        return state.schema
       }
       install(member)
-      try build(member, usesThread: usesThread)
-      return member
+      return (member, schema)
     }
+    try build(found.0, usesThread: usesThread)
+    return found
   }
 
   /// The catalog with these indexes: those that it has already keep their numbers.
@@ -74,9 +82,13 @@ extension IndexRegistry {
   }
 
   /// Fills what is not complete, and looks again at what is marked.
-  private func build(_ member: CollectionIndexes, usesThread: Bool) throws(TidemarkError) {
+  func build(_ member: CollectionIndexes, usesThread: Bool) throws(TidemarkError) {
+    let marks = IndexKeys.marks(ofCollection: member.now.catalog.number)
+    let hasMarks = try !engine.derivedRows(marks, limit: 1).isEmpty
     let isDue = member.change { state in
       guard !state.isBuilding else { return false }
+      if !hasMarks, state.marksMade == 0 { state.mayHaveMarks = false }
+      state.failure = nil
       state.isBuilding =
         state.mayHaveMarks || !state.catalog.dropped.isEmpty
         || state.catalog.rows.contains { !$0.isComplete }
@@ -84,7 +96,18 @@ extension IndexRegistry {
     }
     guard isDue else { return }
     let builder = IndexBuilder(engine, self, member)
-    guard usesThread, try !builder.isSmall() else { return builder.run() }
-    _ = try WorkerThread(name: "tidemark-index") { builder.run() }
+    do throws(TidemarkError) {
+      guard usesThread, try !builder.isSmall() else { return builder.run() }
+      _ = try WorkerThread(name: "tidemark-index") { builder.run() }
+    } catch {
+      let waiting = member.change { state in
+        defer { state.waiting = [] }
+        state.isBuilding = false
+        state.failure = error
+        return state.waiting
+      }
+      for task in waiting { task.resume() }
+      throw error
+    }
   }
 }

@@ -15,6 +15,8 @@ final class IndexRegistry: Sendable {
   private struct State {
     var members = IndexMembers()
     var isLoaded = false
+    /// The engine's lineage that the members are of.
+    var lineage = 0
     /// Full-text indexes in use, by their numbers.
     var texts: [UInt32: SearchIndex] = [:]
   }
@@ -22,6 +24,7 @@ final class IndexRegistry: Sendable {
   // The engine holds what derives rows for it, and must not be held by it.
   unowned let engine: Engine
   private let state = Lock(State())
+  private let usesThreads: Bool
   /// Held while indexes are declared: of two who do so the second finds what the first has made.
   let declaring = Lock(())
 
@@ -29,11 +32,13 @@ final class IndexRegistry: Sendable {
   ///   own.
   init(_ engine: Engine, usesThreads: Bool) {
     self.engine = engine
+    self.usesThreads = usesThreads
     engine.derive(
       by: Derivation(
         concerns: { [self] key in
-          // Keys of the library's own have no indexes.
-          (try? members().indexes(of: key)) != nil
+          // Where the catalogs cannot be read, the error is for the batch to tell.
+          guard let members = try? members() else { return true }
+          return members.indexes(of: key) != nil
         },
         prepare: { [self] batch throws(TidemarkError) in
           let members = try members()
@@ -45,13 +50,21 @@ final class IndexRegistry: Sendable {
 
   /// All collections with indexes.
   func members() throws(TidemarkError) -> IndexMembers {
-    let known = state.withLock { $0.isLoaded ? $0.members : nil }
-    if let known { return known }
+    let lineage = engine.lineage
+    let (known, isCurrent) = state.withLock {
+      ($0.isLoaded ? $0.members : nil, $0.lineage == lineage)
+    }
+    if let known {
+      guard !isCurrent else { return known }
+      try reload()
+      return state.withLock { $0.members }
+    }
     let found = try load()
     return state.withLock { state in
       if !state.isLoaded {
         state.members = found
         state.isLoaded = true
+        state.lineage = lineage
       }
       return state.members
     }
@@ -74,6 +87,7 @@ final class IndexRegistry: Sendable {
   /// store. Where these are not those that were declared here, what is written is marked until they
   /// are declared again.
   func reload() throws(TidemarkError) {
+    let lineage = engine.lineage
     let known = state.withLock { state in
       // Documents may have other numbers by now.
       state.texts = [:]
@@ -81,23 +95,37 @@ final class IndexRegistry: Sendable {
     }
     guard let known else { return }
     let found = try load()
+    var kept: [CollectionIndexes] = []
     for member in known {
-      let catalog = found.all.first { $0.name == member.name }?.now.catalog
+      guard let catalog = found.all.first(where: { $0.name == member.name })?.now.catalog else {
+        // The store was replaced by one that does not know it.
+        member.change { state in
+          state.evaluation = nil
+          state.schema += 1
+        }
+        continue
+      }
+      kept.append(member)
       member.change { state in
-        guard let catalog, catalog != state.catalog else { return }
+        // A program without the indexes may have written.
+        state.mayHaveMarks = true
+        guard catalog != state.catalog else { return }
         let isSame = catalog.rows.elementsEqual(state.catalog.rows) {
           $0.number == $1.number && $0.signature == $1.signature
         }
         state.catalog = catalog
-        state.mayHaveMarks = true
         state.schema += 1
         if !isSame { state.evaluation = nil }
       }
     }
+    kept += found.all.filter { member in !kept.contains { $0.name == member.name } }
     state.withLock { state in
-      for member in found.all where !state.members.all.contains(where: { $0.name == member.name }) {
-        state.members.all.append(member)
-      }
+      state.members.all = kept
+      state.lineage = lineage
+    }
+    engine.noteDerivationChange()
+    for member in kept where member.now.evaluation != nil {
+      try build(member, usesThread: usesThreads)
     }
   }
 
@@ -132,6 +160,7 @@ final class IndexRegistry: Sendable {
         state.members.all.append(indexes)
       }
     }
+    engine.noteDerivationChange()
   }
 }
 

@@ -40,8 +40,7 @@ extension ObjectCollection {
       var page = ObjectPage<Object>()
       page.objects.reserveCapacity(found.count)
       for row in found {
-        // It may have gone since.
-        if let id = ID.id(ofKeyBytes: row.id[...]), let object = try core.newest(id) {
+        if let id = ID.id(ofKeyBytes: row.id[...]), let object = try query.object(id) {
           page.objects.append(object)
         }
       }
@@ -112,6 +111,10 @@ extension ObjectCollection {
       guard let row = try scan.nextRow() else { break }
       if let id = ID.id(ofKeyBytes: row.id), let object = try core.newest(id) {
         values.append(object[keyPath: path])
+      } else {
+        // The object went since: the next one may have the same value.
+        range.lower = Array(row.term) + Array(row.id) + [0]
+        continue
       }
       let length = IndexTerm.length(of: row.term, isInverted: layout.parts[0].isDescending) ?? 0
       guard length > 0, let next = TermRange.end(of: Array(row.term.prefix(length))) else { break }

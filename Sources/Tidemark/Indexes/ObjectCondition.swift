@@ -103,7 +103,10 @@ struct TermRange: Sendable, Hashable {
   }
 
   /// Whether it is the range of one value: of all that begin with a whole term.
-  var isOneTerm: Bool { upper == Self.end(of: lower) && !lower.isEmpty }
+  var isOneTerm: Bool {
+    upper == Self.end(of: lower)
+      && IndexTerm.length(of: lower[...], isInverted: false) == lower.count
+  }
 }
 
 extension ObjectCondition {

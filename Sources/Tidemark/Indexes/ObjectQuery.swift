@@ -33,10 +33,13 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     number = state?.catalog.number ?? 0
     // Indexes that are being built are of no use yet.
     let all = core.layouts(state?.catalog)
-    let layouts = all.filter(\.row.isComplete)
+    // Objects that are marked are in no index yet.
+    let isReady = !(state.map { $0.isBuilding && $0.mayHaveMarks } ?? false)
+    let layouts = isReady ? all.filter(\.row.isComplete) : []
     filter = RowFilter(layouts: layouts)
     planner = QueryPlanner(
-      collection: core.name, layouts: layouts, unfinished: all.filter { !$0.row.isComplete },
+      collection: core.name, layouts: layouts,
+      unfinished: isReady ? all.filter { !$0.row.isComplete } : all,
       engine: core.store.engine, counted: counted)
     plan = try planner.plan(condition.node, self.order)
     view = try core.store.engine.view()
@@ -86,8 +89,16 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     return try terms(id, node).map { Found(id: id, terms: $0) }
   }
 
-  /// An object as it is now.
-  func object(_ id: ID) throws(TidemarkError) -> Object? { try core.newest(id) }
+  /// An object as the query's state has it.
+  func object(_ id: ID) throws(TidemarkError) -> Object? {
+    let key = try core.key(id)
+    guard try engine.newestEntry(ofKey: key.rawSpan) > view.sequence else {
+      return try core.newest(id)
+    }
+    let source = ReadSource(store: core.store, view: view)
+    guard let stored = try core.stored(key, in: source) else { return nil }
+    return try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
+  }
 
   /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
   func precedes(_ a: Found, _ b: Found) -> Bool {
@@ -192,6 +203,12 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
 
   private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow] {
     let key = IndexKeys.objects(ofCollection: number) + id
+    if try engine.newestEntry(ofKey: key.rawSpan) > view.sequence,
+      let entry = try engine.entry(forKey: key.rawSpan, in: view)
+    {
+      let value = try ReadSource(store: core.store, view: view).value(of: engine.info(entry))
+      return try IndexKeys.decode(value.rawSpan)
+    }
     return try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
       try IndexKeys.decode(value)
     } ?? []

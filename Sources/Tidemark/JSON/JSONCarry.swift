@@ -62,7 +62,15 @@ struct JSONCarry {
 
   private mutating func writeObject(_ before: Int, _ index: Int) {
     output.append(UInt8(ascii: "{"))
+    var last: Int?
     for (name, own) in Self.join(old.tape, before, new, index) {
+      // A name that stood there twice is the one that was asked for.
+      if own == nil, let name, let last,
+        old.tape.characters(old.tape[name]) == old.tape.characters(old.tape[last])
+      {
+        continue
+      }
+      last = name ?? last
       if let own {
         separate()
         output.append(contentsOf: new.bytes(of: new[own]))

@@ -43,6 +43,9 @@ final class JSONDecoding {
     return nil
   }
 
+  /// Looks for the next name behind a value, which may have been decoded with looks elsewhere.
+  func goOn(behind value: Int, in object: Int) { hint.value = (object, Int(tape[value].next)) }
+
   func noteAllAsked(in object: Int) {
     guard !asking.value.isEmpty else { return }
     for name in tape.members(of: object) { asking.value[name] = true }

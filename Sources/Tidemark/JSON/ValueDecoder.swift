@@ -90,7 +90,9 @@ private struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func decodeNil(forKey key: Key) throws -> Bool { state.tape[try value(key)].kind == .null }
 
   func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-    try state.decode(type, at: try value(key))
+    let index = try value(key)
+    defer { state.goOn(behind: index, in: object) }
+    return try state.decode(type, at: index)
   }
 
   func decodeIfPresent<Value: Decodable>(
@@ -99,6 +101,7 @@ private struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     guard let index = state.value(of: key.stringValue, in: object),
       state.tape[index].kind != .null
     else { return nil }
+    defer { state.goOn(behind: index, in: object) }
     return try state.decode(type, at: index)
   }
 

@@ -6,6 +6,14 @@ package final class Derivation: Sendable {
   /// meanwhile.
   let prepare: @Sendable (OperationBatch) throws(TidemarkError) -> (any DerivedChange)?
 
+  private let generation = AtomicCounter()
+
+  /// Says that from now on other entries follow: what was prepared before is prepared anew.
+  package func noteChange() { generation.raise() }
+
+  /// Another number after each change.
+  var version: UInt64 { generation.value }
+
   package init(
     concerns: @escaping @Sendable (RawSpan) -> Bool,
     prepare: @escaping @Sendable (OperationBatch) throws(TidemarkError) -> (any DerivedChange)?
@@ -63,6 +71,9 @@ package struct KnownRows: Sendable, Hashable {
 extension Engine {
   /// Sets what derives entries from others, once.
   package func derive(by derivation: Derivation) { _ = self.derivation.set(derivation) }
+
+  /// Says that from now on other entries follow from what is written.
+  package func noteDerivationChange() { derivation.object?.noteChange() }
 
   /// The newest entry of a key that is there; 0 for none. For a ``DerivedChange``, which holds the
   /// writer's lock, so that a damaged index is an error and is not made anew.

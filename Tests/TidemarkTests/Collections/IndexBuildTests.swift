@@ -195,4 +195,61 @@ struct IndexBuildTests {
     try await reader.close()
     try await writer.close()
   }
+
+  @Test("two parts of a program that declare other indexes write no term under another's number")
+  func twoDeclarations() async throws {
+    let store = try await Store.open(at: .inMemory)
+    let first = try IndexTests.packages(
+      store, [ObjectIndex("size", \.size), ObjectIndex("section", \.section)])
+    let second = try IndexTests.packages(
+      store, [ObjectIndex("section", \.section), ObjectIndex("size", \.size)])
+    try await first.put(package(1))
+    try await second.put(package(2))
+    #expect(try second.find(\.size >= 1).map(\.id) == ["1", "2"])
+    #expect(try first.find(\.section == "s1").map(\.id) == ["1"])
+    #expect(try second.core.firstDisagreement() == nil)
+    try await store.close()
+  }
+
+  @Test("an eviction that does nothing leaves an object's rows alone")
+  func evictions() async throws {
+    let store = try await Store.open(at: .inMemory)
+    let packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
+    try await packages.put(package(1))
+    var batch = OperationBatch()
+    try batch.addEviction(of: Array("packages/1".utf8).rawSpan, at: 0)
+    _ = try store.engine.stage(batch)
+    #expect(try packages.find(\.size == 1).map(\.id) == ["1"])
+    #expect(try packages.core.firstDisagreement() == nil)
+    try await store.close()
+  }
+
+  @Test("declarations beside writers leave no object without its rows", arguments: 0..<8)
+  func declaredBeside(round: Int) async throws {
+    let store = try await Store.open(at: .inMemory)
+    let plain = try plain(store)
+    try await fill(store, 0..<50)
+    try await withThrowingTaskGroup { group in
+      for writer in 0..<3 {
+        group.addTask {
+          for number in 0..<100 {
+            try await plain.put(self.package(writer * 1_000 + number, size: number))
+          }
+        }
+      }
+      group.addTask {
+        for version in 1...4 {
+          let packages = try IndexTests.packages(
+            store, [ObjectIndex("size", version: UInt32(version), \.size)])
+          try await packages.indexesBuilt()
+        }
+      }
+      try await group.waitForAll()
+    }
+    let packages = try IndexTests.packages(store, [ObjectIndex("size", version: 4, \.size)])
+    try await packages.indexesBuilt()
+    #expect(try packages.core.firstDisagreement() == nil, "round \(round)")
+    #expect(try packages.count(where: \.size >= 0) == 300)
+    try await store.close()
+  }
 }

@@ -11,11 +11,11 @@ struct RandomQueryTests {
 
   private func leaf(_ random: inout SeededGenerator) -> Pair {
     let size = Int.random(in: 0..<20, using: &random)
-    let section = ["a", "b", "c"][Int.random(in: 0..<3, using: &random)]
+    let section = ["a", "ab", "c"][Int.random(in: 0..<3, using: &random)]
     let title = ["É", "e", "F", "fa"][Int.random(in: 0..<4, using: &random)]
     let tag = "\(Int.random(in: 0..<4, using: &random))"
     let folded = FoldedText(title)
-    return switch Int.random(in: 0..<13, using: &random) {
+    return switch Int.random(in: 0..<14, using: &random) {
     case 0: (\.size < size, { $0.size < size })
     case 1: (\.size <= size, { $0.size <= size })
     case 2: (\.size > size, { $0.size > size })
@@ -26,6 +26,7 @@ struct RandomQueryTests {
     case 8: (.oneOf(\.size, [size, size + 3]), { $0.size == size || $0.size == size + 3 })
     case 9: (.contains(\.tags, tag), { $0.tags.contains(tag) })
     case 10: (\.isPinned == true, { $0.isPinned })
+    case 13: (.hasPrefix(\.section, "a"), { $0.section.hasPrefix("a") })
     case 11: (.folded(\.title, equals: title), { FoldedText($0.title) == folded })
     default: (.folded(\.title, hasPrefix: title), { FoldedText($0.title).hasPrefix(folded) })
     }
@@ -109,7 +110,7 @@ struct RandomQueryTests {
     for number in 0..<120 {
       try batch.put(
         Package(
-          id: "\(number)", section: ["a", "b", "c"][Int.random(in: 0..<3, using: &random)],
+          id: "\(number)", section: ["a", "ab", "c"][Int.random(in: 0..<3, using: &random)],
           size: Int.random(in: 0..<20, using: &random),
           title: ["É", "e", "E", "F", "fab"][Int.random(in: 0..<5, using: &random)],
           tags: (0..<Int.random(in: 0..<3, using: &random)).map { _ in
