@@ -80,8 +80,8 @@ extension CollectionIndexes.State {
         else {
           throw TidemarkError(
             .limitExceeded,
-            "index \(index.name) has more than \(Self.mostRows) values of an object, or its id is too "
-              + "long to be indexed")
+            "index \(index.name) has more than \(Self.mostRows) values of an object, or its id is "
+              + "too long to be indexed")
         }
         rows.append(DerivedRow(index: index.number, term: term.bytes, value: term.value))
       }
