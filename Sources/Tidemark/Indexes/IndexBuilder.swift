@@ -56,6 +56,7 @@ final class IndexBuilder: Sendable {
   /// Removes the rows of indexes that are gone.
   private func drop() throws(TidemarkError) {
     for number in member.now.catalog.dropped {
+      registry.dropTexts(number)
       try engine.removeDerived(SearchKeys.catalog(number))
       try engine.removeDerived(SearchKeys.blocks(number))
       try engine.removeDerived(SearchKeys.lengths(number))

@@ -86,6 +86,12 @@ struct IndexChange: DerivedChange {
     }
     guard !objects.isEmpty else { return nil }
     for object in objects { try add(object) }
+    // The lock must not be held when the index is asked for the first number.
+    for row in numberless {
+      for document in row.documents {
+        try registry.texts(row.rows[document.place].index).prepareNumber()
+      }
+    }
   }
 
   /// The entry that an eviction gives up.
@@ -217,11 +223,14 @@ struct IndexChange: DerivedChange {
 
   /// Numbers documents of full-text indexes: under the lock, so that a reader who has seen one has
   /// seen all with smaller numbers.
-  private func number(_ batch: inout OperationBatch) throws(TidemarkError) {
+  /// - Returns: false where the next number is not known any more.
+  private func number(_ batch: inout OperationBatch) throws(TidemarkError) -> Bool {
     for (rowsKey, rows, documents) in numberless {
       var rows = rows
       for document in documents {
-        let number = try registry.texts(rows[document.place].index).nextDocument()
+        guard let number = try registry.texts(rows[document.place].index).nextDocument() else {
+          return false
+        }
         rows[document.place].term = SearchKeys.term(number) + rows[document.place].term
         let row = rows[document.place]
         try batch.addDerived(
@@ -229,6 +238,7 @@ struct IndexChange: DerivedChange {
       }
       try batch.addDerived(rowsKey.rawSpan, IndexKeys.encode(rows).rawSpan)
     }
+    return true
   }
 
   func add(to batch: inout OperationBatch) throws(TidemarkError) -> Bool {
@@ -238,8 +248,7 @@ struct IndexChange: DerivedChange {
     batch.beginDerived()
     for removal in removals { try batch.addDerivedRemoval(of: removal.rawSpan) }
     for put in puts { try batch.addDerived(put.key.rawSpan, put.value.rawSpan) }
-    try number(&batch)
-    return true
+    return try number(&batch)
   }
 
   private func checkClaims() throws(TidemarkError) {

@@ -90,7 +90,7 @@ final class IndexRegistry: Sendable {
     let lineage = engine.lineage
     let known = state.withLock { state in
       // Documents may have other numbers by now.
-      state.texts = [:]
+      for index in state.texts.values { index.forget() }
       return state.isLoaded ? state.members.all : nil
     }
     guard let known else { return }
@@ -137,6 +137,12 @@ final class IndexRegistry: Sendable {
       state.texts[number] = index
       return index
     }
+  }
+
+  /// Ends the use of a full-text index that is gone.
+  func dropTexts(_ number: UInt32) {
+    let index = state.withLock { $0.texts.removeValue(forKey: number) }
+    index?.state.withLock { $0.isDropped = true }
   }
 
   /// Makes segments of full-text indexes, where enough was written, beside everything else.

@@ -99,32 +99,39 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
     _ changes: inout ObjectListChanges<ID>
   ) throws(TidemarkError) {
     let query = try ObjectQuery(core, condition, order)
+    // Everything that may fail comes before anything is changed.
+    var news: [(id: ID, bytes: [UInt8], found: ObjectQuery<Object, ID>.Found?, object: Object?)] =
+      []
     for key in keys {
       guard let id = core.id(ofKey: key) else { continue }
       let bytes = Array(key[core.prefix.count...])
-      let old = list.terms[bytes]
       let found = try query.found(id: bytes)
-      if old == nil, found == nil { continue }
-      if let old, let found, found.terms == old, let object = try query.object(id) {
-        let place = place(of: found, in: list, query)
-        guard !Self.areEqual(list.objects[place].object, object) else { continue }
-        list.objects[place] = ObjectBox(object)
-        changes.updated.append(id)
-        continue
-      }
-      // With a bound, an object that was left out may take the place of one that goes.
-      guard limit == nil else {
-        changes = ObjectListChanges()
-        return try askAnew(&list, &changes)
-      }
+      guard found != nil || list.terms[bytes] != nil else { continue }
+      let object = found == nil ? nil : try query.object(id)
+      news.append((id, bytes, object == nil ? nil : found, object))
+    }
+    // With a bound, an object that was left out may take the place of one that goes.
+    if limit != nil, news.contains(where: { $0.found?.terms != list.terms[$0.bytes] }) {
+      return try askAnew(&list, &changes)
+    }
+    for (id, bytes, found, object) in news {
+      let old = list.terms[bytes]
+      var former: Int?
       if let old {
         let place = place(of: .init(id: bytes, terms: old), in: list, query)
+        if let found, found.terms == old, let object {
+          guard !Self.areEqual(list.objects[place].object, object) else { continue }
+          list.objects[place] = ObjectBox(object)
+          changes.updated.append(id)
+          continue
+        }
+        former = place
         list.rows.remove(at: place)
         list.objects.remove(at: place)
         list.ids.remove(at: place)
         list.terms[bytes] = nil
       }
-      guard let found, let object = try query.object(id) else {
+      guard let found, let object else {
         if old != nil { changes.removed.append(id) }
         continue
       }
@@ -133,7 +140,13 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
       list.objects.insert(ObjectBox(object), at: place)
       list.ids.insert(id, at: place)
       list.terms[bytes] = found.terms
-      if old == nil { changes.inserted.append(id) } else { changes.moved.append(id) }
+      if former == nil {
+        changes.inserted.append(id)
+      } else if former == place {
+        changes.updated.append(id)
+      } else {
+        changes.moved.append(id)
+      }
     }
   }
 

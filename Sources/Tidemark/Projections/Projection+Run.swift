@@ -15,12 +15,15 @@ extension Projection {
       guard try reader.u32() == version else { return nil }
       let state = try JSONDecoding(JSONTape(Array(value[reader.offset...]))).decode(State.self)
       let position = Cursor(epoch: pin.epoch, sequence: pin.sequence)
-      // A state of a history that this store does not have any more is made anew.
-      guard pin.sequence == 0 || (try? store.engine.bounds().check(position)) != nil else {
-        return nil
-      }
+      let bounds = try store.engine.bounds()
+      // Nothing was kept for it any more, and what it had yet to read may be gone.
+      let now = UInt64(clamping: store.engine.environment.clock.now().milliseconds)
+      if pin.isExpired(at: now), pin.sequence < bounds.historyFrom { return nil }
+      if pin.sequence > 0 { try bounds.check(position) }
       return (state, position)
     } catch let error as TidemarkError {
+      // A state of a history that this store does not have any more is made anew.
+      if error.code == .historyDiverged { return nil }
       throw error
     } catch {
       // It is made anew of the changes, which say the same.
@@ -31,6 +34,7 @@ extension Projection {
   /// Takes changes until the store is closed or the projection stopped.
   func run() async {
     let watch = SequenceWatch(store.engine)
+    wakeup.withLock { $0 = watch.wakeup }
     while !progress.withLock({ $0.isStopped }) {
       do throws(TidemarkError) {
         if try step() {
@@ -68,9 +72,10 @@ extension Projection {
             work.1 = cursor
           }
         }
-      } catch let error as TidemarkError {
-        throw error
       } catch {
+        // What the reader has passed is not in the state: it begins again where that stands.
+        reader = nil
+        if let error = error as? TidemarkError { throw error }
         throw TidemarkError(
           .coding, "projection \(name) has stopped at a change: \(error)", cause: error)
       }
@@ -90,28 +95,34 @@ extension Projection {
       progress.state = state
       progress.position = position
       progress.sinceCheckpoint += count
+      // Where nothing concerns it, compaction must not wait for it all the same.
       let isDue =
         progress.sinceCheckpoint >= Self.changesPerCheckpoint
+        || position.sequence >= progress.checkpointed + Self.entriesPerCheckpoint
         || progress.sinceCheckpoint > 0
           && now &- progress.lastCheckpoint >= Self.nanosecondsPerCheckpoint
       let due = progress.waiting.filter { $0.through <= position.sequence }
       progress.waiting.removeAll { $0.through <= position.sequence }
       return (isDue, due)
     }
-    if isDue { try writeCheckpoint() }
     for waiting in due { waiting.task.resume() }
     if count > 0 { store.hub.tell(key) }
+    guard isDue, store.engine.configuration.access != .readOnly else { return }
+    do { try writeCheckpoint() } catch {
+      // The next change tries again, when there is space.
+      guard error.code == .noSpace else { throw error }
+    }
   }
 
   /// Stores the state and how far it has come, in one entry.
   func writeCheckpoint() throws(TidemarkError) {
-    let (state, position) = progress.withLock { progress in
-      progress.sinceCheckpoint = 0
-      progress.lastCheckpoint = store.engine.environment.clock.monotonicNanoseconds()
-      return (progress.state, progress.position)
+    let clock = store.engine.environment.clock
+    let (state, position, isStopped) = progress.withLock {
+      ($0.state, $0.position, $0.isStopped)
     }
+    if isStopped { return }
     var writer = ByteWriter()
-    let time = UInt64(clamping: store.engine.environment.clock.now().milliseconds)
+    let time = UInt64(clamping: clock.now().milliseconds)
     ProjectionPin(sequence: position.sequence, epoch: position.epoch, time: time)
       .encode(into: &writer)
     writer.u32(version)
@@ -123,6 +134,11 @@ extension Projection {
     let (key, bytes) = (key, writer.bytes)
     try batch.addDerived(key.rawSpan, bytes.rawSpan)
     _ = try store.engine.stage(batch)
+    progress.withLock { progress in
+      progress.sinceCheckpoint = 0
+      progress.checkpointed = position.sequence
+      progress.lastCheckpoint = clock.monotonicNanoseconds()
+    }
   }
 
   private func end(_ error: TidemarkError) {
@@ -154,17 +170,21 @@ extension Store {
     named name: String, version: UInt32 = 1, initial: State, prefix: some BytesConvertible = "",
     _ reduce: @escaping Projection<State>.Reducer
   ) throws(TidemarkError) -> Projection<State> {
+    // Of two with a name the one before would write its checkpoints over those of this one.
+    projections.withLock { $0.removeValue(forKey: name) }?()
     let projection = try Projection(self, name, version, initial, Key(prefix), reduce)
+    projections.withLock { $0[name] = { [weak projection] in projection?.stopForGood() } }
     // From now on compaction keeps what it has yet to read.
     if engine.configuration.access != .readOnly { try projection.writeCheckpoint() }
     if usesThreads { Task.detached { [projection] in await projection.run() } }
     return projection
   }
 
-  /// Forgets a projection: its state goes, and compaction keeps nothing for it any more.
+  /// Forgets a projection: it stops, its state goes, and compaction keeps nothing for it any more.
   /// - Returns: false when there is none of that name.
   @discardableResult
   public func forgetProjection(named name: String) throws(TidemarkError) -> Bool {
+    projections.withLock { $0.removeValue(forKey: name) }?()
     let key = ProjectionPin.keys + Array(name.utf8)
     guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return false }
     var batch = OperationBatch()

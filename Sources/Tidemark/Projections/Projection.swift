@@ -19,6 +19,8 @@ public final class Projection<State: Codable & Sendable>: Sendable {
 
   /// So many changes are taken before a checkpoint is written.
   static var changesPerCheckpoint: Int { 1_000 }
+  /// After so many entries, also of what does not concern it, one is written as well.
+  static var entriesPerCheckpoint: UInt64 { 10_000 }
   /// Changes that are few wait so long for it, in nanoseconds.
   static var nanosecondsPerCheckpoint: UInt64 { 1_000_000_000 }
 
@@ -30,6 +32,8 @@ public final class Projection<State: Codable & Sendable>: Sendable {
     var isStopped = false
     var sinceCheckpoint = 0
     var lastCheckpoint: UInt64 = 0
+    /// The sequence of the last checkpoint.
+    var checkpointed: UInt64 = 0
     var waiting: [(through: UInt64, task: CheckedContinuation<Void, Never>)] = []
   }
 
@@ -45,6 +49,8 @@ public final class Projection<State: Codable & Sendable>: Sendable {
   /// Held while changes are taken.
   let working = Lock<ChangeReader?>(nil)
   let key: [UInt8]
+  /// Wakes the task that takes changes.
+  let wakeup = Lock<Wakeup?>(nil)
 
   init(
     _ store: Store, _ name: String, _ version: UInt32, _ initial: State, _ prefix: Key,
@@ -108,6 +114,13 @@ public final class Projection<State: Codable & Sendable>: Sendable {
       return progress.waiting
     }
     for waiting in waiting { waiting.task.resume() }
+    wakeup.withLock { $0 }?.wake()
+  }
+
+  /// The same, and waits until no checkpoint is under way.
+  func stopForGood() {
+    stop()
+    working.withLock { $0 = nil }
   }
 }
 

@@ -40,6 +40,7 @@ extension ObjectCollection {
     }
     let texts = try store.indexes.texts(row.number)
     if !store.usesThreads, texts.isMergeDue { try texts.merge() }
+    guard limit > 0 else { return [] }
     // A merge that ends meanwhile takes the lists away that are read: then it is looked again.
     while true {
       let search = try TextSearch(texts, query, store.engine.view())

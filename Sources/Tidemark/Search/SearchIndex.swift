@@ -23,6 +23,10 @@ final class SearchIndex: Sendable {
     var next: UInt64 = 0
     var written = 0
     var isMerging = false
+    /// Whether the index is gone.
+    var isDropped = false
+    /// Another number after each change of catalog or tail.
+    var generation = 0
   }
 
   let number: UInt32
@@ -36,16 +40,35 @@ final class SearchIndex: Sendable {
 
   // MARK: Documents
 
-  /// The number of a new document. Nobody else writes meanwhile.
-  func nextDocument() throws(TidemarkError) -> UInt64 {
-    let known = state.withLock { $0.next }
-    let first: UInt64
-    if known > 0 { first = known } else { first = try firstNumber() }
+  /// Finds the number of the next document, if that is not known; nobody holds a lock.
+  func prepareNumber() throws(TidemarkError) {
+    guard state.withLock({ $0.next == 0 }) else { return }
+    let first = try firstNumber()
+    state.withLock { if $0.next == 0 { $0.next = first } }
+  }
+
+  /// The number of a new document, while nobody else writes; nil where it is not known any more.
+  func nextDocument() -> UInt64? {
     state.withLock { state in
-      state.next = first + 1
-      state.written += 1
+      guard state.next > 0 else { return nil }
+      defer {
+        state.next += 1
+        state.written += 1
+      }
+      return state.next
     }
-    return first
+  }
+
+  /// Looks at everything anew: another process may have written.
+  func forget() {
+    state.withLock { state in
+      state.isLoaded = false
+      state.catalog = SearchCatalog()
+      state.tail = Tail()
+      state.lengths = [:]
+      state.next = 0
+      state.generation += 1
+    }
   }
 
   /// No number is given again that a segment may speak of.
@@ -71,28 +94,42 @@ final class SearchIndex: Sendable {
 
   /// Takes up the documents that were committed since the last look.
   func refresh(_ view: EngineView) throws(TidemarkError) -> State {
-    let engine = holder.object
-    if !state.withLock({ $0.isLoaded }) {
-      let catalog = try Self.catalog(engine, number)
-      state.withLock { state in
-        guard !state.isLoaded else { return }
-        state.catalog = catalog
-        state.tail.through = catalog.through
-        state.isLoaded = true
+    while true {
+      try load()
+      let before = state.withLock { $0 }
+      guard before.isLoaded else { continue }
+      var tail = before.tail
+      try forEachDocument(behind: tail.through, view) { (document, vector) in
+        for word in vector.words {
+          tail.words[word.word, default: Postings()].append(
+            document, UInt32(clamping: word.weight))
+        }
+        tail.lengths[document] = vector.length
+        tail.through = document
       }
-    }
-    var tail = state.withLock { $0.tail }
-    let before = tail.through
-    try forEachDocument(behind: before, view) { (document, vector) throws(TidemarkError) in
-      for word in vector.words {
-        tail.words[word.word, default: Postings()].append(document, UInt32(clamping: word.weight))
+      // A merge, or another search, may have been faster: then it is looked again.
+      let now: State? = state.withLock { state in
+        guard state.generation == before.generation else { return nil }
+        if tail.through != state.tail.through {
+          state.tail = tail
+          state.generation += 1
+          state.written = max(state.written, tail.lengths.count)
+        }
+        return state
       }
-      tail.lengths[document] = vector.length
-      tail.through = document
+      if let now { return now }
     }
-    return state.withLock { state in
-      if state.tail.through == before { state.tail = tail }
-      return state
+  }
+
+  private func load() throws(TidemarkError) {
+    guard !state.withLock({ $0.isLoaded }) else { return }
+    let catalog = try Self.catalog(holder.object, number)
+    state.withLock { state in
+      guard !state.isLoaded else { return }
+      state.catalog = catalog
+      state.tail.through = catalog.through
+      state.isLoaded = true
+      state.generation += 1
     }
   }
 
@@ -155,7 +192,7 @@ final class SearchIndex: Sendable {
   ) throws(TidemarkError) -> Postings {
     let engine = holder.object
     let prefix = SearchKeys.blocks(number, segment.number)
-    var found = Postings()
+    var lists: [Postings] = []
     // The block that the word is in begins with it, or with a word before it.
     var keys = try engine.keys(from: prefix, through: prefix + word, limit: 1, descending: true)
     if isPrefix {
@@ -169,7 +206,7 @@ final class SearchIndex: Sendable {
       _ = try engine.read(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try SegmentBlock.forEach(value) { (entry, count, range) throws(TidemarkError) in
           if entry == word || isPrefix && entry.starts(with: word) {
-            found = found.union(try SegmentBlock.postings(value, range, count))
+            lists.append(try SegmentBlock.postings(value, range, count))
           } else if word.lexicographicallyPrecedes(entry) {
             return false
           }
@@ -177,7 +214,7 @@ final class SearchIndex: Sendable {
         }
       }
     }
-    return found
+    return Postings(of: lists)
   }
 }
 

@@ -13,9 +13,16 @@ extension SearchIndex {
     }
     guard isFirst else { return }
     defer { state.withLock { $0.isMerging = false } }
-    try removeOrphans()
-    while try mergeTail() {}
-    while try mergeLevel() {}
+    let lineage = holder.object.lineage
+    do throws(TidemarkError) {
+      try removeOrphans()
+      while try mergeTail(lineage) {}
+      while try mergeLevel(lineage) {}
+    } catch {
+      // As many writes again, before the next attempt.
+      state.withLock { $0.written = 0 }
+      throw error
+    }
   }
 
   /// Whether so many documents are in no segment that one is due.
@@ -25,7 +32,7 @@ extension SearchIndex {
 
   /// Makes a segment of the documents that are in none, if there are enough of them.
   /// - Returns: whether it did.
-  private func mergeTail() throws(TidemarkError) -> Bool {
+  private func mergeTail(_ lineage: Int) throws(TidemarkError) -> Bool {
     let engine = holder.object
     let view = try engine.view()
     var catalog = try Self.catalog(engine, number)
@@ -49,7 +56,13 @@ extension SearchIndex {
       segment.last = document
     }
     guard segment.documents >= Self.tailDocuments else {
-      state.withLock { $0.written = segment.documents }
+      // Numbers of what was written over since are not kept in memory for ever.
+      state.withLock { state in
+        state.written = segment.documents
+        state.tail = Tail()
+        state.tail.through = state.catalog.through
+        state.generation += 1
+      }
       return false
     }
     var writer = SegmentWriter(engine, index: number, segment: segment.number)
@@ -59,12 +72,12 @@ extension SearchIndex {
     try writer.finish(lengths: lengths)
     catalog.segments.append(segment)
     catalog.lastNumber = segment.number
-    try commit(catalog)
+    try commit(catalog, lineage)
     return true
   }
 
   /// Makes one segment of several of a level.
-  private func mergeLevel() throws(TidemarkError) -> Bool {
+  private func mergeLevel(_ lineage: Int) throws(TidemarkError) -> Bool {
     let engine = holder.object
     var catalog = try Self.catalog(engine, number)
     guard
@@ -97,16 +110,20 @@ extension SearchIndex {
     var lengths: [UInt8] = []
     for source in sources {
       while first.first + UInt64(lengths.count) < source.first { lengths.append(0) }
-      lengths += try self.lengths(source)
+      let known = try self.lengths(source)
+      guard UInt64(known.count) == source.last - source.first + 1 else {
+        throw IndexKeys.damaged("the lengths of a full-text index")
+      }
+      lengths += known
     }
-    for document in live {
+    for document in live where document - first.first < UInt64(lengths.count) {
       segment.documents += 1
       segment.words += DocumentLength.length(lengths[Int(document - first.first)])
     }
     try writer.finish(lengths: lengths)
     catalog.segments.replaceSubrange(start..<start + sources.count, with: [segment])
     catalog.lastNumber = segment.number
-    try commit(catalog)
+    try commit(catalog, lineage)
     for source in sources { try remove(source.number) }
     return true
   }
@@ -152,18 +169,22 @@ extension SearchIndex {
     }
   }
 
-  private func commit(_ catalog: SearchCatalog) throws(TidemarkError) {
+  /// - Parameter lineage: that of the engine when the merge began.
+  private func commit(_ catalog: SearchCatalog, _ lineage: Int) throws(TidemarkError) {
+    // Another process may have had the store, and the index may be gone.
+    guard holder.object.lineage == lineage, !state.withLock({ $0.isDropped }) else {
+      throw TidemarkError(.cancelled, "the full-text index has changed while it was merged")
+    }
     var batch = OperationBatch()
     try batch.addDerived(SearchKeys.catalog(number).rawSpan, catalog.encoded.rawSpan)
     _ = try holder.object.stage(batch)
     state.withLock { state in
       state.catalog = catalog
       // The documents behind the segments are taken up anew.
-      if state.tail.through <= catalog.through || state.isLoaded {
-        state.tail = Tail()
-        state.tail.through = catalog.through
-      }
+      state.tail = Tail()
+      state.tail.through = catalog.through
       state.isLoaded = true
+      state.generation += 1
       state.lengths = state.lengths.filter { row in
         catalog.segments.contains { $0.number == row.key }
       }

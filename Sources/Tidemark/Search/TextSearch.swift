@@ -71,8 +71,9 @@ struct TextSearch {
     for (segment, found) in zip(state.catalog.segments, lists) {
       let lengths = try index.lengths(segment)
       score(found, weights, &scores) { document in
-        let place = Int(document - segment.first)
-        return place < lengths.count ? DocumentLength.length(lengths[place]) : 0
+        let place = Int(clamping: document &- segment.first)
+        return document >= segment.first && place < lengths.count
+          ? DocumentLength.length(lengths[place]) : 0
       }
     }
     score(tail, weights, &scores) { state.tail.lengths[$0] ?? 0 }
@@ -82,11 +83,7 @@ struct TextSearch {
 
   private func tailPostings(_ word: [UInt8], isPrefix: Bool) -> Postings {
     guard isPrefix else { return state.tail.words[word] ?? Postings() }
-    var found = Postings()
-    for (other, postings) in state.tail.words where other.starts(with: word) {
-      found = found.union(postings)
-    }
-    return found
+    return Postings(of: state.tail.words.filter { $0.key.starts(with: word) }.map(\.value))
   }
 
   /// Adds the documents that have the words.

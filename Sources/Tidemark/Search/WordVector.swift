@@ -117,6 +117,8 @@ struct Postings: Sendable, Equatable {
   var documents: [UInt64] = []
   var weights: [UInt32] = []
 
+  init() {}
+
   var count: Int { documents.count }
 
   mutating func append(_ document: UInt64, _ weight: UInt32) {
@@ -146,28 +148,24 @@ struct Postings: Sendable, Equatable {
     }
   }
 
-  /// The documents of both, and where both have one, the sum.
-  func union(_ other: Postings) -> Postings {
-    if isEmpty { return other }
-    if other.isEmpty { return self }
-    var result = Postings()
-    result.documents.reserveCapacity(count + other.count)
-    result.weights.reserveCapacity(count + other.count)
-    var (i, j) = (0, 0)
-    while i < count || j < other.count {
-      if j == other.count || i < count && documents[i] < other.documents[j] {
-        result.append(documents[i], weights[i])
-        i += 1
-      } else if i == count || other.documents[j] < documents[i] {
-        result.append(other.documents[j], other.weights[j])
-        j += 1
+  /// The documents of several lists, and where some have the same, the sum.
+  init(of lists: [Postings]) {
+    guard lists.count != 1 else {
+      self = lists[0]
+      return
+    }
+    var all: [(document: UInt64, weight: UInt32)] = []
+    all.reserveCapacity(lists.reduce(0) { $0 + $1.count })
+    for list in lists { all += zip(list.documents, list.weights).map { ($0, $1) } }
+    all.sort { $0.document < $1.document }
+    self.init()
+    for (document, weight) in all {
+      if documents.last == document {
+        weights[weights.count - 1] &+= weight
       } else {
-        result.append(documents[i], weights[i] &+ other.weights[j])
-        i += 1
-        j += 1
+        append(document, weight)
       }
     }
-    return result
   }
 
   var isEmpty: Bool { documents.isEmpty }

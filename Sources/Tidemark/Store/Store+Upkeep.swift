@@ -60,11 +60,11 @@ extension Store.Blocking {
   /// Takes up what a writer in another process has done since; for a store that is open
   /// read-only, else nothing.
   public func refresh() throws(TidemarkError) {
-    let before = store.engine.lastSequence
+    let before = (store.engine.lastSequence, store.engine.lineage)
     try store.engine.refresh()
-    guard store.engine.lastSequence != before else { return }
+    guard (store.engine.lastSequence, store.engine.lineage) != before else { return }
+    defer { store.hub.tellAll() }
     try store.indexes.reload()
-    store.hub.tellAll()
   }
 }
 

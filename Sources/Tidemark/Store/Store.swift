@@ -27,6 +27,8 @@ public final class Store: Sendable {
   let compactor: CompactionThread?
   /// Nil where nothing is read ahead.
   let warmer: WarmUpThread?
+  /// Stops the projections that run, by their names.
+  let projections = Lock<[String: @Sendable () -> Void]>([:])
   /// The indexes of its collections.
   let indexes: IndexRegistry
   /// The watchers of keys.

@@ -163,4 +163,46 @@ struct ProjectionTests {
     }
     try store.blocking.close()
   }
+
+  @Test("changes that were read before an error are read again")
+  func interrupted() throws {
+    var configuration = Store.Configuration()
+    configuration.usesThreads = false
+    let store = try Store.openBlocking(at: .inMemory, configuration: configuration)
+    for number in 1...50 { try store.blocking.put("\(number)", "\(number)") }
+    struct Once: Error {}
+    let isFirst = Lock(true)
+    let totals = try store.projection(named: "totals", initial: Totals()) { totals, entry in
+      if entry.sequence == 30, isFirst.withLock({ $0 }) {
+        isFirst.withLock { $0 = false }
+        throw Once()
+      }
+      try Self.add(&totals, entry)
+    }
+    #expect(throws: TidemarkError.self) { try totals.step() }
+    while try totals.step() {}
+    #expect(totals.state == Totals(sum: 1275, count: 50))
+    try store.blocking.close()
+  }
+
+  @Test(
+    "a projection of a quiet prefix holds nothing back, and one that is replaced writes no more")
+  func quiet() throws {
+    var configuration = Store.Configuration()
+    configuration.usesThreads = false
+    let store = try Store.openBlocking(at: .inMemory, configuration: configuration)
+    let first = try store.projection(named: "p", initial: 0, prefix: "none/") { sum, _ in sum += 1 }
+    for number in 1...10_100 { try store.blocking.put("\(number)", "") }
+    while try first.step() {}
+    #expect(try store.knownProjections().first?.sequence ?? 0 >= 10_000)
+    let second = try store.projection(named: "p", version: 2, initial: 0) { sum, _ in sum += 1 }
+    try store.blocking.put("none/1", "")
+    try first.writeCheckpoint()
+    while try second.step() {}
+    #expect(second.state == 10_101)
+    #expect(try store.forgetProjection(named: "p"))
+    try second.writeCheckpoint()
+    #expect(try store.knownProjections().isEmpty)
+    try store.blocking.close()
+  }
 }

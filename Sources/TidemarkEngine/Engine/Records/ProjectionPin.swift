@@ -34,6 +34,12 @@ package struct ProjectionPin: Sendable, Hashable {
     time = try reader.u64()
   }
 
+  /// Whether it had no sign of life for so long that nothing is kept for it.
+  /// - Parameter now: milliseconds since 1970.
+  package func isExpired(at now: UInt64) -> Bool {
+    now > time && now - time >= RetentionPin.millisecondsToLive
+  }
+
   package func encode(into writer: inout ByteWriter) {
     writer.u8(Self.version)
     writer.u64(sequence)
@@ -66,7 +72,7 @@ extension Engine {
     var floor: UInt64?
     for (_, pin) in try projections() {
       guard let pin else { return 0 }
-      if now > pin.time, now - pin.time >= RetentionPin.millisecondsToLive { continue }
+      if pin.isExpired(at: now) { continue }
       floor = min(floor ?? .max, pin.sequence)
     }
     return floor
