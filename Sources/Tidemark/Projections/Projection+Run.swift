@@ -73,7 +73,7 @@ extension Projection {
           }
         }
       } catch {
-        // What the reader has passed is not in the state: it begins again where that stands.
+        // The reader is ahead of the state: it begins again where that stands.
         reader = nil
         if let error = error as? TidemarkError { throw error }
         throw TidemarkError(
@@ -170,7 +170,7 @@ extension Store {
     named name: String, version: UInt32 = 1, initial: State, prefix: some BytesConvertible = "",
     _ reduce: @escaping Projection<State>.Reducer
   ) throws(TidemarkError) -> Projection<State> {
-    // Of two with a name the one before would write its checkpoints over those of this one.
+    // The one before would write its checkpoints over those of this one.
     projections.withLock { $0.removeValue(forKey: name) }?()
     let projection = try Projection(self, name, version, initial, Key(prefix), reduce)
     projections.withLock { $0[name] = { [weak projection] in projection?.stopForGood() } }
