@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// A type whose values can be indexed: they have bytes that sort as the values do.
 ///
-/// Whole numbers, `Double`, `Float`, `Bool`, `String`, `[UInt8]` and ``Timestamp`` conform,
+/// Whole numbers, `Double`, `Float`, `Bool`, `String`, `[UInt8]` and `Timestamp` conform,
 /// optional ones too (nothing comes first), and ``FoldedText``; `import TidemarkFoundation` adds
 /// `Date` and `UUID`. A type of yours, such as an enumeration, conforms by its raw value.
 public protocol IndexValue: Sendable {

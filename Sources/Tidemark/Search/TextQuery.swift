@@ -72,7 +72,7 @@ public struct TextSnippet: Sendable, Hashable {
   /// - Parameters:
   ///   - text: the text.
   ///   - query: the query.
-  ///   - words: how many words the part has at most.
+  ///   - most: how many words the part has at most.
   public init(of text: String, matching query: TextQuery, words most: Int = 16) {
     let wanted = query.words
     let completes = query.endsInWord
