@@ -200,6 +200,12 @@ struct PowerTests {
     let newest = after(.keepNewest)
     #expect(newest.contents(of: "a") == numbered(1..<3))
     #expect(newest.files() == ["a", "b", "c"])
+    let cuts = (0..<20).compactMap { after(.cutWrites(seed: $0)).contents(of: "a") }
+    #expect(
+      Set(cuts) == [
+        numbered(1..<3) + numbered(0..<1), numbered(11..<12) + numbered(2..<3) + numbered(0..<1),
+        numbered(11..<13) + numbered(0..<1), numbered(11..<14),
+      ])
     let torn = after(.tearAll(seed: 4))
     #expect(torn.injected[.sectorTorn] == 3)
     #expect(torn.contents(of: "a")?.count == 3 * 512)

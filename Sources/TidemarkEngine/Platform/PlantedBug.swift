@@ -65,6 +65,10 @@
     case formerRowsKept
     /// A program that does not know the indexes of a collection leaves no marks.
     case unknownWriterUnmarked
+    /// A projection's checkpoint says that it has read everything.
+    case projectionAheadOfState
+    /// Compaction does not keep what projections have yet to read.
+    case projectionUnpinned
     /// Compaction drops evictions that keep older values from coming back.
     case evictionDroppedEarly
     /// Compaction drops cached versions that something newer names, and leaves the name.

@@ -7,7 +7,9 @@ extension FileNode {
     let lengths = decider.lengths(pending.filter(\.changesLength).map(\.stamp))
     var fates: [SectorFate] = []
     var lost: [Int] = []
-    for touched in touchedSectors() {
+    let sectors = touchedSectors()
+    decider.beginFile(sectors: sectors.count)
+    for touched in sectors {
       let fate = decider.sector(touched)
       if fate.through == .min, fate.tear.isEmpty { lost.append(touched.sector) }
       fates.append(fate)

@@ -18,6 +18,9 @@ public enum Survival: Sendable, Hashable {
   case keepBytes
   /// All names and lengths, and of each sector some of the new bytes.
   case tearAll(seed: UInt64)
+  /// All names and lengths, and of each file the new sectors before one of them: a long write that
+  /// was cut.
+  case cutWrites(seed: UInt64)
   /// Each sector, length and name on its own is kept, lost or torn.
   case random(seed: UInt64)
   /// As ``random(seed:)``, and where a file's new length was kept but a sector was not, bytes of
@@ -35,6 +38,7 @@ public enum Survival: Sendable, Hashable {
       .tearAll(seed: generator.next()), .randomStale(seed: generator.next()),
     ]
     for _ in 0..<max(0, randoms) { result.append(.random(seed: generator.next())) }
+    result.append(.cutWrites(seed: generator.next()))
     return result
   }
 }

@@ -33,6 +33,8 @@ struct SurvivalDecider {
   private var generator: SeededGenerator
   private let keep: Double
   private let tear: Double
+  /// How many sectors of the file are yet to be kept.
+  private var sectorsBeforeCut = 0
   var counts = InjectionCounts()
 
   /// Creates one.
@@ -41,7 +43,7 @@ struct SurvivalDecider {
     self.policy = policy
     middle = stamps.isEmpty ? 0 : stamps[(stamps.count - 1) / 2]
     switch policy {
-    case .tearAll(let seed), .random(let seed), .randomStale(let seed):
+    case .tearAll(let seed), .cutWrites(let seed), .random(let seed), .randomStale(let seed):
       generator = SeededGenerator(seed: seed)
     default: generator = SeededGenerator(seed: 0)
     }
@@ -63,7 +65,7 @@ struct SurvivalDecider {
   mutating func name(_ stamps: [Int]) -> Int {
     let kept: Int
     switch policy {
-    case .keepAll, .keepNames, .tearAll: kept = stamps.count
+    case .keepAll, .keepNames, .tearAll, .cutWrites: kept = stamps.count
     case .loseAll, .keepBytes: kept = 0
     case .keepOldest: kept = stamps.count { $0 <= middle }
     case .keepNewest: kept = stamps.contains { $0 > middle } ? stamps.count : 0
@@ -81,7 +83,7 @@ struct SurvivalDecider {
     guard !stamps.isEmpty else { return 0 }
     let kept: Int
     switch policy {
-    case .keepAll, .keepNames, .tearAll: kept = stamps.count
+    case .keepAll, .keepNames, .tearAll, .cutWrites: kept = stamps.count
     case .loseAll, .keepBytes: kept = 0
     case .keepOldest: kept = stamps.count { $0 <= middle }
     case .keepNewest: kept = stamps.contains { $0 > middle } ? stamps.count : 0
@@ -91,6 +93,11 @@ struct SurvivalDecider {
     counts.add(.lengthKept, kept)
     counts.add(.lengthLost, stamps.count - kept)
     return kept
+  }
+
+  /// Begins with a file of which so many sectors were touched, which come in ascending order.
+  mutating func beginFile(sectors: Int) {
+    if case .cutWrites = policy { sectorsBeforeCut = generator.int(in: 0...sectors) }
   }
 
   /// The fate of a sector that writes touched.
@@ -108,6 +115,11 @@ struct SurvivalDecider {
         fate.through = newest
       }
     case .tearAll: fate = torn(touched)
+    case .cutWrites:
+      if sectorsBeforeCut > 0 {
+        sectorsBeforeCut -= 1
+        fate.through = newest
+      }
     case .random, .randomStale:
       if generator.chance(tear) {
         fate = torn(touched)

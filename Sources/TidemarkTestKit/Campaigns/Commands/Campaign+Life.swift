@@ -6,14 +6,7 @@ extension Campaign {
     _ script: Script, _ configuration: EngineConfiguration, unless shouldStop: () -> Bool
   ) throws -> CampaignReport {
     let sweep = GenerationSweep(seed: script.seed, configuration: configuration)
-    let result = try sweep.run(unless: shouldStop)
-    var report = CampaignReport()
-    report.runs = result.crashes
-    report.statesChecked = result.statesChecked
-    report.injected = result.injected
-    report.traceHash = result.traceHash
-    report.notes = ["items found staged": result.resumed]
-    return report
+    return Self.report(of: try sweep.run(unless: shouldStop), between: "items found staged")
   }
 
   /// Crashes at every call of a program that writes objects with indexes.
@@ -21,13 +14,16 @@ extension Campaign {
     _ script: Script, _ configuration: EngineConfiguration, unless shouldStop: () -> Bool
   ) throws -> CampaignReport {
     let sweep = IndexSweep(seed: script.seed, configuration: configuration)
-    let result = try sweep.run(unless: shouldStop)
+    return Self.report(of: try sweep.run(unless: shouldStop), between: "objects found marked")
+  }
+
+  private static func report(of result: SweepReport, between: String) -> CampaignReport {
     var report = CampaignReport()
     report.runs = result.crashes
     report.statesChecked = result.statesChecked
     report.injected = result.injected
     report.traceHash = result.traceHash
-    report.notes = ["objects found marked": result.marked]
+    report.notes = [between: result.between]
     return report
   }
 

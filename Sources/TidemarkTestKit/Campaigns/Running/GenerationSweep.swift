@@ -7,17 +7,6 @@ package import TidemarkEngine
 /// The collection's items are numbers, and their values and hashes say in which generation they
 /// last changed, so that one look at a cache says which generation it shows.
 package struct GenerationSweep {
-  /// The outcome of a sweep.
-  package struct Report: Sendable {
-    package var crashes = 0
-    package var statesChecked = 0
-    package var calls = 0
-    /// Items that were found staged after a crash.
-    package var resumed = 0
-    package var injected = InjectionCounts()
-    package var traceHash: UInt64 = 0
-  }
-
   /// One generation: the change of each item's value that it has.
   private typealias Generation = [Int: Int]
 
@@ -67,8 +56,8 @@ package struct GenerationSweep {
   ///   - step: only every so many calls.
   package func run(
     every step: Int = 1, unless shouldStop: () -> Bool = { false }
-  ) throws -> Report {
-    var report = Report()
+  ) throws -> SweepReport {
+    var report = SweepReport()
     let disk = SimulatedFileSystem(seed: seed)
     disk.keepsCrashPoints = true
     var generator = SeededGenerator(seed: seed ^ 0x6a09_e667)
@@ -156,7 +145,7 @@ package struct GenerationSweep {
 
   private func crash(
     _ point: DiskSnapshot, _ survival: Survival?, _ moment: Moment, _ seed: UInt64,
-    _ report: inout Report
+    _ report: inout SweepReport
   ) throws {
     let disk =
       survival.map { SimulatedFileSystem(point, keeping: $0, seed: seed) }
@@ -179,7 +168,7 @@ package struct GenerationSweep {
       if survival == nil, shown < moment.next, found < moment.staged {
         throw ScriptViolation("\(found) items are staged, and \(moment.staged) were before")
       }
-      report.resumed += found
+      report.between += found
       let items = fetched(update.missing, of: update)
       _ = try store.blocking.write(try update.staging(items))
       update.noteStaged(items)

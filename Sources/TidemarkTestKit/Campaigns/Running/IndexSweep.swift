@@ -5,19 +5,9 @@ package import TidemarkEngine
 /// other would find it, and looks at whether indexes and objects agree.
 ///
 /// Programs come and go in between: some do not know the indexes, others declare them with another
-/// version, and the store is compacted.
+/// version, and the store is compacted, which drops history. A projection of the objects' changes
+/// takes them up late, and must have had each once.
 package struct IndexSweep {
-  /// The outcome of a sweep.
-  package struct Report: Sendable {
-    package var crashes = 0
-    package var statesChecked = 0
-    package var calls = 0
-    /// Objects that were found marked after a crash.
-    package var marked = 0
-    package var injected = InjectionCounts()
-    package var traceHash: UInt64 = 0
-  }
-
   /// An object: what it says, and how long it is.
   struct Item: Codable, Identifiable, Equatable, Sendable {
     var id: String
@@ -28,6 +18,8 @@ package struct IndexSweep {
   }
 
   private static let steps = 24
+  /// The beginning of the keys of objects that a program without the indexes has written.
+  private static let marks = Array("\0tidemark/#d".utf8)
 
   private let seed: UInt64
   private let configuration: EngineConfiguration
@@ -42,34 +34,42 @@ package struct IndexSweep {
   ///   - step: only every so many calls.
   package func run(
     every step: Int = 1, unless shouldStop: () -> Bool = { false }
-  ) throws -> Report {
-    var report = Report()
+  ) throws -> SweepReport {
+    var report = SweepReport()
     let disk = SimulatedFileSystem(seed: seed)
     disk.keepsCrashPoints = true
     var generator = SeededGenerator(seed: seed ^ 0xbb67_ae85)
     var version: UInt32 = 1
-    var store = try open(disk)
+    var store = try open(disk, chance: generator.next())
     var items = try collection(store, version)
+    var projection = try Self.projection(store)
+    var changes = ChangeRecord()
     for _ in 0..<Self.steps where !shouldStop() {
       let before = version
       switch generator.int(in: 0...9) {
       case 0:
         try store.blocking.close()
         if generator.chance(0.5) { version += 1 }
-        store = try open(disk)
+        store = try open(disk, chance: generator.next())
         items = try collection(store, version)
+        projection = try Self.projection(store)
       case 1:
         // A program that has never heard of the indexes.
         try store.blocking.close()
-        store = try open(disk)
+        store = try open(disk, chance: generator.next())
         try write(
           store, try store.collection(Item.self, named: "items"), &generator, withSlugs: false)
+        try changes.note(store)
         try store.blocking.close()
-        store = try open(disk)
+        store = try open(disk, chance: generator.next())
         items = try collection(store, version)
-      case 2: _ = try store.blocking.compact()
+        projection = try Self.projection(store)
+      case 2: _ = try store.blocking.compact(dropHistory: generator.chance(0.5))
       default: try write(store, items, &generator)
       }
+      try changes.note(store)
+      if generator.chance(0.3) { while try projection.step() {} }
+      if generator.chance(0.3) { try projection.writeCheckpoint() }
       try Self.check(items)
       report.statesChecked += 1
       for point in disk.takeCrashPoints() {
@@ -77,7 +77,7 @@ package struct IndexSweep {
         guard report.calls % step == 0, !shouldStop() else { continue }
         let survivals: [Survival?] = [nil, .random(seed: generator.next()), .keepOldest]
         for survival in survivals {
-          try crash(point, survival, before...version, generator.next(), &report)
+          try crash(point, survival, before...version, changes, generator.next(), &report)
         }
       }
     }
@@ -87,8 +87,9 @@ package struct IndexSweep {
     return report
   }
 
-  private func open(_ disk: SimulatedFileSystem) throws -> Store {
-    var store = Store.Configuration().simulated(on: disk, random: SeededRandom(seed: seed))
+  /// - Parameter chance: another one for each opening, since no two may give out the same epoch.
+  private func open(_ disk: SimulatedFileSystem, chance: UInt64) throws -> Store {
+    var store = Store.Configuration().simulated(on: disk, random: SeededRandom(seed: chance))
     store.engine = configuration
     store.encryption = configuration.encryption
     return try Store.openBlocking(at: "/store", configuration: store)
@@ -104,6 +105,11 @@ package struct IndexSweep {
         ObjectIndex("tags", each: \.tags),
         ObjectIndex("slug", unique: true, computed: { $0.slug.map { [$0] } ?? [] }),
       ]))
+  }
+
+  /// Counts how often each object was put, and a thousand for each delete.
+  private static func projection(_ store: Store) throws -> Projection<[String: Int]> {
+    try store.projection(named: "changes", initial: [:], prefix: "items/", ChangeRecord.count)
   }
 
   private func write(
@@ -129,18 +135,23 @@ package struct IndexSweep {
   }
 
   private func crash(
-    _ point: DiskSnapshot, _ survival: Survival?, _ versions: ClosedRange<UInt32>, _ seed: UInt64,
-    _ report: inout Report
+    _ point: DiskSnapshot, _ survival: Survival?, _ versions: ClosedRange<UInt32>,
+    _ changes: ChangeRecord, _ seed: UInt64, _ report: inout SweepReport
   ) throws {
     let disk =
       survival.map { SimulatedFileSystem(point, keeping: $0, seed: seed) }
       ?? SimulatedFileSystem(killedAt: point, seed: seed)
     report.crashes += 1
     do {
-      let store = try open(disk)
+      let store = try open(disk, chance: seed)
+      // Later writes may have the sequences of what was lost.
+      let last = store.lastSequence
+      report.between += try store.engine.derivedKeys(Self.marks).count
+      let projection = try Self.projection(store)
+      while try projection.step() {}
+      try changes.check(projection.state, through: last)
       // The program may come back with its newest version, or an older one.
       let items = try collection(store, seed % 2 == 0 ? versions.upperBound : versions.lowerBound)
-      report.marked += try items.unindexed().count
       try Self.check(items)
       var generator = SeededGenerator(seed: seed)
       try write(store, items, &generator)
@@ -175,5 +186,34 @@ package struct IndexSweep {
           "group \(group) has \(found.count) objects, and \(wanted.count) say so")
       }
     }
+  }
+}
+
+/// The changes of objects that were committed, by sequence: a projection must have each once.
+private struct ChangeRecord {
+  private var states: [(sequence: UInt64, counts: [String: Int])] = [(0, [:])]
+  private var read: UInt64?
+
+  static func count(_ state: inout [String: Int], _ entry: Entry) {
+    state[entry.key.text, default: 0] += entry.kind == .delete ? 1_000 : 1
+  }
+
+  /// Takes up what was committed since the last look: as yet no compaction has dropped any of it.
+  mutating func note(_ store: Store) throws {
+    var counts = states.last?.counts ?? [:]
+    var log = try store.entries(since: read)
+    while let entry = try log.next() {
+      guard entry.key.text.hasPrefix("items/") else { continue }
+      Self.count(&counts, entry)
+      states.append((entry.sequence, counts))
+    }
+    read = store.lastSequence
+  }
+
+  func check(_ state: [String: Int], through sequence: UInt64) throws {
+    guard let expected = states.last(where: { $0.sequence <= sequence })?.counts,
+      state != expected
+    else { return }
+    throw ScriptViolation("a projection has \(state), and the changes are \(expected)")
   }
 }
