@@ -63,6 +63,22 @@ enum Figures {
     return sign + "\(whole)." + String(repeating: "0", count: digits - rest.count) + rest
   }
 
+  /// Prints a row for each title, with a column for each engine: the median of its runs, and the
+  /// least and the most.
+  static func printTable(_ titles: [String], _ columns: [(name: String, runs: [[Double]])]) {
+    print("| | " + columns.map(\.name).joined(separator: " | ") + " |")
+    print("|---|" + String(repeating: "---|", count: columns.count))
+    for (row, title) in titles.enumerated() {
+      let cells = columns.map { column in
+        let figures = Statistics(column.runs.map { $0[row] })
+        let median = short(figures.median)
+        guard column.runs.count > 1 else { return median }
+        return "\(median) (\(short(figures.smallest))..\(short(figures.largest)))"
+      }
+      print("| \(title) | " + cells.joined(separator: " | ") + " |")
+    }
+  }
+
   static func padded(_ text: String, _ width: Int, right: Bool = false) -> String {
     let space = String(repeating: " ", count: max(0, width - text.count))
     return right ? space + text : text + space

@@ -28,16 +28,7 @@ struct Caches: ParsableCommand {
     for _ in 0..<max(1, runs) {
       for name in names { results[name, default: []].append(try measure(name)) }
     }
-    print("| | " + names.joined(separator: " | ") + " |")
-    print("|---|" + String(repeating: "---|", count: names.count))
-    for (row, title) in Self.rows.enumerated() {
-      let cells = names.map { name -> String in
-        let figures = Statistics((results[name] ?? []).map { $0[row] })
-        return [figures.median, figures.smallest, figures.largest].map(Figures.short)
-          .enumerated().map { $0 == 0 ? $1 : $0 == 1 ? " (\($1).." : "\($1))" }.joined()
-      }
-      print("| \(title) | " + cells.joined(separator: " | ") + " |")
-    }
+    Figures.printTable(Self.rows, names.map { ($0, results[$0] ?? []) })
   }
 
   private static let rows = [
@@ -98,17 +89,6 @@ struct Caches: ParsableCommand {
       Double(times.largest) / 1e6, cost.thousands(count), cost.microseconds(count), hits, misses,
       opened, Double(most) / 1e6, Double(capacity * 275) / 1e6,
     ]
-  }
-
-  private func timed(_ count: Int, _ body: (Int) throws -> Bool) throws -> Double {
-    var times = Histogram()
-    for number in 0..<count {
-      let before = nanoseconds()
-      let isRight = try body(number)
-      times.add(nanoseconds() - before)
-      guard isRight else { throw BenchError("a cache answers wrongly") }
-    }
-    return Double(times.quantile(0.5)) / 1e3
   }
 
   /// About 250 bytes of a document.

@@ -13,25 +13,24 @@ struct Collections: ParsableCommand {
   @Option(help: "How often each is run; the middle one counts.") var runs = 3
   @Option(help: "Which ones, separated by commas: tidemark, grdb.") var engines = "tidemark,grdb"
   @Option(help: "Where they are made.") var directory = NSTemporaryDirectory()
+  @Option(
+    help: "Measures how a collection's costs grow with its size instead: sizes like 1000,100000.")
+  var growth: String?
 
   func run() throws {
     let packages = try DebPackage.read(file)
+    if let growth {
+      let sizes = growth.split(separator: ",").compactMap { Int($0) }.filter { $0 > 0 }
+      guard !sizes.isEmpty else { throw ValidationError("--growth takes sizes like 1000,100000") }
+      return try CollectionGrowth(packages, directory).report(sizes)
+    }
     print("\(packages.count) packages, \(runs) runs: median (least..most)\n")
     let names = engines.split(separator: ",").map(String.init)
     var results: [String: [[Double]]] = [:]
     for _ in 0..<max(1, runs) {
       for name in names { results[name, default: []].append(try measure(name, packages)) }
     }
-    print("| | " + names.joined(separator: " | ") + " |")
-    print("|---|" + String(repeating: "---|", count: names.count))
-    for (row, title) in Self.rows.enumerated() {
-      let cells = names.map { name -> String in
-        let figures = Statistics((results[name] ?? []).map { $0[row] })
-        return [figures.median, figures.smallest, figures.largest].map(Figures.short)
-          .enumerated().map { $0 == 0 ? $1 : $0 == 1 ? " (\($1).." : "\($1))" }.joined()
-      }
-      print("| \(title) | " + cells.joined(separator: " | ") + " |")
-    }
+    Figures.printTable(Self.rows, names.map { ($0, results[$0] ?? []) })
     if names.contains("tidemark") { try ObserverCost(packages).report() }
   }
 
@@ -130,17 +129,6 @@ struct Collections: ParsableCommand {
     }
     try texts.close()
     return [load, words, prefixes]
-  }
-
-  private func timed(_ count: Int, _ body: (Int) throws -> Bool) throws -> Double {
-    var times = Histogram()
-    for number in 0..<count {
-      let before = nanoseconds()
-      let isRight = try body(number)
-      times.add(nanoseconds() - before)
-      guard isRight else { throw BenchError("a collection answers wrongly") }
-    }
-    return Double(times.quantile(0.5)) / 1e3
   }
 }
 
