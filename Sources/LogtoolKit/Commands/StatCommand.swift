@@ -45,9 +45,11 @@ struct StoreSpace {
   /// Entries of caches, and their bytes before they are compressed.
   private(set) var cachedEntries = 0
   private(set) var cachedBytes = 0
+  let indexes: [IndexUsage]
 
   init(_ store: Store) throws(TidemarkError) {
     attachments = try store.attachmentUsage()
+    indexes = try store.indexUsage()
     for cache in try store.knownCaches() {
       cachedEntries += cache.status.entries
       cachedBytes += cache.status.bytes

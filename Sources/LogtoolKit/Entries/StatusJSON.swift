@@ -21,6 +21,7 @@ enum StatusJSON {
         .object([
           .init("keys", .integer(space.cachedEntries)), .init("bytes", .integer(space.cachedBytes)),
         ])),
+      .init("indexes", .array(space.indexes.map(index))),
       .init(
         "durable",
         .object([
@@ -50,6 +51,13 @@ enum StatusJSON {
       .init("history", .integer(bytes.history)), .init("dead", .integer(bytes.dead)),
       .init("pinned", .integer(bytes.pinned)), .init("index", .integer(bytes.index)),
       .init("ballast", .integer(bytes.ballast)),
+    ])
+  }
+
+  private static func index(_ index: IndexUsage) -> JSONValue {
+    .object([
+      .init("collection", .string(index.collection)), .init("name", .string(index.index)),
+      .init("rows", .integer(index.rows)), .init("bytes", .integer(index.bytes)),
     ])
   }
 

@@ -43,6 +43,14 @@ struct StatusText {
       lines.append(
         row("cached", "\(HumanText.size(space.cachedBytes)) in \(count), before compression"))
     }
+    for index in space.indexes {
+      let rows = HumanText.count(index.rows, "row", "rows")
+      lines.append(
+        row(
+          "of index",
+          " \(HumanText.size(index.bytes)) in \(rows) of \(index.collection).\(index.index), "
+            + "before compression"))
+    }
     if space.attachments.count > 0 {
       let count = HumanText.count(space.attachments.count, "file", "files")
       lines.append(row("attachments", " \(HumanText.size(space.attachments.bytes)) in \(count)"))

@@ -8,7 +8,7 @@ extension CollectionCore {
     var expected: Set<[UInt8]> = []
     let marks = IndexKeys.marks(ofCollection: state.catalog.number)
     var marked: Set<[UInt8]> = []
-    for row in try store.engine.derivedRows(marks) { marked.insert(Array(row.key[marks.count...])) }
+    for key in try store.engine.derivedKeys(marks) { marked.insert(Array(key[marks.count...])) }
     var walk = try RowWalk(store.source, EntryQuery(prefix: prefix))
     while let row = try walk.nextRow() {
       let id = row.key[prefix.count...]
@@ -44,12 +44,10 @@ extension CollectionCore {
     }
     var found: Set<[UInt8]> = []
     for index in state.catalog.rows {
-      for row in try store.engine.derivedRows(IndexKeys.rows(ofIndex: index.number)) {
-        found.insert(row.key)
-      }
+      found.formUnion(try store.engine.derivedKeys(IndexKeys.rows(ofIndex: index.number)))
     }
     let objects = IndexKeys.objects(ofCollection: state.catalog.number)
-    for row in try store.engine.derivedRows(objects) { found.insert(row.key) }
+    found.formUnion(try store.engine.derivedKeys(objects))
     if let missing = expected.subtracting(found).first {
       return "a row is missing: \(Key(missing))"
     }

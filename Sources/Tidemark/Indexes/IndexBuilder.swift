@@ -24,7 +24,7 @@ final class IndexBuilder: Sendable {
     let state = member.now
     let isFilled = state.catalog.rows.allSatisfy(\.isComplete) && state.catalog.dropped.isEmpty
     let prefix = isFilled ? IndexKeys.marks(ofCollection: state.catalog.number) : member.prefix
-    return try engine.derivedRows(prefix, limit: Self.few).count < Self.few
+    return try engine.derivedKeys(prefix, limit: Self.few).count < Self.few
   }
 
   func run() {
@@ -60,13 +60,7 @@ final class IndexBuilder: Sendable {
       try engine.removeDerived(SearchKeys.catalog(number))
       try engine.removeDerived(SearchKeys.blocks(number))
       try engine.removeDerived(SearchKeys.lengths(number))
-      while true {
-        let rows = try engine.derivedRows(IndexKeys.rows(ofIndex: number), limit: 1_024)
-        if rows.isEmpty { break }
-        var batch = OperationBatch()
-        for row in rows { try batch.addDerivedRemoval(of: row.key.rawSpan) }
-        _ = try engine.stage(batch)
-      }
+      try engine.removeDerived(IndexKeys.rows(ofIndex: number))
     }
   }
 
@@ -90,7 +84,7 @@ final class IndexBuilder: Sendable {
       _ = try engine.stage(batch)
       member.change { $0.objectsDone += page.count }
     }
-    let left = try engine.derivedRows(marks, limit: 1)
+    let left = try engine.derivedKeys(marks, limit: 1)
     member.change { now in
       // One that was made since the look may not be in it.
       if now.marksMade == state.marksMade { now.mayHaveMarks = !left.isEmpty }

@@ -228,7 +228,7 @@ struct IndexChange: DerivedChange {
     for (rowsKey, rows, documents) in numberless {
       var rows = rows
       for document in documents {
-        guard let number = try registry.texts(rows[document.place].index).nextDocument() else {
+        guard let number = registry.texts(rows[document.place].index).nextDocument() else {
           return false
         }
         rows[document.place].term = SearchKeys.term(number) + rows[document.place].term

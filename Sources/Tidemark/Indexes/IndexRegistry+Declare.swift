@@ -84,7 +84,7 @@ extension IndexRegistry {
   /// Fills what is not complete, and looks again at what is marked.
   func build(_ member: CollectionIndexes, usesThread: Bool) throws(TidemarkError) {
     let marks = IndexKeys.marks(ofCollection: member.now.catalog.number)
-    let hasMarks = try !engine.derivedRows(marks, limit: 1).isEmpty
+    let hasMarks = try !engine.derivedKeys(marks, limit: 1).isEmpty
     let isDue = member.change { state in
       guard !state.isBuilding else { return false }
       if !hasMarks, state.marksMade == 0 { state.mayHaveMarks = false }

@@ -13,10 +13,10 @@ struct IndexMembers: Sendable {
 /// The catalogs are read with the first write, so that opening a store costs nothing for them.
 final class IndexRegistry: Sendable {
   private struct State {
-    var members = IndexMembers()
-    var isLoaded = false
-    /// The engine's lineage that the members are of.
-    var lineage = 0
+    /// Nil until they are read.
+    var members: IndexMembers?
+    /// See `Engine.takeovers`: the number when the members were looked at last.
+    var takeovers: UInt64 = 0
     /// Full-text indexes in use, by their numbers.
     var texts: [UInt32: SearchIndex] = [:]
   }
@@ -50,29 +50,25 @@ final class IndexRegistry: Sendable {
 
   /// All collections with indexes.
   func members() throws(TidemarkError) -> IndexMembers {
-    let lineage = engine.lineage
-    let (known, isCurrent) = state.withLock {
-      ($0.isLoaded ? $0.members : nil, $0.lineage == lineage)
-    }
-    if let known {
-      guard !isCurrent else { return known }
+    let takeovers = engine.takeovers
+    let (known, isCurrent) = state.withLock { ($0.members, $0.takeovers == takeovers) }
+    if let known, isCurrent { return known }
+    if known != nil {
       try reload()
-      return state.withLock { $0.members }
+      return state.withLock { $0.members ?? IndexMembers() }
     }
     let found = try load()
     return state.withLock { state in
-      if !state.isLoaded {
-        state.members = found
-        state.isLoaded = true
-        state.lineage = lineage
-      }
-      return state.members
+      if let known = state.members { return known }
+      state.members = found
+      state.takeovers = takeovers
+      return found
     }
   }
 
   private func load() throws(TidemarkError) -> IndexMembers {
     var members = IndexMembers()
-    for (key, _) in try engine.derivedRows(IndexKeys.catalogs) {
+    for key in try engine.derivedKeys(IndexKeys.catalogs) {
       let catalog = try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try IndexCatalog(decoding: value)
       }
@@ -87,11 +83,11 @@ final class IndexRegistry: Sendable {
   /// store. Where these are not those that were declared here, what is written is marked until they
   /// are declared again.
   func reload() throws(TidemarkError) {
-    let lineage = engine.lineage
+    let takeovers = engine.takeovers
     let known = state.withLock { state in
       // Documents may have other numbers by now.
       for index in state.texts.values { index.forget() }
-      return state.isLoaded ? state.members.all : nil
+      return state.members?.all
     }
     guard let known else { return }
     let found = try load()
@@ -120,17 +116,20 @@ final class IndexRegistry: Sendable {
     }
     kept += found.all.filter { member in !kept.contains { $0.name == member.name } }
     state.withLock { state in
-      state.members.all = kept
-      state.lineage = lineage
+      state.members = IndexMembers(all: kept)
+      state.takeovers = takeovers
     }
     engine.noteDerivationChange()
     for member in kept where member.now.evaluation != nil {
-      try build(member, usesThread: usesThreads)
+      // The member keeps the error, for who waits for its indexes: writers can go on.
+      do { try build(member, usesThread: usesThreads) } catch {
+        member.change { $0.failure = error }
+      }
     }
   }
 
   /// A full-text index in use.
-  func texts(_ number: UInt32) throws(TidemarkError) -> SearchIndex {
+  func texts(_ number: UInt32) -> SearchIndex {
     state.withLock { state in
       if let known = state.texts[number] { return known }
       let index = SearchIndex(number, engine)
@@ -162,27 +161,42 @@ final class IndexRegistry: Sendable {
   /// Takes a collection up, or the newest catalog of one that is known.
   func install(_ indexes: CollectionIndexes) {
     state.withLock { state in
-      if !state.members.all.contains(where: { $0 === indexes }) {
-        state.members.all.append(indexes)
-      }
+      var members = state.members ?? IndexMembers()
+      guard !members.all.contains(where: { $0 === indexes }) else { return }
+      members.all.append(indexes)
+      state.members = members
     }
     engine.noteDerivationChange()
   }
 }
 
 extension Engine {
-  /// The derived keys with a prefix, with the sequences of their entries.
-  func derivedRows(
+  /// The derived keys with a prefix.
+  package func derivedKeys(
     _ prefix: [UInt8], limit: Int = .max
-  ) throws(TidemarkError) -> [(key: [UInt8], sequence: UInt64)] {
-    let view = try view()
-    let scan = EngineScan(self, ScanQuery(prefix: prefix), view: view)
-    var rows: [(key: [UInt8], sequence: UInt64)] = []
-    while rows.count < limit {
-      let page = try scan.nextPage(limit: min(1_024, limit - rows.count))
+  ) throws(TidemarkError) -> [[UInt8]] {
+    let scan = EngineScan(self, ScanQuery(prefix: prefix), view: try view())
+    var keys: [[UInt8]] = []
+    while keys.count < limit {
+      let page = try scan.nextPage(limit: min(1_024, limit - keys.count))
       if page.isEmpty { break }
-      for row in page { rows.append((row.key, row.sequence)) }
+      for row in page { keys.append(row.key) }
     }
-    return rows
+    return keys
+  }
+
+  /// Removes all derived keys with a prefix.
+  /// - Parameter takeovers: see `OperationBatch.takeovers`.
+  func removeDerived(
+    _ prefix: [UInt8], ifTakeovers takeovers: UInt64? = nil
+  ) throws(TidemarkError) {
+    while true {
+      let keys = try derivedKeys(prefix, limit: 1_024)
+      if keys.isEmpty { return }
+      var batch = OperationBatch()
+      batch.takeovers = takeovers
+      for key in keys { try batch.addDerivedRemoval(of: key.rawSpan) }
+      _ = try stage(batch)
+    }
   }
 }

@@ -34,8 +34,8 @@ extension ObjectCollection {
   public func unindexed() throws(TidemarkError) -> [ID] {
     guard let state = core.indexes?.now else { return [] }
     let marks = IndexKeys.marks(ofCollection: state.catalog.number)
-    return try store.engine.derivedRows(marks)
-      .compactMap { ID.id(ofKeyBytes: $0.key[marks.count...]) }
+    return try store.engine.derivedKeys(marks)
+      .compactMap { ID.id(ofKeyBytes: $0[marks.count...]) }
   }
 }
 

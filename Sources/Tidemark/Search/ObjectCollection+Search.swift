@@ -38,7 +38,7 @@ extension ObjectCollection {
         "no index of collection \(name) has what is asked for: declare \(target.declaration)",
         object: ObjectPlace(collection: name))
     }
-    let texts = try store.indexes.texts(row.number)
+    let texts = store.indexes.texts(row.number)
     if !store.usesThreads, texts.isMergeDue { try texts.merge() }
     guard limit > 0 else { return [] }
     // A merge that ends meanwhile takes the lists away that are read: then it is looked again.

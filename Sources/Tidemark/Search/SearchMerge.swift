@@ -13,11 +13,11 @@ extension SearchIndex {
     }
     guard isFirst else { return }
     defer { state.withLock { $0.isMerging = false } }
-    let lineage = holder.object.lineage
+    let takeovers = holder.object.takeovers
     do throws(TidemarkError) {
-      try removeOrphans()
-      while try mergeTail(lineage) {}
-      while try mergeLevel(lineage) {}
+      try removeOrphans(takeovers)
+      while try mergeTail(takeovers) {}
+      while try mergeLevel(takeovers) {}
     } catch {
       // As many writes again, before the next attempt.
       state.withLock { $0.written = 0 }
@@ -32,7 +32,7 @@ extension SearchIndex {
 
   /// Makes a segment of the documents that are in none, if there are enough of them.
   /// - Returns: whether it did.
-  private func mergeTail(_ lineage: Int) throws(TidemarkError) -> Bool {
+  private func mergeTail(_ takeovers: UInt64) throws(TidemarkError) -> Bool {
     let engine = holder.object
     let view = try engine.view()
     var catalog = try Self.catalog(engine, number)
@@ -65,19 +65,20 @@ extension SearchIndex {
       }
       return false
     }
-    var writer = SegmentWriter(engine, index: number, segment: segment.number)
+    var writer = SegmentWriter(
+      engine, index: number, segment: segment.number, takeovers: takeovers)
     for word in words.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
       try writer.add(word, words[word] ?? Postings())
     }
     try writer.finish(lengths: lengths)
     catalog.segments.append(segment)
     catalog.lastNumber = segment.number
-    try commit(catalog, lineage)
+    try commit(catalog, takeovers)
     return true
   }
 
   /// Makes one segment of several of a level.
-  private func mergeLevel(_ lineage: Int) throws(TidemarkError) -> Bool {
+  private func mergeLevel(_ takeovers: UInt64) throws(TidemarkError) -> Bool {
     let engine = holder.object
     var catalog = try Self.catalog(engine, number)
     guard
@@ -97,7 +98,8 @@ extension SearchIndex {
     var segment = SearchCatalog.Segment(
       number: catalog.lastNumber + 1, level: level + 1, first: first.first, last: last.last,
       documents: 0, words: 0)
-    var writer = SegmentWriter(engine, index: number, segment: segment.number)
+    var writer = SegmentWriter(
+      engine, index: number, segment: segment.number, takeovers: takeovers)
     var readers = sources.map {
       SegmentReader(engine, index: number, segment: $0.number, view: view)
     }
@@ -123,8 +125,8 @@ extension SearchIndex {
     try writer.finish(lengths: lengths)
     catalog.segments.replaceSubrange(start..<start + sources.count, with: [segment])
     catalog.lastNumber = segment.number
-    try commit(catalog, lineage)
-    for source in sources { try remove(source.number) }
+    try commit(catalog, takeovers)
+    for source in sources { try remove(source.number, takeovers) }
     return true
   }
 
@@ -169,13 +171,14 @@ extension SearchIndex {
     }
   }
 
-  /// - Parameter lineage: that of the engine when the merge began.
-  private func commit(_ catalog: SearchCatalog, _ lineage: Int) throws(TidemarkError) {
-    // Another process may have had the store, and the index may be gone.
-    guard holder.object.lineage == lineage, !state.withLock({ $0.isDropped }) else {
-      throw TidemarkError(.cancelled, "the full-text index has changed while it was merged")
+  /// Commits a catalog, unless another process has had the store, or the index is gone.
+  /// - Throws: `cancelled`.
+  private func commit(_ catalog: SearchCatalog, _ takeovers: UInt64) throws(TidemarkError) {
+    guard !state.withLock({ $0.isDropped }) else {
+      throw TidemarkError(.cancelled, "the full-text index is gone")
     }
     var batch = OperationBatch()
+    batch.takeovers = takeovers
     try batch.addDerived(SearchKeys.catalog(number).rawSpan, catalog.encoded.rawSpan)
     _ = try holder.object.stage(batch)
     state.withLock { state in
@@ -191,14 +194,15 @@ extension SearchIndex {
     }
   }
 
-  private func remove(_ segment: UInt32) throws(TidemarkError) {
-    try holder.object.removeDerived(SearchKeys.blocks(number, segment))
-    try holder.object.removeDerived(SearchKeys.lengths(number, segment))
+  private func remove(_ segment: UInt32, _ takeovers: UInt64) throws(TidemarkError) {
+    for prefix in [SearchKeys.blocks(number, segment), SearchKeys.lengths(number, segment)] {
+      try holder.object.removeDerived(prefix, ifTakeovers: takeovers)
+    }
   }
 
   /// Removes blocks of segments that the catalog does not name: a crash came before it did, or
   /// after.
-  private func removeOrphans() throws(TidemarkError) {
+  private func removeOrphans(_ takeovers: UInt64) throws(TidemarkError) {
     let engine = holder.object
     let named = Set(try Self.catalog(engine, number).segments.map(\.number))
     let prefix = SearchKeys.blocks(number)
@@ -207,22 +211,9 @@ extension SearchIndex {
       from: from, through: TermRange.end(of: prefix) ?? prefix, limit: 1, descending: false
     ).first, key.starts(with: prefix), key.count >= prefix.count + 4 {
       let segment = key[prefix.count..<prefix.count + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-      if !named.contains(segment) { try remove(segment) }
+      if !named.contains(segment) { try remove(segment, takeovers) }
       guard let next = TermRange.end(of: Array(key.prefix(prefix.count + 4))) else { return }
       from = next
-    }
-  }
-}
-
-extension Engine {
-  /// Removes all derived keys with a prefix.
-  func removeDerived(_ prefix: [UInt8]) throws(TidemarkError) {
-    while true {
-      let rows = try derivedRows(prefix, limit: 1_024)
-      if rows.isEmpty { return }
-      var batch = OperationBatch()
-      for row in rows { try batch.addDerivedRemoval(of: row.key.rawSpan) }
-      _ = try stage(batch)
     }
   }
 }

@@ -50,6 +50,7 @@ struct SegmentWriter {
   private let index: UInt32
   private let segment: UInt32
   private let engine: Engine
+  private let takeovers: UInt64
   private var batch = OperationBatch()
   private var block = ByteWriter()
   private var firstWord: [UInt8] = []
@@ -59,8 +60,12 @@ struct SegmentWriter {
   /// Blocks are committed when there are so many bytes of them.
   private static let bytesPerCommit = 1 << 20
 
-  init(_ engine: Engine, index: UInt32, segment: UInt32) {
+  /// - Parameter takeovers: see `Engine.takeovers`; after another one the segment's number may be
+  ///   another process's.
+  init(_ engine: Engine, index: UInt32, segment: UInt32, takeovers: UInt64) {
     self.engine = engine
+    self.takeovers = takeovers
+    batch.takeovers = takeovers
     self.index = index
     self.segment = segment
   }
@@ -101,6 +106,7 @@ struct SegmentWriter {
     guard !batch.operations.isEmpty else { return }
     _ = try engine.stage(batch)
     batch = OperationBatch()
+    batch.takeovers = takeovers
     pendingBytes = 0
   }
 

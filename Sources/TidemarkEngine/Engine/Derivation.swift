@@ -7,9 +7,19 @@ package final class Derivation: Sendable {
   let prepare: @Sendable (OperationBatch) throws(TidemarkError) -> (any DerivedChange)?
 
   private let generation = AtomicCounter()
+  private let takenOver = AtomicCounter()
 
   /// Says that from now on other entries follow: what was prepared before is prepared anew.
   package func noteChange() { generation.raise() }
+
+  /// Says that another process has had the store: what is known of it may not hold any more.
+  func noteTakeover() {
+    takenOver.raise()
+    noteChange()
+  }
+
+  /// How often another process has had the store.
+  package var takeovers: UInt64 { takenOver.value }
 
   /// Another number after each change.
   var version: UInt64 { generation.value }
@@ -75,6 +85,9 @@ extension Engine {
   /// Says that from now on other entries follow from what is written.
   package func noteDerivationChange() { derivation.object?.noteChange() }
 
+  /// See ``Derivation/takeovers``.
+  package var takeovers: UInt64 { derivation.object?.takeovers ?? 0 }
+
   /// The newest entry of a key that is there; 0 for none. For a ``DerivedChange``, which holds the
   /// writer's lock, so that a damaged index is an error and is not made anew.
   package func newestEntry(ofKey key: RawSpan) throws(TidemarkError) -> UInt64 {
@@ -107,5 +120,24 @@ extension Engine {
       }
     } catch { throw describe(error) }
     return keys
+  }
+  /// How many keys begin with a prefix, and about how many bytes their entries have before they are
+  /// compressed.
+  package func extent(ofPrefix prefix: [UInt8]) throws(TidemarkError) -> (keys: Int, bytes: Int) {
+    var page = KeyPage(room: 64)
+    var (keys, bytes) = (0, 0)
+    var from = KeyBound.including(prefix)
+    do {
+      while true {
+        let isAtEnd = try reading.withLock { (read: inout ReadState) throws(IndexError) in
+          try read.index.page(
+            from: from, upTo: .afterPrefix(prefix), descending: false, limit: 1_024, into: &page)
+        }
+        keys += page.count
+        for number in 0..<page.count { bytes += page.slot(at: number).size.approximateBytes }
+        if isAtEnd { return (keys, bytes) }
+        from = page.resumption
+      }
+    } catch { throw describe(error) }
   }
 }

@@ -17,7 +17,7 @@ extension Engine {
     waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult? {
     try OperationBatch.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
-    let version = (derivation.object?.version, lineage)
+    let version = derivation.object?.version
     guard SingleFrame.fits(keyBytes: key.byteCount, valueBytes: value?.byteCount ?? 0),
       derivation.object.map({ !$0.concerns(key) }) ?? true
     else { return nil }
@@ -26,7 +26,7 @@ extension Engine {
       let turn = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> SingleTurn in
         if waitsForRoom, let goal = state.goalForRoom { return .wait(goal.sequence) }
-        guard version == (derivation.object?.version, state.lineage) else { return .done(nil) }
+        guard version == derivation.object?.version else { return .done(nil) }
         return try .done(stageSingle(kind, key, value, durability, &state))
       }
       switch turn {

@@ -162,6 +162,7 @@ extension Engine {
         next.lineage = read.lineage
       }
       state = next
+      derivation.object?.noteTakeover()
     }
   }
 

@@ -57,6 +57,8 @@ package struct OperationBatch: Sendable {
   package var knownRows: [Int: KnownRows] = [:]
   /// Whether the batch may break rules about values that are there once only: it comes from a peer.
   package var mayRepeatUnique = true
+  /// See `Engine.takeovers`: the batch is of use only while the number is this one; nil for always.
+  package var takeovers: UInt64?
   private var scratch = ByteWriter()
   private var touches = 0
 
@@ -331,6 +333,7 @@ package struct OperationBatch: Sendable {
     operations.removeAll(keepingCapacity: true)
     labels.removeSets(from: 0)
     conditions.removeAll(keepingCapacity: true)
+    rederived.removeAll()
     knownRows = [:]
     derivedFrom = .max
     asksForHashes = false

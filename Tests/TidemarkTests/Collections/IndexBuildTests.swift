@@ -54,8 +54,7 @@ struct IndexBuildTests {
   @Test("indexes are there at once when the store is opened again")
   func reopened() async throws {
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    let configuration = Store.Configuration(on: disk)
     var store = try await Store.open(at: "/s", configuration: configuration)
     let packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
     for number in 0..<100 { try await packages.put(package(number)) }
@@ -70,8 +69,7 @@ struct IndexBuildTests {
   @Test("objects that a program without the indexes writes are taken up when they are declared")
   func marked() async throws {
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    let configuration = Store.Configuration(on: disk)
     var store = try await Store.open(at: "/s", configuration: configuration)
     var packages = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
     for number in 0..<10 { try await packages.put(package(number)) }
@@ -106,13 +104,13 @@ struct IndexBuildTests {
       store, [ObjectIndex("half", version: 2, computed: { [$0.size / 4] })])
     try await second.indexesBuilt()
     #expect(try second.count(where: .index("half", equals: 3)) == 4)
-    #expect(try store.engine.derivedRows(DerivedKeys.prefix + [UInt8(ascii: "i")]).count == 20)
+    #expect(try store.engine.derivedKeys(DerivedKeys.prefix + [UInt8(ascii: "i")]).count == 20)
     #expect(throws: TidemarkError.self) { try second.find(\.size == 1) }
     // Numbers of indexes that are gone are given to none.
     let third = try IndexTests.packages(store, [ObjectIndex("size", \.size)])
     try await third.indexesBuilt()
     #expect(try third.find(\.size == 19).count == 1)
-    #expect(try store.engine.derivedRows(DerivedKeys.prefix + [UInt8(ascii: "i")]).count == 20)
+    #expect(try store.engine.derivedKeys(DerivedKeys.prefix + [UInt8(ascii: "i")]).count == 20)
     try await store.close()
   }
 
@@ -150,8 +148,7 @@ struct IndexBuildTests {
   @Test("a store that was suspended finds the indexes that another process has declared meanwhile")
   func suspended() async throws {
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    let configuration = Store.Configuration(on: disk)
     let first = try await Store.open(at: "/s", configuration: configuration)
     let before = try IndexTests.packages(first, [ObjectIndex("size", \.size)])
     try await before.put(package(1))
@@ -175,8 +172,7 @@ struct IndexBuildTests {
   @Test("a reader beside a writer uses its indexes, and follows when they change")
   func reader() async throws {
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    var configuration = Store.Configuration(on: disk)
     let writer = try await Store.open(at: "/s", configuration: configuration)
     let written = try IndexTests.packages(writer, [ObjectIndex("size", \.size)])
     try await written.put(package(1))

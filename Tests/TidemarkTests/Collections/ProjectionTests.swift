@@ -21,8 +21,7 @@ struct ProjectionTests {
   @Test("a projection has every change once, and goes on where it was")
   func once() async throws {
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    let configuration = Store.Configuration(on: disk)
     var store = try await Store.open(at: "/s", configuration: configuration)
     for number in 1...10 { try await store.put("p/\(number)", "\(number)") }
     var totals = try store.projection(
@@ -61,8 +60,7 @@ struct ProjectionTests {
   @Test("compaction keeps what a projection has yet to read, and forgets with it")
   func pins() async throws {
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    let configuration = Store.Configuration(on: disk)
     var store = try await Store.open(at: "/s", configuration: configuration)
     let totals = try store.projection(named: "totals", initial: Totals(), Self.add)
     try await totals.caughtUp()

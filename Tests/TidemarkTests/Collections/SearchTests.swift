@@ -106,8 +106,7 @@ struct SearchTests {
     print("seed \(seed)")
     var random = SeededGenerator(seed: seed)
     let disk = MemoryFileSystem()
-    var configuration = Store.Configuration()
-    configuration.environment.fileSystem = disk
+    let configuration = Store.Configuration(on: disk)
     var store = try await Store.open(at: "/s", configuration: configuration)
     var pages = try pages(store)
     var bodies: [Int: [String]] = [:]
@@ -170,6 +169,33 @@ struct SearchTests {
     let prefix = String(a.prefix(2))
     #expect(
       try found(TextQuery(prefix)) == wanted { $0.contains { $0.hasPrefix(prefix) } }, words)
+  }
+
+  @Test("a merge that was prepared before another process had the store is not committed")
+  func takeover() async throws {
+    let disk = MemoryFileSystem()
+    let configuration = Store.Configuration(on: disk)
+    let first = try await Store.open(at: "/s", configuration: configuration)
+    try await first.put("a", "1")
+    var batch = OperationBatch()
+    batch.takeovers = first.engine.takeovers
+    let key = SearchKeys.lengths(7, 7)
+    try batch.addDerived(key.rawSpan, key.rawSpan)
+    try await first.suspend()
+    // Nobody has written: everything still holds.
+    try await first.resume()
+    _ = try first.engine.stage(batch)
+    try await first.suspend()
+    let second = try await Store.open(at: "/s", configuration: configuration)
+    try await second.put("a", "2")
+    try await second.close()
+    try await first.resume()
+    #expect { try first.engine.stage(batch) } throws: {
+      ($0 as? TidemarkError)?.code == .cancelled
+    }
+    batch.takeovers = first.engine.takeovers
+    _ = try first.engine.stage(batch)
+    try await first.close()
   }
 
   @Test("a snippet shows where most of the words are, with their ranges")
