@@ -50,7 +50,7 @@ extension ObjectCollection {
       return page
     } catch {
       guard error.code == .indexMissing, scanning else { throw error }
-      return try ObjectScan(core, condition, order).page(limit: limit, after: cursor)
+      return try ObjectScan(self, condition, order).page(limit: limit, after: cursor)
     }
   }
 
@@ -129,6 +129,30 @@ extension ObjectCollection {
     _ condition: ObjectCondition<Object>, sort order: [ObjectOrder<Object>] = []
   ) throws(TidemarkError) -> String {
     try ObjectQuery(core, condition, order).plan.description
+  }
+}
+
+extension CollectionView {
+  /// The objects that met a condition, in an order.
+  ///
+  /// Indexes know the newest state only: every object of the view is read for it.
+  /// - Parameters:
+  ///   - condition: the condition.
+  ///   - order: what they are sorted by; where that is the same, by id.
+  ///   - limit: most objects to return; nil for all.
+  ///   - scanning: says that every object may be read.
+  /// - Throws: `indexMissing` unless it may; `coding` when an object cannot be decoded.
+  public func find(
+    _ condition: ObjectCondition<Object> = .everything, sort order: [ObjectOrder<Object>] = [],
+    limit: Int? = nil, scanning: Bool = false
+  ) throws(TidemarkError) -> [Object] {
+    guard scanning else {
+      throw TidemarkError(
+        .indexMissing,
+        "indexes know the newest state only: a query of a view reads every object; ask for it with "
+          + "scanning: true", object: ObjectPlace(collection: core.name))
+    }
+    return try ObjectScan(self, condition, order).page(limit: limit, after: nil).objects
   }
 }
 

@@ -1,30 +1,33 @@
 internal import TidemarkEngine
 
 /// A query that no index serves: every object is read for it.
-struct ObjectScan<Object: Sendable, ID: CollectionID> {
-  private let core: CollectionCore<Object, ID>
+struct ObjectScan<Reader: ObjectReader> {
+  typealias Object = Reader.Object
+
+  private let reader: Reader
   private let node: ConditionNode
   private let order: [ObjectOrder<Object>]
 
   init(
-    _ core: CollectionCore<Object, ID>, _ condition: ObjectCondition<Object>,
-    _ order: [ObjectOrder<Object>]
+    _ reader: Reader, _ condition: ObjectCondition<Object>, _ order: [ObjectOrder<Object>]
   ) throws(TidemarkError) {
-    self.core = core
+    self.reader = reader
     node = condition.node
     self.order = order
     for case .index(let name) in node.targets + order.map(\.target) {
       throw TidemarkError(
-        .indexMissing, "collection \(core.name) has no index \(name), and a scan does not know it",
-        object: ObjectPlace(collection: core.name))
+        .indexMissing,
+        "collection \(reader.core.name) has no index \(name), and a scan does not know it",
+        object: ObjectPlace(collection: reader.core.name))
     }
   }
 
   func page(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> ObjectPage<Object> {
     var found: [(terms: [UInt8], id: [UInt8], object: Object)] = []
-    var walk = try RowWalk(core.store.source, EntryQuery(prefix: core.prefix))
+    let core = reader.core
+    var walk = try RowWalk(reader.source, EntryQuery(prefix: core.prefix))
     while let row = try walk.nextRow() {
-      guard let id = core.id(ofKey: row.key), let object = try core.newest(id),
+      guard let id = core.id(ofKey: row.key), let object = try reader.get(id),
         try matches(node, object, row)
       else { continue }
       var terms: [UInt8] = []
@@ -58,7 +61,7 @@ struct ObjectScan<Object: Sendable, ID: CollectionID> {
     switch node {
     case .all: return true
     case .labels(let filter):
-      let engine = core.store.engine
+      let engine = reader.source.engine
       return filter.query.matches(try engine.info(try engine.entry(at: row.sequence)).labels)
     case .compare(let target, let ranges):
       let values = try values(target, of: object)

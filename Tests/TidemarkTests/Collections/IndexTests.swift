@@ -108,11 +108,11 @@ struct IndexTests {
       }
       #expect(paged == found, sourceLocation: location)
       var scanned: [Package] = []
-      page = try ObjectScan(packages.core, condition, order).page(limit: 7, after: nil)
+      page = try ObjectScan(packages, condition, order).page(limit: 7, after: nil)
       while true {
         scanned += page.objects
         guard let cursor = page.next else { break }
-        page = try ObjectScan(packages.core, condition, order).page(limit: 7, after: cursor)
+        page = try ObjectScan(packages, condition, order).page(limit: 7, after: cursor)
       }
       #expect(Set(scanned.map(\.id)) == Set(found.map(\.id)), sourceLocation: location)
       #expect(scanned.count == found.count, sourceLocation: location)
@@ -159,6 +159,24 @@ struct IndexTests {
     #expect(
       try packages.explain(\.section == "net", sort: [.descending(\.size)])
         == "reads a range of index sectionSize; in the index's order")
+    try await store.close()
+  }
+
+  @Test("a query of a view finds what was there then, by a scan that is asked for")
+  func views() async throws {
+    let (store, packages) = try await filled()
+    let games = try packages.find(\.section == "games", sort: [.descending(\.size)], limit: 5)
+    let view = try store.view()
+    for game in games { try await packages.update(game.id) { $0.section = "net" } }
+    try await packages.delete(games[0].id)
+    let before = packages.at(view)
+    #expect(
+      try before.find(\.section == "games", sort: [.descending(\.size)], limit: 5, scanning: true)
+        == games)
+    #expect(try before.find(.labels(.all("even")), scanning: true).count == 20)
+    #expect { try before.find(\.section == "games") } throws: {
+      ($0 as? TidemarkError)?.code == .indexMissing
+    }
     try await store.close()
   }
 
@@ -210,8 +228,8 @@ struct IndexTests {
     #expect(try packages.find(\.size < 5).map(\.id) == ["1", "2"])
     try await packages.delete("1")
     try await packages.delete("2")
-    #expect(try store.engine.derivedRows(DerivedKeys.prefix + [UInt8(ascii: "i")]).isEmpty)
-    #expect(try store.engine.derivedRows(DerivedKeys.prefix + [UInt8(ascii: "r")]).isEmpty)
+    #expect(try store.engine.derivedKeys(DerivedKeys.prefix + [UInt8(ascii: "i")]).isEmpty)
+    #expect(try store.engine.derivedKeys(DerivedKeys.prefix + [UInt8(ascii: "r")]).isEmpty)
     try await store.close()
   }
 

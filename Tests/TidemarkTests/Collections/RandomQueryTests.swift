@@ -78,7 +78,7 @@ struct RandomQueryTests {
       #expect(
         walked.map(\.id) == found.map { Array($0.id.utf8) }, "query \(number), walked: \(words)")
       #expect(found.count == wanted.count, "query \(number): \(words)")
-      let scanned = try ObjectScan(packages.core, condition, order).page(limit: nil, after: nil)
+      let scanned = try ObjectScan(packages, condition, order).page(limit: nil, after: nil)
       #expect(Set(scanned.objects.map(\.id)) == wanted, "query \(number)")
       // Both have the same order, but for objects that are equal in it.
       #expect(
