@@ -53,7 +53,7 @@ extension ObjectCollection {
     _ id: ID, durability: Durability? = nil, _ change: (inout Object) throws -> Void
   ) async throws -> Object? {
     let key = try core.key(id)
-    return try await retryingAny {
+    return try await retrying {
       guard let old = try core.stored(key, in: source, isToBeWritten: true) else { return nil }
       var object = try core.codec.decode(old.bytes, version: old.version, ofKey: key)
       try change(&object)
@@ -127,25 +127,15 @@ extension ObjectCollection {
     return try get(id)
   }
 
-  // MARK: Attempts
-
-  private func retrying<Result>(
-    _ body: () async throws(TidemarkError) -> Result
-  ) async throws(TidemarkError) -> Result {
+  private func retrying<Result, Failure: Error>(
+    _ body: () async throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
     var attempt = 1
     while true {
       do { return try await body() } catch {
-        guard error.code == .conflict, attempt < Self.attempts else { throw error }
-      }
-      attempt += 1
-    }
-  }
-
-  private func retryingAny<Result>(_ body: () async throws -> Result) async throws -> Result {
-    var attempt = 1
-    while true {
-      do { return try await body() } catch let error as TidemarkError {
-        guard error.code == .conflict, attempt < Self.attempts else { throw error }
+        guard (error as? TidemarkError)?.code == .conflict, attempt < Self.attempts else {
+          throw error
+        }
       }
       attempt += 1
     }

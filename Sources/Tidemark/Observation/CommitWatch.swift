@@ -3,7 +3,7 @@ internal import TidemarkEngine
 /// The news for a watcher: the keys that were written since it looked last.
 final class CommitWatch: Sendable {
   /// So many keys are told one by one; beyond that a watcher looks at everything anew.
-  private static let mostKeys = 4_096
+  private static let mostKeys = 1_024
 
   struct News: Sendable {
     var keys: [[UInt8]] = []
@@ -16,14 +16,17 @@ final class CommitWatch: Sendable {
   let wakeup = Wakeup()
   private let news = Lock(News())
 
-  func note(_ key: RawSpan) {
+  /// Notes that a key was written.
+  /// - Returns: whether nothing had been noted since the watcher looked last: then it is woken.
+  func note(_ key: RawSpan) -> Bool {
     news.withLock { news in
-      guard !news.isAll else { return }
-      if news.keys.count == Self.mostKeys {
+      guard !news.isAll else { return false }
+      guard news.keys.count < Self.mostKeys else {
         news = News(isAll: true)
-      } else {
-        news.keys.append([UInt8](copying: key))
+        return false
       }
+      news.keys.append([UInt8](copying: key))
+      return news.keys.count == 1
     }
   }
 
@@ -35,8 +38,6 @@ final class CommitWatch: Sendable {
       return news
     }
   }
-
-  var hasNews: Bool { news.withLock { !$0.isEmpty } }
 }
 
 /// Tells watchers which of their keys were written, right after the commit.
@@ -149,8 +150,8 @@ final class CommitHub: Sendable {
 extension CommitHub.State {
   fileprivate mutating func tell(_ watches: [CommitWatch], _ key: RawSpan) {
     for watch in watches {
-      watch.note(key)
-      if !due.contains(where: { $0 === watch }) { due.append(watch) }
+      // One that has other news is due already, or was woken for them.
+      if watch.note(key) { due.append(watch) }
     }
   }
 }

@@ -13,6 +13,8 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
   let interval: Duration
   /// Begins to watch.
   let begin: @Sendable () -> any Watcher<Element>
+  /// Waits for the rest of an interval.
+  var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
   /// Begins to follow.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
@@ -25,7 +27,8 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
     private let observed: Observed
     private let watcher: any Watcher<Element>
     private var isOver = false
-    private var last: ContinuousClock.Instant?
+    /// When a state was delivered last, on the store's clock that never goes back.
+    private var last: UInt64?
 
     init(_ observed: Observed) {
       self.observed = observed
@@ -38,14 +41,14 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws -> Element? {
       while !isOver, !Task.isCancelled {
-        if let last, observed.interval > .zero {
-          // Throws only when the task is cancelled, which the loop sees.
-          try? await Task.sleep(until: last + observed.interval, clock: .continuous)
+        if let rest = restOfInterval {
+          // Sleeping throws only when the task is cancelled, which the loop sees.
+          try? await observed.sleep(rest)
           if Task.isCancelled { break }
         }
         do {
           if let state = try watcher.look() {
-            if observed.interval > .zero { last = .now }
+            if observed.interval > .zero { last = nanoseconds }
             return state
           }
         } catch let error as TidemarkError where error.code == .closed {
@@ -65,6 +68,17 @@ public struct Observed<Element: Sendable>: AsyncSequence, Sendable {
     /// The next state, once there is another one; nil when the store was closed or the task
     /// cancelled.
     public mutating func next() async throws -> Element? { try await next(isolation: nil) }
+
+    private var nanoseconds: UInt64 {
+      observed.store.engine.environment.clock.monotonicNanoseconds()
+    }
+
+    /// How long the next state has to wait; nil when it need not.
+    private var restOfInterval: Duration? {
+      guard let last else { return nil }
+      let passed = Duration.nanoseconds(Int64(clamping: nanoseconds &- last))
+      return passed < observed.interval ? observed.interval - passed : nil
+    }
 
     private static func sleep(_ store: Store, _ wakeup: Wakeup) async {
       guard store.engine.configuration.access == .readOnly else { return await wakeup.sleep() }

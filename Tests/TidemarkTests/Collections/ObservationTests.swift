@@ -150,13 +150,29 @@ struct ObservationTests {
 
   @Test("no more than one state comes in an interval, and the newest one does")
   func interval() async throws {
-    let (store, packages) = try await opened()
-    var values = packages.values(for: "1", minimumInterval: .milliseconds(50)).makeAsyncIterator()
+    let clock = ManualClock()
+    let store = try await Store.open(
+      at: "/s",
+      configuration: Store.Configuration().simulated(on: SimulatedFileSystem(seed: 1), clock: clock)
+    )
+    let packages = try store.collection(Package.self, named: "packages")
+    let slept = Lock<[Duration]>([])
+    var observed = packages.values(for: "1", minimumInterval: .seconds(60))
+    observed.sleep = { duration in
+      slept.withLock { $0.append(duration) }
+      clock.advance(by: duration)
+    }
+    var values = observed.makeAsyncIterator()
     _ = try await values.next()
-    let start = ContinuousClock.now
+    clock.advance(by: .seconds(20))
     for size in 1...20 { try await packages.put(package(1, size: size)) }
     #expect(try await values.next()??.size == 20)
-    #expect(ContinuousClock.now - start >= .milliseconds(45))
+    #expect(slept.withLock { $0 } == [.seconds(40)])
+    // Nobody waits for an interval that is over.
+    clock.advance(by: .seconds(100))
+    try await packages.put(package(1, size: 21))
+    #expect(try await values.next()??.size == 21)
+    #expect(slept.withLock(\.count) == 1)
     try await store.close()
   }
 
