@@ -159,7 +159,7 @@ struct ReadingTests {
         "damage", "dropped_through", "durable",
         "durable.file", "durable.offset", "durable.sequence", "encryption", "epoch", "format",
         "held", "history_from",
-        "images", "images.bytes", "images.file", "images.sequence", "keys", "replica_id",
+        "images", "images.bytes", "images.file", "images.sequence", "indexes", "keys", "replica_id",
         "retention", "retention.age_seconds", "retention.bytes",
         "retention.versions_per_key", "segments", "segments.bytes", "segments.compacted",
         "segments.file", "segments.first_sequence", "segments.last_sequence",
