@@ -89,11 +89,14 @@ extension JSONScanner {
   }
 
   /// Passes over a string, which is checked like any other.
-  package mutating func skipString() throws(JSONError) {
+  /// - Returns: whether its characters stand there as they are, without escapes.
+  @discardableResult
+  package mutating func skipString() throws(JSONError) -> Bool {
     try openString()
     let opening = offset &- 1
     let length = bytes.byteCount
     var from = offset
+    var isPlain = true
     while true {
       while from &+ 8 <= length {
         let stops = WordScan.stringStops(bytes.word(from))
@@ -103,10 +106,11 @@ extension JSONScanner {
       guard from < length else { throw JSONError(.stringNotClosed, at: opening) }
       let byte = bytes.byte(from)
       if byte == UInt8(ascii: "\\") {
+        isPlain = false
         from &+= try escape(from, opening).count
       } else if byte == UInt8(ascii: "\"") {
         offset = from &+ 1
-        return
+        return isPlain
       } else {
         from &+= byte >= 0x20 && byte < 0x80 ? 1 : try sequences(from)
       }

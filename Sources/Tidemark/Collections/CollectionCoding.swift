@@ -7,6 +7,8 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
   let encode: @Sendable (Object) throws -> [UInt8]
   /// The object of bytes.
   let decode: @Sendable ([UInt8]) throws -> Object
+  /// The object of bytes that are lent for the call.
+  let decodeLent: @Sendable (RawSpan) throws -> Object
   /// The second bytes with what the first have besides and this program does not know.
   let carry: (@Sendable (_ old: [UInt8], _ new: [UInt8]) throws -> [UInt8])?
   /// Bytes of an older schema in the form of the newer one.
@@ -25,6 +27,7 @@ public struct CollectionCoding<Object: Sendable>: Sendable {
   ) {
     self.encode = encode
     self.decode = decode
+    decodeLent = { try decode([UInt8](copying: $0)) }
     carry = nil
     upcast = nil
   }
@@ -64,6 +67,7 @@ extension CollectionCoding where Object: Codable {
   ) {
     self.encode = encode
     self.decode = decode
+    decodeLent = { try decode([UInt8](copying: $0)) }
     self.carry = carry
     self.upcast = upcast
   }

@@ -7,7 +7,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   let prefix: [UInt8]
   let codec: ObjectCodec<Object>
   let id: @Sendable (Object) -> ID
-  let cache: ObjectCache<ID, Object>
+  let cache: ObjectCache<Object>
   private let declared = Lock<(indexes: CollectionIndexes, schema: Int)?>(nil)
 
   /// Its indexes; nil where it has none.
@@ -95,19 +95,34 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   /// The id that a key ends with; nil for a key that no object of the collection can have.
   func id(ofKey key: [UInt8]) -> ID? { ID.id(ofKeyBytes: key[prefix.count...]) }
 
+  /// What the cache knows a key by.
+  func hash(ofKey key: [UInt8]) -> UInt64 {
+    KeyHash.hash(key.rawSpan, seed: store.engine.hashSeed)
+  }
+
   // MARK: Reading
+
+  /// Reads many objects of a state together.
+  func fetch(_ view: EngineView) -> BoxFetch {
+    BoxFetch(
+      store: store, prefix: prefix, view: view, cache: cache.boxes,
+      needsVersions: schema.version > 0,
+      isID: { ID.id(ofKeyBytes: $0[...])?.keyBytes == $0 },
+      decode: { [codec] in ObjectBox(try codec.decode($0, version: $1)) })
+  }
 
   /// An object of the newest state, from the cache where that is still right.
   func newest(_ id: ID) throws(TidemarkError) -> Object? {
     let key = try key(id)
     let engine = store.engine
     guard let slot = try engine.slot(ofKey: key.rawSpan), !slot.isDeleted else { return nil }
-    if let object = cache.object(id, at: slot.sequence, lineage: engine.lineage) { return object }
+    let hash = hash(ofKey: key)
+    if let object = cache.object(hash, at: slot.sequence, lineage: engine.lineage) { return object }
     let lineage = engine.lineage
     guard let stored = try stored(key, in: store.source) else { return nil }
     let object = try codec.decode(stored.bytes, version: stored.version, ofKey: key)
     cache.keep(
-      object, id, at: stored.sequence, bytes: stored.bytes.count, lineage: lineage)
+      object, hash, at: stored.sequence, bytes: stored.bytes.count, lineage: lineage)
     return object
   }
 

@@ -52,6 +52,13 @@ struct ObjectCodec<Object: Sendable>: Sendable {
     } catch { throw describe(error, "cannot be read", key) }
   }
 
+  /// The object of bytes that are lent for the call.
+  /// - Parameter version: the schema that they were written with.
+  func decode(_ bytes: RawSpan, version: UInt32) throws -> Object {
+    guard version < schema.version, !steps.isEmpty else { return try coding.decodeLent(bytes) }
+    return try coding.decode(try newest([UInt8](copying: bytes), version))
+  }
+
   /// The bytes in the form of this schema.
   private func newest(_ bytes: [UInt8], _ version: UInt32) throws -> [UInt8] {
     guard version < schema.version, !steps.isEmpty, let upcast = coding.upcast else { return bytes }

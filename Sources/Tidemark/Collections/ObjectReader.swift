@@ -60,9 +60,9 @@ extension ObjectReader {
     var walk = try RowWalk(source, query(labels, descending, limit))
     let lineage = source.engine.lineage
     while let row = try walk.nextRow() {
-      let id = core.id(ofKey: row.key)
-      if source.view == nil, let id,
-        let object = core.cache.object(id, at: row.sequence, lineage: lineage)
+      if source.view == nil,
+        let object = core.cache.object(
+          core.hash(ofKey: row.key), at: row.sequence, lineage: lineage)
       {
         body(object)
         continue
@@ -79,7 +79,7 @@ extension ObjectReader {
   private func object(
     of row: ScanRow, _ walk: inout RowWalk
   ) throws(TidemarkError) -> Object {
-    let bytes = try walk.entry(row, values: true).value
+    let bytes = try walk.value(row)
     // The schema stands in the entry's attributes.
     let version =
       core.schema.version == 0

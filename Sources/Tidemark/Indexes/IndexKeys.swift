@@ -48,6 +48,17 @@ enum IndexKeys {
     return (key[start..<start + length], key[(start + length)..<(key.count - 2)])
   }
 
+  /// The id of a row.
+  @_lifetime(copy key)
+  static func id(ofRow key: RawSpan) throws(TidemarkError) -> RawSpan {
+    let start = DerivedKeys.prefix.count + 5
+    let end = key.byteCount - 2
+    guard end >= start else { throw damaged("a row of an index") }
+    let length = Int(key.byte(end)) << 8 | Int(key.byte(end + 1))
+    guard start + length <= end else { throw damaged("a row of an index") }
+    return key.extracting((start + length)..<end)
+  }
+
   static func objects(ofCollection number: UInt32) -> [UInt8] { prefix("r", number) }
   static func marks(ofCollection number: UInt32) -> [UInt8] { prefix("d", number) }
 

@@ -39,11 +39,7 @@ extension ObjectCollection {
       let found = try query.found(limit: limit, after: cursor)
       var page = ObjectPage<Object>()
       page.objects.reserveCapacity(found.count)
-      for row in found {
-        if let id = ID.id(ofKeyBytes: row.id[...]), let object = try query.object(id) {
-          page.objects.append(object)
-        }
-      }
+      try query.forEach(found) { page.objects.append($1) }
       if let last = found.last, found.count == limit {
         page.next = ObjectCursor(terms: last.terms, id: last.id)
       }

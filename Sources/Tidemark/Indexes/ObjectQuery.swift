@@ -2,23 +2,10 @@ internal import TidemarkEngine
 
 /// A query of a collection while it is answered, over one state of the store.
 struct ObjectQuery<Object: Sendable, ID: CollectionID> {
-  /// An object that was found.
-  struct Found {
-    var id: [UInt8]
-    /// The terms that it is sorted by, in the query's order.
-    var terms: [UInt8] = []
-  }
-
   private let core: CollectionCore<Object, ID>
-  private let filter: RowFilter
-  private let planner: QueryPlanner
-  private let order: [QueryPlanner.Order]
-  private let node: ConditionNode
-  let plan: QueryPlan
-  private let view: EngineView
-  private let number: UInt32
+  private let rows: RowQuery
 
-  private var engine: Engine { core.store.engine }
+  var plan: QueryPlan { rows.plan }
 
   /// - Parameter counted: so far rows are counted to choose between indexes.
   /// - Throws: `indexMissing`.
@@ -27,190 +14,62 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
     _ order: [ObjectOrder<Object>], counted: Int = 1_000
   ) throws(TidemarkError) {
     self.core = core
-    node = condition.node
-    self.order = order.map { .init(target: $0.target, isDescending: $0.isDescending) }
-    let state = core.indexes?.now
-    number = state?.catalog.number ?? 0
-    // Indexes that are being built are of no use yet.
-    let all = core.layouts(state?.catalog)
-    // Objects that are marked are in no index yet.
-    let isReady = !(state.map { $0.isBuilding && $0.mayHaveMarks } ?? false)
-    let layouts = isReady ? all.filter(\.row.isComplete) : []
-    filter = RowFilter(layouts: layouts)
-    planner = QueryPlanner(
-      collection: core.name, layouts: layouts,
-      unfinished: isReady ? all.filter { !$0.row.isComplete } : all,
-      engine: core.store.engine, counted: counted)
-    plan = try planner.plan(condition.node, self.order)
-    view = try core.store.engine.view()
+    rows = try RowQuery(core, condition, order, counted: counted)
   }
 
   /// The objects that were found, in order.
   /// - Parameters:
   ///   - limit: most of them.
   ///   - cursor: the last one of those before.
-  func found(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> [Found] {
-    let most = max(0, limit ?? .max)
-    if plan.isOrdered, case .rows(let layout, let ranges) = plan.source {
-      return try walked(layout, ranges[0], most, cursor)
-    }
-    var found: [Found] = []
-    for id in try ids(of: plan.source) {
-      guard let terms = try terms(id, plan.rest) else { continue }
-      found.append(Found(id: id, terms: terms))
-    }
-    found.sort { precedes($0, $1) }
-    if let cursor {
-      let last = Found(id: cursor.id, terms: cursor.terms)
-      let end = found.firstIndex { precedes(last, $0) }
-      found.removeFirst(end ?? found.count)
-    }
-    return Array(found.prefix(most))
+  func found(limit: Int?, after cursor: ObjectCursor?) throws(TidemarkError) -> [FoundObject] {
+    try rows.found(limit: limit, after: cursor)
   }
 
   /// How many objects there are.
-  func count() throws(TidemarkError) -> Int {
-    if case .all = plan.rest, case .rows(let layout, let ranges) = plan.source,
-      !layout.parts.contains(where: \.isEach)
-    {
-      var count = 0
-      for range in ranges {
-        count += try RowScan(engine, layout.row.number, range, view: view).count(upTo: .max)
-      }
-      return count
-    }
-    return try found(limit: nil, after: nil).count
-  }
+  func count() throws(TidemarkError) -> Int { try rows.count() }
 
   /// An object, if it meets the condition.
-  func found(id: [UInt8]) throws(TidemarkError) -> Found? {
-    let key = core.prefix + id
-    guard try engine.newestEntry(ofKey: key.rawSpan) > 0 else { return nil }
-    return try terms(id, node).map { Found(id: id, terms: $0) }
-  }
+  func found(id: [UInt8]) throws(TidemarkError) -> FoundObject? { try rows.found(id: id) }
+
+  /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
+  func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool { rows.precedes(a, b) }
 
   /// An object as the query's state has it.
   func object(_ id: ID) throws(TidemarkError) -> Object? {
     let key = try core.key(id)
-    guard try engine.newestEntry(ofKey: key.rawSpan) > view.sequence else {
+    guard try core.store.engine.newestEntry(ofKey: key.rawSpan) > rows.view.sequence else {
       return try core.newest(id)
     }
-    let source = ReadSource(store: core.store, view: view)
+    let source = ReadSource(store: core.store, view: rows.view)
     guard let stored = try core.stored(key, in: source) else { return nil }
     return try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
   }
 
-  /// Objects that are equal in what is sorted by come by their ids, in the direction of the walk.
-  func precedes(_ a: Found, _ b: Found) -> Bool {
-    let order = a.terms.isEmpty ? 0 : a.terms.rawSpan.compare(to: b.terms.rawSpan)
-    if order != 0 { return order < 0 }
-    let ids = a.id.rawSpan.compare(to: b.id.rawSpan)
-    return plan.isReversed ? ids > 0 : ids < 0
+  private func object(ofKeyBytes id: [UInt8]) throws(TidemarkError) -> Object? {
+    guard let id = ID.id(ofKeyBytes: id[...]) else { return nil }
+    return try object(id)
   }
 
-  private func walked(
-    _ layout: IndexLayout, _ range: TermRange, _ most: Int, _ cursor: ObjectCursor?
-  ) throws(TidemarkError) -> [Found] {
-    var after: [UInt8]?
-    if let cursor {
-      let term =
-        range.lower.prefix(plan.fixedBytes)
-        + IndexPart<Int>.directed(cursor.terms, plan.isReversed)
-      after = IndexKeys.row(
-        DerivedRow(index: layout.row.number, term: Array(term)), id: cursor.id[...])
-    }
-    var scan = try RowScan(
-      engine, layout.row.number, range, after: after, reversed: plan.isReversed, view: view)
-    var found: [Found] = []
-    while found.count < most, let row = try scan.nextRow() {
-      guard try meets(plan.rest, row.id) else { continue }
-      found.append(
-        Found(
-          id: Array(row.id),
-          terms: IndexPart<Int>.directed(
-            Array(row.term.dropFirst(plan.fixedBytes)), plan.isReversed)))
-    }
-    return found
-  }
-
-  /// The ids of a source, each once.
-  private func ids(of source: QueryPlan.Source) throws(TidemarkError) -> [[UInt8]] {
-    var ids: [[UInt8]] = []
-    try forEachID(of: source) { ids.append($0) }
-    switch source {
-    case .objects, .labels: return ids
-    // A row leads to an object, and only an index of several values has more than one for it.
-    case .rows(let layout, _) where !layout.parts.contains(where: \.isEach): return ids
-    case .rows, .union: return Array(Set(ids))
-    }
-  }
-
-  private func forEachID(
-    of source: QueryPlan.Source, _ body: ([UInt8]) -> Void
+  /// Calls `body` with objects that were found, as the query's state has them, and with their
+  /// places among those; without those that are gone.
+  /// - Throws: the first error in their order.
+  func forEach(
+    _ found: [FoundObject], _ body: (Int, Object) -> Void
   ) throws(TidemarkError) {
-    switch source {
-    case .union(let sources): for source in sources { try forEachID(of: source, body) }
-    case .rows(let layout, let ranges):
-      for range in ranges {
-        var scan = try RowScan(engine, layout.row.number, range, view: view)
-        while let row = try scan.nextRow() { body(Array(row.id)) }
+    guard found.count >= BoxFetch.least,
+      let fetched = core.fetch(rows.view).fetch(found.map(\.id))
+    else {
+      for (place, row) in found.enumerated() {
+        if let object = try object(ofKeyBytes: row.id) { body(place, object) }
       }
-    case .objects, .labels:
-      var query = ScanQuery(prefix: core.prefix)
-      if case .labels(let labels) = source { query.labels = labels.query }
-      let scan = EngineScan(engine, query, view: view)
-      while true {
-        let page = try scan.nextPage(limit: 1_024)
-        if page.isEmpty { break }
-        for row in page { body(Array(row.key[core.prefix.count...])) }
+      return
+    }
+    for (place, row) in found.enumerated() {
+      if let box = fetched.boxes[place] as? ObjectBox<Object> {
+        body(place, box.object)
+      } else if fetched.entries[place].sequence > 0, let object = try object(ofKeyBytes: row.id) {
+        body(place, object)
       }
     }
-  }
-
-  /// The terms that an object is sorted by; nil when it does not meet the condition.
-  private func terms(
-    _ id: [UInt8], _ node: ConditionNode
-  ) throws(TidemarkError) -> [UInt8]? {
-    if case .all = node, order.isEmpty { return [] }
-    let rows = try rows(id[...])
-    guard try meets(node, id[...], rows) else { return nil }
-    var terms: [UInt8] = []
-    for order in order {
-      let values = try filter.values(order.target, rows) ?? []
-      // An object with several values comes by the first of them, or the last.
-      let sorted = values.map { IndexPart<Int>.directed(Array($0), order.isDescending) }
-        .sorted { $0.lexicographicallyPrecedes($1) }
-      terms +=
-        sorted.first
-        ?? IndexPart<Int>.directed(
-          IndexTerm.nothing.bytes, order.isDescending)
-    }
-    return terms
-  }
-
-  private func meets(
-    _ node: ConditionNode, _ id: ArraySlice<UInt8>, _ rows: [DerivedRow]? = nil
-  ) throws(TidemarkError) -> Bool {
-    if case .all = node { return true }
-    let known: [DerivedRow]
-    if let rows { known = rows } else { known = try self.rows(id) }
-    return try filter.matches(node, known) { (labels) throws(TidemarkError) in
-      let key = core.prefix + id
-      guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return false }
-      return labels.query.matches(try engine.info(entry).labels)
-    }
-  }
-
-  private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow] {
-    let key = IndexKeys.objects(ofCollection: number) + id
-    if try engine.newestEntry(ofKey: key.rawSpan) > view.sequence,
-      let entry = try engine.entry(forKey: key.rawSpan, in: view)
-    {
-      let value = try ReadSource(store: core.store, view: view).value(of: engine.info(entry))
-      return try IndexKeys.decode(value.rawSpan)
-    }
-    return try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
-      try IndexKeys.decode(value)
-    } ?? []
   }
 }

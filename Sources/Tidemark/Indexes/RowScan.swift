@@ -47,6 +47,18 @@ struct RowScan: ~Copyable {
     return try IndexKeys.parts(ofRow: page[next].key)
   }
 
+  /// Calls `body` with the id of every row that is left, which is lent for the call.
+  consuming func forEachID(_ body: (RawSpan) -> Void) throws(TidemarkError) {
+    guard let scan else { return }
+    for row in page[next...] { body(try IndexKeys.id(ofRow: row.key.rawSpan)) }
+    var pages = PageSizes(limit: nil)
+    while let size = pages.next() {
+      let page = try scan.nextRows(limit: size)
+      if page.isEmpty { return }
+      for number in 0..<page.count { body(try IndexKeys.id(ofRow: page.key(at: number))) }
+    }
+  }
+
   /// How many rows there are, counted so far.
   consuming func count(upTo most: Int) throws(TidemarkError) -> Int {
     guard let scan else { return 0 }

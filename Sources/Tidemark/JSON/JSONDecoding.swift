@@ -4,18 +4,24 @@ internal import TidemarkNDJSON
 /// Decodes types from a JSON text, and takes note of the fields that nobody asked for.
 final class JSONDecoding {
   let tape: JSONTape
-  /// The names that were asked for, by their nodes; empty where nobody wants to know.
-  private let asking: SingleOwner<[Bool]>
-  /// Where the member behind the one that was found last begins, and in which object: types mostly
-  /// ask for names in the same order.
-  private let hint = SingleOwner((object: -1, next: 0))
+  private let progress: SingleOwner<Progress>
 
-  var asked: [Bool] { asking.value }
+  private struct Progress {
+    /// The names that were asked for, by their nodes; empty where nobody wants to know.
+    var asked: [Bool]
+    /// Where the member behind the one that was found last begins, and in which object: types
+    /// mostly ask for names in the same order.
+    var object = -1
+    var next = 0
+  }
+
+  var asked: [Bool] { progress.value.asked }
 
   /// - Parameter tracks: whether it takes note of the names that are asked for.
   init(_ tape: JSONTape, tracks: Bool = false) {
     self.tape = tape
-    asking = SingleOwner(tracks ? Array(repeating: false, count: tape.nodes.count) : [])
+    progress = SingleOwner(
+      Progress(asked: tracks ? Array(repeating: false, count: tape.nodes.count) : []))
   }
 
   /// The whole text as a value of a type.
@@ -23,32 +29,28 @@ final class JSONDecoding {
 
   /// The value of an object's field, and takes note that it was asked for.
   func value(of name: String, in object: Int) -> Int? {
-    let first = object + 1
-    let start = hint.value.object == object ? hint.value.next : first
-    return find(name, in: object, start..<Int(tape[object].next))
-      ?? find(name, in: object, first..<start)
-  }
-
-  private func find(_ name: String, in object: Int, _ range: Range<Int>) -> Int? {
-    var index = range.lowerBound
-    while index < range.upperBound {
-      let next = Int(tape[index + 1].next)
-      if tape.string(tape[index], isEqualTo: name.utf8) {
-        if !asking.value.isEmpty { asking.value[index] = true }
-        hint.value = (object, next)
-        return index + 1
-      }
-      index = next
+    name.withBytes { name in
+      let first = object + 1
+      let start = progress.value.object == object ? progress.value.next : first
+      guard
+        let index = tape.name(name, from: start, upTo: Int(tape[object].next))
+          ?? tape.name(name, from: first, upTo: start)
+      else { return nil }
+      if !progress.value.asked.isEmpty { progress.value.asked[index] = true }
+      goOn(behind: index + 1, in: object)
+      return index + 1
     }
-    return nil
   }
 
   /// Looks for the next name behind a value, which may have been decoded with looks elsewhere.
-  func goOn(behind value: Int, in object: Int) { hint.value = (object, Int(tape[value].next)) }
+  func goOn(behind value: Int, in object: Int) {
+    progress.value.object = object
+    progress.value.next = Int(tape[value].next)
+  }
 
   func noteAllAsked(in object: Int) {
-    guard !asking.value.isEmpty else { return }
-    for name in tape.members(of: object) { asking.value[name] = true }
+    guard !progress.value.asked.isEmpty else { return }
+    for name in tape.members(of: object) { progress.value.asked[name] = true }
   }
 
   // MARK: Values
@@ -60,7 +62,19 @@ final class JSONDecoding {
     if type == Double.self, let value = try double(at: index) as? Value { return value }
     if type == Bool.self, let value = try bool(at: index) as? Value { return value }
     // Casts of each element would take longer than the elements.
-    if type == [String].self, let value = try strings(at: index) as? Value { return value }
+    if type == [String].self, let value = try elements(of: index, string) as? Value {
+      return value
+    }
+    if tape[index].kind == .array {
+      if type == [Int].self,
+        let value = try elements(of: index, { try integer(Int.self, at: $0) }) as? Value
+      {
+        return value
+      }
+      if type == [Double].self, let value = try elements(of: index, double) as? Value {
+        return value
+      }
+    }
     let foreign = tape[index].kind == .string ? ForeignType(type) : .none
     return try Value(from: ValueDecoder(state: self, index: index, foreign: foreign))
   }
@@ -70,16 +84,19 @@ final class JSONDecoding {
     return tape.string(tape[index])
   }
 
-  private func strings(at array: Int) throws -> [String] {
-    guard tape[array].kind == .array else { throw mismatch([String].self, array) }
-    var strings: [String] = []
-    strings.reserveCapacity(Int(tape[array].count))
+  private func elements<Element>(
+    of array: Int, _ element: (Int) throws -> Element
+  ) throws -> [Element] {
+    guard tape[array].kind == .array else { throw mismatch([Element].self, array) }
+    var elements: [Element] = []
+    elements.reserveCapacity(Int(tape[array].count))
     var index = array + 1
-    while index < tape[array].next {
-      strings.append(try string(at: index))
+    let end = Int(tape[array].next)
+    while index < end {
+      elements.append(try element(index))
       index = Int(tape[index].next)
     }
-    return strings
+    return elements
   }
 
   func bool(at index: Int) throws -> Bool {

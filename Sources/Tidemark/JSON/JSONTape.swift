@@ -10,9 +10,11 @@ struct JSONTape: Sendable {
 
   struct Node: Sendable {
     var kind: Kind
+    /// Whether the characters of a string stand in the text as they are, without escapes.
+    var isPlain = true
     /// The value's place in the text; a string's with its quotes.
     var start: UInt32
-    var end: UInt32
+    var end: UInt32 = 0
     /// The node behind the value and all that is in it.
     var next: UInt32
     /// Elements of an array, members of an object.
@@ -21,32 +23,15 @@ struct JSONTape: Sendable {
 
   let text: [UInt8]
   /// The names of an object stand before their values, as strings.
-  private(set) var nodes: [Node] = []
+  let nodes: [Node]
 
   /// Takes a text apart.
   init(_ text: [UInt8]) throws(JSONError) {
-    self.text = text
     guard text.count < UInt32.max else { throw JSONError(.tooDeep, at: 0) }
-    nodes.reserveCapacity(min(text.count / 8 + 4, 64))
-    var scanner = JSONScanner(text.rawSpan)
-    var open: [Int] = []
-    while true {
-      try scanner.beginValue(&nodes, &open)
-      while let parent = open.last {
-        if nodes[parent].count > 0, scanner.accept(UInt8(ascii: ",")) {
-          try scanner.beginMember(of: parent, &nodes)
-          break
-        }
-        if nodes[parent].count == 0, !scanner.isAtEnd(of: nodes[parent].kind) {
-          try scanner.beginMember(of: parent, &nodes)
-          break
-        }
-        try scanner.endContainer(parent, &nodes)
-        open.removeLast()
-      }
-      if open.isEmpty { break }
-    }
-    try scanner.expectEnd()
+    var builder = TapeBuilder(text.rawSpan)
+    try builder.build()
+    nodes = builder.nodes
+    self.text = text
   }
 
   subscript(_ index: Int) -> Node { nodes[index] }
@@ -56,11 +41,10 @@ struct JSONTape: Sendable {
 
   /// The characters of a string.
   func string(_ node: Node) -> String {
-    let inside = text[Int(node.start) + 1..<Int(node.end) - 1]
-    guard inside.contains(UInt8(ascii: "\\")) else {
-      return String(decoding: inside, as: UTF8.self)
+    guard node.isPlain else {
+      return String(decoding: Self.unescaped(bytes(of: node)), as: UTF8.self)
     }
-    return String(decoding: Self.unescaped(bytes(of: node)), as: UTF8.self)
+    return text.string(Int(node.start) + 1..<Int(node.end) - 1)
   }
 
   /// The UTF-8 bytes of a string that is known to be well-formed.
@@ -77,12 +61,35 @@ struct JSONTape: Sendable {
 
   /// Whether a string says these UTF-8 bytes.
   func string(_ node: Node, isEqualTo name: String.UTF8View) -> Bool {
-    let inside = text[Int(node.start) + 1..<Int(node.end) - 1]
-    if inside.count == name.count, inside.elementsEqual(name) {
-      return !name.contains(UInt8(ascii: "\\"))
+    guard node.isPlain else { return Self.unescaped(bytes(of: node)).elementsEqual(name) }
+    return text[Int(node.start) + 1..<Int(node.end) - 1].elementsEqual(name)
+  }
+
+  /// The first name of an object, from one of its names on, that says these UTF-8 bytes.
+  /// - Parameters:
+  ///   - first: the node of a name.
+  ///   - end: the node behind the object, or of the name to stop at.
+  /// - Returns: its node; nil where there is none.
+  @inline(__always)
+  func name(_ name: RawSpan, from first: Int, upTo end: Int) -> Int? {
+    let nodes = nodes.span
+    let text = text.rawSpan
+    var index = first
+    while index < end {
+      let node = nodes[index]
+      let start = Int(node.start) + 1
+      if node.isPlain {
+        if Int(node.end) - 1 - start == name.byteCount,
+          text.extracting(start..<Int(node.end) - 1).isSame(as: name)
+        {
+          return index
+        }
+      } else if Self.unescaped(bytes(of: node)).rawSpan.isSame(as: name) {
+        return index
+      }
+      index = Int(nodes[index + 1].next)
     }
-    guard inside.contains(UInt8(ascii: "\\")) else { return false }
-    return Self.unescaped(bytes(of: node)).elementsEqual(name)
+    return nil
   }
 
   /// The members of an object: the nodes of their names, whose values are next to them.
@@ -139,69 +146,4 @@ struct JSONKey: CodingKey {
   init?(stringValue: String) { self.init(stringValue) }
 
   init?(intValue: Int) { self.init(intValue) }
-}
-
-extension JSONScanner {
-  /// Takes up a value; of an object or array its opening only.
-  fileprivate mutating func beginValue(
-    _ nodes: inout [JSONTape.Node], _ open: inout [Int]
-  ) throws(JSONError) {
-    let first = peek()
-    let start = offset
-    var kind: JSONTape.Kind
-    switch first {
-    case UInt8(ascii: "{"), UInt8(ascii: "["):
-      guard open.count < JSONScanner.maximumDepth else { throw JSONError(.tooDeep, at: offset) }
-      offset += 1
-      kind = first == UInt8(ascii: "{") ? .object : .array
-      open.append(nodes.count)
-    case UInt8(ascii: "\""):
-      try skipString()
-      kind = .string
-    default:
-      try skipValue(depth: open.count)
-      kind =
-        switch first {
-        case UInt8(ascii: "t"): .yes
-        case UInt8(ascii: "f"): .no
-        case UInt8(ascii: "n"): .null
-        default: .number
-        }
-    }
-    nodes.append(
-      JSONTape.Node(
-        kind: kind, start: UInt32(start), end: UInt32(offset), next: UInt32(nodes.count + 1)))
-  }
-
-  /// Whether an object or array is empty, right behind its opening.
-  fileprivate mutating func isAtEnd(of kind: JSONTape.Kind) -> Bool {
-    peek() == (kind == .object ? UInt8(ascii: "}") : UInt8(ascii: "]"))
-  }
-
-  /// Counts a member, and takes up its name.
-  fileprivate mutating func beginMember(
-    of parent: Int, _ nodes: inout [JSONTape.Node]
-  ) throws(JSONError) {
-    nodes[parent].count += 1
-    guard nodes[parent].kind == .object else { return }
-    guard peek() == UInt8(ascii: "\"") else { throw error(.nameExpected) }
-    let start = offset
-    try skipString()
-    nodes.append(
-      JSONTape.Node(
-        kind: .string, start: UInt32(start), end: UInt32(offset), next: UInt32(nodes.count + 1)))
-    try expect(UInt8(ascii: ":"), .colonExpected)
-  }
-
-  fileprivate mutating func endContainer(
-    _ index: Int, _ nodes: inout [JSONTape.Node]
-  ) throws(JSONError) {
-    if nodes[index].kind == .object {
-      try expect(UInt8(ascii: "}"), .commaOrBraceExpected)
-    } else {
-      try expect(UInt8(ascii: "]"), .commaOrBracketExpected)
-    }
-    nodes[index].end = UInt32(offset)
-    nodes[index].next = UInt32(nodes.count)
-  }
 }

@@ -62,72 +62,6 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
   }
 }
 
-/// The fields of an object.
-private struct FieldDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
-  let state: JSONDecoding
-  let object: Int
-
-  var codingPath: [any CodingKey] { state.tape.path(to: object) }
-
-  var allKeys: [Key] {
-    // A type that asks for all names knows them all: a dictionary.
-    state.noteAllAsked(in: object)
-    return state.tape.members(of: object).compactMap {
-      Key(stringValue: state.tape.string(state.tape[$0]))
-    }
-  }
-
-  private func value(_ key: Key) throws -> Int {
-    guard let index = state.value(of: key.stringValue, in: object) else {
-      throw DecodingError.keyNotFound(
-        key, state.context(object, "there is no field \(key.stringValue)"))
-    }
-    return index
-  }
-
-  func contains(_ key: Key) -> Bool { state.value(of: key.stringValue, in: object) != nil }
-
-  func decodeNil(forKey key: Key) throws -> Bool { state.tape[try value(key)].kind == .null }
-
-  func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-    let index = try value(key)
-    defer { state.goOn(behind: index, in: object) }
-    return try state.decode(type, at: index)
-  }
-
-  func decodeIfPresent<Value: Decodable>(
-    _ type: Value.Type, forKey key: Key
-  ) throws -> Value? {
-    guard let index = state.value(of: key.stringValue, in: object),
-      state.tape[index].kind != .null
-    else { return nil }
-    defer { state.goOn(behind: index, in: object) }
-    return try state.decode(type, at: index)
-  }
-
-  func nestedContainer<NestedKey: CodingKey>(
-    keyedBy type: NestedKey.Type, forKey key: Key
-  ) throws -> KeyedDecodingContainer<NestedKey> {
-    try ValueDecoder(state: state, index: try value(key)).container(keyedBy: type)
-  }
-
-  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-    try ValueDecoder(state: state, index: try value(key)).unkeyedContainer()
-  }
-
-  func superDecoder() throws -> any Decoder {
-    guard let index = state.value(of: "super", in: object) else {
-      throw DecodingError.keyNotFound(
-        JSONKey("super"), state.context(object, "there is no field super"))
-    }
-    return ValueDecoder(state: state, index: index)
-  }
-
-  func superDecoder(forKey key: Key) throws -> any Decoder {
-    ValueDecoder(state: state, index: try value(key))
-  }
-}
-
 /// The elements of an array.
 private struct ElementDecoder: UnkeyedDecodingContainer {
   let state: JSONDecoding
@@ -161,6 +95,10 @@ private struct ElementDecoder: UnkeyedDecodingContainer {
     guard !isAtEnd, state.tape[next].kind == .null else { return false }
     _ = try take(Never.self)
     return true
+  }
+
+  mutating func decode(_ type: String.Type) throws -> String {
+    try state.string(at: try take(type))
   }
 
   mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {

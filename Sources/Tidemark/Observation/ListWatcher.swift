@@ -81,14 +81,14 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   private func asked() throws(TidemarkError) -> List {
     let query = try ObjectQuery(core, condition, order)
     var list = List()
-    for found in try query.found(limit: limit, after: nil) {
-      guard let id = ID.id(ofKeyBytes: found.id[...]), let object = try query.object(id) else {
-        continue
-      }
-      list.rows.append(Row(terms: found.terms, id: found.id))
+    let found = try query.found(limit: limit, after: nil)
+    try query.forEach(found) { place, object in
+      let row = found[place]
+      guard let id = ID.id(ofKeyBytes: row.id[...]) else { return }
+      list.rows.append(Row(terms: row.terms, id: row.id))
       list.objects.append(ObjectBox(object))
       list.ids.append(id)
-      list.terms[found.id] = found.terms
+      list.terms[row.id] = row.terms
     }
     return list
   }
@@ -100,8 +100,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
   ) throws(TidemarkError) {
     let query = try ObjectQuery(core, condition, order)
     // Everything that may fail comes before anything is changed.
-    var news: [(id: ID, bytes: [UInt8], found: ObjectQuery<Object, ID>.Found?, object: Object?)] =
-      []
+    var news: [(id: ID, bytes: [UInt8], found: FoundObject?, object: Object?)] = []
     for key in keys {
       guard let id = core.id(ofKey: key) else { continue }
       let bytes = Array(key[core.prefix.count...])
@@ -152,7 +151,7 @@ final class ListWatcher<Object: Sendable, ID: CollectionID>: Watcher {
 
   /// Where an object stands, or would.
   private func place(
-    of found: ObjectQuery<Object, ID>.Found, in list: List, _ query: ObjectQuery<Object, ID>
+    of found: FoundObject, in list: List, _ query: ObjectQuery<Object, ID>
   ) -> Int {
     var low = 0
     var high = list.rows.count

@@ -48,18 +48,23 @@ struct RowWalk: ~Copyable {
   /// The entry of a row.
   mutating func entry(_ row: ScanRow, values: Bool) throws(TidemarkError) -> Entry {
     var entry = try source.entry(try source.engine.entry(at: row.sequence), values: false)
-    if values {
-      let position = next - 1
-      if position >= prepared {
-        let rows = page[position...]
-        prepared = position
-        prepared += reader.prepare(rows.count) {
-          (rows[position + $0].sequence, rows[position + $0].isTouch)
-        }
-      }
-      try reader.read(row.sequence, isTouch: row.isTouch) { entry.value = [UInt8](copying: $0) }
-    }
+    if values { entry.value = try value(row) }
     return entry
+  }
+
+  /// The value of a row.
+  mutating func value(_ row: ScanRow) throws(TidemarkError) -> [UInt8] {
+    let position = next - 1
+    if position >= prepared {
+      let rows = page[position...]
+      prepared = position
+      prepared += reader.prepare(rows.count) {
+        (rows[position + $0].sequence, rows[position + $0].isTouch)
+      }
+    }
+    var value: [UInt8] = []
+    try reader.read(row.sequence, isTouch: row.isTouch) { value = [UInt8](copying: $0) }
+    return value
   }
 
   /// Behind the last row of the last page.

@@ -5,7 +5,7 @@ package final class EngineView: Sendable {
   package let sequence: UInt64
   /// Entries with a later time of their own do not count; nil when all do.
   package let ownTimeLimit: Timestamp?
-  let lineage: Int
+  package let lineage: Int
   /// The state of this sequence, and all behind it, is kept for the view.
   let pinned: UInt64
 

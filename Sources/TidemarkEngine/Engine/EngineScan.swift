@@ -112,7 +112,7 @@ package final class EngineScan {
 
   /// The next rows.
   /// - Returns: up to `limit`; none at the end.
-  func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {
+  package func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {
     query.order == .key ? try nextInKeyOrder(limit: limit) : ScanPage(try nextSorted(limit: limit))
   }
 

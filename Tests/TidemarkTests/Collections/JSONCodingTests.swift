@@ -162,4 +162,30 @@ struct JSONCodingTests {
     #expect(try encoded(Odd()) == #"{"x":"s","y":[1,2],"z":{"y":1}}"#)
     #expect(try decoded(Odd.self, encoded(Odd())) == Odd())
   }
+
+  @Test("names are found in any order, with escapes, and before others that begin like them")
+  func fieldOrder() throws {
+    struct Fields: Codable, Equatable {
+      var b: Int8
+      var a: UInt16?
+      var ab: [Int]
+      var none: Bool?
+      var quoted: [Double]?
+      enum CodingKeys: String, CodingKey {
+        case b, a, ab, none
+        case quoted = "q\"é"
+      }
+    }
+    let text = #" { "ab" : [ 1 , 2 ], "\u0061" : 7 ,"none":null, "q\"\u00e9":[0.5],"b":-3 } "#
+    #expect(
+      try decoded(Fields.self, text) == Fields(b: -3, a: 7, ab: [1, 2], none: nil, quoted: [0.5]))
+    #expect(try decoded(Fields.self, encoded(decoded(Fields.self, text))).quoted == [0.5])
+    for (text, words) in [
+      (#"{"b":1,"ab":"x"}"#, "Array<Any> is expected"), (#"{"b":1,"ab":[1,null]}"#, "Int is expec"),
+      (#"{"b":128,"ab":[]}"#, "does not fit Int8"), (#"{"ab":[]}"#, "there is no field b"),
+    ] {
+      let error = #expect(throws: DecodingError.self) { try decoded(Fields.self, text) }
+      #expect("\(error as Any)".contains(words), "\(text)")
+    }
+  }
 }

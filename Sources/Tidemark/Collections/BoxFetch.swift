@@ -1,0 +1,105 @@
+internal import TidemarkEngine
+
+/// Reads and decodes many objects of a collection together, apart from their type.
+///
+/// Keys are looked up many at a time. What no cache has is read in the order of the log, so that
+/// each block is decoded once, and on two threads where there is enough of it.
+struct BoxFetch: Sendable {
+  /// So few objects are read one by one, which uses the cache of values.
+  static let least = 64
+  /// So many objects are worth another thread.
+  private static let leastShared = 256
+  private static let partMost = 256
+
+  /// The objects that were asked for, in their order.
+  struct Found {
+    /// Entries that are newer than the view have no box.
+    var entries: [KeyedEntry]
+    var boxes: [AnyBox?]
+  }
+
+  let store: Store
+  let prefix: [UInt8]
+  let view: EngineView
+  let cache: BoxCache
+  /// Whether the version that an object was written with matters.
+  let needsVersions: Bool
+  /// Whether the end of a key is the id of an object, and that one's only form.
+  let isID: @Sendable ([UInt8]) -> Bool
+  let decode: @Sendable (RawSpan, _ version: UInt32) throws -> AnyBox
+
+  /// Reads objects.
+  /// - Parameter ids: the ends of their keys.
+  /// - Returns: nil when one of them cannot be read like this, or not at all: who asks reads one
+  ///   by one then, and so comes to the first error in order.
+  func fetch(_ ids: [[UInt8]]) -> Found? {
+    guard !ids.contains([]),
+      let entries = try? store.engine.newestEntries(ofKeysWith: prefix, ids),
+      store.engine.lineage == view.lineage
+    else { return nil }
+    var found = Found(entries: entries, boxes: cache.boxes(entries, lineage: view.lineage))
+    var missing: [Int] = []
+    for number in entries.indices where found.boxes[number] == nil {
+      guard isID(ids[number]) else { return nil }
+      let sequence = entries[number].sequence
+      if sequence > 0, sequence <= view.sequence { missing.append(number) }
+    }
+    guard !missing.isEmpty else { return found }
+    missing.sort { entries[$0].sequence < entries[$1].sequence }
+    guard let read = read(missing.map { entries[$0] }),
+      store.engine.lineage == view.lineage
+    else { return nil }
+    for (number, new) in zip(missing, read) { found.boxes[number] = new.box }
+    cache.keep(read, lineage: view.lineage)
+    return found
+  }
+
+  /// - Parameter entries: in the order of their sequences.
+  private func read(_ entries: [KeyedEntry]) -> [BoxCache.New]? {
+    guard entries.count >= Self.leastShared else { return read(entries[...]) }
+    let size = min(Self.partMost, entries.count / 4)
+    let count = (entries.count + size - 1) / size
+    let parts = Lock<[[BoxCache.New]?]>(Array(repeating: nil, count: count))
+    let failed = Lock(false)
+    SharedWork.forEach(count, usesThread: store.usesThreads) { number in
+      if failed.withLock({ $0 }) { return }
+      let part = read(entries[(number * size)...].prefix(size))
+      if part == nil { failed.withLock { $0 = true } }
+      parts.withLock { $0[number] = part }
+    }
+    var all: [BoxCache.New] = []
+    all.reserveCapacity(entries.count)
+    for part in parts.withLock({ $0 }) {
+      guard let part else { return nil }
+      all += part
+    }
+    return all
+  }
+
+  private func read(_ entries: ArraySlice<KeyedEntry>) -> [BoxCache.New]? {
+    let engine = store.engine
+    var reader = RowReader(engine)
+    var prepared = entries.startIndex
+    var news: [BoxCache.New] = []
+    news.reserveCapacity(entries.count)
+    for (number, entry) in zip(entries.indices, entries) {
+      if number == prepared {
+        prepared += reader.prepare(entries.endIndex - number) {
+          (entries[number + $0].sequence, entries[number + $0].isTouch)
+        }
+      }
+      do {
+        // The schema stands in the entry's attributes.
+        let version =
+          needsVersions
+          ? try engine.info(try engine.entry(at: entry.sequence)).attributes.schemaVersion : 0
+        try reader.read(entry.sequence, isTouch: entry.isTouch) { value in
+          guard let box = try? decode(value, version) else { return }
+          news.append(BoxCache.New(entry: entry, box: box, bytes: value.byteCount))
+        }
+      } catch { return nil }
+      guard news.count == number - entries.startIndex + 1 else { return nil }
+    }
+    return news
+  }
+}

@@ -1,0 +1,13 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// The machine's processors.
+package enum Processors {
+  /// How many there are for this process to run on; at least one.
+  package static let count = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+}
