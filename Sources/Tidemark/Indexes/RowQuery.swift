@@ -76,7 +76,7 @@ struct RowQuery {
       guard let terms = try terms(id, plan.rest) else { continue }
       found.append(FoundObject(id: id, terms: terms))
     }
-    found.sort { precedes($0, $1) }
+    found = sorted(found)
     if let cursor {
       let last = FoundObject(id: cursor.id, terms: cursor.terms)
       let end = found.firstIndex { precedes(last, $0) }
@@ -112,6 +112,31 @@ struct RowQuery {
     if order != 0 { return order < 0 }
     let ids = a.id.rawSpan.compare(to: b.id.rawSpan)
     return plan.isReversed ? ids > 0 : ids < 0
+  }
+
+  /// The objects in order. Their first bytes are compared as numbers, so that most comparisons
+  /// look at no array.
+  private func sorted(_ found: [FoundObject]) -> [FoundObject] {
+    struct Row {
+      var words: (UInt64, UInt64)
+      var place: Int
+    }
+    let inverted: UInt64 = order.isEmpty && plan.isReversed ? .max : 0
+    var rows: [Row] = []
+    rows.reserveCapacity(found.count)
+    for (place, object) in found.enumerated() {
+      let bytes = order.isEmpty ? object.id : object.terms
+      let words = (
+        bytes.rawSpan.bigEndianWord(at: 0) ^ inverted, bytes.rawSpan.bigEndianWord(at: 8) ^ inverted
+      )
+      rows.append(Row(words: words, place: place))
+    }
+    rows.sort { a, b in
+      if a.words.0 != b.words.0 { return a.words.0 < b.words.0 }
+      if a.words.1 != b.words.1 { return a.words.1 < b.words.1 }
+      return precedes(found[a.place], found[b.place])
+    }
+    return rows.map { found[$0.place] }
   }
 
   private func walked(

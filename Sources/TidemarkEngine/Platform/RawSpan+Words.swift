@@ -14,7 +14,7 @@ extension RawSpan {
 
   /// The eight bytes from `offset` on as a number that sorts like them; zeros behind the end.
   @inline(__always)
-  func bigEndianWord(at offset: Int) -> UInt64 {
+  package func bigEndianWord(at offset: Int) -> UInt64 {
     if offset >= 0, offset <= byteCount - 8 {
       return unsafe UInt64(
         bigEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
