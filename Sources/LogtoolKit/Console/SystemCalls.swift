@@ -168,9 +168,6 @@ enum SystemCalls {
     unsafe nanosleep(&time, nil)
   }
 
-  /// How many processors there are.
-  static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
-
   /// Ends the process without another word.
   static func exit(_ status: Int32) -> Never { _exit(status) }
 

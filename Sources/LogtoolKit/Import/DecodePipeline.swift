@@ -52,7 +52,7 @@ final class DecodePipeline: Sendable {
     var started: [WorkerThread] = []
     do {
       started.append(try WorkerThread(name: "import-read") { self.read(input) })
-      for _ in 0..<max(1, min(SystemCalls.processorCount - 1, Self.mostDecoders)) {
+      for _ in 0..<max(1, min(Processors.count - 1, Self.mostDecoders)) {
         started.append(try WorkerThread(name: "import-decode") { self.decodeAll() })
       }
     } catch {

@@ -39,9 +39,11 @@ struct BoxFetch: Sendable {
     else { return nil }
     var found = Found(entries: entries, boxes: cache.boxes(entries, lineage: view.lineage))
     var missing: [Int] = []
-    for number in entries.indices where found.boxes[number] == nil {
-      guard isID(ids[number]) else { return nil }
+    for number in entries.indices {
       let sequence = entries[number].sequence
+      if sequence > view.sequence { found.boxes[number] = nil }
+      guard found.boxes[number] == nil else { continue }
+      guard isID(ids[number]) else { return nil }
       if sequence > 0, sequence <= view.sequence { missing.append(number) }
     }
     guard !missing.isEmpty else { return found }

@@ -95,7 +95,7 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   /// The id that a key ends with; nil for a key that no object of the collection can have.
   func id(ofKey key: [UInt8]) -> ID? { ID.id(ofKeyBytes: key[prefix.count...]) }
 
-  /// What the cache knows a key by.
+  /// The hash by which the cache knows a key.
   func hash(ofKey key: [UInt8]) -> UInt64 {
     KeyHash.hash(key.rawSpan, seed: store.engine.hashSeed)
   }
@@ -109,6 +109,17 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
       needsVersions: schema.version > 0,
       isID: { ID.id(ofKeyBytes: $0[...])?.keyBytes == $0 },
       decode: { [codec] in ObjectBox(try codec.decode($0, version: $1)) })
+  }
+
+  /// An object as a state has it; nil also for one that was deleted since.
+  func object(_ id: ID, in view: EngineView) throws(TidemarkError) -> Object? {
+    let key = try key(id)
+    guard try store.engine.newestEntry(ofKey: key.rawSpan) > view.sequence else {
+      return try newest(id)
+    }
+    let source = ReadSource(store: store, view: view)
+    guard let stored = try stored(key, in: source) else { return nil }
+    return try codec.decode(stored.bytes, version: stored.version, ofKey: key)
   }
 
   /// An object of the newest state, from the cache where that is still right.

@@ -35,15 +35,7 @@ struct ObjectQuery<Object: Sendable, ID: CollectionID> {
   func precedes(_ a: FoundObject, _ b: FoundObject) -> Bool { rows.precedes(a, b) }
 
   /// An object as the query's state has it.
-  func object(_ id: ID) throws(TidemarkError) -> Object? {
-    let key = try core.key(id)
-    guard try core.store.engine.newestEntry(ofKey: key.rawSpan) > rows.view.sequence else {
-      return try core.newest(id)
-    }
-    let source = ReadSource(store: core.store, view: rows.view)
-    guard let stored = try core.stored(key, in: source) else { return nil }
-    return try core.codec.decode(stored.bytes, version: stored.version, ofKey: key)
-  }
+  func object(_ id: ID) throws(TidemarkError) -> Object? { try core.object(id, in: rows.view) }
 
   private func object(ofKeyBytes id: [UInt8]) throws(TidemarkError) -> Object? {
     guard let id = ID.id(ofKeyBytes: id[...]) else { return nil }

@@ -233,15 +233,26 @@ struct RowQuery {
   }
 
   private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow] {
-    let key = IndexKeys.objects(ofCollection: number) + id
-    if try engine.newestEntry(ofKey: key.rawSpan) > view.sequence,
-      let entry = try engine.entry(forKey: key.rawSpan, in: view)
-    {
-      let value = try ReadSource(store: store, view: view).value(of: engine.info(entry))
-      return try IndexKeys.decode(value.rawSpan)
-    }
-    return try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
-      try IndexKeys.decode(value)
+    try store.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
+      (value) throws(TidemarkError) in try IndexKeys.decode(value)
     } ?? []
+  }
+}
+
+extension Store {
+  /// The value of a derived key as a state has it.
+  func derivedValue<Result>(
+    _ key: [UInt8], in view: EngineView,
+    _ decode: (RawSpan) throws(TidemarkError) -> Result
+  ) throws(TidemarkError) -> Result? {
+    let newest = try engine.withValue(forKey: key.rawSpan) {
+      (value, sequence) throws(TidemarkError) -> Result? in
+      sequence <= view.sequence ? try decode(value) : nil
+    }
+    if case .some(.some(let found)) = newest { return found }
+    // The key was written or removed since, unless it was never there.
+    guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return nil }
+    let value = try ReadSource(store: self, view: view).value(of: engine.info(entry))
+    return try decode(value.rawSpan)
   }
 }

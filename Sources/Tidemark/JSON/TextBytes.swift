@@ -16,7 +16,7 @@ extension String {
   @inline(__always)
   func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
     var text = self
-    return unsafe text.withUTF8 { unsafe body(UnsafeRawBufferPointer($0).bytes) }
+    return text.withUTF8 { unsafe body(UnsafeRawBufferPointer($0).bytes) }
   }
 }
 

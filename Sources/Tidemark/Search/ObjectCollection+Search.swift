@@ -43,13 +43,13 @@ extension ObjectCollection {
     guard limit > 0 else { return [] }
     // A merge that ends meanwhile takes the lists away that are read: then it is looked again.
     while true {
-      let search = try TextSearch(texts, query, store.engine.view())
+      let search = try TextSearch(store, texts, query)
       var hits: [TextHit<Object>] = []
       for ranked in try search.ranked() {
         guard hits.count < limit else { break }
         guard let bytes = try search.accepts(ranked.document),
-          try core.meets(condition.node, bytes, filter, state.catalog.number),
-          let id = ID.id(ofKeyBytes: bytes[...]), let object = try core.newest(id)
+          try core.meets(condition.node, bytes, filter, state.catalog.number, search.view),
+          let id = ID.id(ofKeyBytes: bytes[...]), let object = try core.object(id, in: search.view)
         else { continue }
         hits.append(TextHit(object: object, score: ranked.score))
       }
@@ -71,19 +71,20 @@ extension RowFilter {
 }
 
 extension CollectionCore {
-  /// Whether an object meets a condition, by its rows.
+  /// Whether an object meets a condition, by its rows in a state.
   func meets(
-    _ node: ConditionNode, _ id: [UInt8], _ filter: RowFilter, _ collection: UInt32
+    _ node: ConditionNode, _ id: [UInt8], _ filter: RowFilter, _ collection: UInt32,
+    _ view: EngineView
   ) throws(TidemarkError) -> Bool {
     if case .all = node { return true }
     let rowsKey = IndexKeys.objects(ofCollection: collection) + id
     let rows =
-      try store.engine.withValue(forKey: rowsKey.rawSpan) { (value, _) throws(TidemarkError) in
+      try store.derivedValue(rowsKey, in: view) { (value) throws(TidemarkError) in
         try IndexKeys.decode(value)
       } ?? []
     return try filter.matches(node, rows) { (labels) throws(TidemarkError) in
       let key = prefix + id
-      guard let entry = try store.engine.entry(forKey: key.rawSpan, in: store.engine.view())
+      guard let entry = try store.engine.entry(forKey: key.rawSpan, in: view)
       else { return false }
       return labels.query.matches(try store.engine.info(entry).labels)
     }

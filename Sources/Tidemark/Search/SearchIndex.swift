@@ -160,19 +160,14 @@ final class SearchIndex: Sendable {
     }
   }
 
-  /// The row of a document; nil when it is gone.
-  func row(_ document: UInt64) throws(TidemarkError) -> (key: [UInt8], id: [UInt8])? {
+  /// The row of a document; nil when it is not there in a state.
+  func row(
+    _ document: UInt64, in view: EngineView
+  ) throws(TidemarkError) -> (key: [UInt8], id: [UInt8])? {
     let prefix = IndexKeys.rows(ofIndex: number) + SearchKeys.term(document)
-    guard let key = try holder.object.firstKeys(withPrefix: prefix, limit: 1).first else {
-      return nil
-    }
-    return (key, Array(try IndexKeys.parts(ofRow: key).id))
-  }
-
-  func vector(_ key: [UInt8]) throws(TidemarkError) -> WordVector? {
-    try holder.object.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
-      try WordVector(decoding: value)
-    }
+    let scan = EngineScan(holder.object, ScanQuery(prefix: prefix), view: view)
+    guard let row = try scan.nextPage(limit: 1).first else { return nil }
+    return (row.key, Array(try IndexKeys.parts(ofRow: row.key).id))
   }
 
   /// How long the documents of a segment are.

@@ -8,8 +8,10 @@ struct TextSearch {
   private static let k1 = 1.2
   private static let b = 0.75
 
+  private let store: Store
   private let index: SearchIndex
   private let query: TextQuery
+  let view: EngineView
   private let words: [[UInt8]]
   private let completes: Bool
   private let state: SearchIndex.State
@@ -21,9 +23,11 @@ struct TextSearch {
     var score: Double
   }
 
-  init(_ index: SearchIndex, _ query: TextQuery, _ view: EngineView) throws(TidemarkError) {
+  init(_ store: Store, _ index: SearchIndex, _ query: TextQuery) throws(TidemarkError) {
+    self.store = store
     self.index = index
     self.query = query
+    view = try store.engine.view()
     words = query.words
     completes = query.endsInWord
     state = try index.refresh(view)
@@ -128,11 +132,12 @@ struct TextSearch {
 
   /// Whether a document is there, and has the phrase that is looked for.
   func accepts(_ document: UInt64) throws(TidemarkError) -> [UInt8]? {
-    guard let (key, id) = try index.row(document) else { return nil }
+    guard let (key, id) = try index.row(document, in: view) else { return nil }
     guard query.match == .phrase, words.count > 1 else { return id }
-    guard let vector = try index.vector(key), vector.holds(phrase: words, endsWithPrefix: completes)
-    else { return nil }
-    return id
+    let isThere = try store.derivedValue(key, in: view) { (value) throws(TidemarkError) in
+      try WordVector(decoding: value).holds(phrase: words, endsWithPrefix: completes)
+    }
+    return isThere == true ? id : nil
   }
 }
 

@@ -1,4 +1,4 @@
-/// What the index knows of one of many keys.
+/// The newest entry of one of many keys, as the index knows it.
 package struct KeyedEntry: Sendable, Hashable {
   /// The hash of the key.
   package var hash: UInt64

@@ -6,6 +6,8 @@
   internal import Darwin
 #endif
 
+// SAFETY: `sysconf` takes and returns numbers.
+
 /// The machine's processors.
 package enum Processors {
   /// How many there are for this process to run on; at least one.

@@ -198,6 +198,26 @@ struct SearchTests {
     try await first.close()
   }
 
+  @Test("a search shows one state: an object that is written while it runs is there as it was")
+  func oneState() async throws {
+    let (store, pages) = try await opened(["a red house", "a red door", "a blue one"])
+    let rows = try #require(pages.core.indexes?.now.catalog.rows)
+    let number = try #require(rows.first(where: \.isText)?.number)
+    for match in [TextQuery.Match.all, .phrase] {
+      let search = try TextSearch(
+        store, store.indexes.texts(number), TextQuery("a red", match: match))
+      try await pages.update(0) { $0.body = "a green house" }
+      try await pages.update(1) { $0.body = "a red gate" }
+      let found = try search.ranked().compactMap { try search.accepts($0.document) }
+      #expect(found.count == 2)
+      let bodies = try [0, 1].map { try pages.core.object($0, in: search.view)?.body }
+      #expect(bodies == ["a red house", "a red door"])
+      try await pages.update(0) { $0.body = "a red house" }
+      try await pages.update(1) { $0.body = "a red door" }
+    }
+    try await store.close()
+  }
+
   @Test("a snippet shows where most of the words are, with their ranges")
   func snippets() {
     let text =
