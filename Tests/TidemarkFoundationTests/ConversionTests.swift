@@ -77,4 +77,27 @@ struct ConversionTests {
     let error = await #expect(throws: TidemarkError.self) { _ = try await Store.open(at: remote) }
     #expect(error?.code == .invalidArgument)
   }
+
+  @Test("objects are found and sorted by dates and UUIDs")
+  func indexed() async throws {
+    struct Visit: Codable, Identifiable, Sendable {
+      var id: Int
+      var time: Date?
+      var guest: UUID
+    }
+    let store = try await Store.open(at: .inMemory)
+    let visits = try store.collection(
+      Visit.self, named: "visits",
+      CollectionSchema(indexes: [ObjectIndex("time", \.time), ObjectIndex("guest", \.guest)]))
+    let guests = [UUID(), UUID(), UUID()]
+    let times: [TimeInterval?] = [1e9, -1.5, 1e9 + 0.25, nil]
+    for (id, time) in times.enumerated() {
+      try await visits.put(
+        Visit(id: id, time: time.map(Date.init(timeIntervalSince1970:)), guest: guests[id % 3]))
+    }
+    #expect(try visits.find(sort: [.ascending(\.time)]).map(\.id) == [3, 1, 0, 2])
+    #expect(try visits.find(\.time > Date(timeIntervalSince1970: 1e9)).map(\.id) == [2])
+    #expect(try visits.find(\.guest == guests[0], sort: [.descending(\.guest)]).count == 2)
+    try await store.close()
+  }
 }
