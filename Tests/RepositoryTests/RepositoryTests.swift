@@ -86,6 +86,19 @@ struct RepositoryTests {
     #expect(CapabilityTables.missing(names, in: all) == [])
   }
 
+  @Test("the article that compares with GRDB shows what is built, and ours is no longer")
+  func comparison() throws {
+    let article = try #require(
+      try Repository.articles.get().first { $0.path == ComparisonRules.article })
+    func half(_ name: String) throws -> String {
+      let path = "\(ComparisonRules.folder)/\(name)/NotesScreen.swift"
+      return try #require(all.first { $0.path == path }, "\(path)").text
+    }
+    let breaches = ComparisonRules.breaches(
+      article: article.text, other: try half("GRDBNotes"), ours: try half("TidemarkNotes"))
+    #expect(breaches == [])
+  }
+
   @Test("every file that is unsafe says why it is safe")
   func reasons() { #expect(StyleRules.withoutReason(sources) == []) }
 

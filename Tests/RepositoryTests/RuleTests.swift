@@ -43,6 +43,21 @@ struct RuleTests {
     #expect(missing("```\nTools/gone --n 10\n```") == 1)
   }
 
+  @Test("a comparison that differs from its files, or in which ours is longer, is seen")
+  func comparison() {
+    let article = "# A\n```\na\n\nb\n```\ntext\n```swift\nc\n// why\nd\n```\n"
+    func breaches(_ other: String, _ ours: String, in article: String = article) -> Int {
+      ComparisonRules.breaches(article: article, other: other, ours: ours).count
+    }
+    #expect(breaches("a\n\nb\n", "c\n// why\nd\n") == 0)
+    #expect(breaches("a\nb\n", "c\n// why\nd\n") == 1)
+    #expect(breaches("a\n\nb\n", "c\nd\n") == 1)
+    #expect(breaches("a\n\nb\n", "c\n// why\nd\n", in: "```\na\n") == 2)
+    #expect(breaches("b\n", "c\nd\n", in: "```\nb\n```\n```swift\nc\nd\n```\n") == 1)
+    // Our half as a text that nobody compiles is none.
+    #expect(breaches("b\n", "c\n", in: "```\nb\n```\n```\nc\n```\n") == 1)
+  }
+
   @Test("a file outside the layers is seen")
   func stray() {
     #expect(LayerRules.strayFiles([engine("A.swift", "")]).count == 1)
