@@ -164,7 +164,7 @@ let package = Package(
     .testTarget(
       name: "TidemarkHTTPTests",
       dependencies: [
-        "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkSyncServer",
+        "RestExample", "TidemarkHTTP", "TidemarkHTTPCache", "TidemarkSync", "TidemarkSyncServer",
         "TidemarkSyncProtocol", "TidemarkSyncTestKit", "Tidemark", "TidemarkEngine",
         "TidemarkTestKit",
       ],
@@ -191,13 +191,25 @@ let package = Package(
       ],
       path: "Tools/Examples/caching", swiftSettings: strict),
     .target(
-      name: "CollectionExamples", dependencies: ["Tidemark"], path: "Tools/Examples/collections",
-      swiftSettings: strict),
+      name: "CollectionExamples", dependencies: ["Tidemark", "TidemarkFoundation"],
+      path: "Tools/Examples/collections", swiftSettings: strict),
+    .target(
+      name: "RestExample", dependencies: ["Tidemark", "TidemarkHTTP", "TidemarkREST"],
+      path: "Tools/Examples/rest", exclude: ["server.py"], swiftSettings: strict),
+    // Programs in a terminal over these; `Tools/Examples` is a package that runs them.
+    .target(
+      name: "ExamplePrograms",
+      dependencies: [
+        "CollectionExamples", "RestExample", "Tidemark", "TidemarkSync",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tools/Examples/programs", swiftSettings: strict),
     .testTarget(
       name: "ExampleTests",
       dependencies: [
-        "CachingExamples", "CollectionExamples", "Tidemark", "TidemarkEngine", "TidemarkSync",
-        "TidemarkSyncServer", "TidemarkHTTP", "TidemarkTestKit",
+        "CachingExamples", "CollectionExamples", "ExamplePrograms", "RestExample", "Tidemark",
+        "TidemarkEngine", "TidemarkSync", "TidemarkSyncServer", "TidemarkHTTP", "TidemarkTestKit",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: relaxed),
     .testTarget(

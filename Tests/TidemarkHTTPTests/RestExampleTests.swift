@@ -1,4 +1,5 @@
 import Foundation
+import RestExample
 import Testing
 import Tidemark
 import TidemarkEngine
@@ -11,35 +12,6 @@ import TidemarkTestKit
 /// The example of a plain REST back end, a script of Python's standard library.
 @Suite("The example of a REST back end")
 struct RestExampleTests {
-  /// The script as a process that can be killed.
-  private final class Script {
-    let process = Process()
-    let url: String
-
-    init(_ file: URL) throws {
-      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Tools/Examples/rest/server.py")
-      let pipe = Pipe()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["python3", script.path, file.path]
-      process.standardOutput = pipe
-      process.standardError = FileHandle.nullDevice
-      try process.run()
-      var line = ""
-      while let byte = try pipe.fileHandleForReading.read(upToCount: 1)?.first, byte != 0x0a {
-        line.append(Character(UnicodeScalar(byte)))
-      }
-      url = "http://127.0.0.1:\(line)"
-    }
-
-    /// Ends it as a crash does.
-    func stop() {
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
-    }
-  }
-
   private func settle(_ session: SyncSession, _ peer: RequestPeer) async throws {
     session.disconnect()
     for _ in 0..<1000 {
@@ -75,9 +47,9 @@ struct RestExampleTests {
     let file = FileManager.default.temporaryDirectory
       .appendingPathComponent("tidemark-rest-\(UUID()).jsonl")
     defer { try? FileManager.default.removeItem(at: file) }
-    var script = try Script(file)
+    var script = try RestScript(file: file)
     let (a, b) = (try engine(1), try engine(2))
-    let back = RestBackEnd(url: script.url, transport: transport.make())
+    let back = RestBackEnd(url: script.url, name: "rest", transport: transport.make())
     let (pa, pb) = (back.peer(), back.peer())
     let sa = try SyncSession(a, name: "rest", capabilities: pa.capabilities)
     let sb = try SyncSession(b, name: "rest", capabilities: pb.capabilities)
@@ -93,9 +65,9 @@ struct RestExampleTests {
     script.stop()
     try put(a, [0xff, 7], [42])
     await #expect(throws: PeerError.self) { try await settle(sa, pa) }
-    script = try Script(file)
+    script = try RestScript(file: file)
     defer { script.stop() }
-    let again = RestBackEnd(url: script.url, transport: transport.make())
+    let again = RestBackEnd(url: script.url, name: "rest", transport: transport.make())
     // As after a restart of both programs: new peers that remember nothing.
     try await settle(sa, again.peer())
     try await settle(sb, again.peer())
@@ -108,7 +80,7 @@ struct RestExampleTests {
     let file = FileManager.default.temporaryDirectory
       .appendingPathComponent("tidemark-notes-\(UUID()).jsonl")
     defer { try? FileManager.default.removeItem(at: file) }
-    let script = try Script(file)
+    let script = try RestScript(file: file)
     defer { script.stop() }
     let (a, b) = (try engine(3), try engine(4))
     let back = RestNotes(url: script.url, transport: Transports.all[0].make())

@@ -25,9 +25,13 @@ public struct PackageBrowser: Sendable {
       CollectionSchema(indexes: [
         ObjectIndex("name", .folded(\.name)),
         ObjectIndex("section", .ascending(\.section), .descending(\.size)),
+        ObjectIndex("names", .ascending(\.section), .folded(\.name)),
         ObjectIndex(text: "text") { [($0.name, 3), ($0.description ?? "", 1)] },
       ]), id: { $0.name })
   }
+
+  /// How many packages there are.
+  public func count() throws -> Int { try packages.count() }
 
   /// Takes packages up, a thousand in a commit.
   public func add(_ list: [Package]) async throws {
@@ -41,14 +45,23 @@ public struct PackageBrowser: Sendable {
   }
 
   /// Packages to show while somebody types: names that begin so, then what has the words.
-  public func suggestions(for typed: String, limit: Int = 10) throws -> [Package] {
+  public func suggestions(
+    for typed: String, in section: String? = nil, limit: Int = 10
+  ) throws -> [Package] {
+    let within: ObjectCondition<Package>? = section.map { \.section == $0 }
+    let begins: ObjectCondition<Package> = .folded(\.name, hasPrefix: typed)
     var found = try packages.find(
-      .folded(\.name, hasPrefix: typed), sort: [.folded(\.name)], limit: limit)
-    let hits = try packages.search("text", TextQuery(typed), limit: limit)
+      within.map { $0 && begins } ?? begins, sort: [.folded(\.name)], limit: limit)
+    let hits = try packages.search(
+      "text", TextQuery(typed), where: within ?? .everything, limit: limit)
     for hit in hits where found.count < limit && !found.contains(hit.object) {
       found.append(hit.object)
     }
     return found
+  }
+
+  public func has(section: String) throws -> Bool {
+    try packages.first(\.section == section) != nil
   }
 
   /// The sections, and the largest packages of one.

@@ -1,11 +1,11 @@
 import Foundation
 import Tidemark
-import TidemarkHTTP
-import TidemarkREST
+public import TidemarkHTTP
+public import TidemarkREST
 
 /// How a program speaks with a back end that gives what is created ids of its own: the notes of
-/// `Tools/Examples/rest/server.py`. The ids are aliases of the store's keys.
-struct RestNotes: Sendable {
+/// `server.py` beside this file. The ids are aliases of the store's keys.
+public struct RestNotes: Sendable {
   struct Created: Codable { var id: Int }
 
   struct Page: Codable {
@@ -23,8 +23,13 @@ struct RestNotes: Sendable {
   let url: String
   let transport: any HTTPTransport
 
+  public init(url: String, transport: any HTTPTransport = PlatformTransport.make()) {
+    self.url = url
+    self.transport = transport
+  }
+
   /// The peer for a store.
-  func peer() -> RequestPeer {
+  public func peer() -> RequestPeer {
     RequestPeer(
       named: "notes example", send: send, fetch: fetch, read: read,
       newKey: { "note/\($0)" })

@@ -1,10 +1,10 @@
 import Foundation
 import Tidemark
-import TidemarkHTTP
-import TidemarkREST
+public import TidemarkHTTP
+public import TidemarkREST
 
-/// How a program speaks with its own REST back end, `Tools/Examples/rest/server.py`.
-struct RestBackEnd: Sendable {
+/// How a program speaks with its own REST back end, the script `server.py` beside this file.
+public struct RestBackEnd: Sendable {
   struct Item: Codable {
     var value_base64: Data
     var labels: [String]
@@ -27,12 +27,24 @@ struct RestBackEnd: Sendable {
     var more: Bool
   }
 
+  /// The back end's address, such as `http://127.0.0.1:8000`.
   let url: String
+  /// The name that stores know it by.
+  let name: String
   let transport: any HTTPTransport
 
+  /// - Parameter name: for a back end whose address may change; by default its address.
+  public init(
+    url: String, name: String? = nil, transport: any HTTPTransport = PlatformTransport.make()
+  ) {
+    self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
+    self.name = name ?? self.url
+    self.transport = transport
+  }
+
   /// The peer for a store.
-  func peer() -> RequestPeer {
-    RequestPeer(named: "rest example", send: send, fetch: fetch, read: read)
+  public func peer() -> RequestPeer {
+    RequestPeer(named: name, send: send, fetch: fetch, read: read)
   }
 
   private func send(_ change: RequestChange) async throws -> RequestOutcome {

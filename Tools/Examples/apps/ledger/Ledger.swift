@@ -1,0 +1,6 @@
+import ExamplePrograms
+
+@main
+enum Ledger {
+  static func main() async { await LedgerProgram.main() }
+}

@@ -1,0 +1,6 @@
+import ExamplePrograms
+
+@main
+enum Notes {
+  static func main() async { await NotesProgram.main() }
+}

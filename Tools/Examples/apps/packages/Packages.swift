@@ -1,0 +1,6 @@
+import ExamplePrograms
+
+@main
+enum Packages {
+  static func main() async { await PackagesProgram.main() }
+}
