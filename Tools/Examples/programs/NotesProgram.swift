@@ -32,6 +32,8 @@ public struct NotesProgram: AsyncParsableCommand {
   ) async throws {
     let list = try NoteList(store)
     let screen = NoteScreen(show)
+    let before = try await list.run("list")
+    await screen.change { $0.rows = before }
     let replicator = try replicator(of: store)
     replicator?.start()
     let followers = [

@@ -80,7 +80,7 @@ public struct PackagesProgram: AsyncParsableCommand {
     switch error as? DecodingError {
     case .keyNotFound(let key, _): "it has no \(key.stringValue)"
     case .typeMismatch(_, let place), .valueNotFound(_, let place):
-      "\(place.codingPath.map(\.stringValue).joined(separator: ".")) is something else"
+      "\(place.codingPath.last?.stringValue ?? "the line") is something else"
     default: "it is no JSON"
     }
   }

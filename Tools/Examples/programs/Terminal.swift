@@ -44,18 +44,22 @@ final class Terminal: Sendable {
       _ = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size)
       let (columns, rows) = (max(Int(size.ws_col), 20), max(Int(size.ws_row), 4))
       let shown = lines.prefix(rows - 1).map { "\($0.prefix(columns - 1))\u{1B}[K\n" }.joined()
-      print("\u{1B}[H\(shown)\u{1B}[J> \(typed.suffix(columns - 4))", terminator: "")
+      write("\u{1B}[H\(shown)\u{1B}[J> \(typed.suffix(columns - 4))")
     } else {
-      print(lines.joined(separator: "\n"))
+      write(lines.joined(separator: "\n") + "\n")
     }
-    fflush(nil)
   }
 
   /// Leaves the terminal as it was.
   func restore() {
     guard var before else { return }
     _ = unsafe tcsetattr(STDIN_FILENO, TCSANOW, &before)
-    print()
+    write("\n")
+  }
+
+  /// Not by `print`: to flush what that holds back would wait for the line that is being read.
+  private func write(_ text: String) {
+    try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
   }
 
   /// Has keys come one by one, also those that would end the program.
