@@ -2,10 +2,24 @@ internal import TidemarkEngine
 
 /// The collections of a store that have indexes, by the beginning of their keys.
 struct IndexMembers: Sendable {
-  fileprivate(set) var all: [CollectionIndexes] = []
+  /// In the order of those beginnings, none of which begins another: they end with the only slash.
+  let all: [CollectionIndexes]
+
+  fileprivate init(_ members: [CollectionIndexes] = []) {
+    all = members.sorted { $0.prefix.lexicographicallyPrecedes($1.prefix) }
+  }
 
   /// The indexes of the collection that a key belongs to.
-  func indexes(of key: RawSpan) -> CollectionIndexes? { all.first { $0.contains(key) } }
+  func indexes(of key: RawSpan) -> CollectionIndexes? {
+    var low = 0
+    var high = all.count
+    while low < high {
+      let middle = (low + high) / 2
+      let prefix = all[middle].prefix
+      if prefix.rawSpan.compare(to: key) > 0 { high = middle } else { low = middle + 1 }
+    }
+    return low > 0 && all[low - 1].contains(key) ? all[low - 1] : nil
+  }
 }
 
 /// Knows the indexes of a store's collections, and keeps them up with every commit.
@@ -67,16 +81,16 @@ final class IndexRegistry: Sendable {
   }
 
   private func load() throws(TidemarkError) -> IndexMembers {
-    var members = IndexMembers()
+    var members: [CollectionIndexes] = []
     for key in try engine.derivedKeys(IndexKeys.catalogs) {
       let catalog = try engine.withValue(forKey: key.rawSpan) { (value, _) throws(TidemarkError) in
         try IndexCatalog(decoding: value)
       }
       guard let catalog else { continue }
       let name = String(decoding: key[IndexKeys.catalogs.count...], as: UTF8.self)
-      members.all.append(CollectionIndexes(name: name, catalog: catalog))
+      members.append(CollectionIndexes(name: name, catalog: catalog))
     }
-    return members
+    return IndexMembers(members)
   }
 
   /// Looks at the catalogs anew: another process may have declared other indexes while it had the
@@ -116,7 +130,7 @@ final class IndexRegistry: Sendable {
     }
     kept += found.all.filter { member in !kept.contains { $0.name == member.name } }
     state.withLock { state in
-      state.members = IndexMembers(all: kept)
+      state.members = IndexMembers(kept)
       state.takeovers = takeovers
     }
     engine.noteDerivationChange()
@@ -161,10 +175,9 @@ final class IndexRegistry: Sendable {
   /// Takes a collection up, or the newest catalog of one that is known.
   func install(_ indexes: CollectionIndexes) {
     state.withLock { state in
-      var members = state.members ?? IndexMembers()
-      guard !members.all.contains(where: { $0 === indexes }) else { return }
-      members.all.append(indexes)
-      state.members = members
+      let members = state.members?.all ?? []
+      guard !members.contains(where: { $0 === indexes }) else { return }
+      state.members = IndexMembers(members + [indexes])
     }
     engine.noteDerivationChange()
   }

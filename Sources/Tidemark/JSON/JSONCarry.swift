@@ -91,10 +91,12 @@ struct JSONCarry {
     var pairs: [(old: Int?, new: Int?)] = []
     var (i, j) = (0, 0)
     while i < before.count || j < after.count {
-      if j == after.count || i < before.count && before[i].name < after[j].name {
+      let isOld = i < before.count
+      let isNew = j < after.count
+      if isOld, !isNew || before[i].name.lexicographicallyPrecedes(after[j].name) {
         pairs.append((before[i].index, nil))
         i += 1
-      } else if i == before.count || after[j].name < before[i].name {
+      } else if isNew, !isOld || after[j].name.lexicographicallyPrecedes(before[i].name) {
         pairs.append((nil, after[j].index))
         j += 1
       } else {
@@ -151,10 +153,11 @@ struct JSONCarry {
 
 extension JSONTape {
   /// The names of an object by their characters.
-  fileprivate func orderedMembers(of object: Int) -> [(name: Key, index: Int)] {
-    let members = members(of: object).map { (name: Key(characters(nodes[$0])), index: $0) }
-    let isOrdered = zip(members, members.dropFirst()).allSatisfy { $0.name < $1.name }
-    return isOrdered ? members : members.sorted { $0.name < $1.name }
+  fileprivate func orderedMembers(of object: Int) -> [(name: [UInt8], index: Int)] {
+    let members = members(of: object).map { (name: characters(nodes[$0]), index: $0) }
+    let isOrdered = zip(members, members.dropFirst())
+      .allSatisfy { $0.name.lexicographicallyPrecedes($1.name) }
+    return isOrdered ? members : members.sorted { $0.name.lexicographicallyPrecedes($1.name) }
   }
 
   fileprivate func elements(of array: Int) -> [Int] {

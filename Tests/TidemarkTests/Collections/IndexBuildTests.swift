@@ -207,6 +207,28 @@ struct IndexBuildTests {
     try await store.close()
   }
 
+  @Test("collections whose names begin alike have rows of their own objects only")
+  func names() async throws {
+    let store = try await Store.open(at: .inMemory)
+    let names = ["b", "a", "a b", "a.b", "ab", "a-", "\u{1}"]
+    let all = try names.map { name in
+      try store.collection(
+        Package.self, named: name, CollectionSchema(indexes: [ObjectIndex("size", \.size)]))
+    }
+    for (number, packages) in all.enumerated() {
+      try await packages.put(package(number))
+      try await packages.put(package(100, size: number))
+    }
+    try await store.put("a", "of no collection")
+    try await store.put("a0/1", "nor this")
+    for (number, packages) in all.enumerated() {
+      #expect(try packages.ids(where: \.size == number) == ["\(number)", "100"].sorted())
+      #expect(try packages.count(where: \.size >= 0) == 2)
+      #expect(try packages.core.firstDisagreement() == nil)
+    }
+    try await store.close()
+  }
+
   @Test("an eviction that does nothing leaves an object's rows alone")
   func evictions() async throws {
     let store = try await Store.open(at: .inMemory)
