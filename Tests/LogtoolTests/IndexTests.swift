@@ -1,5 +1,7 @@
+import Foundation
 import Testing
 import Tidemark
+import TidemarkEngine
 import TidemarkTestKit
 
 @Suite("Indexes on the command line")
@@ -29,5 +31,20 @@ struct IndexTests {
     #expect((index["bytes"] as? Int ?? 0) > 400)
     #expect(stat["keys"] as? Int == (before["keys"] as? Int ?? 0) + 20)
     #expect(bench.run("stat", "S").output.contains("in 20 rows of notes.text"))
+  }
+
+  @Test("stat tells of everything else where the catalog of a collection's indexes is damaged")
+  func damaged() throws {
+    let bench = Bench.withNotes()
+    let store = try bench.open("S")
+    var batch = OperationBatch()
+    let key = Array("\0tidemark/#cnotes".utf8)
+    let value = [UInt8](repeating: 0xff, count: 9)
+    try batch.addDerived(key.rawSpan, value.rawSpan)
+    _ = try store.engine.stage(batch)
+    try store.blocking.close()
+    let stat = try bench.run("stat", "S", "--output", "json").object()
+    #expect(stat["indexes"] is NSNull && stat["keys"] as? Int == 3)
+    #expect(bench.run("stat", "S").output.contains("cannot be told"))
   }
 }

@@ -45,11 +45,18 @@ struct StoreSpace {
   /// Entries of caches, and their bytes before they are compressed.
   private(set) var cachedEntries = 0
   private(set) var cachedBytes = 0
-  let indexes: [IndexUsage]
+  /// Nil where they cannot be told.
+  let indexes: [IndexUsage]?
+  let indexFailure: TidemarkError?
 
   init(_ store: Store) throws(TidemarkError) {
     attachments = try store.attachmentUsage()
-    indexes = try store.indexUsage()
+    // The rest of a store is of interest also where a catalog of indexes is damaged.
+    do {
+      (indexes, indexFailure) = (try store.indexUsage(), nil)
+    } catch {
+      (indexes, indexFailure) = (nil, error)
+    }
     for cache in try store.knownCaches() {
       cachedEntries += cache.status.entries
       cachedBytes += cache.status.bytes

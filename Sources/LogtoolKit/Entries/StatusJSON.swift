@@ -21,7 +21,7 @@ enum StatusJSON {
         .object([
           .init("keys", .integer(space.cachedEntries)), .init("bytes", .integer(space.cachedBytes)),
         ])),
-      .init("indexes", .array(space.indexes.map(index))),
+      .init("indexes", space.indexes.map { .array($0.map(index)) } ?? .null),
       .init(
         "durable",
         .object([

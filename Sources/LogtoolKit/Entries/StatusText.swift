@@ -43,7 +43,10 @@ struct StatusText {
       lines.append(
         row("cached", "\(HumanText.size(space.cachedBytes)) in \(count), before compression"))
     }
-    for index in space.indexes {
+    if let failure = space.indexFailure {
+      lines.append(row("indexes", "cannot be told: \(failure.message)"))
+    }
+    for index in space.indexes ?? [] {
       let rows = HumanText.count(index.rows, "row", "rows")
       lines.append(
         row(
