@@ -272,7 +272,8 @@ struct RandomMessages {
   private mutating func digestAnswer() -> DigestAnswer {
     DigestAnswer(
       position: position(), range: range(),
-      parts: (1...random.int(in: 1...4)).map { _ in digestPart() })
+      parts: (1...random.int(in: 1...4)).map { _ in digestPart() },
+      reach: flip() ? random.next() : nil)
   }
 
   private mutating func digestPart() -> DigestPart {
