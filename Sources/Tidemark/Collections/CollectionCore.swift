@@ -114,8 +114,10 @@ public final class CollectionCore<Object: Sendable, ID: CollectionID>: Sendable 
   /// An object as a state has it; nil also for one that was deleted since.
   func object(_ id: ID, in view: EngineView) throws(TidemarkError) -> Object? {
     let key = try key(id)
-    guard try store.engine.newestEntry(ofKey: key.rawSpan) > view.sequence else {
-      return try newest(id)
+    if try store.engine.newestEntry(ofKey: key.rawSpan) <= view.sequence {
+      let object = try newest(id)
+      // Nobody has written it in between.
+      if try store.engine.newestEntry(ofKey: key.rawSpan) <= view.sequence { return object }
     }
     let source = ReadSource(store: store, view: view)
     guard let stored = try stored(key, in: source) else { return nil }

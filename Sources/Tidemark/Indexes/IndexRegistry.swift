@@ -128,9 +128,14 @@ final class IndexRegistry: Sendable {
         if !isSame { state.evaluation = nil }
       }
     }
-    kept += found.all.filter { member in !kept.contains { $0.name == member.name } }
     state.withLock { state in
-      state.members = IndexMembers(kept)
+      // Collections stay that were declared, or found, since the look at what was known.
+      let others = (state.members?.all ?? []).filter { member in
+        !known.contains { $0 === member }
+      }
+      let there = kept + others
+      let new = found.all.filter { member in !there.contains { $0.name == member.name } }
+      state.members = IndexMembers(there + new)
       state.takeovers = takeovers
     }
     engine.noteDerivationChange()

@@ -50,7 +50,7 @@ struct RowQuery {
     self.order = order
     number = state?.catalog.number ?? 0
     // Objects that are marked are in no index yet.
-    let isReady = !(state.map { $0.isBuilding && $0.mayHaveMarks } ?? false)
+    let isReady = !(state.map { $0.mayHaveMarks && ($0.isBuilding || $0.failure != nil) } ?? false)
     // Indexes that are being built are of no use yet.
     let layouts = isReady ? all.filter(\.row.isComplete) : []
     filter = RowFilter(layouts: layouts)
@@ -233,26 +233,27 @@ struct RowQuery {
   }
 
   private func rows(_ id: ArraySlice<UInt8>) throws(TidemarkError) -> [DerivedRow] {
-    try store.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
+    try engine.derivedValue(IndexKeys.objects(ofCollection: number) + id, in: view) {
       (value) throws(TidemarkError) in try IndexKeys.decode(value)
     } ?? []
   }
 }
 
-extension Store {
+extension Engine {
   /// The value of a derived key as a state has it.
   func derivedValue<Result>(
     _ key: [UInt8], in view: EngineView,
     _ decode: (RawSpan) throws(TidemarkError) -> Result
   ) throws(TidemarkError) -> Result? {
-    let newest = try engine.withValue(forKey: key.rawSpan) {
+    let newest = try withValue(forKey: key.rawSpan) {
       (value, sequence) throws(TidemarkError) -> Result? in
       sequence <= view.sequence ? try decode(value) : nil
     }
     if case .some(.some(let found)) = newest { return found }
     // The key was written or removed since, unless it was never there.
-    guard let entry = try engine.entry(forKey: key.rawSpan, in: view) else { return nil }
-    let value = try ReadSource(store: self, view: view).value(of: engine.info(entry))
-    return try decode(value.rawSpan)
+    guard let entry = try self.entry(forKey: key.rawSpan, in: view) else { return nil }
+    return try withValue(of: info(entry).valueSequence) { (value, _) throws(TidemarkError) in
+      try decode(value)
+    }
   }
 }

@@ -39,7 +39,10 @@ extension ObjectCollection {
         object: ObjectPlace(collection: name))
     }
     let texts = store.indexes.texts(row.number)
-    if !store.usesThreads, texts.isMergeDue { try texts.merge() }
+    if !store.usesThreads, texts.isMergeDue {
+      // Another process has had the store: the next write tries again.
+      do { try texts.merge() } catch { guard error.code == .cancelled else { throw error } }
+    }
     guard limit > 0 else { return [] }
     // A merge that ends meanwhile takes the lists away that are read: then it is looked again.
     while true {
@@ -79,7 +82,7 @@ extension CollectionCore {
     if case .all = node { return true }
     let rowsKey = IndexKeys.objects(ofCollection: collection) + id
     let rows =
-      try store.derivedValue(rowsKey, in: view) { (value) throws(TidemarkError) in
+      try store.engine.derivedValue(rowsKey, in: view) { (value) throws(TidemarkError) in
         try IndexKeys.decode(value)
       } ?? []
     return try filter.matches(node, rows) { (labels) throws(TidemarkError) in

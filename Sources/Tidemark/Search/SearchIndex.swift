@@ -27,6 +27,8 @@ final class SearchIndex: Sendable {
     var isDropped = false
     /// Another number after each change of catalog or tail.
     var generation = 0
+    /// The newest state of the store of which anything is in catalog and tail.
+    var sequence: UInt64 = 0
   }
 
   let number: UInt32
@@ -42,9 +44,18 @@ final class SearchIndex: Sendable {
 
   /// Finds the number of the next document, if that is not known; nobody holds a lock.
   func prepareNumber() throws(TidemarkError) {
-    guard state.withLock({ $0.next == 0 }) else { return }
-    let first = try firstNumber()
-    state.withLock { if $0.next == 0 { $0.next = first } }
+    var isKnown = false
+    while !isKnown {
+      let (next, before) = state.withLock { ($0.next, $0.generation) }
+      if next > 0 { return }
+      let first = try firstNumber()
+      // Another process may have had the store in between, and have given the number to others.
+      isKnown = state.withLock { state in
+        guard state.generation == before else { return false }
+        if state.next == 0 { state.next = first }
+        return true
+      }
+    }
   }
 
   /// The number of a new document, while nobody else writes; nil where it is not known any more.
@@ -67,6 +78,7 @@ final class SearchIndex: Sendable {
       state.tail = Tail()
       state.lengths = [:]
       state.next = 0
+      state.sequence = 0
       state.generation += 1
     }
   }
@@ -112,6 +124,7 @@ final class SearchIndex: Sendable {
         guard state.generation == before.generation else { return nil }
         if tail.through != state.tail.through {
           state.tail = tail
+          state.sequence = max(state.sequence, view.sequence)
           state.generation += 1
           state.written = max(state.written, tail.lengths.count)
         }
@@ -122,11 +135,14 @@ final class SearchIndex: Sendable {
   }
 
   private func load() throws(TidemarkError) {
-    guard !state.withLock({ $0.isLoaded }) else { return }
+    let (isLoaded, before) = state.withLock { ($0.isLoaded, $0.generation) }
+    if isLoaded { return }
     let catalog = try Self.catalog(holder.object, number)
+    let last = holder.object.lastSequence
     state.withLock { state in
-      guard !state.isLoaded else { return }
+      guard !state.isLoaded, state.generation == before else { return }
       state.catalog = catalog
+      state.sequence = max(state.sequence, last)
       state.tail.through = catalog.through
       state.isLoaded = true
       state.generation += 1
@@ -150,12 +166,10 @@ final class SearchIndex: Sendable {
       count += page.count
       for row in page {
         let number = SearchKeys.document(try IndexKeys.parts(ofRow: row.key).term)
-        guard
-          let vector = try engine.withValue(
-            forKey: row.key.rawSpan,
-            { (value, _) throws(TidemarkError) in try WordVector(decoding: value) })
-        else { continue }
-        try body(number, vector)
+        let vector = try engine.derivedValue(row.key, in: view) { (value) throws(TidemarkError) in
+          try WordVector(decoding: value)
+        }
+        if let vector { try body(number, vector) }
       }
     }
   }
@@ -172,12 +186,13 @@ final class SearchIndex: Sendable {
 
   /// How long the documents of a segment are.
   func lengths(_ segment: SearchCatalog.Segment) throws(TidemarkError) -> [UInt8] {
-    if let known = state.withLock({ $0.lengths[segment.number] }) { return known }
+    let (known, before) = state.withLock { ($0.lengths[segment.number], $0.generation) }
+    if let known { return known }
     let key = SearchKeys.lengths(number, segment.number)
     let lengths =
       try holder.object.withValue(forKey: key.rawSpan) { (value, _) in [UInt8](copying: value) }
       ?? []
-    state.withLock { $0.lengths[segment.number] = lengths }
+    state.withLock { if $0.generation == before { $0.lengths[segment.number] = lengths } }
     return lengths
   }
 

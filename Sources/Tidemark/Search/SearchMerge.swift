@@ -181,8 +181,12 @@ extension SearchIndex {
     batch.takeovers = takeovers
     try batch.addDerived(SearchKeys.catalog(number).rawSpan, catalog.encoded.rawSpan)
     _ = try holder.object.stage(batch)
+    let engine = holder.object
+    let last = engine.lastSequence
     state.withLock { state in
+      guard engine.takeovers == takeovers else { return }
       state.catalog = catalog
+      state.sequence = max(state.sequence, last)
       // The documents behind the segments are taken up anew.
       state.tail = Tail()
       state.tail.through = catalog.through

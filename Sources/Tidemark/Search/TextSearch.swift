@@ -8,7 +8,6 @@ struct TextSearch {
   private static let k1 = 1.2
   private static let b = 0.75
 
-  private let store: Store
   private let index: SearchIndex
   private let query: TextQuery
   let view: EngineView
@@ -24,13 +23,19 @@ struct TextSearch {
   }
 
   init(_ store: Store, _ index: SearchIndex, _ query: TextQuery) throws(TidemarkError) {
-    self.store = store
     self.index = index
     self.query = query
-    view = try store.engine.view()
     words = query.words
     completes = query.endsInWord
-    state = try index.refresh(view)
+    var view = try store.engine.view()
+    var state = try index.refresh(view)
+    // Another search, or a merge, may have taken up what this view does not have yet.
+    while state.sequence > view.sequence {
+      view = try store.engine.view()
+      state = try index.refresh(view)
+    }
+    self.view = view
+    self.state = state
     documents = state.catalog.segments.reduce(state.tail.lengths.count) { $0 + $1.documents }
     let length =
       state.catalog.segments.reduce(0) { $0 + $1.words }
@@ -134,7 +139,8 @@ struct TextSearch {
   func accepts(_ document: UInt64) throws(TidemarkError) -> [UInt8]? {
     guard let (key, id) = try index.row(document, in: view) else { return nil }
     guard query.match == .phrase, words.count > 1 else { return id }
-    let isThere = try store.derivedValue(key, in: view) { (value) throws(TidemarkError) in
+    let engine = index.holder.object
+    let isThere = try engine.derivedValue(key, in: view) { (value) throws(TidemarkError) in
       try WordVector(decoding: value).holds(phrase: words, endsWithPrefix: completes)
     }
     return isThere == true ? id : nil

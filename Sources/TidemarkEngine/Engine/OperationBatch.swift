@@ -334,6 +334,7 @@ package struct OperationBatch: Sendable {
     labels.removeSets(from: 0)
     conditions.removeAll(keepingCapacity: true)
     rederived.removeAll()
+    takeovers = nil
     knownRows = [:]
     derivedFrom = .max
     asksForHashes = false
