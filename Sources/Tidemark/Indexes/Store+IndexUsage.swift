@@ -17,7 +17,7 @@ extension Store {
   /// The space that the indexes of all collections take, those too that this program does not
   /// declare.
   ///
-  /// Looks at every row, which takes about a second for ten million.
+  /// Looks at every row.
   /// - Throws: `closed`, `damaged`, `inputOutput`.
   public func indexUsage() throws(TidemarkError) -> [IndexUsage] {
     var usage: [IndexUsage] = []
