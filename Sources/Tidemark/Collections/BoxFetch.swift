@@ -18,6 +18,11 @@ struct BoxFetch: Sendable {
     var boxes: [AnyBox?]
   }
 
+  private struct Wanted {
+    var id: [UInt8]
+    var entry: KeyedEntry
+  }
+
   let store: Store
   let prefix: [UInt8]
   let view: EngineView
@@ -43,12 +48,11 @@ struct BoxFetch: Sendable {
       let sequence = entries[number].sequence
       if sequence > view.sequence { found.boxes[number] = nil }
       guard found.boxes[number] == nil else { continue }
-      guard isID(ids[number]) else { return nil }
       if sequence > 0, sequence <= view.sequence { missing.append(number) }
     }
     guard !missing.isEmpty else { return found }
     missing.sort { entries[$0].sequence < entries[$1].sequence }
-    guard let read = read(missing.map { entries[$0] }),
+    guard let read = read(missing.map { Wanted(id: ids[$0], entry: entries[$0]) }),
       store.engine.lineage == view.lineage
     else { return nil }
     for (number, new) in zip(missing, read) { found.boxes[number] = new.box }
@@ -57,7 +61,7 @@ struct BoxFetch: Sendable {
   }
 
   /// - Parameter entries: in the order of their sequences.
-  private func read(_ entries: [KeyedEntry]) -> [BoxCache.New]? {
+  private func read(_ entries: [Wanted]) -> [BoxCache.New]? {
     guard entries.count >= Self.leastShared else { return read(entries[...]) }
     let size = min(Self.partMost, entries.count / 4)
     let count = (entries.count + size - 1) / size
@@ -78,16 +82,18 @@ struct BoxFetch: Sendable {
     return all
   }
 
-  private func read(_ entries: ArraySlice<KeyedEntry>) -> [BoxCache.New]? {
+  private func read(_ entries: ArraySlice<Wanted>) -> [BoxCache.New]? {
     let engine = store.engine
     var reader = RowReader(engine)
     var prepared = entries.startIndex
     var news: [BoxCache.New] = []
     news.reserveCapacity(entries.count)
-    for (number, entry) in zip(entries.indices, entries) {
+    for number in entries.indices {
+      let entry = entries[number].entry
+      guard isID(entries[number].id) else { return nil }
       if number == prepared {
         prepared += reader.prepare(entries.endIndex - number) {
-          (entries[number + $0].sequence, entries[number + $0].isTouch)
+          (entries[number + $0].entry.sequence, entries[number + $0].entry.isTouch)
         }
       }
       do {

@@ -123,6 +123,8 @@ final class BoxCache: Sendable {
       next = part.endIndex
       state.withLock { state in
         if state.lineage != lineage { state = State(lineage: lineage) }
+        // A table that grows step by step is copied at each.
+        state.young.reserveCapacity(state.young.count + news.count - next + part.count)
         for new in part {
           let bytes = new.bytes + Self.overhead
           guard bytes <= limit / 4 else { continue }

@@ -14,13 +14,17 @@ package struct KeyedEntry: Sendable, Hashable {
 }
 
 extension Engine {
-  /// So many keys are looked up while the index is held.
+  /// So many keys are looked up one behind the other.
   private static let keysAtOnce = 64
 
-  /// The newest entries of many keys, for whose memory the processor waits together.
+  /// The newest entries of many keys.
+  ///
+  /// The runs of the index, where something may have to be read from the disk, are looked into
+  /// while nobody waits; what was written since is, for some keys at a time, under the readers'
+  /// lock.
   /// - Parameters:
   ///   - prefix: what the keys begin with.
-  ///   - ends: the rest of each.
+  ///   - ends: the rest of each; in ascending order they are found faster.
   package func newestEntries(
     ofKeysWith prefix: [UInt8], _ ends: [[UInt8]]
   ) throws(TidemarkError) -> [KeyedEntry] {
@@ -29,37 +33,54 @@ extension Engine {
     var keys = KeyPage()
     var hashes: [UInt64] = []
     var key = prefix
+    var nearby = NearbyKeys(RunList())
     while found.count < ends.count {
-      let first = found.count
       keys.removeAll()
       hashes.removeAll(keepingCapacity: true)
-      for end in ends[first...].prefix(Self.keysAtOnce) {
+      for end in ends[found.count...].prefix(Self.keysAtOnce) {
         key.removeSubrange(prefix.count...)
         key.append(contentsOf: end)
         keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted))
         hashes.append(KeyHash.hash(key.rawSpan, seed: hashSeed))
       }
-      try withIndex { (read) throws(IndexOrStoreError) in
-        // The index may be made anew midway, and then all is asked again.
-        found.removeSubrange(first...)
-        read.index.prefetch(hashes)
-        for number in 0..<keys.count {
-          let slot: Slot?
-          do throws(IndexError) {
-            slot = try read.index.lookup(keys.key(at: number), hash: hashes[number])
-          } catch { throw .index(error) }
-          if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
-            throw .store(Self.possiblyStale(read.staleBelow))
-          }
-          var entry = KeyedEntry(hash: hashes[number])
-          if let slot, !slot.isDeleted {
-            entry.sequence = slot.sequence
-            entry.isTouch = slot.size.isTouched
-          }
-          found.append(entry)
-        }
-      }
+      let slots = (try? nearby.slots(of: keys, hashes)) ?? []
+      try addEntries(of: keys, hashes, slots, &nearby, to: &found)
     }
     return found
+  }
+
+  /// - Parameter slots: what the runs say, as far as they could be read.
+  private func addEntries(
+    of keys: KeyPage, _ hashes: [UInt64], _ slots: [Slot?], _ nearby: inout NearbyKeys,
+    to found: inout [KeyedEntry]
+  ) throws(TidemarkError) {
+    let first = found.count
+    try withIndex { (read) throws(IndexOrStoreError) in
+      // The index may be made anew midway, and then all is asked again.
+      found.removeSubrange(first...)
+      let isCurrent = nearby.isCurrent(read.index)
+      if !isCurrent { nearby = NearbyKeys(read.index.runs) }
+      read.index.prefetch(hashes, runs: false)
+      for number in 0..<keys.count {
+        let key = keys.key(at: number)
+        var slot = read.index.lookupDeltas(key, hash: hashes[number])
+        if slot == nil, isCurrent, number < slots.count {
+          slot = slots[number]
+        } else if slot == nil {
+          do throws(IndexError) {
+            slot = try read.index.runs.lookup(key, hash: hashes[number])
+          } catch { throw .index(error) }
+        }
+        if read.staleBelow > 0, slot?.sequence ?? 0 < read.staleBelow {
+          throw .store(Self.possiblyStale(read.staleBelow))
+        }
+        var entry = KeyedEntry(hash: hashes[number])
+        if let slot, !slot.isDeleted {
+          entry.sequence = slot.sequence
+          entry.isTouch = slot.size.isTouched
+        }
+        found.append(entry)
+      }
+    }
   }
 }

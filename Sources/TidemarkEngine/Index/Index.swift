@@ -40,10 +40,11 @@ package final class Index {
 
   /// Asks the processor for what look-ups of some keys will touch, so that they wait for the memory
   /// of all at once.
-  package func prefetch(_ hashes: [UInt64]) {
+  /// - Parameter runs: whether keys will be looked up in the runs by their hashes.
+  package func prefetch(_ hashes: [UInt64], runs isByHash: Bool = true) {
     active.prefetch(hashes)
     frozen?.prefetch(hashes)
-    runs.prefetch(hashes, keys: true)
+    if isByHash { runs.prefetch(hashes, keys: true) }
   }
 
   /// Whether a put or delete is the newest entry of its key, and was not touched since.
@@ -56,7 +57,8 @@ package final class Index {
     return try runs.isNewest(sequence, of: key, hash: hash)
   }
 
-  private func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
+  /// The newest slot of a key, if it is not in a run yet.
+  func lookupDeltas(_ key: RawSpan, hash: UInt64) -> Slot? {
     if let number = active.find(key, hash) { return active.store.slot(number) }
     if let frozen, let number = frozen.find(key, hash) { return frozen.store.slot(number) }
     return nil

@@ -33,7 +33,9 @@ struct IndexRun {
   mutating func step() throws {
     switch random.below(20) {
     case 0..<10: for _ in 0..<(1 << random.below(9)) { try upsert() }
-    case 10: try compareLookups()
+    case 10:
+      try compareLookups()
+      try compareNearby()
     case 11: try compareCounts()
     case 12: try merge()
     case 13: try freeze()
@@ -105,7 +107,9 @@ struct IndexRun {
     require(try image.userInfo() == userInfo, "what was kept beside differs")
     require(image.header.sequence == frozenAt, "sequence differs")
     for _ in 0..<random.below(300) { try upsert() }
+    let nearby = NearbyKeys(index.runs)
     _ = try index.publish(image, taking: taken)
+    require(!nearby.isCurrent(index), "runs that were replaced count as current")
     require(index.runs.runs.count == count - taken + 1, "another number of runs")
     if taken == count {
       model.merge(frozenAt: frozenAt ?? 0, dropThrough: drop, keepFormer: keepFormer)
@@ -149,6 +153,22 @@ struct IndexRun {
       let slot = try index.lookup(key.rawSpan, hash: hash)
       try check(key, slot)
       try checkNewest(key, hash, slot)
+    }
+  }
+
+  /// Looks up many keys one behind the other, mostly in their order.
+  mutating func compareNearby() throws {
+    var nearby = NearbyKeys(index.runs)
+    require(nearby.isCurrent(index), "the runs are others")
+    for _ in 0..<3 {
+      var keys = (0..<(1 + random.below(200))).map { _ in key() }
+      if random.below(4) != 0 { keys.sort { $0.lexicographicallyPrecedes($1) } }
+      var page = KeyPage()
+      for key in keys { page.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted)) }
+      let slots = try nearby.slots(of: page, keys.map { index.hash($0.rawSpan) })
+      for (key, slot) in zip(keys, slots) {
+        try check(key, index.lookupDeltas(key.rawSpan, hash: index.hash(key.rawSpan)) ?? slot)
+      }
     }
   }
 

@@ -43,6 +43,23 @@ struct ManyObjectsTests {
     try store.blocking.close()
   }
 
+  @Test("an index whose file is damaged anywhere is made anew while objects are looked up in it")
+  func damagedIndex() throws {
+    for eighth in 1..<8 {
+      let disk = SimulatedFileSystem(seed: 1)
+      let configuration = Store.Configuration().simulated(on: disk)
+      var store = try Store.openBlocking(at: "/s", configuration: configuration)
+      let wanted = try fill(store, IndexTests.packages(store))
+      try store.blocking.close()
+      let file = try #require(disk.files().first { $0.contains("/index/") })
+      let length = try #require(disk.contents(of: file)).count
+      #expect(disk.flipBit(length / 8 * eighth * 8, inFile: file))
+      store = try Store.openBlocking(at: "/s", configuration: configuration)
+      #expect(try IndexTests.packages(store).find(\.section == "net") == wanted, "\(eighth)/8")
+      try store.blocking.close()
+    }
+  }
+
   @Test("objects that change and go meanwhile are there as the query has found them")
   func changing() throws {
     let store = try Machine().open(usesThreads: true)

@@ -79,25 +79,21 @@ struct ImageBlock: ~Escapable {
   }
 
   /// Whether the key at `position` is `key`.
-  ///
-  /// Follows how many bytes each key has in common with the wanted one; no key is put together.
   func holds(_ key: RawSpan, at position: Int) throws(FormatError) -> Bool {
-    var offset = count * ImageLayout.recordBytes
-    var length = 0
-    var matched = 0
-    for i in 0...position {
-      let shared = i == 0 ? 0 : try bytes.shortNumber(&offset)
-      let rest = try bytes.shortNumber(&offset)
-      guard shared <= length, rest <= bytes.byteCount - offset else {
-        throw FormatError("key out of bounds")
-      }
-      if shared <= matched {
-        matched = shared + bytes.commonPrefix(offset, rest, with: key, from: shared)
-      }
-      length = shared + rest
-      offset += rest
+    var keys = Match(self)
+    for _ in 0...position { _ = try keys.next(key) }
+    return keys.isEqual(to: key)
+  }
+
+  /// The position of a key; nil when it is not here.
+  func position(of key: RawSpan) throws(FormatError) -> Int? {
+    var keys = Match(self)
+    for position in 0..<count {
+      // A key that has less in common with a smaller one than the wanted one has lies behind it.
+      guard try keys.next(key) else { return nil }
+      if keys.isEqual(to: key) { return position }
     }
-    return matched == key.byteCount && length == key.byteCount
+    return nil
   }
 
   /// How many keys from the front are not behind `cut`.
@@ -128,6 +124,46 @@ struct ImageBlock: ~Escapable {
     }
     return rest.extracting(droppingFirst: common)
       .compare(to: wanted.extracting(droppingFirst: common))
+  }
+
+  /// Follows how many bytes each key has in common with a wanted one; no key is put together.
+  private struct Match: ~Escapable {
+    private let bytes: RawSpan
+    private var offset: Int
+    private var length = 0
+    private var matched = 0
+    private var isFirst = true
+
+    @_lifetime(copy block)
+    @inline(__always)
+    init(_ block: ImageBlock) {
+      bytes = block.bytes
+      offset = block.count * ImageLayout.recordBytes
+    }
+
+    /// Goes to the next key.
+    /// - Returns: false when it lies behind the wanted one, if those before did not.
+    @inline(__always)
+    mutating func next(_ wanted: RawSpan) throws(FormatError) -> Bool {
+      let shared = isFirst ? 0 : try bytes.shortNumber(&offset)
+      isFirst = false
+      let rest = try bytes.shortNumber(&offset)
+      guard shared <= length, rest <= bytes.byteCount - offset else {
+        throw FormatError("key out of bounds")
+      }
+      let isBefore = shared >= matched
+      if shared <= matched {
+        matched = shared + bytes.commonPrefix(offset, rest, with: wanted, from: shared)
+      }
+      length = shared + rest
+      offset += rest
+      return isBefore
+    }
+
+    @inline(__always)
+    func isEqual(to wanted: RawSpan) -> Bool {
+      matched == wanted.byteCount && length == wanted.byteCount
+    }
   }
 }
 

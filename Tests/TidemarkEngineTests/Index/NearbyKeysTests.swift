@@ -1,0 +1,69 @@
+import Testing
+
+@testable import TidemarkEngine
+
+/// Look-ups of many keys in a run of which nothing was read yet.
+struct NearbyKeysTests {
+  private static let count = 40_000
+
+  private static func key(_ number: Int) -> [UInt8] { [UInt8]("key/\(1_000_000 + number)".utf8) }
+
+  /// A run that has just been opened, of every other key.
+  private func run() throws -> (index: Index, image: Image) {
+    let index = Index(seed: 7)
+    for number in stride(from: 0, to: 2 * Self.count, by: 2) {
+      let key = Self.key(number)
+      try index.upsert(
+        key.rawSpan, hash: index.hash(key.rawSpan),
+        Slot(sequence: UInt64(number + 1), labelSet: 0, size: SizeClass(bytes: 9)))
+    }
+    index.freeze()
+    let file = try MemoryFileSystem().open("/run", .create)
+    let info = ImageInfo(
+      storeID: [UInt8](repeating: 1, count: 16), imageID: 2, sequence: UInt64(2 * Self.count))
+    try ImageWriter.write(index.mergeInput(taking: 0), to: file, info: info)
+    let image = try Image(file: file)
+    return (Index(runs: RunList([image]), seed: 7), image)
+  }
+
+  private func page(_ numbers: [Int]) -> (keys: KeyPage, all: [[UInt8]]) {
+    var keys = KeyPage()
+    let all = numbers.map(Self.key)
+    for key in all { keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted)) }
+    return (keys, all)
+  }
+
+  @Test("ascending keys are found where they lie, without the table of hashes")
+  func ascending() throws {
+    for step in [1, 3, 40, 401] {
+      let (index, image) = try run()
+      let numbers = Array(stride(from: 0, to: 2 * Self.count, by: step))
+      let (keys, all) = page(numbers)
+      var nearby = NearbyKeys(index.runs)
+      let slots = try nearby.slots(of: keys, all.map { index.hash($0.rawSpan) })
+      for (number, slot) in zip(numbers, slots) {
+        #expect(slot?.sequence == (number % 2 == 0 ? UInt64(number + 1) : nil))
+      }
+      let read = image.memoryBytes
+      let (other, byHash) = try run()
+      for key in all { _ = try other.lookup(key.rawSpan, hash: other.hash(key.rawSpan)) }
+      #expect(read < byHash.memoryBytes)
+    }
+  }
+
+  @Test("keys outside the run and in any order are found or not, as by their hashes")
+  func others() throws {
+    let (index, _) = try run()
+    var nearby = NearbyKeys(index.runs)
+    let all: [[UInt8]] = [
+      [0], Self.key(10), Self.key(8), Self.key(8), Self.key(9), [UInt8]("key/".utf8),
+      Self.key(79_998), [UInt8](repeating: 255, count: 300), Self.key(0), [255], [0],
+    ]
+    var keys = KeyPage()
+    for key in all { keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted)) }
+    for _ in 0..<2 {
+      let slots = try nearby.slots(of: keys, all.map { index.hash($0.rawSpan) })
+      #expect(slots.map { $0?.sequence } == [nil, 11, 9, 9, nil, nil, 79_999, nil, 1, nil, nil])
+    }
+  }
+}
