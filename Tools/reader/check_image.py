@@ -91,7 +91,7 @@ def _hash_table(image, keys):
 def _samples(image, keys):
     samples = image.samples()
     expected = []
-    for ordinal in range(0, len(keys), 16 * 256):
+    for ordinal in range(0, len(keys), 16 * 16):
         key = keys[ordinal].key
         length = 0
         if ordinal:

@@ -61,8 +61,8 @@ class Image:
         if xxh64(page[:4088]) != int.from_bytes(page[4088:], "little"):
             raise Damage(self.path, 4088, "the checksum of the header is wrong")
         major = int.from_bytes(page[8:10], "little")
-        if major != 3:
-            raise TooNew(f"{self.path}: its major version is {major}, not 3")
+        if major != 4:
+            raise TooNew(f"{self.path}: its major version is {major}, not 4")
         fields = Fields(page, self.path, 0, at=12)
         sections = fields.u32()
         fields.take(16)
@@ -191,7 +191,7 @@ class Image:
         fields.ended("block of keys")
 
     def samples(self):
-        """The samples, one for every 256 blocks."""
+        """The samples, one for every 16 blocks."""
         data = self.section(2)
         count = self.sections[2][2]
         found = self.offsets(2, 4, count, len(data))

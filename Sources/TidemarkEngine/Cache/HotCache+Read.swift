@@ -32,6 +32,51 @@ extension HotCache {
     return length == 0 ? isHit : try readLong(words, key, hash, length, body)
   }
 
+  /// Copies the value of an entry, as a scan comes by it, which is no reason to keep it: the
+  /// look-up is not counted.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - hash: its hash by ``seed``.
+  ///   - sequence: the entry's.
+  ///   - bytes: where the value is copied to, behind `start`, a multiple of eight; grows.
+  /// - Returns: its length; nil when it is not here, or of more than 1 KiB.
+  func copy(
+    _ key: RawSpan, hash: UInt64, ofEntry sequence: UInt64, into bytes: inout [UInt8],
+    at start: Int
+  ) -> Int? {
+    guard let words else { return nil }
+    defer { extendLifetime(self) }
+    if bytes.count < start + Self.stackBytes {
+      let missing = max(bytes.count, start + Self.stackBytes - bytes.count)
+      bytes.append(contentsOf: repeatElement(0, count: missing))
+    }
+    let shard = HotCacheShard(words, layout, shardNumber(hash))
+    let tag = HotCacheEntry.tag(hash)
+    return unsafe bytes.withUnsafeMutableBytes { bytes in
+      let buffer = unsafe UnsafeMutableRawBufferPointer(
+        rebasing: bytes[start..<(start + Self.stackBytes)])
+      let seen = shard.undisturbed { unsafe shard.read(key, tag, into: buffer) }
+      guard case .hit(sequence, let length) = seen?.answer else { return nil }
+      return length
+    }
+  }
+
+  /// Asks the processor for the part of the table where a key belongs.
+  @inline(__always)
+  func prefetchSlot(_ hash: UInt64) {
+    guard let words else { return }
+    HotCacheShard(words, layout, shardNumber(hash)).prefetchSlot(HotCacheEntry.tag(hash))
+    extendLifetime(self)
+  }
+
+  /// Asks the processor for the beginning of a key's entry.
+  @inline(__always)
+  func prefetchEntry(_ hash: UInt64) {
+    guard let words else { return }
+    HotCacheShard(words, layout, shardNumber(hash)).prefetchEntry(HotCacheEntry.tag(hash))
+    extendLifetime(self)
+  }
+
   /// A length that always fits on the stack.
   private static let stackBytes = 1024
 

@@ -122,6 +122,33 @@ struct HotCacheShard {
     }
   }
 
+  /// Lines of memory that an entry's beginning has: a key and a value of common lengths.
+  private static let linesAhead = 5
+  private static let wordsPerLine = 8
+
+  /// Asks the processor for the slot of a key.
+  @inline(__always)
+  func prefetchSlot(_ tag: UInt64) {
+    let slots = Int(truncatingIfNeeded: words.load(slotsWord))
+    if slots > 0 { words.prefetch(table &+ Self.home(tag, slots)) }
+  }
+
+  /// Asks the processor for the beginning of what is most likely a key's entry.
+  @inline(__always)
+  func prefetchEntry(_ tag: UInt64) {
+    let slots = Int(truncatingIfNeeded: words.load(slotsWord))
+    if slots == 0 { return }
+    let home = Self.home(tag, slots)
+    for index in home..<min(home &+ Self.wordsPerLine, slots) {
+      let slot = words.load(table &+ index)
+      if slot == 0 { return }
+      guard HotCacheEntry.tag(ofSlot: slot) == tag else { continue }
+      let entry = table &+ layout.small &+ HotCacheEntry.position(ofSlot: slot)
+      for line in 0..<Self.linesAhead { words.prefetch(entry &+ line &* Self.wordsPerLine) }
+      return
+    }
+  }
+
   // MARK: - For writers
 
   /// Makes readers start over that run beside `change`.

@@ -13,7 +13,7 @@ extension EngineScan {
     _ body: (_ key: RawSpan, _ value: RawSpan) throws(TidemarkError) -> Bool
   ) throws(TidemarkError) {
     var pages = PageSizes(limit: limit)
-    var reader = RowReader(engine)
+    var reader = ScanValues(engine)
     var goesOn = true
     while goesOn, let size = pages.next() {
       // Before the look-up: what is replaced meanwhile must not be kept.
@@ -21,21 +21,18 @@ extension EngineScan {
       let page = try nextRows(limit: size)
       let fills = !epochs.isEmpty && page.isOfPresent
       if page.isEmpty { return }
-      var prepared = 0
+      reader.beginPage()
       for position in 0..<page.count {
-        guard values else {
+        if !values {
           goesOn = try body(page.key(at: position), RawSpan())
-          if goesOn { continue } else { return }
-        }
-        if position == prepared {
-          prepared += reader.prepare(page.count - position) { page[position + $0] }
-        }
-        let row = page[position]
-        if let place = try reader.next(row.sequence) {
+        } else if let place = try reader.place(of: position, in: page) {
           let value = reader.value(at: place)
-          if fills { fill(page.key(at: position), row.sequence, value, epochs) }
+          if fills, case .log = place {
+            fill(page.key(at: position), page[position].sequence, value, epochs)
+          }
           goesOn = try body(page.key(at: position), value)
         } else {
+          let row = page[position]
           try engine.read(of: row.sequence, isTouch: row.isTouch) {
             (value, _) throws(TidemarkError) in
             if fills { fill(page.key(at: position), row.sequence, value, epochs) }

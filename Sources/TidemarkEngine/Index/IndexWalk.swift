@@ -19,6 +19,8 @@ struct IndexWalk {
   private var second = -1
   /// Whether older layers have the winner's key, too.
   private var isShared = false
+  /// The key that ends what can be taken from the winner at once; empty for none.
+  private var bound: [UInt8] = []
 
   init(
     _ index: Index, deltas: [DeltaCursor], images: [ImageCursor], filter: SlotFilter,
@@ -47,15 +49,11 @@ struct IndexWalk {
     try choose()
     while page.count < limit {
       guard winner >= 0 else { return true }
-      if second < 0, !isShared, winner >= deltas.count, winner == 0 || !looksUp {
-        // No other layer has any keys left.
-        try images[winner - deltas.count].takeAll { (key, slot) throws(IndexError) in
-          guard page.count < limit, try filter.passes(slot) else { return false }
-          page.append(key, slot)
-          return true
-        }
+      if !isShared, winner >= deltas.count, images[winner - deltas.count].isAll,
+        winner == 0 || !looksUp, try takeWinner(&page, limit)
+      {
         try choose()
-        guard page.count < limit, winner >= 0 else { continue }
+        continue
       }
       if let slot = try wantedSlot() {
         page.append(try key(winner), slot)
@@ -70,6 +68,34 @@ struct IndexWalk {
       try advance()
     }
     return false
+  }
+
+  /// Takes the winner's keys that come before those of all other layers.
+  /// - Returns: false when it stopped at one that is not wanted, or cannot take any in this way.
+  private mutating func takeWinner(
+    _ page: inout KeyPage, _ limit: Int
+  ) throws(IndexError) -> Bool {
+    var bound: [UInt8] = []
+    swap(&bound, &self.bound)
+    defer { self.bound = bound }
+    bound.removeAll(keepingCapacity: true)
+    if second >= 0 { bound.append(copying: try key(second)) }
+    let descending = descending
+    var filter = filter
+    let before = page.count
+    var isWanted = true
+    try images[winner - deltas.count].takeAll { (key, slot) throws(IndexError) in
+      guard page.count < limit else { return false }
+      if !bound.isEmpty {
+        let order = key.compare(to: bound.rawSpan)
+        guard descending ? order > 0 : order < 0 else { return false }
+      }
+      isWanted = try filter.passes(slot)
+      if isWanted { page.append(key, slot) }
+      return isWanted
+    }
+    self.filter = filter
+    return isWanted && page.count > before
   }
 
   /// The newest slot of the winner's key, if it is wanted.

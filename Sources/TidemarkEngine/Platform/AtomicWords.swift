@@ -71,6 +71,12 @@ struct AtomicWords: @unchecked Sendable {
     return unsafe base[index].load(ordering: .relaxed)
   }
 
+  /// Asks the processor for the memory around a word, if there is one.
+  @inline(__always)
+  func prefetch(_ index: Int) {
+    if index >= 0, index < count { unsafe TidemarkEngine.prefetch(UnsafeRawPointer(base + index)) }
+  }
+
   @inline(__always)
   func loadAcquiring(_ index: Int) -> UInt64 {
     precondition(index >= 0 && index < count)

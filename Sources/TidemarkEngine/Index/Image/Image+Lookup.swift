@@ -88,7 +88,14 @@ extension Image {
     }
   }
 
-  private func prefetchBlock(of ordinal: Int) {
+  /// Asks the processor for where the block of a key lies.
+  func prefetchOffset(of ordinal: Int) {
+    let number = ordinal / ImageLayout.keysPerBlock
+    prefetch(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes)
+  }
+
+  /// Asks the processor for the block of a key.
+  func prefetchBlock(of ordinal: Int) {
     let number = ordinal / ImageLayout.keysPerBlock
     guard
       isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
@@ -106,7 +113,7 @@ extension Image {
     prefetch(.blocks, Self.offset(offset, 0) + position, ImageLayout.recordBytes)
   }
 
-  private func prefetch(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) {
+  func prefetch(_ section: ImageLayout.Section, _ offset: Int, _ count: Int) {
     guard isLoaded(section, offset, count), let bytes = try? bytes(section, offset, count) else {
       return
     }

@@ -18,6 +18,7 @@ extension Image {
     var block = (low - 1) * ImageLayout.blocksPerSample
     var end = min(block + ImageLayout.blocksPerSample, blockCount)
     let first = block
+    prefetchFirstKeys(first..<end)
     // The last block whose first key is not behind the cut.
     while block < end {
       let middle = (block + end) / 2
@@ -29,6 +30,17 @@ extension Image {
       return (block - 1) * ImageLayout.keysPerBlock + (try found.rank(cut))
     } catch {
       throw blockDamage(block - 1)
+    }
+  }
+
+  /// Asks the processor for the first keys of some blocks, so that a search among them waits once.
+  private func prefetchFirstKeys(_ numbers: Range<Int>) {
+    for number in numbers {
+      guard isLoaded(.blockOffsets, number * ImageLayout.offsetBytes, 2 * ImageLayout.offsetBytes),
+        let place = try? blockRange(number)
+      else { return }
+      let records = ImageLayout.keysPerBlock * ImageLayout.recordBytes
+      prefetch(.blocks, place.start + records, min(64, place.end - place.start - records))
     }
   }
 

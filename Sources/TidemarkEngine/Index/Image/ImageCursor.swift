@@ -5,11 +5,14 @@
 ///
 /// Keys are put together only when asked for, so that passing over a key costs its ordinal.
 final class ImageCursor {
+  /// So many keys ahead of the present one the processor is asked for their blocks.
+  private static let keysAhead = 6
+
   private let image: Image
   private let descending: Bool
   private let range: Range<Int>
   /// Whether all keys of the range count; else those in `lists` do.
-  private let isAll: Bool
+  let isAll: Bool
   private var lists: [PostingCursor] = []
   /// The ordinal that the cursor stands at; nil at the end.
   private(set) var ordinal: Int?
@@ -146,6 +149,9 @@ final class ImageCursor {
     if lists.count == 1 {
       try lists[0].advance()
       ordinal = lists[0].ordinal
+      // Keys of a label lie all over the image.
+      if let far = lists[0].ordinal(after: 2 * Self.keysAhead) { image.prefetchOffset(of: far) }
+      if let near = lists[0].ordinal(after: Self.keysAhead) { image.prefetchBlock(of: near) }
       return
     }
     for i in lists.indices where lists[i].ordinal == current { try lists[i].advance() }

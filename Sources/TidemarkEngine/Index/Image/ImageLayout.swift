@@ -29,7 +29,7 @@
 ///               first key: varint length | bytes
 ///               other keys: varint bytes shared with the key before | varint rest | rest
 /// section 1   block offsets: u40 each, one more than there are blocks
-/// section 2   samples: per 256 blocks a string that sorts behind all keys before them and not
+/// section 2   samples: per 16 blocks a string that sorts behind all keys before them and not
 ///               behind their first; u32 offsets of these, one more than there are | strings
 /// section 3   hash table: buckets of 64 bytes
 ///               0 12 x u8 tag: low byte of the key's hash
@@ -52,7 +52,7 @@
 /// ```
 enum ImageLayout {
   static let magic: UInt64 = 0x3158_4449_4544_4954  // "TIDEIDX1"
-  static let majorVersion: UInt16 = 3
+  static let majorVersion: UInt16 = 4
   static let minorVersion: UInt16 = 0
   static let knownFeatures: UInt64 = encryptionFeature
   /// The chunks are encrypted.
@@ -73,7 +73,7 @@ enum ImageLayout {
 
   static let keysPerBlock = 16
   static let recordBytes = 11
-  static let blocksPerSample = 256
+  static let blocksPerSample = 16
   /// No block is longer: sixteen of the longest keys with their records and lengths.
   static let longestBlock = keysPerBlock * (recordBytes + 6 + Limits.keyBytes)
   /// Bytes of an offset in the sections that hold u40.

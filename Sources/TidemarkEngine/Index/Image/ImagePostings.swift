@@ -154,6 +154,13 @@ struct PostingCursor {
     }
   }
 
+  /// An ordinal that comes so many later, if it was decoded already.
+  @inline(__always)
+  func ordinal(after count: Int) -> Int? {
+    let place = position + (descending ? -count : count)
+    return ordinals.indices.contains(place) ? Int(ordinals[place]) : nil
+  }
+
   /// Decodes the block that a position outside the present one means.
   private mutating func settle() throws(IndexError) {
     ordinal = nil
