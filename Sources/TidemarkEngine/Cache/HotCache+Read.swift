@@ -47,7 +47,7 @@ extension HotCache {
     guard let words else { return nil }
     defer { extendLifetime(self) }
     if bytes.count < start + Self.stackBytes {
-      let missing = max(bytes.count, start + Self.stackBytes - bytes.count)
+      let missing = max(bytes.count, Self.copiedBytes, start + Self.stackBytes - bytes.count)
       bytes.append(contentsOf: repeatElement(0, count: missing))
     }
     let shard = HotCacheShard(words, layout, shardNumber(hash))
@@ -77,6 +77,8 @@ extension HotCache {
     extendLifetime(self)
   }
 
+  /// Room for a window of a scan's values, of common lengths.
+  private static let copiedBytes = 16 << 10
   /// A length that always fits on the stack.
   private static let stackBytes = 1024
 

@@ -121,6 +121,66 @@ struct ScanCacheTests {
     try engine.close()
   }
 
+  @Test("a scan reads from the hot cache what that has, and from the log the rest")
+  func readsHot() throws {
+    let engine = try compacted(cacheBytes: 8 << 20)
+    // Nothing at first, then some, a long one and an empty one among them, then all.
+    var wanted = (0..<Self.keys).map(Self.value)
+    for (number, text) in [(40, ""), (41, String(repeating: "long ", count: 900)), (70, "x")] {
+      try engine.put(Self.key(number), text)
+      wanted[number] = bytes(text)
+    }
+    for number in stride(from: 33, to: 1_500, by: 2) { _ = try engine.get(Self.key(number)) }
+    for number in 600..<900 { _ = try engine.get(Self.key(number)) }
+    let hits = engine.hotCache.statistics.hits
+    var all: [Int] = []
+    for descending in [false, true] {
+      engine.caches.removeAll()
+      var query = ScanQuery()
+      query.descending = descending
+      var found: [[UInt8]] = []
+      let count = try reads {
+        try EngineScan(engine, query, view: try engine.view()).forEach(limit: nil, values: true) {
+          (_, value) throws(TidemarkError) in
+          found.append([UInt8](copying: value))
+          return true
+        }
+      }
+      #expect(found == (descending ? wanted.reversed() : wanted))
+      all.append(count)
+    }
+    // The first has filled the cache.
+    #expect(all[1] < all[0], "\(all)")
+    #expect(engine.hotCache.statistics.hits == hits, "a scan counts as no use of a value")
+    try engine.close()
+  }
+
+  @Test("a scan gives its own rows, whatever the hot cache has of them meanwhile")
+  func rewritten() throws {
+    let engine = try compacted(cacheBytes: 8 << 20)
+    for number in 0..<200 { _ = try engine.get(Self.key(number)) }
+    var rows = 0
+    try EngineScan(engine, ScanQuery(), view: try engine.view()).forEach(limit: 200, values: true) {
+      (_, value) throws(TidemarkError) in
+      if rows == 0 {
+        var batch = OperationBatch()
+        for number in 0..<200 {
+          try batch.add(.put, key: bytes(Self.key(number)).rawSpan, value: bytes("new").rawSpan)
+        }
+        _ = try engine.commit(batch)
+        for number in 0..<200 {
+          let key = bytes(Self.key(number))
+          _ = try engine.read(forKey: key.rawSpan) { _, _ in }
+        }
+      }
+      #expect([UInt8](copying: value) == Self.value(rows))
+      rows += 1
+      return true
+    }
+    #expect(rows == 200)
+    try engine.close()
+  }
+
   @Test("a value that is replaced while a scan has the old one in its hands is not kept")
   func replaced() throws {
     let engine = try compacted(cacheBytes: 8 << 20)
