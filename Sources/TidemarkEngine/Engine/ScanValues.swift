@@ -52,7 +52,7 @@ struct ScanValues {
   ) throws(TidemarkError) -> Place? {
     if position == end { beginWindow(page) }
     if let range = cached[cached.count - (end - position)] {
-      // What was copied would be served beyond the end of the store's being open.
+      // A copy would be served beyond the end of the store's being open.
       try engine.checkReadable()
       return .cached(range)
     }
