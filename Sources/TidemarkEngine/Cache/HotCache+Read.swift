@@ -46,12 +46,14 @@ extension HotCache {
   ) -> Int? {
     guard let words else { return nil }
     defer { extendLifetime(self) }
+    let shard = HotCacheShard(words, layout, shardNumber(hash))
+    let tag = HotCacheEntry.tag(hash)
     if bytes.count < start + Self.stackBytes {
+      // Scans of which nothing is here set nothing aside.
+      guard shard.undisturbed({ shard.find(key, tag) != nil }) ?? false else { return nil }
       let missing = max(bytes.count, Self.copiedBytes, start + Self.stackBytes - bytes.count)
       bytes.append(contentsOf: repeatElement(0, count: missing))
     }
-    let shard = HotCacheShard(words, layout, shardNumber(hash))
-    let tag = HotCacheEntry.tag(hash)
     return unsafe bytes.withUnsafeMutableBytes { bytes in
       let buffer = unsafe UnsafeMutableRawBufferPointer(
         rebasing: bytes[start..<(start + Self.stackBytes)])
