@@ -33,7 +33,7 @@ extension Engine {
     var keys = KeyPage()
     var hashes: [UInt64] = []
     var key = prefix
-    var nearby = NearbyKeys(RunList())
+    var nearby = NearbyKeys(reading.withLock { $0.index.runs })
     while found.count < ends.count {
       keys.removeAll()
       hashes.removeAll(keepingCapacity: true)

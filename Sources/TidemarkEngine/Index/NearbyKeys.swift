@@ -1,9 +1,9 @@
 /// Looks up keys that come in ascending order in the runs of an index.
 ///
 /// Each is searched for from where the one before was found, in the order of the keys, as long as
-/// few blocks lie between. Beyond, and in another order, it is looked up by its hash, unless that
-/// part of the table was not read yet: hashes lead all over a run, and each place is a chunk to
-/// read, where the order of the keys leads to one that holds the next keys, too.
+/// few blocks lie between. Beyond it is looked up by its hash, unless that part of the table was
+/// not read yet: hashes lead all over a run, and each place is a chunk to read, where the order of
+/// the keys leads to one that holds the next keys, too. Keys in another order go by their hashes.
 struct NearbyKeys {
   /// So many blocks are passed before a key is looked up by its hash.
   private static let blocksMost = 8
@@ -11,6 +11,7 @@ struct NearbyKeys {
   private let runs: RunList
   /// Where the key before is, or would be, in each run; -1 for nowhere yet.
   private var blocks: [Int]
+  /// The last key that was searched for in their order.
   private var last: [UInt8] = []
 
   init(_ runs: RunList) {
@@ -27,18 +28,34 @@ struct NearbyKeys {
   mutating func slots(of keys: KeyPage, _ hashes: [UInt64]) throws(IndexError) -> [Slot?] {
     var slots: [Slot?] = []
     slots.reserveCapacity(keys.count)
+    guard Self.isAscending(keys) else {
+      runs.prefetch(hashes, keys: true)
+      for number in 0..<keys.count {
+        slots.append(try runs.lookup(keys.key(at: number), hash: hashes[number]))
+      }
+      return slots
+    }
+    guard keys.count > 0 else { return slots }
+    if last.rawSpan.compare(to: keys.key(at: 0)) >= 0 {
+      for number in blocks.indices { blocks[number] = -1 }
+    }
     for number in 0..<keys.count {
       slots.append(try lookup(keys.key(at: number), hash: hashes[number]))
     }
+    last.removeAll(keepingCapacity: true)
+    last.append(copying: keys.key(at: keys.count - 1))
     return slots
   }
 
-  private mutating func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
-    if last.rawSpan.compare(to: key) >= 0 {
-      for number in blocks.indices { blocks[number] = -1 }
+  private static func isAscending(_ keys: KeyPage) -> Bool {
+    for number in 1..<max(1, keys.count)
+    where keys.key(at: number - 1).compare(to: keys.key(at: number)) >= 0 {
+      return false
     }
-    last.removeAll(keepingCapacity: true)
-    last.append(copying: key)
+    return true
+  }
+
+  private mutating func lookup(_ key: RawSpan, hash: UInt64) throws(IndexError) -> Slot? {
     for number in blocks.indices {
       let run = runs.runs[number]
       if let slot = try Self.lookup(key, hash, in: run, from: &blocks[number]) { return slot }

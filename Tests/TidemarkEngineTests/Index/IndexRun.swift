@@ -162,7 +162,7 @@ struct IndexRun {
     require(nearby.isCurrent(index), "the runs are others")
     for _ in 0..<3 {
       var keys = (0..<(1 + random.below(200))).map { _ in key() }
-      if random.below(4) != 0 { keys.sort { $0.lexicographicallyPrecedes($1) } }
+      if random.below(4) != 0 { keys = Set(keys).sorted { $0.lexicographicallyPrecedes($1) } }
       var page = KeyPage()
       for key in keys { page.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted)) }
       let slots = try nearby.slots(of: page, keys.map { index.hash($0.rawSpan) })

@@ -59,11 +59,19 @@ struct NearbyKeysTests {
       [0], Self.key(10), Self.key(8), Self.key(8), Self.key(9), [UInt8]("key/".utf8),
       Self.key(79_998), [UInt8](repeating: 255, count: 300), Self.key(0), [255], [0],
     ]
-    var keys = KeyPage()
-    for key in all { keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted)) }
-    for _ in 0..<2 {
-      let slots = try nearby.slots(of: keys, all.map { index.hash($0.rawSpan) })
-      #expect(slots.map { $0?.sequence } == [nil, 11, 9, 9, nil, nil, 79_999, nil, 1, nil, nil])
+    let wanted: [UInt64?] = [nil, 11, 9, 9, nil, nil, 79_999, nil, 1, nil, nil]
+    for size in 1...all.count {
+      var found: [UInt64?] = []
+      for first in stride(from: 0, to: all.count, by: size) {
+        var keys = KeyPage()
+        let part = all[first..<min(first + size, all.count)]
+        for key in part {
+          keys.append(key.rawSpan, Slot(sequence: 0, labelSet: 0, size: .deleted))
+        }
+        let slots = try nearby.slots(of: keys, part.map { index.hash($0.rawSpan) })
+        found += slots.map { $0?.sequence }
+      }
+      #expect(found == wanted, "\(size) at a time")
     }
   }
 }
