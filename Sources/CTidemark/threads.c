@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 struct ctidemark_monitor {
@@ -90,8 +91,19 @@ struct ctidemark_thread {
 struct start {
   void (*body)(void *);
   void *argument;
+  int yields;
   char name[64];
 };
+
+// Lets every other thread of the process go first. That is a courtesy, so failures do not matter.
+static void yield_to_others(void) {
+#if defined(__APPLE__)
+  pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0);
+#elif defined(__linux__)
+  // Linux sets the calling thread's value; threads that it starts inherit that.
+  setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 10);
+#endif
+}
 
 static void *run(void *argument) {
   struct start start = *(struct start *)argument;
@@ -107,12 +119,13 @@ static void *run(void *argument) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  if (start.yields) yield_to_others();
   start.body(start.argument);
   return NULL;
 }
 
-int ctidemark_thread_start(const char *name, size_t stack_bytes, void (*body)(void *),
-                           void *argument, ctidemark_thread **thread) {
+int ctidemark_thread_start(const char *name, size_t stack_bytes, int yields,
+                           void (*body)(void *), void *argument, ctidemark_thread **thread) {
   struct ctidemark_thread *handle = malloc(sizeof *handle);
   struct start *start = calloc(1, sizeof *start);
   pthread_attr_t attributes;
@@ -120,6 +133,7 @@ int ctidemark_thread_start(const char *name, size_t stack_bytes, void (*body)(vo
   if (result == 0) {
     start->body = body;
     start->argument = argument;
+    start->yields = yields;
     strncpy(start->name, name, sizeof start->name - 1);
     result = pthread_attr_setstacksize(&attributes, stack_bytes);
     if (result == 0) result = pthread_create(&handle->identifier, &attributes, run, start);

@@ -28,7 +28,8 @@ package protocol Feed: FeedUpkeep {
 
   /// The mark and the lease of a replica, and the policies.
   func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext
-  /// The states of keys now; nil for those of which nothing is known.
+  /// The states of keys now, in their order; nil for those of which nothing is known. A key may be
+  /// asked for more than once.
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?]
   /// The puts and deletes at offsets, without their values; nil for what is not kept.
   func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?]

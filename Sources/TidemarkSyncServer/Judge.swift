@@ -30,9 +30,9 @@ struct Judge {
   private let refused: [Rejection?]
   private let labelSets: [[[UInt8]]]
 
-  /// The feed's part: states by key; by offset, values that changes may be equal to, and entries
-  /// that they were made upon.
-  private var held: [[UInt8]: FeedState] = [:]
+  /// The feed's part: by change, the state of its key; by offset, values that changes may be equal
+  /// to, and entries that they were made upon.
+  private var held: [FeedState?] = []
   private var values: [UInt64: [UInt8]] = [:]
   private var bases: [UInt64: FeedHead] = [:]
   /// By key, as the batch itself has made it.
@@ -106,15 +106,14 @@ struct Judge {
     let changes = request.changes.indices.filter {
       refused[$0] == nil && access.mayReach(key: request.changes[$0].key)
     }
-    let keys = Array(Set(changes.map { request.changes[$0].key }))
-    held = [:]
-    held.reserveCapacity(keys.count)
-    for (key, state) in zip(keys, try feed.states(of: keys)) { held[key] = state }
+    held = [FeedState?](repeating: nil, count: request.changes.count)
+    let found = try feed.states(of: changes.map { request.changes[$0].key })
+    for (index, state) in zip(changes, found) { held[index] = state }
     var same: Set<UInt64> = []
     var bases: Set<UInt64> = []
     for index in changes {
       let change = request.changes[index]
-      let state = held[change.key]
+      let state = held[index]
       if let state, !state.isDeleted, change.kind == .put,
         state.valueLength == change.content.value.count, state.labels == labelSets[index]
       {
@@ -152,7 +151,7 @@ struct Judge {
     let change = request.changes[index]
     // The key's content does not matter here: what a verdict says must not depend on that.
     guard access.mayReach(key: change.key) else { return .rejected(Self.outOfScope) }
-    let state = state(of: change.key)
+    let state = states[change.key] ?? self.held[index].map { .feed($0) } ?? .absent
     let held = described(state)
     if let held, !held.isDeleted, !access.reaches(key: change.key, labels: held.labels) {
       return .rejected(Self.outOfScope)
@@ -200,11 +199,6 @@ struct Judge {
         operation: OperationID(replica: request.replica, sequence: change.sequence),
         commitTime: min(change.commitTime, feedTime), labels: labelSets[index])
     }
-  }
-
-  /// The state of a key.
-  private func state(of key: [UInt8]) -> KeyState {
-    states[key] ?? held[key].map { .feed($0) } ?? .absent
   }
 
   /// Whether a put gives a key what it holds.

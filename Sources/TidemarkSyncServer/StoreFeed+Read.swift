@@ -7,9 +7,16 @@ extension StoreFeed {
   package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
     var states: [FeedState?] = []
     states.reserveCapacity(keys.count)
-    for key in keys { states.append(try state(of: key)) }
+    while states.count < keys.count {
+      let next = keys[states.count...].prefix(Self.keysAtOnce)
+      engine.prefetchSlots(ofKeys: next)
+      for key in next { states.append(try state(of: key)) }
+    }
     return states
   }
+
+  /// So many keys are asked of the memory at once.
+  private static let keysAtOnce = 64
 
   private func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
     // A compaction may drop the entry between the two looks.

@@ -43,10 +43,11 @@ void ctidemark_monitor_broadcast(ctidemark_monitor *monitor);
 /// A thread that is neither joined nor detached yet.
 typedef struct ctidemark_thread ctidemark_thread;
 
-/// Starts a thread that calls `body` with `argument`.
+/// Starts a thread that calls `body` with `argument`, and that lets others have the processor
+/// first if `yields` is not 0.
 /// Returns 0, or the system's error number, and then `body` is never called.
-int ctidemark_thread_start(const char *name, size_t stack_bytes, void (*body)(void *),
-                           void *argument, ctidemark_thread **thread);
+int ctidemark_thread_start(const char *name, size_t stack_bytes, int yields,
+                           void (*body)(void *), void *argument, ctidemark_thread **thread);
 /// Waits for the thread's end and frees the handle.
 void ctidemark_thread_join(ctidemark_thread *thread);
 /// Lets the thread run on and frees the handle.

@@ -91,6 +91,15 @@ extension Engine {
     runs.prefetch(hashes)
   }
 
+  /// Makes ``slot(ofKey:)`` faster for keys that are asked for soon: a few dozen, so that what is
+  /// fetched for the first is still there when the last is looked up.
+  package func prefetchSlots(ofKeys keys: ArraySlice<[UInt8]>) {
+    var hashes: [UInt64] = []
+    hashes.reserveCapacity(keys.count)
+    for key in keys { hashes.append(KeyHash.hash(key.rawSpan, seed: hashSeed)) }
+    reading.withLock { $0.index.prefetch(hashes) }
+  }
+
   /// Seeds hashes of keys; nobody who chooses keys knows it.
   package var hashSeed: UInt64 { hotCache.seed }
 

@@ -14,13 +14,17 @@ package final class WorkerThread: @unchecked Sendable {
   /// Starts a thread.
   /// - Parameters:
   ///   - name: shown by debuggers and `top`; Linux keeps the first 15 bytes.
+  ///   - yields: whether it, and the threads that it starts, let others have the processor first:
+  ///     for work that nobody waits for.
   ///   - body: what it does.
   /// - Throws: `limitExceeded` when the system gives no more threads.
-  package init(name: String, _ body: @escaping @Sendable () -> Void) throws(TidemarkError) {
+  package init(
+    name: String, yields: Bool = false, _ body: @escaping @Sendable () -> Void
+  ) throws(TidemarkError) {
     let work = unsafe Unmanaged.passRetained(Work(body))
     var thread: OpaquePointer?
     let result = unsafe ctidemark_thread_start(
-      name, Self.stackBytes,
+      name, Self.stackBytes, yields ? 1 : 0,
       { argument in
         guard let argument = unsafe argument else { return }
         unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()

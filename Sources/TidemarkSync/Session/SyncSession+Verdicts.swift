@@ -48,7 +48,8 @@ extension SyncSession {
     }
     failures = 0
     count(verdicts)
-    try releaseContent(of: batch, verdicts)
+    let namesContent = sent?.changes.contains { $0.content.attachment != nil } ?? true
+    if namesContent { try releaseContent(of: batch, verdicts) }
     try resolveWaiting()
   }
 

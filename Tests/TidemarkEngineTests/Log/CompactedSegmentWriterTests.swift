@@ -262,10 +262,9 @@ func compactedSegmentLocatorSize() throws {
 
 @Test("a block that stands in the place of another one is damage")
 func compactedSegmentSwappedBlocks() throws {
-  let items = (0..<2).map { number in
-    WrittenSegment.Item(
-      key: [UInt8(number)], sequence: UInt64(20 + number),
-      value: [UInt8](repeating: UInt8(65 + number), count: 1000))
+  let items: [WrittenSegment.Item] = [0, 1].map { (number: UInt8) -> WrittenSegment.Item in
+    let value = [UInt8](repeating: 65 + number, count: 1000)
+    return WrittenSegment.Item(key: [number], sequence: 20 + UInt64(number), value: value)
   }
   let written = try WrittenSegment(items, layout: SegmentLayout(blockTarget: 1, level: nil))
   let first = try #require(try written.segment.locate(20)).first

@@ -1,6 +1,12 @@
 import Testing
 import TidemarkEngine
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 @Suite struct ThreadTests {
   @Test("a lock lets one thread in at a time")
   func exclusion() throws {
@@ -111,4 +117,22 @@ import TidemarkEngine
     }
     #expect(witness == nil)
   }
+
+  #if os(Linux)
+    /// The number by which the calling thread lets others go first. The first 0 is `PRIO_PROCESS`,
+    /// whose type differs between C libraries.
+    private static func niceness() -> Int32 { getpriority(0, 0) }
+
+    @Test("a thread that yields lets others go first, and so do the threads that it starts")
+    func yields() throws {
+      let seen = Lock<[Int32]>([])
+      try WorkerThread(name: "usual") { seen.withLock { $0.append(Self.niceness()) } }.join()
+      try WorkerThread(name: "yielding", yields: true) {
+        seen.withLock { $0.append(Self.niceness()) }
+        try? WorkerThread(name: "its own") { seen.withLock { $0.append(Self.niceness()) } }.join()
+      }.join()
+      let own = Self.niceness()
+      #expect(seen.withLock { $0 } == [own, min(own + 10, 19), min(own + 10, 19)])
+    }
+  #endif
 }
