@@ -101,19 +101,57 @@ final class CallConnection: ChannelInboundHandler, Sendable {
 
   /// Takes an answer out of what was received, once all of it is there.
   private static func takeAnswer(_ buffer: inout ByteBuffer) -> (Int, [UInt8])? {
-    let view = buffer.readableBytesView
-    guard let end = view.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
-    let head = String(decoding: view[..<end.lowerBound], as: UTF8.self).lowercased()
-    let lines = head.split(separator: "\r\n")
-    let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-    let length =
-      lines.first { $0.hasPrefix("content-length:") }
-      .flatMap { Int($0.drop { !$0.isNumber }) } ?? 0
-    let headLength = view.distance(from: view.startIndex, to: end.upperBound)
-    guard buffer.readableBytes >= headLength + length else { return nil }
-    buffer.moveReaderIndex(forwardBy: headLength)
-    let body = buffer.readBytes(length: length) ?? []
+    let start = buffer.getBytes(
+      at: buffer.readerIndex, length: min(AnswerHead.most, buffer.readableBytes))
+    guard let head = AnswerHead(start ?? []), buffer.readableBytes >= head.count + head.bodyLength
+    else { return nil }
+    buffer.moveReaderIndex(forwardBy: head.count)
+    let body = buffer.readBytes(length: head.bodyLength) ?? []
     buffer.clear()
-    return (status, body)
+    return (head.status, body)
+  }
+}
+
+/// The part of an answer's head that a client of the benchmark needs, read byte by byte.
+private struct AnswerHead {
+  private(set) var status = 0
+  private(set) var bodyLength = 0
+  /// How many bytes it has, the empty line among them.
+  private(set) var count = 0
+
+  /// No answer of the server has a longer one.
+  static let most = 4096
+
+  /// - Returns: nil as long as not all of it is there.
+  init?(_ bytes: [UInt8]) {
+    var line = 0
+    while true {
+      guard let end = bytes[line...].firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+      if end - line <= 1 {
+        count = end + 1
+        return
+      }
+      read(bytes[line..<end], isFirst: line == 0)
+      line = end + 1
+    }
+  }
+
+  private static let lengthField = Array("content-length:".utf8)
+
+  private mutating func read(_ line: ArraySlice<UInt8>, isFirst: Bool) {
+    if isFirst {
+      status = Self.number(in: line.drop { $0 != UInt8(ascii: " ") })
+    } else if line.count > Self.lengthField.count,
+      zip(line, Self.lengthField).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
+    {
+      bodyLength = Self.number(in: line.dropFirst(Self.lengthField.count))
+    }
+  }
+
+  /// The first number.
+  private static func number(in bytes: ArraySlice<UInt8>) -> Int {
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    return bytes.drop { !digits.contains($0) }.prefix { digits.contains($0) }
+      .reduce(0) { $0 &* 10 &+ Int($1 &- digits.lowerBound) }
   }
 }

@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// Counts what the server does, and tells it in the text format of Prometheus.
 final class Metrics: Sendable {
   private struct Series: Hashable {
@@ -32,7 +30,7 @@ final class Metrics: Sendable {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
   ]
 
-  private let state = Mutex(State())
+  private let state = PosixMutex(State())
 
   func finished(
     _ route: String, status: Int, received: Int, sent: Int, entries: Int, in time: Duration

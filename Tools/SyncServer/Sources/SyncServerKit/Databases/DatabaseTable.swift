@@ -39,6 +39,25 @@ final class DatabaseTable: Sendable {
     var lastUse = ContinuousClock.now
     var isOpen = false
     var failure: (error: PeerError, until: ContinuousClock.Instant)?
+
+    /// Somebody begins to use it.
+    /// - Parameter isUse: see ``DatabaseTable/lease(_:mayCreate:isUse:)``.
+    /// - Returns: its gate, and why it could not be opened lately.
+    mutating func begin(isUse: Bool, at now: ContinuousClock.Instant) -> (Gate, PeerError?) {
+      uses += 1
+      if isUse { lastUse = now }
+      guard let failure else { return (gate, nil) }
+      return (gate, failure.until > now ? failure.error : nil)
+    }
+
+    /// Somebody has used it.
+    /// - Returns: whether it needs a row: one that is not open does so only as long as its failure
+    ///   counts.
+    mutating func end(isUse: Bool, at now: ContinuousClock.Instant) -> Bool {
+      uses -= 1
+      if isUse { lastUse = now }
+      return uses > 0 || isOpen || failure.map { $0.until > now } ?? false
+    }
   }
 
   private struct State {
@@ -61,8 +80,8 @@ final class DatabaseTable: Sendable {
     var call: @Sendable (DatabaseName) -> Void = { _ in }
   }
 
-  private let listener = Mutex(Listener())
-  private let state = Mutex(State())
+  private let listener = PosixMutex(Listener())
+  private let state = PosixMutex(State())
 
   init(
     _ directory: DataDirectory, creates: Bool, limits: ServerLimits,
@@ -113,14 +132,10 @@ final class DatabaseTable: Sendable {
   func lease(
     _ name: DatabaseName, mayCreate: Bool, isUse: Bool = true
   ) throws(Problem) -> Lease {
+    let now = ContinuousClock.now
     let (gate, failure) = try state.withLock { (state) throws(Problem) in
       guard !state.isClosed else { throw Problem.shuttingDown }
-      var row = state.rows[name] ?? Row()
-      row.uses += 1
-      if isUse { row.lastUse = .now }
-      state.rows[name] = row
-      let failure = row.failure.flatMap { $0.until > .now ? $0.error : nil }
-      return (row.gate, failure)
+      return state.rows[name, default: Row()].begin(isUse: isUse, at: now)
     }
     var handler: SyncHandler?
     defer { if handler == nil { endUse(of: name, isUse) } }
@@ -143,15 +158,10 @@ final class DatabaseTable: Sendable {
   }
 
   private func endUse(of name: DatabaseName, _ isUse: Bool) {
+    // Every call comes through here: the table is asked once, and nothing is copied.
+    let now = ContinuousClock.now
     state.withLock { state in
-      state.rows[name]?.uses -= 1
-      if isUse { state.rows[name]?.lastUse = .now }
-      // A database that is not open needs a row only as long as its failure counts.
-      if let row = state.rows[name], row.uses == 0, !row.isOpen,
-        (row.failure?.until ?? .now) <= .now
-      {
-        state.rows[name] = nil
-      }
+      if state.rows[name]?.end(isUse: isUse, at: now) == false { state.rows[name] = nil }
     }
   }
 

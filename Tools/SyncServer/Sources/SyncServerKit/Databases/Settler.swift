@@ -1,4 +1,3 @@
-internal import Synchronization
 internal import TidemarkSyncServer
 
 /// Lets answers wait until what they tell of is on the disk: the thread that has made the first one
@@ -12,7 +11,7 @@ final class Settler: Sendable {
   }
 
   /// Answers that wait for the next round; a database without a round has no row.
-  private let rows = Mutex<[DatabaseName: [Waiting]]>([:])
+  private let rows = PosixMutex<[DatabaseName: [Waiting]]>([:])
 
   /// Calls `finish` once an answer may go out, on this thread or on one that syncs already; blocks
   /// for as long as others of the database wait for this one.

@@ -46,10 +46,19 @@ enum Coding: Sendable, Hashable {
 
   /// The coding of a media type, whatever its parameters are.
   init?(mediaType: Substring) {
+    // Most callers write it as it stands here.
+    if let coding = Coding(exactly: mediaType) {
+      self = coding
+      return
+    }
     let name = mediaType.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
+    self.init(exactly: name[...])
+  }
+
+  private init?(exactly name: Substring) {
     switch name {
-    case WireFrame.contentType: self = .frame
-    case "application/json": self = .json
+    case Self.frame.contentType[...]: self = .frame
+    case Self.json.contentType[...]: self = .json
     default: return nil
     }
   }

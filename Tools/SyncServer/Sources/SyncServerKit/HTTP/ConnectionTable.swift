@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import Synchronization
 
 /// All connections, what each is at and since when. Beyond the limits the one that has been idle
 /// for longest has to go, so that ten thousand idle ones keep nobody out.
@@ -46,7 +45,7 @@ final class ConnectionTable: Sendable {
   }
 
   private let limits: ServerLimits
-  private let state = Mutex(State())
+  private let state = PosixMutex(State())
 
   init(_ limits: ServerLimits) { self.limits = limits }
 

@@ -1,5 +1,4 @@
 internal import Logging
-internal import Synchronization
 internal import TidemarkSyncServer
 
 /// One line for each request that failed, and if so asked for each other one; but no more in a
@@ -26,7 +25,7 @@ final class RequestLog: Sendable {
   private let logger: Logger
   private let most: Int
   private let logsAll: Bool
-  private let state = Mutex(State())
+  private let state = PosixMutex(State())
 
   init(_ logger: Logger, linesPerSecond: Int, logsAll: Bool) {
     self.logger = logger

@@ -119,8 +119,9 @@ extension SyncService {
     _ message: WireMessage, _ lease: DatabaseTable.Lease, _ lane: WorkPool.Lane,
     _ access: SyncAccess, _ caller: String, lookedThrough: Position = .beginning
   ) throws(Problem) -> (StagedAnswer, isSearch: Bool) {
-    let account = "\(lane) \(caller)"
-    if lane != .calls, let seconds = searches.debt(of: account) {
+    // Short work is not charged for, so that it need not be said whose it is.
+    let account = lane == .calls ? nil : "\(lane) \(caller)"
+    if let account, let seconds = searches.debt(of: account) {
       throw Problem(
         PeerError(
           .busy, "more comparing and searching than this server does for one caller",
@@ -132,7 +133,9 @@ extension SyncService {
     }
     // A page with entries brings its reader on, so it costs nothing.
     let isSearch = lane == .digests || staged.isEmptyPage
-    if isSearch { searches.charge(account, (ContinuousClock.now - start) / .seconds(1)) }
+    if let account, isSearch {
+      searches.charge(account, (ContinuousClock.now - start) / .seconds(1))
+    }
     return (staged, isSearch)
   }
 

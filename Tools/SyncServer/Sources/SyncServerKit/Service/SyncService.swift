@@ -24,7 +24,7 @@ final class SyncService: Sendable {
   /// Writes answers: what the log has must come through, whatever may be sent to it.
   let writer = WireCoder(limit: WireFrame.largestLimit)
 
-  private let authenticator: Mutex<Authenticator>
+  private let authenticator: PosixMutex<Authenticator>
   private let rates: RateLimiter
   /// Limits the seconds for which callers keep threads busy with searching.
   let searches: RateLimiter
@@ -39,7 +39,7 @@ final class SyncService: Sendable {
   ) {
     let limits = options.limits
     self.limits = limits
-    self.authenticator = Mutex(authenticator)
+    self.authenticator = PosixMutex(authenticator)
     self.databases = databases
     let metrics = Metrics()
     self.metrics = metrics

@@ -1,10 +1,8 @@
-internal import Synchronization
-
 /// Something of which there is only so much.
 final class Budget: Sendable {
-  private let left: Mutex<Int>
+  private let left: PosixMutex<Int>
 
-  init(_ amount: Int) { left = Mutex(amount) }
+  init(_ amount: Int) { left = PosixMutex(amount) }
 
   /// Takes a part, if there is as much.
   func take(_ amount: Int) -> Bool {

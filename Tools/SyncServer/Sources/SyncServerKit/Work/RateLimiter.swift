@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// Counts the requests of each caller, or what they cost: so much in a second, and some more that
 /// was saved up.
 final class RateLimiter: Sendable {
@@ -11,7 +9,7 @@ final class RateLimiter: Sendable {
   private let rate: Double
   private let most: Double
   private let callers: Int
-  private let buckets = Mutex<[String: Bucket]>([:])
+  private let buckets = PosixMutex<[String: Bucket]>([:])
 
   /// - Parameters:
   ///   - rate: requests in a second, or what they may cost; 0 for any number.

@@ -1,5 +1,3 @@
-internal import Synchronization
-
 /// The calls that wait: how many there are, what wakes them and how all of them end.
 ///
 /// They wait for a database by its name, and hold nothing of it: it may be closed meanwhile, since
@@ -60,7 +58,7 @@ final class Waiters: Sendable {
 
   private let most: Int
   private let mostPerCaller: Int
-  private let state = Mutex(State())
+  private let state = PosixMutex(State())
 
   init(most: Int, perCaller: Int) {
     self.most = most

@@ -1,6 +1,5 @@
 internal import DequeModule
 internal import NIOPosix
-internal import Synchronization
 internal import TidemarkSyncServer
 
 /// Threads for work that waits for the disk: a fixed number, of which one database gets no more
@@ -62,7 +61,7 @@ final class WorkPool: Sendable {
   private let most: Int
   /// The most jobs that one key and lane may hold, so that it leaves room for others.
   private let mostHeld: Int
-  private let state = Mutex(State())
+  private let state = PosixMutex(State())
 
   /// Starts the threads.
   /// - Parameters:
