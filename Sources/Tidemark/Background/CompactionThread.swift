@@ -26,7 +26,7 @@ final class CompactionThread: Sendable {
       state.isDue = true
       guard state.thread == nil else { return }
       let monitor = self.state
-      state.thread = try WorkerThread(name: "tidemark-pack", yields: true) {
+      state.thread = try WorkerThread(name: "tidemark-pack") {
         Self.run(engine, monitor, failure)
       }
     }

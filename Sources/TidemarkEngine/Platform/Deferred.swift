@@ -7,9 +7,11 @@ final class Deferred<Output: Sendable>: Sendable {
   /// - Parameters:
   ///   - name: the thread's.
   ///   - usesThread: whether to start one; else `body` is called before this returns.
+  ///   - yields: whether that lets others have the processor first.
   ///   - body: works it out.
   init(
-    name: String, usesThread: Bool, _ body: @escaping @Sendable () throws(TidemarkError) -> Output
+    name: String, usesThread: Bool, yields: Bool = false,
+    _ body: @escaping @Sendable () throws(TidemarkError) -> Output
   ) {
     let result = result
     let work: @Sendable () -> Void = {
@@ -19,7 +21,7 @@ final class Deferred<Output: Sendable>: Sendable {
       }
       result.withLock { $0 = outcome }
     }
-    thread = usesThread ? try? WorkerThread(name: name, work) : nil
+    thread = usesThread ? try? WorkerThread(name: name, yields: yields, work) : nil
     if thread == nil { work() }
   }
 

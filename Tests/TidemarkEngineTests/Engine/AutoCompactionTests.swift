@@ -183,6 +183,44 @@ struct AutoCompactionTests {
     try engine.close()
   }
 
+  @Test("a merge for the order of keys makes way once a drop seems to pay")
+  func mergeMakesWay() throws {
+    var store = store
+    store.configuration.retention = Retention(versionsPerKey: 1)
+    store.configuration.segmentBytes = 256 << 10
+    let disk = HookedDisk(store.disk)
+    let engine = try store.open(on: disk)
+    engine.setCompactsByItself(false)
+    var chance = SeededGenerator(seed: 7)
+    let keys = 1_500
+    for i in 0..<keys {
+      let part = value(&chance)
+      try engine.put("key \(i)", part + value(&chance) + value(&chance) + value(&chance))
+    }
+    let sealed = engine.reading.withLock { $0.segments.count }
+    let before = try logBytes(engine)
+    let failure = Lock<String?>(nil)
+    disk.once(.before, .open, of: "/log/") {
+      // So short that no segment is sealed for it.
+      var batch = OperationBatch()
+      do {
+        for i in 0..<1_000 { try batch.add(.delete, key: bytes("key \(i)").rawSpan) }
+        try engine.commit(batch)
+      } catch { failure.withLock { $0 = "\(error)" } }
+    }
+    engine.setCompactsByItself(true)
+    // It has merged nothing, and it is due again at once.
+    #expect(try !engine.compactIfWorthwhile())
+    #expect(failure.withLock { $0 } == nil)
+    #expect(engine.writer.withLock { $0.compactor.runs } == 0)
+    #expect(engine.reading.withLock { $0.segments.count } == sealed)
+    #expect(engine.compactionIsDue())
+    #expect(try engine.compactIfWorthwhile())
+    #expect(try logBytes(engine) < before * 2 / 3)
+    #expect(engine.liveKeys == keys - 1_000)
+    try engine.close()
+  }
+
   private func row(
     _ raw: Int, _ isCompacted: Bool, superseded: Int = 0, cached: Int = 0
   ) -> CompactionChoice.Row {

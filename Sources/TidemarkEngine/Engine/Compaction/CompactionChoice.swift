@@ -34,6 +34,9 @@ struct CompactionChoice {
   /// Whether every version of everything is kept.
   let keepsAll: Bool
 
+  /// Raw bytes of all entries that something newer has replaced.
+  var supersededBytes: Int { rows.reduce(0) { $0 + $1.superseded.superseded } }
+
   /// The first segment, where half of all bytes may be such that can go; else nil.
   func firstToDrop() -> Int? {
     if !keepsAll, !rows.isEmpty, fits(from: 0) {

@@ -49,11 +49,13 @@ extension Engine {
     try sealToPurge()
     let id = writer.withLock { $0.manifest.segments.last { $0.state == .sealed }?.id }
     var isDone = false
-    defer { decided(at: id, inVain: !isDone) }
+    var isOvertaken = false
+    // A merge that has made way leaves it to the next look, which comes at once.
+    defer { decided(at: isOvertaken ? nil : id, inVain: !isDone && !isOvertaken) }
     do throws(TidemarkError) {
-      guard let first = try firstWorthCompacting() else { return false }
+      guard let (first, drops) = try firstWorthCompacting() else { return false }
       writer.withLock { $0.compactor.neededBytes = nil }
-      let report = try compact(automaticOptions(from: first))
+      let report = try drops ? compact(automaticOptions(from: first)) : merge(from: first)
       isDone = report.segmentsRewritten > 0
       let freed = report.bytesFreed
       writer.withLock { $0.compactor.count(hasRewritten: isDone, bytesFreed: freed) }
@@ -61,8 +63,28 @@ extension Engine {
       // Somebody wants to compact, to close or to pause, or there is no room now.
       let isLacking = error.code == .noSpace && writer.withLock { $0.compactor.neededBytes != nil }
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
+      isOvertaken = error.code == .closed && dropSeemsToPay()
     }
     return isDone
+  }
+
+  /// Puts segments in the order of keys, on a thread that lets others have the processor first,
+  /// since that gives no space back. It makes way for what does: on a busy machine it takes long.
+  private func merge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
+    var options = automaticOptions(from: first)
+    let mustStop = options.shouldStop
+    options.shouldStop = { [self] in mustStop?() ?? false || dropSeemsToPay() }
+    let chosen = options
+    let merging = Deferred(
+      name: "tidemark-merge", usesThread: !configuration.doesBackgroundWorkInline, yields: true
+    ) { [self] () throws(TidemarkError) in try compact(chosen) }
+    return try merging.value()
+  }
+
+  /// Whether a drop might pay by the figures, and was not looked for in vain lately.
+  private func dropSeemsToPay() -> Bool {
+    let (choice, _) = choice()
+    return choice.firstToDrop() != nil && mayDrop(by: choice)
   }
 
   /// Whether at least half of the active segment is cached data that can go.
@@ -134,11 +156,23 @@ extension Engine {
 
   // MARK: Choice
 
-  /// The id of the segment from which on it pays to compact; nil where it does not. Whether entries
-  /// may go is found out before anything is written.
-  private func firstWorthCompacting() throws(TidemarkError) -> UInt64? {
+  /// The id of the segment from which on it pays to compact, and whether entries are to go; nil
+  /// where it does not pay. Whether they may go is found out before anything is written.
+  private func firstWorthCompacting() throws(TidemarkError) -> (first: UInt64, drops: Bool)? {
     try countMissingUsage()
-    let (choice, ids) = reading.withLock { read in
+    let (choice, ids) = choice()
+    // Views and damage alone keep cached data that the figures say may go.
+    let isSure = reading.withLock { $0.views.least == nil && $0.manifest.damage.isEmpty }
+    if isSure, let first = choice.firstToPurge() { return (ids[first], true) }
+    if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
+      return (ids[first], true)
+    }
+    return choice.firstToMerge().map { (ids[$0], false) }
+  }
+
+  /// The choice between the sealed segments, and their ids.
+  private func choice() -> (CompactionChoice, ids: [UInt64]) {
+    reading.withLock { read in
       let sealed = read.manifest.segments.filter { $0.state == .sealed }
       let rows = sealed.map { row in
         CompactionChoice.Row(
@@ -154,13 +188,13 @@ extension Engine {
         sealed.map(\.id)
       )
     }
-    // Views and damage alone keep cached data that the figures say may go.
-    let isSure = reading.withLock { $0.views.least == nil && $0.manifest.damage.isEmpty }
-    if isSure, let first = choice.firstToPurge() { return ids[first] }
-    if let first = choice.firstToDrop(), try paysToDrop(from: first, ids[first], choice) {
-      return ids[first]
+  }
+
+  private func mayDrop(by choice: CompactionChoice) -> Bool {
+    let now = environment.clock.monotonicNanoseconds()
+    return writer.withLock {
+      $0.compactor.mayDrop(of: choice.supersededBytes, from: choice.purgeFromBytes, now)
     }
-    return choice.firstToMerge().map { ids[$0] }
   }
 
   /// Whether at least a third of the bytes from a segment on would go now. The figures of space
@@ -168,16 +202,11 @@ extension Engine {
   private func paysToDrop(
     from first: Int, _ id: UInt64, _ choice: CompactionChoice
   ) throws(TidemarkError) -> Bool {
-    let superseded = choice.rows.reduce(0) { $0 + $1.superseded.superseded }
-    let now = environment.clock.monotonicNanoseconds()
-    let mayPay = writer.withLock {
-      $0.compactor.mayDrop(of: superseded, from: choice.purgeFromBytes, now)
-    }
-    guard mayPay else { return false }
+    guard mayDrop(by: choice) else { return false }
     let forecast = try compact(automaticOptions(from: id, dryRun: true))
     let raw = choice.rows[first...].reduce(0) { $0 + $1.rawBytes }
     let pays = forecast.droppedBytes >= choice.purgeFromBytes && 3 * forecast.droppedBytes >= raw
-    writer.withLock { $0.compactor.lookedForDrops(among: superseded, inVain: !pays) }
+    writer.withLock { $0.compactor.lookedForDrops(among: choice.supersededBytes, inVain: !pays) }
     return pays
   }
 
