@@ -15,9 +15,7 @@ struct BatchLabels: Sendable {
   /// Sets of one label that were added lately, by a part of the label's hash.
   private var recent: [Int32] = []
 
-  /// The table grows with the sets, so that a batch of thousands still finds what it has, and a
-  /// small one need not clear much.
-  private static let recentCounts = (least: 256, most: 4096)
+  private static let recentCount = 256
   /// As long as there are fewer sets the last one is the only one that is looked at.
   private static let recentFromSets = 2
 
@@ -42,11 +40,8 @@ struct BatchLabels: Sendable {
       append(label)
       return sets.count - 1
     }
-    if recent.isEmpty || (sets.count > recent.count && recent.count < Self.recentCounts.most) {
-      let count = max(Self.recentCounts.least, 4 * recent.count)
-      recent = [Int32](repeating: -1, count: count)
-    }
-    let place = Int(truncatingIfNeeded: KeyHash.hash(label, seed: 0)) & (recent.count - 1)
+    if recent.isEmpty { recent = [Int32](repeating: -1, count: Self.recentCount) }
+    let place = Int(truncatingIfNeeded: KeyHash.hash(label, seed: 0)) & (Self.recentCount - 1)
     // A set that was taken back since is another one by now, or none.
     let known = Int(recent[place])
     if isSet(known, label) { return known }
