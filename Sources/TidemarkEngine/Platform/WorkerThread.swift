@@ -14,8 +14,8 @@ package final class WorkerThread: @unchecked Sendable {
   /// Starts a thread.
   /// - Parameters:
   ///   - name: shown by debuggers and `top`; Linux keeps the first 15 bytes.
-  ///   - yields: whether it, and the threads that it starts, let others have the processor first:
-  ///     for work that nobody waits for.
+  ///   - yields: whether it lets others have the processor first: for work that nobody waits for.
+  ///     On Linux the threads that it starts do so, too.
   ///   - body: what it does.
   /// - Throws: `limitExceeded` when the system gives no more threads.
   package init(

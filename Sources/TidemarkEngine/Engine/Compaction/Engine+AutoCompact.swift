@@ -49,11 +49,12 @@ extension Engine {
     try sealToPurge()
     let id = writer.withLock { $0.manifest.segments.last { $0.state == .sealed }?.id }
     var isDone = false
-    var isOvertaken = false
+    var (isMerge, isOvertaken) = (false, false)
     // A merge that has made way leaves it to the next look, which comes at once.
     defer { decided(at: isOvertaken ? nil : id, inVain: !isDone && !isOvertaken) }
     do throws(TidemarkError) {
       guard let (first, drops) = try firstWorthCompacting() else { return false }
+      isMerge = !drops
       writer.withLock { $0.compactor.neededBytes = nil }
       let report = try drops ? compact(automaticOptions(from: first)) : merge(from: first)
       isDone = report.segmentsRewritten > 0
@@ -63,7 +64,7 @@ extension Engine {
       // Somebody wants to compact, to close or to pause, or there is no room now.
       let isLacking = error.code == .noSpace && writer.withLock { $0.compactor.neededBytes != nil }
       guard isLacking || [.closed, .suspended, .busy].contains(error.code) else { throw error }
-      isOvertaken = error.code == .closed && dropSeemsToPay()
+      isOvertaken = isMerge && error.code == .closed && dropSeemsToPay()
     }
     return isDone
   }
