@@ -95,6 +95,8 @@ package enum Limits {
   /// A compaction that nobody waits for rewrites about so many raw bytes a second, more when it
   /// lags behind.
   package static let compactionBytesPerSecond = 32 << 20
+  /// It looks so often whether it is to end while it pauses.
+  package static let compactionPauseNanoseconds: UInt64 = 20_000_000
   /// It syncs what it has written so often.
   package static let compactionSyncBytes = 8 << 20
   /// After so long it is looked again whether one pays, though no segment was sealed; twice as

@@ -221,6 +221,45 @@ struct AutoCompactionTests {
     try engine.close()
   }
 
+  @Test("a merge for the order of keys is slower while somebody writes, and a drop is not")
+  func slowBesideWriters() throws {
+    var store = store
+    store.configuration.doesBackgroundWorkInline = false
+    let engine = try store.open()
+    try engine.put("key", "value")
+    let merge = try #require(engine.mergeOptions(from: 1).automatic?.pace?.lastSequence)
+    #expect(merge() == engine.lastSequence)
+    let before = merge()
+    try engine.put("key", "other")
+    #expect(merge() > before)
+    let drop = try #require(engine.automaticOptions(from: 1).automatic?.pace)
+    #expect(drop.lastSequence == nil)
+    try engine.close()
+  }
+
+  @Test("the pace counts the time that was taken, and somebody who writes makes it slower")
+  func pace() {
+    let (clock, paused, written) = (ManualClock(), Lock<[UInt64]>([]), Lock<UInt64>(7))
+    var pace = CompactionPace(bytesPerSecond: 1_000, clock: clock) { nanoseconds in
+      paused.withLock { $0.append(nanoseconds) }
+    }
+    func waited(_ taken: Duration) -> UInt64 {
+      paused.withLock { $0 = [] }
+      clock.advance(by: taken)
+      pace.wait(after: 10)
+      return paused.withLock { $0.reduce(0, +) }
+    }
+    _ = waited(.seconds(100))
+    #expect(waited(.milliseconds(4)) == 6_000_000)
+    #expect(waited(.milliseconds(10)) == 0)
+    pace.lastSequence = { written.withLock { $0 } }
+    _ = waited(.seconds(100))
+    #expect(waited(.milliseconds(4)) == 6_000_000)
+    written.withLock { $0 += 1 }
+    #expect(waited(.milliseconds(4)) == 76_000_000)
+    #expect(waited(.milliseconds(4)) == 6_000_000)
+  }
+
   private func row(
     _ raw: Int, _ isCompacted: Bool, superseded: Int = 0, cached: Int = 0
   ) -> CompactionChoice.Row {

@@ -41,7 +41,7 @@ struct CompactionRewrite {
   private let engine: Engine
   private let group: CompactionPlan.Group
   private let pinned: PinnedVersions?
-  private let options: CompactionOptions
+  private var options: CompactionOptions
   private let row: Manifest.Segment
   private let labels = LabelSets()
   private var samples: ValueSamples
@@ -57,8 +57,6 @@ struct CompactionRewrite {
   private var writing: [Written] = []
   /// So many batches of common length may wait for the sink.
   private static let batchesAhead = 2
-  /// When a slow compaction has waited last.
-  private var lastPause: UInt64 = 0
 
   private struct Written {
     var done: Deferred<Void>
@@ -238,9 +236,7 @@ struct CompactionRewrite {
   /// Waits, where the compaction is to be slow.
   private mutating func checkPace(after bytes: Int) throws(TidemarkError) {
     try options.checkStop()
-    guard let pace = options.automatic?.pace else { return }
-    pace.wait(for: bytes, since: lastPause)
-    lastPause = pace.clock.monotonicNanoseconds()
+    options.automatic?.pace?.wait(after: bytes)
     try options.checkStop()
   }
 

@@ -3,13 +3,33 @@ struct CompactionPace: Sendable {
   /// Raw bytes.
   let bytesPerSecond: Int
   let clock: any WallClock
+  /// The sequence of the last entry, where writers are to have the processor; nil where not.
+  var lastSequence: (@Sendable () -> UInt64)?
   let pause: @Sendable (_ nanoseconds: UInt64) -> Void
+  /// When it has waited last, and the last entry then.
+  private var lastPause: UInt64 = 0
+  private var lastSeen: UInt64?
 
-  /// Waits as long as so many bytes are to take, less the time since a moment.
-  func wait(for bytes: Int, since start: UInt64) {
-    let due = UInt64(bytes) * 1_000_000_000 / UInt64(max(1, bytesPerSecond))
-    let taken = clock.monotonicNanoseconds() &- start
+  /// It is so much slower beside writers.
+  static let slownessBesideWriters: UInt64 = 8
+
+  init(
+    bytesPerSecond: Int, clock: any WallClock,
+    pause: @escaping @Sendable (_ nanoseconds: UInt64) -> Void
+  ) {
+    self.bytesPerSecond = bytesPerSecond
+    self.clock = clock
+    self.pause = pause
+  }
+
+  /// Waits as long as so many bytes are to take, less the time since it has waited last.
+  mutating func wait(after bytes: Int) {
+    let sequence = lastSequence?()
+    var due = UInt64(bytes) * 1_000_000_000 / UInt64(max(1, bytesPerSecond))
+    if sequence != lastSeen { due *= Self.slownessBesideWriters }
+    let taken = clock.monotonicNanoseconds() &- lastPause
     if taken < due { pause(due - taken) }
+    (lastPause, lastSeen) = (clock.monotonicNanoseconds(), sequence)
   }
 }
 
@@ -70,16 +90,22 @@ extension Engine {
   }
 
   /// Puts segments in the order of keys, on a thread that lets others have the processor first,
-  /// since that gives no space back. It makes way for what does: on a busy machine it takes long.
+  /// since that gives no space back, and slower while somebody writes. It makes way for what does:
+  /// on a busy machine it takes long.
   private func merge(from first: UInt64) throws(TidemarkError) -> CompactionReport {
-    var options = automaticOptions(from: first)
-    let mustStop = options.shouldStop
-    options.shouldStop = { [self] in mustStop?() ?? false || dropSeemsToPay() }
-    let chosen = options
+    let chosen = mergeOptions(from: first)
     let merging = Deferred(
       name: "tidemark-merge", usesThread: !configuration.doesBackgroundWorkInline, yields: true
     ) { [self] () throws(TidemarkError) in try compact(chosen) }
     return try merging.value()
+  }
+
+  func mergeOptions(from first: UInt64) -> CompactionOptions {
+    var options = automaticOptions(from: first)
+    options.automatic?.pace?.lastSequence = { [self] in lastSequence }
+    let mustStop = options.shouldStop
+    options.shouldStop = { [self] in mustStop?() ?? false || dropSeemsToPay() }
+    return options
   }
 
   /// Whether a drop might pay by the figures, and was not looked for in vain lately.
@@ -116,7 +142,7 @@ extension Engine {
     writer.withLock { $0.compactor.decided(at: id, inVain: inVain, now) }
   }
 
-  private func automaticOptions(
+  func automaticOptions(
     from first: UInt64, dryRun: Bool = false
   ) -> CompactionOptions {
     var options = CompactionOptions(dryRun: dryRun, waits: false) { [self] in
@@ -126,13 +152,22 @@ extension Engine {
     if !configuration.doesBackgroundWorkInline {
       pace = CompactionPace(
         bytesPerSecond: compactionRate(), clock: environment.clock
-      ) { [self] nanoseconds in
-        _ = writer.wait(
-          timeoutNanoseconds: nanoseconds, until: { $0.compactor.mustStop || $0.isClosed })
-      }
+      ) { [self] nanoseconds in pauseCompaction(nanoseconds) }
     }
     options.automatic = CompactionOptions.Automatic(first: first, pace: pace)
     return options
+  }
+
+  /// Sleeps, unless the compaction is to end. It waits for nothing of the writers', who would
+  /// wake it with each commit, and then wait for a thread that lets others go first.
+  private func pauseCompaction(_ nanoseconds: UInt64) {
+    let asleep = Monitor(())
+    var left = nanoseconds
+    while left > 0, !writer.withLock({ $0.compactor.mustStop || $0.isClosed }) {
+      let slice = min(left, Limits.compactionPauseNanoseconds)
+      _ = asleep.wait(timeoutNanoseconds: slice, until: { _ in false })
+      left -= slice
+    }
   }
 
   /// Raw bytes a second: more the more there is to do, and the more so for cached data, which comes
