@@ -73,6 +73,16 @@ enum LayerRules {
     return result
   }
 
+  /// Folders whose code knows a store by its `ReplicationLog` alone.
+  private static let overLog = ["Session", "Records", "Merge"].map { "Sources/TidemarkSync/\($0)/" }
+
+  /// Places where such code names the engine.
+  static func besideLog(_ files: [SourceFile]) -> [String] {
+    files.filter { file in overLog.contains { file.path.hasPrefix($0) } }.flatMap { file in
+      file.places { token, _ in token.text == "Engine" || token.text == "engine" }
+    }
+  }
+
   /// Modules in which no folders may lean on each other in a circle.
   private static let withoutCircles = [
     engine, "Sources/TidemarkSyncProtocol/", "Sources/TidemarkSync/",

@@ -23,6 +23,9 @@ struct RepositoryTests {
   @Test("no folders of the engine and of replication lean on each other in a circle")
   func circles() { #expect(LayerRules.circles(sources) == []) }
 
+  @Test("sessions of replication know the store by its log alone")
+  func besideLog() { #expect(LayerRules.besideLog(sources) == []) }
+
   @Test("the engine reaches disk, time, chance and threads through Platform only")
   func sideDoors() { #expect(LayerRules.sideDoors(sources) == []) }
 

@@ -107,6 +107,17 @@ struct RuleTests {
     #expect(found("Engine/A.swift", "let x: KeyMap, y: Frame, z: Writer") == 0)
   }
 
+  @Test("code of a session that names the engine is seen, and a module's name is not it")
+  func besideLog() {
+    func found(_ place: String, _ text: String) -> [String] {
+      LayerRules.besideLog([SourceFile("Sources/TidemarkSync/" + place, text)])
+    }
+    #expect(found("Session/A.swift", "import TidemarkEngine\nlet log: ReplicationLog") == [])
+    #expect(found("Session/A.swift", "let a = log.engine").count == 1)
+    #expect(found("Records/A.swift", "let a: Engine").count == 1)
+    #expect(found("Log/A.swift", "let a: Engine") == [])
+  }
+
   @Test("folders that name each other's types are seen, also by way of a third")
   func circles() {
     let files = [

@@ -51,8 +51,8 @@ struct RestExampleTests {
     let (a, b) = (try engine(1), try engine(2))
     let back = RestBackEnd(url: script.url, name: "rest", transport: transport.make())
     let (pa, pb) = (back.peer(), back.peer())
-    let sa = try SyncSession(a, name: "rest", capabilities: pa.capabilities)
-    let sb = try SyncSession(b, name: "rest", capabilities: pb.capabilities)
+    let sa = try SyncSession(ReplicationLog(a), name: "rest", capabilities: pa.capabilities)
+    let sb = try SyncSession(ReplicationLog(b), name: "rest", capabilities: pb.capabilities)
     for number in UInt8(0)..<150 { try put(a, [0xff, number], [number, 0, 0xfe]) }
     try put(a, [1], [UInt8](repeating: 1, count: 80_000))
     try await settle(sa, pa)
@@ -84,8 +84,10 @@ struct RestExampleTests {
     defer { script.stop() }
     let (a, b) = (try engine(3), try engine(4))
     let back = RestNotes(url: script.url, transport: Transports.all[0].make())
-    let sa = try SyncSession(a, name: "notes", capabilities: back.peer().capabilities)
-    let sb = try SyncSession(b, name: "notes", capabilities: back.peer().capabilities)
+    let sa = try SyncSession(
+      ReplicationLog(a), name: "notes", capabilities: back.peer().capabilities)
+    let sb = try SyncSession(
+      ReplicationLog(b), name: "notes", capabilities: back.peer().capabilities)
     try put(a, Array("draft".utf8), [1])
     try await settle(sa, back.peer())
     try await settle(sb, back.peer())

@@ -22,7 +22,7 @@ extension HostState {
     let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
     var states: [KeyState] = []
     for key in keys {
-      guard let newest = try engine.newestChange(ofKey: key),
+      guard let newest = try log.newestChange(ofKey: key),
         newest.attributes.entryClass == .owned, newest.kind != .evict
       else {
         states.append(.local)

@@ -48,7 +48,7 @@ extension HostState {
       if reason == .needsDecision { summary.needsDecision += 1 } else { summary.parked += 1 }
     }
     if let oldest = table.liveRows.first(where: { !waits.contains($0.sequence) }) {
-      summary.oldest = try engine.change(at: oldest.sequence).map {
+      summary.oldest = try log.change(at: oldest.sequence).map {
         HybridTime($0.commitTime).timestamp
       }
     }
@@ -91,7 +91,7 @@ extension HostState {
         page.next = page.entries.last?.sequence
         break
       }
-      guard let change = try engine.change(at: row.sequence) else { continue }
+      guard let change = try log.change(at: row.sequence) else { continue }
       page.entries.append(
         PendingEntry(
           key: Key(change.key), sequence: change.sequence,

@@ -12,9 +12,7 @@ internal import TidemarkSyncProtocol
 extension PeerRecords {
   /// Reads what a peer calls the keys.
   func aliases() throws(TidemarkError) -> KnownAliases {
-    let known = KnownAliases(own: { [weak engine] sequence in
-      try? engine?.change(at: sequence)?.key
-    })
+    let known = KnownAliases(own: log.keyLookup)
     guard table.has(.alias) else { return known }
     var changes = AliasChanges(upon: known)
     for name in Self.aliasNames(of: self.name, in: table) {

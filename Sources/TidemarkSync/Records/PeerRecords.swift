@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 
 /// The records of one peer in a store's log.
 package final class PeerRecords {
-  let engine: Engine
+  let log: ReplicationLog
   private let peer: [UInt8]
   var name: [UInt8] { peer }
   private(set) var table: RecordTable
@@ -13,10 +13,10 @@ package final class PeerRecords {
   /// The batch that is a record of its own.
   private var formedApart = BatchID.none
 
-  init(_ engine: Engine, peer: [UInt8]) throws(TidemarkError) {
-    self.engine = engine
+  init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
+    self.log = log
     self.peer = peer
-    table = try RecordTable(engine)
+    table = try log.records()
   }
 
   // MARK: Reading

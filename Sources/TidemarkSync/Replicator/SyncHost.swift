@@ -130,6 +130,8 @@ struct HostState {
   /// Repeated calls, which tell a peer that does not go on.
   var repeats = CallRepeats()
 
+  var log: ReplicationLog { ReplicationLog(engine) }
+
   init(_ engine: Engine, name: String) {
     self.engine = engine
     self.name = name
@@ -162,14 +164,14 @@ struct HostState {
   mutating func session() throws(TidemarkError) -> SyncSession {
     if let opened { return opened }
     var session = try SyncSession(
-      engine, name: name, scope: scope ?? .everything, resolver: resolver,
+      log, name: name, scope: scope ?? .everything, resolver: resolver,
       capabilities: capabilities)
     if let known = try session.records.status() {
       status = known
       recorded = known
       if scope == nil, !known.scope.isEverything {
         session = try SyncSession(
-          engine, name: name, scope: known.scope, resolver: resolver, capabilities: capabilities)
+          log, name: name, scope: known.scope, resolver: resolver, capabilities: capabilities)
       }
     }
     session.attachmentPolicy = attachments

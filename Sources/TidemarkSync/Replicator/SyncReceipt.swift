@@ -58,10 +58,10 @@ extension HostState {
     let progress = session.progress
     if let position = session.settled.position(of: sequence) { return .synced(position) }
     if session.formed?.items.contains(where: { $0.sequence == sequence }) == true { return nil }
-    guard let change = try engine.change(at: sequence) else { return .notSent }
-    guard let newest = try engine.newestChange(ofKey: change.key), newest.sequence == sequence
+    guard let change = try log.change(at: sequence) else { return .notSent }
+    guard let newest = try log.newestChange(ofKey: change.key), newest.sequence == sequence
     else {
-      return .superseded(by: try engine.slot(ofKey: change.key.rawSpan)?.sequence ?? sequence)
+      return .superseded(by: try log.slot(ofKey: change.key)?.sequence ?? sequence)
     }
     switch progress.waiting[sequence] {
     case .parked(let rejection): return .parked(rejection)

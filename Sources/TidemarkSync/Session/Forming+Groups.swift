@@ -7,7 +7,7 @@ extension Forming {
   mutating func takeGroup(
     of change: LoggedChange, _ wasLost: Bool
   ) throws(TidemarkError) {
-    let members = try session.engine.atomicGroup(of: change).filter(\.isOwn)
+    let members = try session.log.atomicGroup(of: change).filter(\.isOwn)
     // It is in this batch already.
     guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
     for member in members where try dependsOnVerdict(member) {
@@ -96,7 +96,7 @@ extension Forming {
     for member in members where progress.waiting[member.sequence] == nil {
       progress.lost.remove(member.sequence)
       // The change that took its place goes by itself, and nobody could do anything about this one.
-      guard try session.engine.newestChange(ofKey: member.key)?.sequence == member.sequence,
+      guard try session.log.newestChange(ofKey: member.key)?.sequence == member.sequence,
         try session.isWithin(member)
       else {
         progress.decide(member.sequence)
@@ -104,28 +104,5 @@ extension Forming {
       }
       progress.wait(member, for: .aborted)
     }
-  }
-}
-
-extension Engine {
-  /// Most entries of a group: more do not fit into a batch.
-  private static let mostOfGroup = 4_096
-
-  /// The entries that were written with one, to apply at a peer together: they stand one behind
-  /// the other.
-  func atomicGroup(of change: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
-    let group = change.attributes.atomicGroup
-    var members = [change]
-    func member(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
-      guard let found = try self.change(at: sequence), found.attributes.atomicGroup == group,
-        members.count < Self.mostOfGroup
-      else { return nil }
-      return found
-    }
-    while let former = try member(at: members[0].sequence - 1) { members.insert(former, at: 0) }
-    while let next = try member(at: members[members.count - 1].sequence + 1) {
-      members.append(next)
-    }
-    return members
   }
 }

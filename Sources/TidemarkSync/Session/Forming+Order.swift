@@ -28,7 +28,7 @@ extension Forming {
   private func isOutstanding(
     _ target: UInt64, with last: [[UInt8]: UInt64], isHeldByIt: Bool = false
   ) throws(TidemarkError) -> Bool {
-    guard let change = try session.engine.change(at: target), change.isOwn,
+    guard let change = try session.log.change(at: target), change.isOwn,
       session.position(of: change) == nil
     else { return false }
     // A change held by one that was refused waits for the verdict on what replaced that.
@@ -37,7 +37,7 @@ extension Forming {
     let newest = try newest(inPlaceOf: change)
     // A change that waits for the user is never sent once there is a newer one.
     let isReplaced =
-      try session.engine.newestChange(ofKey: change.key).map { $0.sequence > target } ?? true
+      try session.log.newestChange(ofKey: change.key).map { $0.sequence > target } ?? true
       && progress.waiting[target].map { !$0.state.goesOn } ?? false
     if !isReplaced, session.isPending(change, in: progress) { return true }
     guard let newest, newest.isOwn, newest.sequence > target else { return false }
@@ -78,7 +78,7 @@ extension Forming {
         continue
       }
       let isWhole = change.attributes.atomicGroup != 0
-      let together = isWhole ? try session.engine.atomicGroup(of: change) : [change]
+      let together = isWhole ? try session.log.atomicGroup(of: change) : [change]
       if try dependsOnVerdict(together) { continue }
       guard try !isPreceded(together) else {
         // It goes in its turn; but where there is none for others, it must be found again.
@@ -111,7 +111,7 @@ extension Forming {
     let group = change.attributes.atomicGroup
     let goesAlone = group == 0 && !change.attributes.after.isEmpty
     let last = taken[change.key] ?? 0
-    var former = try session.engine.change(at: change.previous)
+    var former = try session.log.change(at: change.previous)
     while let version = former, version.sequence > last {
       if version.kind == .put || version.kind == .delete {
         guard version.isOwn, session.position(of: version) == nil else { return false }
@@ -123,7 +123,7 @@ extension Forming {
           return true
         }
       }
-      former = try session.engine.change(at: version.previous)
+      former = try session.log.change(at: version.previous)
     }
     return false
   }
@@ -138,11 +138,11 @@ extension SyncSession {
     var left = change.attributes.after.filter { $0 < change.sequence }
     var seen: Set<UInt64> = []
     while let target = left.popLast(), seen.count < Self.mostTargets {
-      guard seen.insert(target).inserted, let found = try engine.change(at: target), found.isOwn,
+      guard seen.insert(target).inserted, let found = try log.change(at: target), found.isOwn,
         position(of: found) == nil
       else { continue }
       // A replaced change counts as what replaced it.
-      let newest = try engine.newestChange(ofKey: found.key) ?? found
+      let newest = try log.newestChange(ofKey: found.key) ?? found
       guard isPending(found, in: progress) || isPending(newest, in: progress) else { continue }
       if let reason = progress.waiting[newest.sequence], !reason.state.goesOn {
         return .blocked(by: newest.sequence)
@@ -187,7 +187,7 @@ struct UrgentEntries {
   mutating func lookThrough(
     _ session: SyncSession, _ progress: PeerProgress
   ) throws(TidemarkError) {
-    while max(lookedThrough, progress.frontier) < session.engine.lastSequence,
+    while max(lookedThrough, progress.frontier) < session.log.head,
       found.count < most
     {
       try look(session, progress)
@@ -200,9 +200,9 @@ struct UrgentEntries {
   ) throws(TidemarkError) {
     guard found.count < most else { return }
     let from = max(lookedThrough, progress.frontier) + 1
-    let through = min(session.engine.lastSequence, from + Self.lookAhead - 1)
+    let through = min(session.log.head, from + Self.lookAhead - 1)
     guard from <= through else { return }
-    var cursor = LogCursor(session.engine, from: from, through: through)
+    var cursor = session.log.entries(from: from, through: through)
     while let entry = try cursor.next() {
       guard entry.head.attributesLength > 0 else { continue }
       let change = try LoggedChange(entry)

@@ -37,8 +37,8 @@ struct Forming {
   init(_ session: SyncSession) {
     self.session = session
     progress = session.progress
-    taken = KeyTable(seed: session.engine.hashSeed)
-    values = ValueReader(session.engine)
+    taken = KeyTable(seed: session.log.hashSeed)
+    values = session.log.values
     hasBeside = session.records.hasRemoteStates
     let known = session.keysInFlight
     inFlight = known?.number == session.formed?.number ? known?.keys : nil
@@ -97,7 +97,7 @@ struct Forming {
       // With the group that it belongs to.
       if held.contains(sequence) || !progress.again.contains(sequence) { continue }
       looked += 1
-      guard let change = try session.engine.change(at: sequence) else {
+      guard let change = try session.log.change(at: sequence) else {
         progress.again.remove(sequence)
         progress.lost.remove(sequence)
         continue
@@ -112,9 +112,8 @@ struct Forming {
   /// Takes what the log has behind the frontier.
   /// - Returns: whether the batch does not end here.
   private mutating func takeNew() throws(TidemarkError) -> Bool {
-    let head = session.engine.lastSequence
-    var cursor = LogCursor(
-      session.engine, from: progress.frontier + 1, through: head, prefetches: true)
+    let head = session.log.head
+    var cursor = session.log.entries(from: progress.frontier + 1, through: head, prefetches: true)
     while !isFull {
       guard let entry = try cursor.next() else {
         passed(head)
@@ -187,17 +186,17 @@ struct Forming {
   func newest(
     inPlaceOf change: LoggedChange
   ) throws(TidemarkError) -> LoggedChange? {
-    if try session.engine.isNewest(change.sequence, ofKey: change.key.rawSpan) { return change }
-    guard try session.engine.slot(ofKey: change.key.rawSpan) != nil else { return nil }
+    if try session.log.isNewest(change) { return change }
+    guard try session.log.slot(ofKey: change.key) != nil else { return nil }
     var candidate: LoggedChange?
-    var version = try session.engine.newestChange(ofKey: change.key)
+    var version = try session.log.newestChange(ofKey: change.key)
     while let found = version, found.sequence > change.sequence {
       if found.attributes.atomicGroup != 0 {
         candidate = nil
       } else if found.kind != .touch, found.attributes.after.isEmpty {
         candidate = candidate ?? found
       }
-      version = try session.engine.change(at: found.previous)
+      version = try session.log.change(at: found.previous)
     }
     return candidate ?? change
   }

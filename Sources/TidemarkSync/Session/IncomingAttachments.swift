@@ -129,21 +129,21 @@ extension SyncSession {
   func nextFetch() throws(TidemarkError) -> ContentRequest? {
     guard let most = mostFetched, attachmentBytes != nil, !gate.isNarrow else { return nil }
     while let row = try incoming.next({ (incoming) throws(TidemarkError) in
-      for sequence in try engine.entriesWithoutContent() {
+      for sequence in try log.contents.entriesWithoutContent() {
         // The peer tells nothing of what lies outside of the scope.
-        guard let change = try engine.change(at: sequence), let id = change.attributes.attachment,
+        guard let change = try log.change(at: sequence), let id = change.attributes.attachment,
           id.length <= UInt64(most), scope.contains(key: change.key, labels: change.labels)
         else { continue }
         incoming.add(id, change.key)
       }
     }) {
       do throws(TidemarkError) {
-        if try engine.holdContent(of: row.id) != nil {
+        if try log.contents.isHere(row.id) {
           incoming.removeFirst()
           continue
         }
         guard
-          let part = try engine.attachmentPart(of: row.id, for: Self.fetchOwner, begins: true)
+          let part = try log.contents.part(of: row.id, for: Self.fetchOwner)
         else { continue }
         while try !part.look(most: 64 << 20) {}
         incoming.begin(part)
@@ -169,7 +169,7 @@ extension SyncSession {
     do throws(TidemarkError) {
       let before = part.received
       let received = try part.append(
-        bytes, at: before, now: engine.environment.clock.now().sinceEpoch)
+        bytes, at: before, now: log.now.sinceEpoch)
       totals.attachmentBytesTaken += received - before
       guard received == Int(clamping: part.id.length) else {
         // A part that brings nothing on would be asked for again and again.
@@ -180,7 +180,7 @@ extension SyncSession {
       _ = try part.finish()
       incoming.removeFirst()
     } catch {
-      guard [.noSpace, .damaged, .closed].contains(error.code), !engine.isClosed else {
+      guard [.noSpace, .damaged, .closed].contains(error.code), !log.isClosed else {
         throw error
       }
       incoming.removeFirst(hasFailed: true)

@@ -50,7 +50,7 @@ extension SyncSession {
         }
         return .version(candidate, position)
       }
-      version = try engine.change(at: candidate.previous)
+      version = try log.change(at: candidate.previous)
     }
     return beside.map { .beside($0.state) }
   }
@@ -88,7 +88,7 @@ extension SyncSession {
   /// The version that a key's change was made upon, as far as this peer's feed is concerned: the
   /// last version before it that stands in the feed, or the remote state that was laid beside it.
   func base(of change: LoggedChange) throws(TidemarkError) -> ChangeBase {
-    let former = try engine.change(at: change.previous)
+    let former = try log.change(at: change.previous)
     guard let known = try knownRemote(ofKey: change.key, from: former) else { return .absent }
     return known.isAbsent ? .absent : ChangeBase(known.position)
   }
@@ -96,9 +96,9 @@ extension SyncSession {
   /// The version that a change was made upon, for a three-way merge.
   func baseContent(of change: LoggedChange) throws(TidemarkError) -> SyncContent? {
     var previous = change.previous
-    while previous > 0, let version = try engine.change(at: previous) {
+    while previous > 0, let version = try log.change(at: previous) {
       if position(of: version) != nil {
-        return version.kind == .put ? try engine.content(of: version) : nil
+        return version.kind == .put ? try log.content(of: version) : nil
       }
       previous = version.previous
     }

@@ -130,10 +130,10 @@ struct OutgoingAttachments {
 
   /// The content of an attachment; nil when it is not here.
   mutating func content(
-    of id: AttachmentID, in engine: Engine
+    of id: AttachmentID, in contents: AttachmentContents
   ) throws(TidemarkError) -> AttachmentFileReader? {
     if let reader, reader.header.id == id { return reader }
-    reader = try engine.openAttachment(id)
+    reader = try contents.open(id)
     return reader
   }
 }

@@ -73,10 +73,9 @@ struct PendingTable: Sendable {
   }
 
   private mutating func readOn(_ session: SyncSession) throws(TidemarkError) {
-    let head = session.engine.lastSequence
+    let head = session.log.head
     guard through < head else { return }
-    var cursor = LogCursor(
-      session.engine, from: through + 1, through: head, includesRecords: true)
+    var cursor = session.log.entries(from: through + 1, through: head, includesRecords: true)
     while let entry = try cursor.next() {
       try take(entry, session)
       through = entry.sequence
@@ -89,7 +88,7 @@ struct PendingTable: Sendable {
     case .record:
       // A remote state beside a key may make sendable what was not worth sending.
       guard try entry.attributes().recordType == RecordType.remoteState.rawValue,
-        let newest = try session.engine.newestChange(ofKey: entry.key),
+        let newest = try session.log.newestChange(ofKey: entry.key),
         newest.sequence <= through, newest.kind == .delete
       else { return }
       try consider(newest, session)
@@ -100,7 +99,7 @@ struct PendingTable: Sendable {
       kill(touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous)
       let change = try LoggedChange(entry)
       guard change.isOwn, try session.isWorthSending(change) else { return }
-      append(Self.row(change, entry.head.valueLength, &labelSets))
+      append(Self.row(change, &labelSets))
     }
   }
 
@@ -122,8 +121,7 @@ struct PendingTable: Sendable {
     guard !isLive(change.sequence), session.isPending(change, in: session.progress),
       try session.isWorthSending(change)
     else { return }
-    let length = try session.engine.entry(at: change.sequence).head.valueLength
-    let row = Self.row(change, length, &labelSets)
+    let row = Self.row(change, &labelSets)
     let place = index(after: change.sequence)
     if place > 0, rows[place - 1].sequence == change.sequence {
       rows[place - 1] = row
@@ -134,12 +132,10 @@ struct PendingTable: Sendable {
     count(row)
   }
 
-  private static func row(
-    _ change: LoggedChange, _ length: Int, _ labelSets: inout LabelSets
-  ) -> Row {
+  private static func row(_ change: LoggedChange, _ labelSets: inout LabelSets) -> Row {
     Row(
       sequence: change.sequence,
-      bytes: UInt32(clamping: min(change.key.count + length, Int(Row.dead) - 1)),
+      bytes: UInt32(clamping: min(change.key.count + change.valueLength, Int(Row.dead) - 1)),
       labelSet: labelSets.index(of: change.labels))
   }
 
@@ -163,13 +159,12 @@ struct PendingTable: Sendable {
     let missing = sequences.filter { $0 <= through && !isLive($0) }.sorted()
     var found: [Row] = []
     for sequence in missing {
-      guard let change = try session.engine.change(at: sequence),
-        let newest = try session.engine.newestChange(ofKey: change.key),
+      guard let change = try session.log.change(at: sequence),
+        let newest = try session.log.newestChange(ofKey: change.key),
         newest.sequence == sequence, try session.isWorthSending(change)
       else { continue }
-      let entry = try session.engine.entry(at: sequence)
-      found.append(Self.row(change, entry.head.valueLength, &labelSets))
-      if let slot = try session.engine.slot(ofKey: change.key.rawSpan), slot.sequence != sequence {
+      found.append(Self.row(change, &labelSets))
+      if let slot = try session.log.slot(ofKey: change.key), slot.sequence != sequence {
         touched[slot.sequence] = sequence
       }
     }
@@ -247,7 +242,7 @@ extension SyncSession {
     if try base(of: change) != .absent { return true }
     guard let formed else { return false }
     var previous = change.previous
-    while previous > 0, let version = try engine.change(at: previous) {
+    while previous > 0, let version = try log.change(at: previous) {
       if formed.items.contains(where: { $0.sequence == previous }) { return true }
       previous = version.previous
     }

@@ -39,14 +39,14 @@ extension SyncSession {
   /// Whether a batch has something urgent in it, or such waits behind it.
   private func isUrgent(_ batch: FormedBatch, _ least: Int) throws(TidemarkError) -> Bool {
     for item in batch.items {
-      if let change = try engine.change(at: item.sequence),
+      if let change = try log.change(at: item.sequence),
         change.attributes.priority >= Int64(least)
       {
         return true
       }
     }
     for sequence in progress.again.sequences {
-      if let change = try engine.change(at: sequence), !held.contains(sequence),
+      if let change = try log.change(at: sequence), !held.contains(sequence),
         change.attributes.priority >= Int64(least)
       {
         return true
@@ -56,7 +56,7 @@ extension SyncSession {
     for change in urgent.inOrder where isPending(change, in: progress) {
       if change.attributes.priority >= Int64(least) { return true }
     }
-    return least <= 0 && progress.frontier < engine.lastSequence
+    return least <= 0 && progress.frontier < log.head
   }
 
   /// About how many bytes a batch may have.
@@ -72,7 +72,7 @@ extension Forming {
     for sequence in progress.again.sequences {
       if isFull { return }
       if held.contains(sequence) || !progress.again.contains(sequence) { continue }
-      guard let change = try session.engine.change(at: sequence),
+      guard let change = try session.log.change(at: sequence),
         change.attributes.priority >= Int64(least)
       else { continue }
       if try dependsOnVerdict(change) { return }
@@ -84,8 +84,8 @@ extension Forming {
 
   /// Takes what the log has behind the frontier; what may not go now is kept for later.
   private mutating func takeNew(atLeast least: Int64) throws(TidemarkError) {
-    let head = session.engine.lastSequence
-    var cursor = LogCursor(session.engine, from: progress.frontier + 1, through: head)
+    let head = session.log.head
+    var cursor = session.log.entries(from: progress.frontier + 1, through: head)
     while !isFull, let entry = try cursor.next() {
       let change = try LoggedChange(entry)
       if !change.isOwn {

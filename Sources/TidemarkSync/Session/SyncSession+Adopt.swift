@@ -7,13 +7,13 @@ extension SyncSession {
   /// Makes changes of our own of what came from the feed and is not in it any more, so that others
   /// get it back: the peer was restored from a backup or made anew. A delete counts, too.
   func adoptLost() throws {
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = log.entries(from: 1, through: log.head)
     var lost: [(key: [UInt8], sequence: UInt64)] = []
     while let entry = try cursor.next() {
       guard entry.head.kind == .put || entry.head.kind == .delete else { continue }
       let change = try LoggedChange(entry)
       guard try isLost(change),
-        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence
+        try log.newestChange(ofKey: change.key)?.sequence == change.sequence
       else { continue }
       lost.append((change.key, change.sequence))
       if lost.count == Self.adoptedPerCommit {
@@ -34,7 +34,7 @@ extension SyncSession {
     #endif
     let labels =
       change.kind == .delete
-      ? try engine.change(at: change.previous)?.labels ?? [] : change.labels
+      ? try log.change(at: change.previous)?.labels ?? [] : change.labels
     // A change out of scope came from another peer.
     return scope.contains(key: change.key, labels: labels)
   }
@@ -44,8 +44,8 @@ extension SyncSession {
   ) throws {
     try commit { operations, next, _ in
       for (key, sequence) in lost {
-        guard let newest = try engine.newestChange(ofKey: key), newest.sequence == sequence,
-          let slot = try engine.slot(ofKey: key.rawSpan)
+        guard let newest = try log.newestChange(ofKey: key), newest.sequence == sequence,
+          let slot = try log.slot(ofKey: key)
         else { continue }
         try adopt(newest, upon: slot, into: &operations)
       }
@@ -67,7 +67,7 @@ extension SyncSession {
         .delete, key: version.key.rawSpan, attributes: attributes, condition: condition,
         isForced: true)
     } else {
-      let content = try engine.content(of: version)
+      let content = try log.content(of: version)
       try operations.add(
         .put, key: version.key.rawSpan, value: content.value.rawSpan,
         labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),

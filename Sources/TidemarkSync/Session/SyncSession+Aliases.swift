@@ -48,7 +48,7 @@ extension SyncSession {
     if let sent, sent.indices.contains(index), sent[index].sequence == sequence {
       return (sent[index].key, sent[index].kind)
     }
-    guard let change = try engine.change(at: sequence) else { return nil }
+    guard let change = try log.change(at: sequence) else { return nil }
     return (change.key, change.kind == .delete ? .delete : .put)
   }
 
@@ -63,7 +63,7 @@ extension SyncSession {
       if let fault = alias?.fault { throw PeerError(.malformed, fault) }
       switch entry.kind {
       case .own:
-        guard let alias, let change = try engine.change(at: entry.operation.sequence) else {
+        guard let alias, let change = try log.change(at: entry.operation.sequence) else {
           continue
         }
         learn(alias, ofOwn: change, &changes)
@@ -102,7 +102,7 @@ extension SyncSession {
     _ sequence: UInt64, _ changes: AliasChanges, _ next: PeerProgress
   ) throws(TidemarkError) -> Bool {
     guard case .parked(let rejection) = next.waiting[sequence], rejection.code == Alias.refusal,
-      let change = try engine.change(at: sequence), change.kind == .put
+      let change = try log.change(at: sequence), change.kind == .put
     else { return false }
     return changes.alias(ofKey: change.key) == nil
   }

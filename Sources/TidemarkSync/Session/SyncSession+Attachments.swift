@@ -67,7 +67,7 @@ extension SyncSession {
     if let attachmentsInFlight { return attachmentsInFlight }
     var found: [(LoggedChange, AttachmentID)] = []
     for item in batch.items {
-      guard let change = try engine.change(at: item.sequence), change.kind == .put,
+      guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment
       else { continue }
       found.append((change, id))
@@ -79,7 +79,7 @@ extension SyncSession {
   /// Whether a change that names it is still to be sent.
   private func isWanted(_ row: OutgoingAttachments.Row) throws(TidemarkError) -> Bool {
     for sequence in row.sequences.sequences {
-      guard let change = try engine.change(at: sequence), isPending(change, in: progress),
+      guard let change = try log.change(at: sequence), isPending(change, in: progress),
         progress.waiting[sequence] == nil
       else { continue }
       // A later change of its key may go in its place.
@@ -105,7 +105,7 @@ extension SyncSession {
       offset: row.offset ?? 0, bytes: [])
     do throws(TidemarkError) {
       if let offset = row.offset {
-        guard let reader = try outgoing.content(of: row.id, in: engine) else {
+        guard let reader = try outgoing.content(of: row.id, in: log.contents) else {
           outgoing.refuse(row.id, Self.contentMissing)
           return nil
         }
@@ -153,7 +153,7 @@ extension SyncSession {
     }
     outgoing.arrived(asked.id)
     #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.releasedEarly) { try engine.releaseAttachment(asked.id) }
+      if PlantedSyncBug.isOn(.releasedEarly) { try log.contents.release(asked.id) }
     #endif
   }
 
@@ -170,16 +170,16 @@ extension SyncSession {
       case .applied, .duplicate: break
       case .conflict, .lost, .rejected, .aborted: continue
       }
-      guard let change = try engine.change(at: item.sequence), change.kind == .put,
+      guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment
       else { continue }
       outgoing.forget(id)
       guard attachmentPolicy.afterUpload == .release, !outgoing.contains(id) else { continue }
-      if others == nil { others = try engine.livePins(butOf: records.pinKey) }
+      if others == nil { others = try log.pins(besides: records.pinKey) }
       // One that cannot be read keeps everything.
       let isKept = others?.contains { $0?.isPending(item.sequence) ?? true } ?? true
       if isKept { continue }
-      try engine.releaseAttachment(id)
+      try log.contents.release(id)
     }
   }
 

@@ -27,7 +27,7 @@ extension SyncSession {
         if let aliasChanges { try records.write(aliasChanges, into: &batch) }
         try commit(&batch, next, &runs, formed, durability)
         if let aliasChanges { aliases?.apply(aliasChanges) }
-        if counted.resolved > 0 { resolvedThrough = engine.lastSequence }
+        if counted.resolved > 0 { resolvedThrough = log.head }
         totals = totals + counted
         return
       } catch {
@@ -48,12 +48,7 @@ extension SyncSession {
     let unread = runs.firstUnread(after: next.cursor.offset)
     let written = try records.write(
       next, &runs, formed, newPin(next, formed, unread), into: &batch)
-    // Content of others is at the peer until somebody fetches it.
-    let holds = try engine.noteElsewhere(batch.attachments)
-    let committing = batch
-    let result = try withExtendedLifetime(holds) { () throws(TidemarkError) in
-      try engine.commit(committing, durability: durability)
-    }
+    let result = try log.commit(batch, durability: durability)
     // It is committed, whatever becomes of what follows.
     progress = next
     progress.waiting.wereWritten()

@@ -15,7 +15,7 @@ extension SyncSession {
       }
       // Where not everything may go, others can wait.
       if gate.isNarrow, let least = gate.leastPriority,
-        let change = try engine.change(at: entry.sequence),
+        let change = try log.change(at: entry.sequence),
         change.attributes.priority < Int64(least)
       {
         continue
@@ -29,7 +29,7 @@ extension SyncSession {
 
   /// How often the resolver has run on a key since a version of it was in the feed here.
   func rounds(ofKey key: [UInt8]) throws(TidemarkError) -> Int {
-    let newest = try engine.newestChange(ofKey: key)
+    let newest = try log.newestChange(ofKey: key)
     guard case .beside(let state) = try knownRemote(ofKey: key, from: newest) else { return 0 }
     return state.rounds
   }
@@ -65,7 +65,7 @@ extension SyncSession {
         // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
         if let waiting = next.waiting.entry(ofKey: key), let wanted = waiting.reason.position,
           state.position.offset < wanted.offset,
-          let change = try engine.change(at: waiting.sequence)
+          let change = try log.change(at: waiting.sequence)
         {
           next.wait(
             change, for: waiting.reason.isLost ? .lost(state.position) : .conflict(state.position))
@@ -87,7 +87,7 @@ extension SyncSession {
   ) throws(TidemarkError) -> Bool {
     guard progress.reach != 0, let waiting = next.waiting.entry(ofKey: key),
       let wanted = waiting.reason.position, wanted != .beginning,
-      let change = try engine.change(at: waiting.sequence)
+      let change = try log.change(at: waiting.sequence)
     else { return false }
     next.wait(
       change,
@@ -101,7 +101,7 @@ extension SyncSession {
     _ state: RemoteState, ofKey key: [UInt8], _ waiting: WaitingEntries.Entry,
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
-    guard let newest = try engine.newestChange(ofKey: key) else { return }
+    guard let newest = try log.newestChange(ofKey: key) else { return }
     guard waiting.reason.isLost else {
       return next.wait(newest, for: .parked(Self.tooLarge))
     }
@@ -110,7 +110,7 @@ extension SyncSession {
       return next.waiting.remove(waiting.sequence)
     }
     try carryOut(
-      .remote, newest, nil, state, engine.slot(ofKey: key.rawSpan), into: &operations, &next)
+      .remote, newest, nil, state, log.slot(ofKey: key), into: &operations, &next)
   }
 
   /// No peer of ours has such values, but the program of a peer may write them itself.
@@ -123,8 +123,8 @@ extension SyncSession {
     _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false,
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
-    let slot = try engine.slot(ofKey: key.rawSpan)
-    let newest = try engine.newestChange(ofKey: key)
+    let slot = try log.slot(ofKey: key)
+    let newest = try log.newestChange(ofKey: key)
     guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
       // The version known to stand there may have been read before what was sent since.
       if let newest, newest.kind != .evict, let known = position(of: newest),
@@ -144,7 +144,7 @@ extension SyncSession {
       try records.write(remote, ofKey: key, into: &operations)
       return
     }
-    let local = newest.kind == .put ? try engine.content(of: newest) : nil
+    let local = newest.kind == .put ? try log.content(of: newest) : nil
     guard remote.fitsBeside || isLost else {
       return next.wait(newest, for: .parked(Self.tooLarge))
     }
@@ -252,7 +252,7 @@ extension SyncSession {
       try takeOver(remote, ofKey: key, upon: slot, into: &operations)
       if let local, let free {
         keysChosen.insert(free)
-        let taken = try engine.slot(ofKey: free.rawSpan)
+        let taken = try log.slot(ofKey: free)
         try put(local, of: newest, key: free, upon: taken, group: group, into: &operations)
       }
     case .ask:
@@ -273,7 +273,7 @@ extension SyncSession {
       ? Array(wanted.dropFirst(key.count)) : [UInt8(ascii: "'")]
     var free = wanted
     while free.count <= Limits.keyBytes {
-      let isTaken = try engine.slot(ofKey: free.rawSpan).map { !$0.isDeleted } ?? false
+      let isTaken = try log.slot(ofKey: free).map { !$0.isDeleted } ?? false
       if !isTaken, !keysArriving.contains(free), !keysChosen.contains(free) { return free }
       free += suffix
     }
@@ -339,9 +339,9 @@ extension SyncSession {
   func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
     guard let formed else { return false }
     if let known = keysInFlight, known.number == formed.number { return known.keys.sends(key) }
-    var keys = KeyTable(seed: engine.hashSeed)
+    var keys = KeyTable(seed: log.hashSeed)
     for item in formed.items {
-      if let change = try engine.change(at: item.sequence) {
+      if let change = try log.change(at: item.sequence) {
         keys.note(change.key, item.sequence, isSent: true)
       }
     }

@@ -37,10 +37,10 @@ extension SyncSession {
   /// Moves the frontier over what came from the feed, as a store does that forms batches: else all
   /// that was taken would be looked through for pending entries again and again.
   func passForeign() throws(TidemarkError) {
-    let head = engine.lastSequence
+    let head = log.head
     guard progress.frontier < head else { return }
     var reached = head
-    var cursor = LogCursor(engine, from: progress.frontier + 1, through: head)
+    var cursor = log.entries(from: progress.frontier + 1, through: head)
     while let entry = try cursor.next() {
       if entry.head.kind != .touch, !progress.ahead.contains(entry.sequence),
         try entry.attributes().origin == nil

@@ -38,7 +38,7 @@ extension SyncSession {
     failuresToTell -= 1
     try commit { _, next, _ in
       guard let waiting = next.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
-        let change = try engine.change(at: waiting.sequence)
+        let change = try log.change(at: waiting.sequence)
       else { return }
       next.wait(change, for: .parked(Rejection(code: "conflict", message: error.message)))
     }
@@ -68,7 +68,7 @@ extension SyncSession {
   private func isIndivisible(_ batch: FormedBatch) throws(TidemarkError) -> Bool {
     guard batch.items.count > 1 else { return true }
     let changes = try batch.items.map { (item) throws(TidemarkError) in
-      try engine.change(at: item.sequence)
+      try log.change(at: item.sequence)
     }
     guard let group = changes[0]?.attributes.atomicGroup, group != 0 else { return false }
     return changes.allSatisfy { $0?.attributes.atomicGroup == group }

@@ -30,7 +30,7 @@ extension SyncSession {
       // A batch sent to the old feed may arrive late, and its number fit here: nothing is sent to
       // this one under the same name. The name comes first, as after a restart.
       let wasHeard = progress.feed != nil && (progress.number > 0 || formed != nil)
-      if wasHeard { try engine.changeReplica() }
+      if wasHeard { try log.changeReplica() }
       try beginAnew(with: answer)
       // The peer takes a cursor of another feed for one of its own that was left alone for long. As
       // a newcomer we read what it holds from the beginning, deletes included.
@@ -58,16 +58,16 @@ extension SyncSession {
   /// Forgets where own operations stand that compaction has dropped from the log: nothing is based
   /// upon them any more. Those that the cursor has not passed come once more.
   private func pruneSettled() throws {
-    let history = try engine.bounds().historyFrom
+    let history = try log.historyStart()
     guard history > prunedHistory, progress.resync == nil else { return }
     prunedHistory = history
     let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
     // Two versions of a live key may be asked for: its newest, and the base of a pending one.
-    let least = 2 * engine.liveKeys + Self.runsUnpruned
+    let least = 2 * log.liveKeys + Self.runsUnpruned
     let kept = try settled.pruned(above: least) { (run) throws(TidemarkError) in
       // A long run takes no more than a short one, and more to look through.
       if run.last >= min(history, unread) || run.count > Self.mostInShortRun { return true }
-      for sequence in run.sequences where try engine.entryIfKept(at: sequence) != nil {
+      for sequence in run.sequences where try log.isKept(at: sequence) {
         return true
       }
       return false
@@ -134,7 +134,7 @@ extension SyncSession {
     // The batch may arrive late, when its number is the next one again: under the old name nothing
     // more is sent, so that it never is. The name comes first: once the rest is written down a
     // restart would find nothing amiss.
-    if renames { try engine.changeReplica() }
+    if renames { try log.changeReplica() }
     formed = taken
     // The feed's end as it was known when the batch was formed is not known there any more.
     sending = nil
@@ -189,8 +189,8 @@ extension SyncSession {
   /// Whether an own change stands upon one that never went, whose place it took: then what both
   /// were made upon is not kept for it.
   private func hidesBase(_ sequence: UInt64) throws(TidemarkError) -> Bool {
-    guard let change = try engine.change(at: sequence),
-      let former = try engine.change(at: change.previous)
+    guard let change = try log.change(at: sequence),
+      let former = try log.change(at: change.previous)
     else { return false }
     return former.isOwn && settled.position(of: former.sequence) == nil
   }
@@ -243,12 +243,12 @@ extension SyncSession {
       if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
     #endif
     var passed: [UInt64] = []
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = log.entries(from: 1, through: log.head)
     while let entry = try cursor.next() {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
       guard isUnheard(change), !isPending(change, in: progress),
-        try engine.newestChange(ofKey: change.key)?.sequence == change.sequence,
+        try log.newestChange(ofKey: change.key)?.sequence == change.sequence,
         try isWithin(change)
       else { continue }
       passed.append(change.sequence)
@@ -300,7 +300,7 @@ extension SyncSession {
   func rename() throws {
     let batch = formed
     formed = nil
-    try engine.changeReplica()
+    try log.changeReplica()
     try commit { _, next, _ in
       next.number = 0
       next.batchID = .none

@@ -79,13 +79,13 @@ extension SyncSession {
     }
     var changes: [PushedChange] = []
     for item in batch.items {
-      guard !isGivenUp, let change = try engine.change(at: item.sequence) else {
+      guard !isGivenUp, let change = try log.change(at: item.sequence) else {
         return PushRequest(
           replica: replica, number: batch.number, batchID: batch.batchID.ofEmpty,
           knownHead: knownHead, reach: reach, changes: [])
       }
       changes.append(
-        PushedChange(change, try engine.content(of: change), upon: item.base))
+        PushedChange(change, try log.content(of: change), upon: item.base))
     }
     return PushRequest(
       replica: replica, number: batch.number, batchID: batch.batchID, knownHead: knownHead,

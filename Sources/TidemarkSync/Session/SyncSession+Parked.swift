@@ -12,8 +12,8 @@ extension SyncSession {
     var result: [(change: LoggedChange, reason: PendingState)] = []
     for (sequence, reason) in progress.waiting.sorted(by: { $0.key < $1.key })
     where !reason.state.goesOn {
-      guard let change = try engine.change(at: sequence),
-        try engine.newestChange(ofKey: change.key)?.sequence == sequence
+      guard let change = try log.change(at: sequence),
+        try log.newestChange(ofKey: change.key)?.sequence == sequence
       else { continue }
       result.append((change, reason.state))
     }
@@ -25,8 +25,8 @@ extension SyncSession {
     at sequence: UInt64, waiting isWanted: (PendingState) -> Bool
   ) throws(TidemarkError) -> LoggedChange? {
     guard let reason = progress.waiting[sequence]?.state, isWanted(reason),
-      let change = try engine.change(at: sequence),
-      try engine.newestChange(ofKey: change.key)?.sequence == sequence
+      let change = try log.change(at: sequence),
+      try log.newestChange(ofKey: change.key)?.sequence == sequence
     else { return nil }
     return change
   }
@@ -72,7 +72,7 @@ extension SyncSession {
   package func retry(_ sequences: [UInt64]) throws -> [UInt64] {
     var again: [UInt64] = []
     try inParts(sequences) { changes in
-      let contents = try changes.map { try engine.content(of: $0) }
+      let contents = try changes.map { try log.content(of: $0) }
       var keys: [[UInt8]] = []
       try commit { operations, next, _ in
         keys = []
@@ -84,7 +84,7 @@ extension SyncSession {
           keys.append(change.key)
         }
       }
-      for key in keys { again.append(try engine.slot(ofKey: key.rawSpan)?.sequence ?? 0) }
+      for key in keys { again.append(try log.slot(ofKey: key)?.sequence ?? 0) }
     }
     return again
   }
@@ -98,7 +98,7 @@ extension SyncSession {
   private func addAgain(
     _ change: LoggedChange, _ content: SyncContent, into operations: inout OperationBatch
   ) throws(TidemarkError) {
-    let slot = try engine.slot(ofKey: change.key.rawSpan)
+    let slot = try log.slot(ofKey: change.key)
     var attributes = EntryAttributes()
     attributes.hash = content.hash
     attributes.maxAge = content.maxAgeSeconds
@@ -139,7 +139,7 @@ extension SyncSession {
             next.wait(change, for: .lost(.beginning))
             continue
           }
-          let slot = try engine.slot(ofKey: change.key.rawSpan)
+          let slot = try log.slot(ofKey: change.key)
           next.waiting.remove(change.sequence)
           try takeOver(known, ofKey: change.key, upon: slot, into: &operations)
         }
@@ -162,7 +162,7 @@ extension SyncSession {
     guard let first = sequences.min() else { return [] }
     var result: [LoggedChange] = []
     for row in table.liveRows where row.sequence > first && !sequences.contains(row.sequence) {
-      if let change = try engine.change(at: row.sequence),
+      if let change = try log.change(at: row.sequence),
         change.attributes.after.contains(where: { sequences.contains($0) })
       {
         result.append(change)
@@ -178,12 +178,12 @@ extension SyncSession {
     if let beside = try records.remote(ofKey: change.key) { return beside.state }
     var previous = change.previous
     while previous > 0 {
-      guard let version = try engine.change(at: previous) else { return nil }
+      guard let version = try log.change(at: previous) else { return nil }
       let settledAt =
         version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
       if let position = version.position ?? settledAt {
         return RemoteState(
-          same: version, try engine.content(of: version), at: position,
+          same: version, try log.content(of: version), at: position,
           version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica)
       }
       previous = version.previous
@@ -199,14 +199,14 @@ extension SyncSession {
     let remote = try records.remote(ofKey: change.key)?.state
     return Conflict(
       key: change.key, base: try baseContent(of: change),
-      local: change.kind == .put ? try engine.content(of: change) : nil,
+      local: change.kind == .put ? try log.content(of: change) : nil,
       remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
       localTime: HybridTime(change.commitTime), remoteTime: HybridTime(remote?.commitTime ?? 0))
   }
 
   /// Carries out what the user has decided on a key.
   func decide(_ key: [UInt8], _ resolution: Resolution) throws {
-    guard let sequence = try engine.newestChange(ofKey: key)?.sequence else {
+    guard let sequence = try log.newestChange(ofKey: key)?.sequence else {
       throw TidemarkError(.invalidArgument, "there is nothing to decide on the key")
     }
     guard let change = try change(at: sequence, waiting: { $0 == .needsDecision }) else {
@@ -218,12 +218,12 @@ extension SyncSession {
     // The resolver may run again from here.
     remote.rounds = -1
     let state = remote
-    let local = change.kind == .put ? try engine.content(of: change) : nil
+    let local = change.kind == .put ? try log.content(of: change) : nil
     try commit { operations, next, _ in
       guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
         throw Self.waitsNoMore(sequence)
       }
-      let slot = try engine.slot(ofKey: key.rawSpan)
+      let slot = try log.slot(ofKey: key)
       try carryOut(
         resolution, change, local, state, slot, isForUser: true, into: &operations, &next)
     }

@@ -7,7 +7,7 @@ extension SyncSession {
 
   /// Keeps what is kept for a peer that answers, though nothing is there to be written for it.
   func renewPin() throws {
-    let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
+    let now = UInt64(clamping: max(0, log.now.milliseconds))
     guard let pin, now &- pin.renewed >= Self.millisecondsToRenew else { return }
     let prepared = prepared
     try commit { _, _, _ in }
@@ -20,7 +20,7 @@ extension SyncSession {
   /// - Parameter unread: the first own change in the feed behind what was read of it.
   /// - Returns: the pin, which counts once it is committed.
   func newPin(_ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?) -> RetentionPin {
-    let now = UInt64(clamping: max(0, engine.environment.clock.now().milliseconds))
+    let now = UInt64(clamping: max(0, log.now.milliseconds))
     let renewed = newPin(next, formed, unread, now)
     if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
       return pin

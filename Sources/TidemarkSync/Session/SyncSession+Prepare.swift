@@ -65,7 +65,7 @@ extension SyncSession {
   @discardableResult
   package func prepareBatch() throws -> PushRequest? {
     guard let formed, prepared == nil, progress.resync == nil, failures == 0 else { return nil }
-    let generation = engine.generation
+    let generation = log.generation
     let urgentNow = urgent
     defer { urgent = urgentNow }
     var forming = Forming(self)
@@ -87,7 +87,7 @@ extension SyncSession {
     defer { prepared = nil }
     if let prepared, let draft = prepared.upon(progress),
       prepared.request.number == progress.number + 1, prepared.request.replica == replica,
-      prepared.room == room, prepared.generation == engine.generation
+      prepared.room == room, prepared.generation == log.generation
     {
       urgent = prepared.urgent
       return (draft, prepared.request.batchID)
@@ -103,6 +103,6 @@ extension SyncSession {
   }
 
   func newBatchID(_ number: UInt64) -> BatchID {
-    naming.next(number) { engine.environment.random.next() }
+    naming.next(number) { log.random() }
   }
 }

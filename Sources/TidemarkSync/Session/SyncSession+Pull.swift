@@ -68,7 +68,7 @@ extension SyncSession {
 
   /// Whether an entry, or a later one of its key, has come before.
   private func isKnown(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
-    guard let newest = try engine.newestChange(ofKey: entry.key) else {
+    guard let newest = try log.newestChange(ofKey: entry.key) else {
       // Its delete may be an own one that is gone from this log: then nothing tells of it but the
       // comparison.
       return entry.position.offset <= next.comparedThrough.offset
@@ -115,10 +115,10 @@ extension SyncSession {
   /// before the peer was restored or made anew.
   private func isOurs(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
     guard entry.kind == .put, entry.operation.sequence <= next.heardThrough,
-      let change = try engine.change(at: entry.operation.sequence), change.key == entry.key,
+      let change = try log.change(at: entry.operation.sequence), change.key == entry.key,
       change.kind == .put, isPending(change, in: next)
     else { return false }
-    return try engine.content(of: change) == entry.content
+    return try log.content(of: change) == entry.content
   }
 
   /// A change that the peer had lost and somebody else has brought back, with the time at which it
@@ -127,16 +127,16 @@ extension SyncSession {
   private func broughtBack(
     by entry: FeedEntry, _ next: PeerProgress
   ) throws(TidemarkError) -> UInt64? {
-    var version = try engine.newestChange(ofKey: entry.key)
+    var version = try log.newestChange(ofKey: entry.key)
     while let change = version, isPending(change, in: next) {
       if change.sequence <= next.heardThrough || change.isBroughtBack,
         change.commitTime == entry.commitTime,
         change.kind == (entry.kind == .put ? .put : .delete),
-        try engine.content(of: change) == entry.content
+        try log.content(of: change) == entry.content
       {
         return change.sequence
       }
-      version = try engine.change(at: change.previous)
+      version = try log.change(at: change.previous)
     }
     return nil
   }
@@ -145,8 +145,8 @@ extension SyncSession {
   /// pending took its place and was made upon it.
   func isReplaced(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
     let sequence = entry.operation.sequence
-    guard entry.operation.replica == replica, try engine.change(at: sequence) == nil,
-      let newest = try engine.newestChange(ofKey: entry.key), newest.sequence > sequence
+    guard entry.operation.replica == replica, try log.change(at: sequence) == nil,
+      let newest = try log.newestChange(ofKey: entry.key), newest.sequence > sequence
     else { return false }
     return isPending(newest, in: next)
   }
@@ -184,8 +184,8 @@ extension SyncSession {
   private func revive(
     after sequence: UInt64, _ next: inout PeerProgress, _ runs: SettledRuns
   ) throws(TidemarkError) {
-    guard next.heardThrough > 0, let change = try engine.change(at: sequence),
-      let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
+    guard next.heardThrough > 0, let change = try log.change(at: sequence),
+      let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
       newest.isOwn, !isPending(newest, in: next), runs.position(of: newest.sequence) == nil
     else { return }
     next.again.insert(newest.sequence)
@@ -196,14 +196,14 @@ extension SyncSession {
   private func catchUp(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws {
-    guard next.heardThrough > 0, let change = try engine.change(at: entry.operation.sequence),
+    guard next.heardThrough > 0, let change = try log.change(at: entry.operation.sequence),
       change.isOwn, !keysArriving.contains(change.key),
-      let newest = try engine.newestChange(ofKey: change.key), newest.sequence != change.sequence,
+      let newest = try log.newestChange(ofKey: change.key), newest.sequence != change.sequence,
       let known = position(of: newest), known.offset < entry.position.offset,
-      let slot = try engine.slot(ofKey: change.key.rawSpan)
+      let slot = try log.slot(ofKey: change.key)
     else { return }
     try add(
-      RemoteState(same: change, try engine.content(of: change), at: entry.position, replica),
+      RemoteState(same: change, try log.content(of: change), at: entry.position, replica),
       ofKey: change.key, upon: slot, into: &operations)
   }
 
@@ -211,8 +211,8 @@ extension SyncSession {
   func purge(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws(TidemarkError) {
-    guard let slot = try engine.slot(ofKey: entry.key.rawSpan), !slot.isDeleted,
-      let newest = try engine.newestChange(ofKey: entry.key), !isPending(newest, in: next),
+    guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
+      let newest = try log.newestChange(ofKey: entry.key), !isPending(newest, in: next),
       !isUnheard(newest)
     else { return }
     var attributes = EntryAttributes()

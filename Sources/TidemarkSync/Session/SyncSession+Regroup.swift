@@ -34,7 +34,7 @@ extension SyncSession {
         guard change.isOwn, position(of: change) == nil else { break }
         found.append(change)
       }
-      version = try engine.change(at: change.previous)
+      version = try log.change(at: change.previous)
     }
     return found
   }
@@ -67,10 +67,10 @@ extension SyncSession {
     for member in members {
       var seen: Set<[UInt8]> = [member.key]
       // The last of several changes of a key counts.
-      for other in try engine.atomicGroup(of: member).reversed()
+      for other in try log.atomicGroup(of: member).reversed()
       where other.isOwn && seen.insert(other.key).inserted {
         if isPending(other, in: next) {
-          guard try engine.newestChange(ofKey: other.key)?.isOwn == true else { return nil }
+          guard try log.newestChange(ofKey: other.key)?.isOwn == true else { return nil }
           found.append(other)
         } else if position(of: other) == nil, try isWithin(other) {
           return nil
@@ -87,8 +87,8 @@ extension SyncSession {
   ) throws(TidemarkError) {
     var written: Set<[UInt8]> = []
     for companion in companions where written.insert(companion.key).inserted {
-      guard let newest = try engine.newestChange(ofKey: companion.key),
-        let slot = try engine.slot(ofKey: companion.key.rawSpan)
+      guard let newest = try log.newestChange(ofKey: companion.key),
+        let slot = try log.slot(ofKey: companion.key)
       else { continue }
       var attributes = newest.attributes
       attributes.base = nil
@@ -99,7 +99,7 @@ extension SyncSession {
           .delete, key: newest.key.rawSpan, attributes: attributes, condition: condition,
           isForced: true)
       } else {
-        let content = try engine.content(of: newest)
+        let content = try log.content(of: newest)
         try operations.add(
           .put, key: newest.key.rawSpan, value: content.value.rawSpan,
           labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
@@ -120,7 +120,7 @@ extension SyncSession {
         next.supersede(companion.key, by: .max)
         try records.forgetRemote(ofKey: companion.key, into: &operations)
       }
-      guard let newest = try engine.newestChange(ofKey: companion.key) else { continue }
+      guard let newest = try log.newestChange(ofKey: companion.key) else { continue }
       for change in try unsent(upTo: newest) where change.sequence >= companion.sequence {
         let group = change.attributes.atomicGroup
         // A change that belongs to yet another group goes with that, before.
@@ -134,7 +134,7 @@ extension SyncSession {
   /// The number of the group that a result is written in; 0 for none.
   func newGroup(with companions: [LoggedChange]) -> UInt64 {
     guard !companions.isEmpty else { return 0 }
-    return OperationBatch.unnumberedGroup | engine.environment.random.next() & (1 << 28 - 1)
+    return OperationBatch.unnumberedGroup | log.random() & (1 << 28 - 1)
   }
 }
 

@@ -22,7 +22,7 @@ extension SyncSession {
       else { continue }
       together.append((key, entry, found.state))
       bytes += found.state.content.value.count
-      bytes += try engine.newestChange(ofKey: key)?.valueLength ?? 0
+      bytes += try log.newestChange(ofKey: key)?.valueLength ?? 0
       if together.count == Self.decidedPerCommit || bytes >= bytesTogether {
         alone += try resolve(together)
         (together, bytes) = ([], 0)
@@ -43,7 +43,7 @@ extension SyncSession {
       for (key, entry, state) in keys {
         let (sequence, reason) = (entry.sequence, entry.reason)
         guard next.waiting[sequence] == reason else { continue }
-        let newest = try engine.newestChange(ofKey: key)
+        let newest = try log.newestChange(ofKey: key)
         if keys.count > 1, let newest, try !pendingMembers(upTo: newest, in: next).isEmpty {
           left.append((key, entry, state))
           continue

@@ -64,7 +64,7 @@ extension SyncSession {
     if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
     let earlier = now.walk.comparisons
     now.differing += try now.walk.take(answer, now.table) { row in
-      try engine.change(at: row.offset)?.key
+      try log.change(at: row.offset)?.key
     }
     totals.comparisons += now.walk.comparisons - earlier
     comparing = now
@@ -109,7 +109,7 @@ extension SyncSession {
     else { return false }
     guard let sequence = try ownSequence(of: entry, next) else {
       let remote = try remoteState(entry)
-      guard let newest = try engine.newestChange(ofKey: entry.key), isPending(newest, in: next),
+      guard let newest = try log.newestChange(ofKey: entry.key), isPending(newest, in: next),
         try isDecidedUpon(remote, ofKey: entry.key)
       else { return false }
       try records.write(remote, ofKey: entry.key, into: &operations)
@@ -121,7 +121,7 @@ extension SyncSession {
       return true
     }
     // One that is not in the log, nor anything made upon it, is as good as somebody else's.
-    return try engine.change(at: sequence) != nil
+    return try log.change(at: sequence) != nil
   }
 
   /// - Returns: whether the key is to go here.
@@ -129,7 +129,7 @@ extension SyncSession {
     _ key: [UInt8], _ remote: RemoteState?, into operations: inout OperationBatch,
     _ next: inout PeerProgress
   ) throws -> Bool {
-    let newest = try engine.newestChange(ofKey: key)
+    let newest = try log.newestChange(ofKey: key)
     let known = try reflectedRemote(ofKey: key, newest: newest, in: next)
     let isUnsettled = newest.map { isPending($0, in: next) } ?? false
     guard let remote else {
@@ -187,8 +187,8 @@ extension SyncSession {
     case .undecided: return false
     case .refused:
       try inPieces(keys) { key, operations, next in
-        guard let newest = try engine.newestChange(ofKey: key), newest.kind == .put,
-          let slot = try engine.slot(ofKey: key.rawSpan), !isPending(newest, in: next)
+        guard let newest = try log.newestChange(ofKey: key), newest.kind == .put,
+          let slot = try log.slot(ofKey: key), !isPending(newest, in: next)
         else { return }
         let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
         if let state { try records.write(state, ofKey: key, into: &operations) }
@@ -207,7 +207,7 @@ extension SyncSession {
     try inPieces(keys) { key, operations, next in
       if !mayBeOutOfReach {
         try meet(key, lost(key), into: &operations, &next)
-      } else if let newest = try engine.newestChange(ofKey: key), let entry = left(newest) {
+      } else if let newest = try log.newestChange(ofKey: key), let entry = left(newest) {
         try purge(entry, into: &operations, next)
       }
     }
@@ -218,7 +218,7 @@ extension SyncSession {
   /// where the authorization has changed.
   private var mayPurge: Int {
     if progress.resync?.evicts ?? false { return .max }
-    let unasked = max(Self.purgedUnasked, engine.liveKeys / 20)
+    let unasked = max(Self.purgedUnasked, log.liveKeys / 20)
     guard let resync = progress.resync, resync.purge == .allowed else { return unasked }
     return unasked + Int(clamping: min(resync.lostKeys, Slot.maxSequence))
   }
@@ -290,12 +290,12 @@ extension SyncSession {
   /// first at least.
   func knownTable(_ paths: [[UInt8]]) throws -> DigestTable {
     var table = DigestTable(paths: paths)
-    var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
+    var cursor = log.entries(from: 1, through: log.head)
     while let entry = try cursor.next() {
       guard entry.head.kind == .put || entry.head.kind == .delete else { continue }
       let hash = ContentFingerprint.keyHash(entry.key.rawSpan)
       guard table.covers(hash: hash),
-        let newest = try engine.newestChange(ofKey: entry.key), newest.sequence == entry.sequence,
+        let newest = try log.newestChange(ofKey: entry.key), newest.sequence == entry.sequence,
         newest.attributes.entryClass == .owned,
         let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: progress),
         let fingerprint = try fingerprint(of: known, entry.key)
@@ -316,7 +316,7 @@ extension SyncSession {
       guard version.kind == .put, scope.contains(key: key, labels: version.labels) else {
         return nil
       }
-      return try engine.withValue(of: version.sequence) { (value, _) in
+      return try log.withValue(of: version) { value in
         ContentFingerprint(
           key: key.rawSpan, value: value, labels: version.labels.map(\.bytes),
           attachment: version.attributes.attachment)

@@ -10,7 +10,7 @@ extension SyncSession {
     if change.kind == .delete || scope.contains(key: change.key, labels: change.labels) {
       return true
     }
-    let former = try engine.change(at: change.previous)
+    let former = try log.change(at: change.previous)
     switch try knownRemote(ofKey: change.key, from: former) {
     case .version(let version, _):
       return version.kind == .put && scope.contains(key: change.key, labels: version.labels)
@@ -41,13 +41,13 @@ extension SyncSession {
   func isMade(_ change: LoggedChange, upon remote: RemoteState) throws(TidemarkError) -> Bool {
     guard !remote.isDeleted else { return false }
     var previous = change.previous
-    while let version = try engine.change(at: previous) {
+    while let version = try log.change(at: previous) {
       // A peer that brings a change back keeps the time at which it was made.
       let mayBeIts =
         version.attributes.origin != nil || version.sequence <= progress.heardThrough
         || version.sequence == remote.operation.sequence
         || version.commitTime == remote.commitTime
-      if mayBeIts, version.kind == .put, try engine.content(of: version) == remote.content {
+      if mayBeIts, version.kind == .put, try log.content(of: version) == remote.content {
         return true
       }
       if position(of: version) != nil { return false }
@@ -60,7 +60,7 @@ extension SyncSession {
   func isCutOff(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     var previous = change.previous
     while previous > 0 {
-      guard let version = try engine.change(at: previous) else { return true }
+      guard let version = try log.change(at: previous) else { return true }
       previous = version.previous
     }
     return false
@@ -81,15 +81,15 @@ extension SyncSession {
   func keepBase(
     of sequence: UInt64, into operations: inout OperationBatch
   ) throws(TidemarkError) {
-    guard let change = try engine.change(at: sequence),
-      let former = try engine.change(at: change.previous),
+    guard let change = try log.change(at: sequence),
+      let former = try log.change(at: change.previous),
       case .version(let version, let position)? = try knownRemote(
         ofKey: change.key, from: former),
       version.kind == .put
     else { return }
     let writer = version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica
     try records.write(
-      RemoteState(same: version, try engine.content(of: version), at: position, writer),
+      RemoteState(same: version, try log.content(of: version), at: position, writer),
       ofKey: change.key, into: &operations)
   }
 

@@ -69,7 +69,7 @@ extension SyncSession {
     guard capabilities.isNumbered, verdicts.allSatisfy(\.isApplied) else { return false }
     guard records.hasRemoteStates else { return true }
     for item in batch.items {
-      if let change = try engine.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
+      if let change = try log.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
         return false
       }
     }
@@ -103,8 +103,8 @@ extension SyncSession {
       for (item, verdict) in zip(batch.items, verdicts) {
         #if TIDEMARK_PLANTED
           if PlantedSyncBug.isOn(.ackDropsLaterEdit),
-            let key = try engine.change(at: item.sequence)?.key,
-            let newest = try engine.newestChange(ofKey: key), newest.sequence > next.frontier
+            let key = try log.change(at: item.sequence)?.key,
+            let newest = try log.newestChange(ofKey: key), newest.sequence > next.frontier
           {
             next.ahead.insert(newest.sequence)
           }
@@ -112,12 +112,12 @@ extension SyncSession {
         #endif
         try settle(item.sequence, verdict, hasBeside, into: &operations, &next, &runs)
         if !there.isEmpty, verdict.isConflict,
-          let change = try engine.change(at: item.sequence), let entry = there[change.key]
+          let change = try log.change(at: item.sequence), let entry = there[change.key]
         {
           try lay(entry, into: &operations)
         }
         // Only the last of several changes of a key has anything to wait for.
-        if keepsAny, !verdict.keepsWaiting, let change = try engine.change(at: item.sequence) {
+        if keepsAny, !verdict.keepsWaiting, let change = try log.change(at: item.sequence) {
           next.supersede(change.key, by: item.sequence)
         }
       }
@@ -189,7 +189,7 @@ extension SyncSession {
   func wait(
     _ sequence: UInt64, for reason: PeerProgress.Waiting, _ next: inout PeerProgress
   ) throws(TidemarkError) {
-    if let change = try engine.change(at: sequence) { next.wait(change, for: reason) }
+    if let change = try log.change(at: sequence) { next.wait(change, for: reason) }
   }
 
   /// Somebody may have built on our operation before we heard that it counts: what came from
@@ -198,7 +198,7 @@ extension SyncSession {
     _ sequence: UInt64, from position: Position, _ runs: SettledRuns,
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
-    guard let change = try engine.change(at: sequence),
+    guard let change = try log.change(at: sequence),
       let found = try beside(ofKey: change.key)
     else { return }
     guard found.state.position.offset > position.offset else {

@@ -52,7 +52,7 @@ package final class SyncSession {
     }
   }
 
-  package let engine: Engine
+  package let log: ReplicationLog
   let name: [UInt8]
   package let scope: SyncScope
   /// The peer's capabilities.
@@ -149,16 +149,16 @@ package final class SyncSession {
   var lastFailure: PeerError?
 
   package init(
-    _ engine: Engine, name: String, scope: SyncScope = .everything,
+    _ log: ReplicationLog, name: String, scope: SyncScope = .everything,
     resolver: ConflictResolver = .localWins,
     capabilities: PeerCapabilities = PeerCapabilities()
   ) throws(TidemarkError) {
     self.capabilities = capabilities
-    self.engine = engine
+    self.log = log
     self.name = Array(name.utf8)
     self.scope = scope
     self.resolver = resolver
-    records = try PeerRecords(engine, peer: self.name)
+    records = try PeerRecords(log, peer: self.name)
     let standing = try records.standing()
     progress = standing?.progress ?? PeerProgress()
     settled = standing?.settled ?? SettledRuns()
@@ -174,21 +174,21 @@ package final class SyncSession {
   private func restoreWaiting() throws(TidemarkError) {
     for sequence in progress.waiting.withoutKey {
       guard let reason = progress.waiting[sequence] else { continue }
-      guard let change = try engine.change(at: sequence) else {
+      guard let change = try log.change(at: sequence) else {
         // It went with the history.
         progress.waiting.remove(sequence)
         continue
       }
       progress.waiting.learn(change)
       guard reason.position == nil,
-        let newest = try engine.newestChange(ofKey: change.key), newest.sequence > sequence,
+        let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
         !isPending(newest, in: progress)
       else { continue }
       progress.supersede(change.key, by: newest.sequence)
     }
   }
 
-  package var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
+  package var replica: ReplicaID { log.replica }
 
   // MARK: What next
 
@@ -229,7 +229,7 @@ package final class SyncSession {
     guard let range, formed == nil, progress.resync == nil,
       progress.cursor.offset >= range.head
     else { return false }
-    return progress.frontier >= engine.lastSequence && outgoing.isAtRest && !isFetching
+    return progress.frontier >= log.head && outgoing.isAtRest && !isFetching
       && progress.again.subtracting(held).isEmpty
   }
 

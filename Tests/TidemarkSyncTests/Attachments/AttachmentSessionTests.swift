@@ -38,7 +38,9 @@ struct AttachmentSessionTests {
     let engine = world.devices[1].engine
     #expect(try world.get(1, "film") == "1" && world.get(1, "note") == "1")
     #expect(try SyncWorld.content(engine, id) == nil)
-    #expect(try engine.newestChange(ofKey: Array("film".utf8))?.attributes.attachment == id)
+    #expect(
+      try ReplicationLog(engine).newestChange(ofKey: Array("film".utf8))?.attributes.attachment
+        == id)
     // Its note tells that it is elsewhere, not missing.
     #expect(try engine.attachments.header(of: id.hash)?.isReleased == true)
     #expect(world.devices[0].session.totals.attachmentBytesSent == film.count)
@@ -191,7 +193,7 @@ struct AttachmentSessionTests {
     for index in 0...1 {
       let engine = world.devices[index].engine
       let named = try ["film", "film (local)"].compactMap {
-        try engine.newestChange(ofKey: Array($0.utf8))?.attributes.attachment
+        try ReplicationLog(engine).newestChange(ofKey: Array($0.utf8))?.attributes.attachment
       }
       #expect(Set(named) == Set(ids))
     }

@@ -89,7 +89,9 @@ struct AtomicStormTests {
       var cursor = LogCursor(engine, from: 1, through: engine.lastSequence)
       while let entry = try cursor.next() {
         guard entry.head.kind == .put,
-          let value = try engine.change(at: entry.sequence).map({ try engine.content(of: $0).value }
+          let value = try ReplicationLog(engine).change(at: entry.sequence).map({
+            try ReplicationLog(engine).content(of: $0).value
+          }
           )
         else { continue }
         let text = String(decoding: value, as: UTF8.self)

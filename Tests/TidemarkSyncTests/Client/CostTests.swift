@@ -87,7 +87,8 @@ struct CostTests {
       }
     }
     func records() throws -> Int {
-      try PeerRecords(world.devices[0].engine, peer: Array("server".utf8)).standing()?.settled.runs
+      try PeerRecords(ReplicationLog(world.devices[0].engine), peer: Array("server".utf8))
+        .standing()?.settled.runs
         .count ?? 0
     }
     try edit(0..<200)

@@ -32,7 +32,7 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState().keys.sorted() == ["other", "third"])
     let session = world.devices[0].session
-    let change = try #require(try world.devices[0].engine.change(at: note))
+    let change = try #require(try ReplicationLog(world.devices[0].engine).change(at: note))
     #expect(try session.stateOfUnsent(change) == .blocked(by: attachment))
     #expect(session.isPending(change, in: session.progress))
 

@@ -29,7 +29,7 @@ final class SyncWorld {
       self.disk = disk
       self.engine = engine
       session = try SyncSession(
-        engine, name: "server", resolver: resolver,
+        ReplicationLog(engine), name: "server", resolver: resolver,
         capabilities: PeerCapabilities(hasMarkBehindBatch: true))
     }
   }
@@ -90,7 +90,7 @@ final class SyncWorld {
       environment: environment(
         device.disk, UInt64(index + 1) << 20 &+ device.openings &+ restores << 10))
     device.session = try SyncSession(
-      device.engine, name: "server", scope: device.scope, resolver: resolver,
+      ReplicationLog(device.engine), name: "server", scope: device.scope, resolver: resolver,
       capabilities: PeerCapabilities(hasMarkBehindBatch: true))
   }
 

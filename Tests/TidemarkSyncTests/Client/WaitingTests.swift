@@ -67,7 +67,7 @@ struct WaitingTests {
     try world.settle()
     // As a session of old may have left it.
     let session = world.devices[0].session
-    let newest = try #require(try session.engine.newestChange(ofKey: Array("k".utf8)))
+    let newest = try #require(try session.log.newestChange(ofKey: Array("k".utf8)))
     let other = world.devices[1].session
     let beside = RemoteState(
       FeedEntry(

@@ -118,7 +118,7 @@ struct PeerStandingTests {
         fileSystem: SimulatedFileSystem(seed: 3), clock: ManualClock(),
         random: SeededRandom(seed: 4)))
     defer { try? engine.close() }
-    let records = try PeerRecords(engine, peer: Array("peer".utf8))
+    let records = try PeerRecords(ReplicationLog(engine), peer: Array("peer".utf8))
     var progress = PeerProgress()
     progress.ahead = SequenceSet(ascending: (1...20_000).map { $0 * 3 })
     var settled = SettledRuns()
@@ -134,7 +134,8 @@ struct PeerStandingTests {
       records.took(written)
     }
     #expect(bytes < 1_500 * 1_000, "\(bytes) bytes; steps with all of it have 60,000,000")
-    let read = try #require(try PeerRecords(engine, peer: Array("peer".utf8)).standing())
+    let read = try #require(
+      try PeerRecords(ReplicationLog(engine), peer: Array("peer".utf8)).standing())
     #expect(read.progress == progress)
   }
 

@@ -185,9 +185,9 @@ struct PendingTests {
   /// The pending entries, by the rule, key by key.
   private static func walk(_ session: SyncSession) throws -> [UInt64] {
     var pending: Set<UInt64> = []
-    var cursor = LogCursor(session.engine, from: 1, through: session.engine.lastSequence)
+    var cursor = session.log.entries(from: 1, through: session.log.head)
     while let entry = try cursor.next() {
-      guard let change = try session.engine.newestChange(ofKey: entry.key), change.isOwn,
+      guard let change = try session.log.newestChange(ofKey: entry.key), change.isOwn,
         session.isPending(change, in: session.progress), try session.isWorthSending(change)
       else { continue }
       pending.insert(change.sequence)

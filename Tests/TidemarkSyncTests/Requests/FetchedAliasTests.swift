@@ -76,7 +76,7 @@ struct FetchedAliasTests {
     }
     try await device.settle()
     #expect(try device.get("5") == nil && device.get("6") == nil && alias(device, "5") == nil)
-    #expect(try device.engine.newestChange(ofKey: Array("6".utf8)) == nil)
+    #expect(try ReplicationLog(device.engine).newestChange(ofKey: Array("6".utf8)) == nil)
   }
 
   @Test("an id that only the list tells is learnt with the own change that it names")

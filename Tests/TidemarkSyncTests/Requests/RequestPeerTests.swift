@@ -206,7 +206,8 @@ struct RequestPeerTests {
     let device = try RestDevice(resolver: .remoteWins) { peer }
     try device.put("a", "1")
     try device.put("note/1", "1")
-    let committed = try device.engine.newestChange(ofKey: Array("a".utf8))?.commitTime
+    let committed = try ReplicationLog(device.engine).newestChange(ofKey: Array("a".utf8))?
+      .commitTime
     try await device.settle()
     #expect(try device.get("web/1") == "2" && device.get("note/1") == "3")
     let changes = sent.withLock { $0 }

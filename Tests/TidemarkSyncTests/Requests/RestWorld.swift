@@ -117,7 +117,8 @@ final class RestDevice {
     return (
       engine,
       try SyncSession(
-        engine, name: "rest", resolver: resolver, capabilities: peer.capabilities), peer
+        ReplicationLog(engine), name: "rest", resolver: resolver, capabilities: peer.capabilities),
+      peer
     )
   }
 

@@ -71,7 +71,7 @@ final class SimulatedDevice {
     let store = try Self.open(disk, clock, random)
     self.store = store
     engine = store.engine
-    session = try SyncSession(engine, name: "server", resolver: .localWins)
+    session = try SyncSession(ReplicationLog(engine), name: "server", resolver: .localWins)
     try beginSession()
   }
 
@@ -126,7 +126,7 @@ final class SimulatedDevice {
     let inner = Self.resolvers[resolver]
     let answers = answers
     session = try SyncSession(
-      engine, name: "server", scope: scope,
+      ReplicationLog(engine), name: "server", scope: scope,
       resolver: ConflictResolver(deleteEdit: .resolve) { conflict in
         let resolution = inner.resolve(conflict)
         answers.withLock {

@@ -1,5 +1,5 @@
 internal import Tidemark
-package import TidemarkEngine
+internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 /// An entry of the log as replication sees it.
@@ -45,29 +45,5 @@ package struct LoggedChange {
     labels = entry.labels.map { EntryLabel($0) }
     attributes = try entry.attributes()
     if attributes.writerTime != 0 { commitTime = attributes.writerTime }
-  }
-}
-
-extension Engine {
-  /// The entry at a sequence; nil when compaction has dropped it.
-  func change(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
-    guard sequence > 0, let entry = try entryIfKept(at: sequence) else { return nil }
-    return try LoggedChange(entry)
-  }
-
-  /// The newest put or delete of a key: what a touch renews counts, not the touch.
-  package func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
-    guard let slot = try slot(ofKey: key.rawSpan) else { return nil }
-    guard slot.size.isTouched else { return try change(at: slot.sequence) }
-    return try change(at: try entry(at: slot.sequence).head.valueSequence)
-  }
-
-  /// The content that a change gave its key.
-  func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
-    guard change.kind == .put else { return SyncContent() }
-    let value = try withValue(of: change.sequence) { (value, _) throws(TidemarkError) in
-      [UInt8](copying: value)
-    }
-    return change.content(value)
   }
 }

@@ -1,0 +1,162 @@
+internal import Tidemark
+package import TidemarkEngine
+internal import TidemarkSyncProtocol
+
+/// A store's log as a session sees it: all that the client of replication asks of the engine.
+package struct ReplicationLog {
+  private let engine: Engine
+  /// The content of the attachments that its entries name.
+  let contents: AttachmentContents
+
+  package init(_ engine: Engine) {
+    self.engine = engine
+    contents = AttachmentContents(engine)
+  }
+
+  // MARK: Entries
+
+  /// The sequence of the last entry.
+  package var head: UInt64 { engine.lastSequence }
+
+  /// The entry at a sequence; nil when compaction has dropped it.
+  package func change(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
+    guard sequence > 0, let entry = try engine.entryIfKept(at: sequence) else { return nil }
+    return try LoggedChange(entry)
+  }
+
+  /// Whether compaction has left the entry at a sequence.
+  func isKept(at sequence: UInt64) throws(TidemarkError) -> Bool {
+    try engine.entryIfKept(at: sequence) != nil
+  }
+
+  /// The newest put or delete of a key: what a touch renews counts, not the touch.
+  package func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
+    guard let slot = try slot(ofKey: key) else { return nil }
+    guard slot.size.isTouched else { return try change(at: slot.sequence) }
+    return try change(at: try engine.entry(at: slot.sequence).head.valueSequence)
+  }
+
+  /// The entry of a key that counts, a touch too, as the index has it.
+  func slot(ofKey key: [UInt8]) throws(TidemarkError) -> Slot? {
+    try engine.slot(ofKey: key.rawSpan)
+  }
+
+  /// Whether a change is its key's newest entry; false where that is a touch.
+  func isNewest(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    try engine.isNewest(change.sequence, ofKey: change.key.rawSpan)
+  }
+
+  /// The content that a change gave its key.
+  package func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
+    guard change.kind == .put else { return SyncContent() }
+    return change.content(try withValue(of: change) { [UInt8](copying: $0) })
+  }
+
+  /// Lends the value of a put.
+  func withValue<R>(
+    of change: LoggedChange, _ body: (RawSpan) -> R
+  ) throws(TidemarkError) -> R {
+    try engine.withValue(of: change.sequence) { (value, _) in body(value) }
+  }
+
+  /// Reads values of changes that stand near each other.
+  var values: ValueReader { ValueReader(engine) }
+
+  /// Walks entries in their order.
+  /// - Parameters:
+  ///   - first: the first sequence wanted.
+  ///   - last: the last one wanted.
+  ///   - includesRecords: also records, and entries that are derived from others.
+  ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
+  package func entries(
+    from first: UInt64, through last: UInt64, includesRecords: Bool = false,
+    prefetches: Bool = false
+  ) -> LogCursor {
+    LogCursor(
+      engine, from: first, through: last, includesRecords: includesRecords,
+      prefetches: prefetches)
+  }
+
+  /// Most entries of a group: more do not fit into a batch.
+  private static let mostOfGroup = 4_096
+
+  /// The entries that were written with one, to apply at a peer together: they stand one behind
+  /// the other.
+  func atomicGroup(of change: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
+    let group = change.attributes.atomicGroup
+    var members = [change]
+    func member(at sequence: UInt64) throws(TidemarkError) -> LoggedChange? {
+      guard let found = try self.change(at: sequence), found.attributes.atomicGroup == group,
+        members.count < Self.mostOfGroup
+      else { return nil }
+      return found
+    }
+    while let former = try member(at: members[0].sequence - 1) { members.insert(former, at: 0) }
+    while let next = try member(at: members[members.count - 1].sequence + 1) {
+      members.append(next)
+    }
+    return members
+  }
+
+  // MARK: Writing
+
+  /// Commits entries and records together.
+  /// - Throws: `conflict` where somebody else has written a key upon whose entry one is
+  ///   conditional.
+  func commit(
+    _ batch: OperationBatch, durability: Durability
+  ) throws(TidemarkError) -> CommitResult {
+    // Content of others is at the peer until somebody fetches it.
+    let holds = try contents.noteElsewhere(batch.attachments)
+    return try withExtendedLifetime(holds) { () throws(TidemarkError) in
+      try engine.commit(batch, durability: durability)
+    }
+  }
+
+  /// The records that its newest entries hold.
+  func records() throws(TidemarkError) -> RecordTable { try RecordTable(engine) }
+
+  // MARK: Identity
+
+  /// The name of this store's own entries.
+  var replica: ReplicaID { ReplicaID(engine.replicaID) ?? ReplicaID.none }
+
+  /// Gives own entries another name from here on.
+  func changeReplica() throws(TidemarkError) { try engine.changeReplica() }
+
+  /// Gives the keys of entries, and does not keep the store open.
+  var keyLookup: @Sendable (UInt64) -> [UInt8]? {
+    { [weak engine] sequence in
+      engine.flatMap { try? ReplicationLog($0).change(at: sequence)?.key }
+    }
+  }
+
+  // MARK: Extent
+
+  /// About how many keys there are.
+  var liveKeys: Int { engine.liveKeys }
+
+  /// Where the whole history begins: of older entries some were dropped.
+  func historyStart() throws(TidemarkError) -> UInt64 { try engine.bounds().historyFrom }
+
+  /// The log as it is now: another one once a compaction may have dropped entries.
+  var generation: LogGeneration { engine.generation }
+
+  /// The pins of all peers that still give signs of life, but for one; nil for one that cannot be
+  /// read.
+  func pins(besides name: [UInt8]) throws(TidemarkError) -> [RetentionPin?] {
+    try engine.livePins(butOf: name)
+  }
+
+  // MARK: Surroundings
+
+  var isClosed: Bool { engine.isClosed }
+
+  /// The wall clock's time.
+  var now: Timestamp { engine.environment.clock.now() }
+
+  func random() -> UInt64 { engine.environment.random.next() }
+
+  /// A seed for tables of keys, which others cannot know.
+  var hashSeed: UInt64 { engine.hashSeed }
+}
