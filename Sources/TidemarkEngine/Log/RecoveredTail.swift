@@ -11,8 +11,6 @@ package struct RecoveredTail: Sendable {
   package var lastSequence: UInt64
   /// The highest sequence that the log itself proves to be synced.
   package var durableSequence: UInt64
-  /// Where the frame that holds it ends.
-  package var durableEnd = FormatConstants.segmentHeaderBytes
   /// The bytes that follow the end.
   package var remainder = Remainder.clean
 

@@ -25,7 +25,6 @@ package enum ErrorNumber {
   package static let isADirectory = EISDIR
   package static let directoryNotEmpty = ENOTEMPTY
   package static let badDescriptor = EBADF
-  package static let wouldBlock = EWOULDBLOCK
   package static let invalidArgument = EINVAL
   package static let fileTooLarge = EFBIG
   /// A number that no system has: the store has let go of its files.

@@ -24,12 +24,6 @@ enum Preconditions {
     return headers
   }
 
-  /// Whether a stored response has anything to be asked about.
-  static func hasValidator(_ stored: StoredResponse) -> Bool {
-    stored.headers["etag"].map { isTag($0) } ?? false
-      || stored.headers["last-modified"].flatMap { HTTPDate.seconds($0) } != nil
-  }
-
   /// Whether a 304 says that a stored response is right (RFC 9111, 4.3.4).
   static func selects(_ headers: [String: String], _ stored: StoredResponse) -> Bool {
     if let tag = headers["etag"] {

@@ -8,8 +8,6 @@ package struct RecordType: RawRepresentable, Sendable, Hashable {
 
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// How far a store was replayed into another; the key is the other's id.
-  package static let replayMark = RecordType(rawValue: 1)
   /// Where the newest records of all names stand; the key is empty.
   package static let checkpoint = RecordType(rawValue: 2)
   /// From where on history must stay for somebody; the key is his name. See ``RetentionPin``.

@@ -61,8 +61,6 @@ enum ImageLayout {
   static let headerBytes = 4096
   static let headerChecksumOffset = 4088
   static let sectionTableOffset = 128
-  static let sectionEntryBytes = 24
-  static let baseOffset = 440
   static let sealOffset = 488
 
   /// So little that the first look-up in a run waits for few pages, and keeps few that nobody asks

@@ -1,7 +1,4 @@
 extension Index {
-  /// Whether a delta is frozen, so that a run is due or being written.
-  package var isFrozen: Bool { frozen != nil }
-
   /// How many keys were written since the newest run.
   package var deltaKeys: Int { (frozen?.count ?? 0) + active.count }
 
