@@ -124,6 +124,7 @@ class Check:
         """
         offset, sequence, chain, entries = segment.header.frames, segment.row.first, 0, 0
         latest, commit_time, in_batch = None, 0, False
+        records = 0
         # One for the newest versions, and one for history.
         last = [(b"", 0), (b"", 0)]
         before = self.count
@@ -149,6 +150,7 @@ class Check:
                 latest = max(latest or self._time(entry), self._time(entry))
                 commit_time = max(commit_time, entry.commit_time)
                 in_batch = not entry.ends_batch
+                records += entry.kind == heads.RECORD
                 order = (entry.key, entry.sequence)
                 if segment.row.is_compacted and order <= last[header.is_history]:
                     self.found(Damage(
@@ -160,6 +162,9 @@ class Check:
             self._lost(Damage(segment.path, footer.offset, "the frames are not those sealed"))
         elif before == self.count:
             self._totals(segment, latest, commit_time, in_batch)
+            if records and footer.is_recordless:
+                self.found(Damage(
+                    segment.path, footer.offset, f"there are {records} records, not none"))
         return before == self.count
 
     @staticmethod

@@ -91,7 +91,9 @@ class Footer:
         self.offset = offset
         self.block_bytes, self.slot_bytes = fields.u32(), fields.u32()
         self.sequence_bytes = fields.u32()
-        self.is_odd = has_latest > 1 or any(data[108:120])
+        recordless = fields.u32()
+        self.is_recordless = recordless == 1
+        self.is_odd = has_latest > 1 or recordless > 1 or any(data[112:120])
         self.is_odd |= not has_latest and bool(seconds or nanoseconds)
 
     def fault(self, row, frames):

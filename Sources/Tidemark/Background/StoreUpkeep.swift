@@ -25,7 +25,8 @@ public final class StoreUpkeep: Sendable {
   fileprivate struct Row {
     let engine: Engine
     let compactor: CompactionThread?
-    var hasNews = false
+    /// Raised by the first commit since the last look, which alone takes the lock.
+    let news: AtomicSignal
     /// Whether it is looked at.
     var isActive = false
     var quietLooks = 0
@@ -54,10 +55,10 @@ public final class StoreUpkeep: Sendable {
 
   /// Takes a store up.
   /// - Returns: what the other calls take.
-  func add(_ engine: Engine, _ compactor: CompactionThread?) -> Int {
+  func add(_ engine: Engine, _ compactor: CompactionThread?, _ news: AtomicSignal) -> Int {
     state.withLock { state in
       state.next += 1
-      state.rows[state.next] = Row(engine: engine, compactor: compactor)
+      state.rows[state.next] = Row(engine: engine, compactor: compactor, news: news)
       return state.next
     }
   }
@@ -76,11 +77,10 @@ public final class StoreUpkeep: Sendable {
     state.withLock { $0.rows[member]?.failure }
   }
 
-  /// A store was written to.
+  /// A store was written to, and its news were just raised.
   func wake(_ member: Int) {
     let sleeps = state.withLock { state in
       guard state.rows[member] != nil else { return false }
-      state.rows[member]?.hasNews = true
       state.rows[member]?.isActive = true
       if state.thread == nil { startThread(&state, member) }
       return !state.isAwake
@@ -93,7 +93,10 @@ public final class StoreUpkeep: Sendable {
     do throws(TidemarkError) {
       let monitor = self.state
       state.thread = try WorkerThread(name: "tidemark-work") { Self.run(monitor) }
-    } catch { state.rows[member]?.failure = error }
+    } catch {
+      state.rows[member]?.failure = error
+      state.rows[member]?.news.take()
+    }
   }
 
   private static func run(_ state: Monitor<State>) {
@@ -124,11 +127,11 @@ public final class StoreUpkeep: Sendable {
         state.rows[member]?.looksToLeaveOut -= 1
         return nil
       }
-      state.rows[member]?.hasNews = false
       state.working = member
       return row
     }
     guard let row else { return }
+    let hadNews = row.news.take()
     var failure: TidemarkError?
     var isSettled = false
     do throws(TidemarkError) {
@@ -139,7 +142,7 @@ public final class StoreUpkeep: Sendable {
     let (error, settled) = (failure, isSettled)
     state.withLock { state in
       state.working = nil
-      state.rows[member]?.note(error, isSettled: settled, hadNews: row.hasNews)
+      state.rows[member]?.note(error, isSettled: settled, hadNews: hadNews)
     }
     state.broadcast()
   }
@@ -160,7 +163,7 @@ extension StoreUpkeep.Row {
     quietLooks = isSettled && !hadNews ? quietLooks + 1 : 0
     if isSettled { failure = nil }
     pause = 1
-    if quietLooks >= StoreUpkeep.looksBeforeSleep, !hasNews {
+    if quietLooks >= StoreUpkeep.looksBeforeSleep, !news.isRaised {
       isActive = false
       quietLooks = 0
     }
@@ -175,11 +178,12 @@ struct UpkeepMember: Sendable {
   private let observation: Int
 
   init(_ upkeep: StoreUpkeep, _ engine: Engine, _ compactor: CompactionThread?) {
-    let member = upkeep.add(engine, compactor)
+    let news = AtomicSignal()
+    let member = upkeep.add(engine, compactor, news)
     self.upkeep = upkeep
     self.engine = engine
     self.member = member
-    observation = engine.observe { upkeep.wake(member) }
+    observation = engine.observe { if news.raise() { upkeep.wake(member) } }
   }
 
   /// Whether there is a thread.

@@ -50,8 +50,11 @@ final class IndexRegistry: Sendable {
     engine.derive(
       by: Derivation(
         concerns: { [self] key in
+          // Not the parameter, which this would hold for as long as the engine holds this.
+          let version = self.engine.derivationVersion
           // Where the catalogs cannot be read, the error is for the batch to tell.
           guard let members = try? members() else { return true }
+          if members.all.isEmpty { self.engine.noteNothingFollows(at: version) }
           return members.indexes(of: key) != nil
         },
         prepare: { [self] batch throws(TidemarkError) in
@@ -65,9 +68,9 @@ final class IndexRegistry: Sendable {
   /// All collections with indexes.
   func members() throws(TidemarkError) -> IndexMembers {
     let takeovers = engine.takeovers
-    let (known, isCurrent) = state.withLock { ($0.members, $0.takeovers == takeovers) }
-    if let known, isCurrent { return known }
-    if known != nil {
+    let current = state.withLock { $0.takeovers == takeovers ? $0.members : nil }
+    if let current { return current }
+    if state.withLock({ $0.members != nil }) {
       try reload()
       return state.withLock { $0.members ?? IndexMembers() }
     }

@@ -8,6 +8,12 @@ package final class Derivation: Sendable {
 
   private let generation = AtomicCounter()
   private let takenOver = AtomicCounter()
+  /// The version at which nothing followed from any entry; none at first.
+  private let idleVersion = AtomicCounter(.max)
+
+  /// Whether it is known that nothing follows from any entry at a version, so that a store without
+  /// indexes asks nobody for each put.
+  func isIdle(at version: UInt64) -> Bool { idleVersion.value == version }
 
   /// Says that from now on other entries follow: what was prepared before is prepared anew.
   package func noteChange() { generation.raise() }
@@ -16,6 +22,10 @@ package final class Derivation: Sendable {
   func noteTakeover() {
     takenOver.raise()
     noteChange()
+  }
+
+  fileprivate func noteIdle(at version: UInt64) {
+    idleVersion.set(version)
   }
 
   /// How often another process has had the store.
@@ -84,6 +94,13 @@ extension Engine {
 
   /// Says that from now on other entries follow from what is written.
   package func noteDerivationChange() { derivation.object?.noteChange() }
+
+  /// Another number after each change of what follows from entries.
+  package var derivationVersion: UInt64 { derivation.object?.version ?? 0 }
+
+  /// Says that nothing follows from any entry before the next change.
+  /// - Parameter version: ``derivationVersion`` before that was found out.
+  package func noteNothingFollows(at version: UInt64) { derivation.object?.noteIdle(at: version) }
 
   /// See ``Derivation/takeovers``.
   package var takeovers: UInt64 { derivation.object?.takeovers ?? 0 }

@@ -71,13 +71,13 @@ extension Engine {
     let durability = durability ?? configuration.durability
     if waitsForRoom, let goal = goalForRoom() { try sync(through: goal.sequence) }
     while true {
-      let version = derivation.object?.version
+      let version = derivationVersion
       let change = try derivation.object?.prepare(batch)
       let result = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> CommitResult? in
         try checkWritable(state)
         // Other indexes may have been declared meanwhile, or another process have had the store.
-        guard version == derivation.object?.version else { return nil }
+        guard version == derivationVersion else { return nil }
         if let takeovers = batch.takeovers, takeovers != self.takeovers {
           throw TidemarkError(.cancelled, "another process has had the store meanwhile")
         }

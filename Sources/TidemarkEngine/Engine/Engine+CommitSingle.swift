@@ -17,16 +17,16 @@ extension Engine {
     waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult? {
     try OperationBatch.check(key: key.byteCount, value: value?.byteCount ?? 0, kind: kind)
-    let version = derivation.object?.version
+    let version = derivationVersion
     guard SingleFrame.fits(keyBytes: key.byteCount, valueBytes: value?.byteCount ?? 0),
-      derivation.object.map({ !$0.concerns(key) }) ?? true
+      derivation.object.map({ $0.isIdle(at: version) || !$0.concerns(key) }) ?? true
     else { return nil }
     let durability = durability ?? configuration.durability
     while true {
       let turn = try writer.withLock {
         (state: inout WriterState) throws(TidemarkError) -> SingleTurn in
         if waitsForRoom, let goal = state.goalForRoom { return .wait(goal.sequence) }
-        guard version == derivation.object?.version else { return .done(nil) }
+        guard version == derivationVersion else { return .done(nil) }
         return try .done(stageSingle(kind, key, value, durability, &state))
       }
       switch turn {

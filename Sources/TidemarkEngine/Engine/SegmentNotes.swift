@@ -3,22 +3,16 @@
 struct SegmentNotes {
   /// Segments that a compaction has left as they are, since they would get no smaller.
   private(set) var leftAlone: Set<UInt64> = []
-  /// Segments that hold none of the engine's own records, as far as that is known.
-  private(set) var recordless: Set<UInt64> = []
-
   /// The entries of a segment that name attachments.
   private(set) var attachments: [UInt64: [AttachmentUse]] = [:]
 
   mutating func leaveAlone(_ ids: some Sequence<UInt64>) { leftAlone.formUnion(ids) }
-
-  mutating func noteRecordless(_ id: UInt64) { recordless.insert(id) }
 
   mutating func noteAttachments(_ uses: [AttachmentUse], in id: UInt64) { attachments[id] = uses }
 
   /// Forgets segments that are no more.
   mutating func remove(_ ids: Set<UInt64>) {
     leftAlone.subtract(ids)
-    recordless.subtract(ids)
     for id in ids { attachments[id] = nil }
   }
 }

@@ -3,6 +3,8 @@ package struct BuiltFrame: Sendable {
   package var header: FrameHeader
   package var blocks: [BlockEntry]
   package var places: [ValuePlace]
+  /// Whether any entry is a record of the engine's own.
+  package var holdsRecords: Bool
 }
 
 /// A frame whose heads and blocks are compressed, and not encrypted yet.
@@ -105,7 +107,8 @@ extension FrameBuilder {
     output.append(contentsOf: body)
     let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
     output.append(contentsOf: repeatElement(0, count: padding))
-    return BuiltFrame(header: header, blocks: blocks, places: places)
+    return BuiltFrame(
+      header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
   }
 
   /// The same where nothing is compressed or encrypted: every byte goes to its place at once.
@@ -148,7 +151,8 @@ extension FrameBuilder {
       frontLength: frontLength)
     header.encode(into: &output, at: start, salt: salt, offset: offset)
     output.append(contentsOf: repeatElement(0, count: start + header.totalLength - output.count))
-    return BuiltFrame(header: header, blocks: blocks, places: places)
+    return BuiltFrame(
+      header: header, blocks: blocks, places: places, holdsRecords: holdsRecords)
   }
 
   /// Appends the blocks, compressed, one behind the other.

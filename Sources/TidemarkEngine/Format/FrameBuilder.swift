@@ -36,6 +36,8 @@ package struct FrameBuilder: Sendable {
   package private(set) var places: [ValuePlace] = []
   /// Gets blocks as they become whole; nil where nobody helps to compress them.
   private(set) var packing: FramePacking?
+  /// Whether any entry is a record of the engine's own.
+  private(set) var holdsRecords = false
 
   /// - Parameters:
   ///   - packing: gets blocks as they become whole.
@@ -159,6 +161,7 @@ package struct FrameBuilder: Sendable {
     if entry.valueSequence != 0 { fields.insert(.valueSequence) }
     if entry.created != 0 { fields.insert(.created) }
     if !attributes.isEmpty { fields.insert(.attributes) }
+    if entry.kind == .record { holdsRecords = true }
     heads.u8(entry.kind.rawValue | (entry.endsBatch ? 0x10 : 0))
     heads.u8(fields.rawValue)
     if hasExplicitSequences {

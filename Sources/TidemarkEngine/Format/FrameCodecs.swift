@@ -4,7 +4,7 @@ package final class FrameCodecs: Sendable {
   /// Fast enough to stand in the way of a commit.
   package static let fastLevel: Int32 = 1
   /// For compaction, which has time.
-  package static let compactionLevel: Int32 = 6
+  package static let compactionLevel: Int32 = 5
   /// For history in a compaction, which hundreds of kilobytes of like contents make worth it.
   package static let historyLevel: Int32 = 6
   /// The same where least space is asked for.

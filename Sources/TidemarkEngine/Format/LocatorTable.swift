@@ -7,6 +7,8 @@ package struct LocatorTable: Sendable {
   private var firstBlocks: [UInt32] = []
   /// Sequence of every slot, in slot order; compacted segments only.
   package private(set) var sequences: [UInt64] = []
+  /// Whether any entry is, or may be, a record of the engine's own.
+  package private(set) var holdsRecords = false
 
   package init() {}
 
@@ -23,10 +25,12 @@ package struct LocatorTable: Sendable {
   ///   - blocks: its block table.
   ///   - places: where each entry's value stands, blocks counted from the frame's first.
   ///   - sequences: each entry's sequence, for compacted segments.
+  ///   - hasRecords: whether any entry is, or may be, a record of the engine's own.
   package mutating func append(
     header: FrameHeader, offset: Int, blocks table: [BlockEntry], places: [ValuePlace],
-    sequences more: [UInt64] = []
+    sequences more: [UInt64] = [], holdsRecords hasRecords: Bool
   ) {
+    if hasRecords { holdsRecords = true }
     guard !places.isEmpty else { return }
     let firstBlock = UInt32(blocks.count)
     firstBlocks.append(firstBlock)
@@ -79,6 +83,7 @@ package struct LocatorTable: Sendable {
     footer.blockBytes = blocks.remainders.count
     footer.slotBytes = values.remainders.count
     footer.sequenceBytes = places.remainders.count
+    footer.isRecordless = !holdsRecords
     var checksums = ByteWriter()
     if !isCompacted { for checksum in rows.checksums { checksums.u32(checksum) } }
     var records = ByteWriter(capacity: frames.count * LocatorLayout.frameBytes)

@@ -8,8 +8,9 @@
 /// 32 u64 where the locator begins       88 u64 latest commit time
 /// 40 u32 block rows   44 u32 slots      96 u32 remainders of blocks, in bytes
 /// 48 u32 frames   52 u32 sequences     100 u32 of slots   104 u32 of sequences
-/// 56 u64 chained XXH64 of all          108 ... zero
-///        frame headers                 120 u64 XXH64 of 0..<120, seeded with the salt
+/// 56 u64 chained XXH64 of all          108 u32 1 if no entry is a record, 0 if not told
+///        frame headers                 112 ... zero
+///                                      120 u64 XXH64 of 0..<120, seeded with the salt
 /// ```
 package struct SegmentFooter: Sendable, Hashable {
   package var segmentID: UInt64
@@ -26,6 +27,9 @@ package struct SegmentFooter: Sendable, Hashable {
   package var blockBytes = 0
   package var slotBytes = 0
   package var sequenceBytes = 0
+  /// Whether it is told that no entry is a record of the engine's own, so that who looks for those
+  /// need not read the segment.
+  package var isRecordless = false
   package var chain: UInt64
   package var latestTime: Timestamp?
   package var rawBytes: Int
@@ -66,6 +70,7 @@ package struct SegmentFooter: Sendable, Hashable {
     writer.u32(UInt32(blockBytes))
     writer.u32(UInt32(slotBytes))
     writer.u32(UInt32(sequenceBytes))
+    writer.u32(isRecordless ? 1 : 0)
     writer.zeros(FormatConstants.segmentFooterBytes - 8 - writer.count)
     writer.u64(XXH64.hash(writer.bytes.rawSpan, seed: UInt64(salt)))
     return writer.bytes
@@ -98,6 +103,7 @@ package struct SegmentFooter: Sendable, Hashable {
     blockBytes = Int(try bytes.u32(at: 96))
     slotBytes = Int(try bytes.u32(at: 100))
     sequenceBytes = Int(try bytes.u32(at: 104))
+    isRecordless = try bytes.u32(at: 108) == 1
     guard locator < 1 << 32, raw < 1 << 48, hasTime <= 1, nanoseconds < 1_000_000_000,
       firstSequence > 0, lastSequence < 1 << 48, firstSequence <= lastSequence + 1,
       sequenceCount == 0 || sequenceCount == slotCount

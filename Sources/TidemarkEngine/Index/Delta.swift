@@ -65,6 +65,7 @@ final class Delta {
       let key = store.key(number)
       guard find(key, KeyHash.hash(key, seed: seed)) == number else { return false }
     }
+    labels.handOut()
     return labels.candidates.allSatisfy { $0._checkInvariants(store) }
   }
 }

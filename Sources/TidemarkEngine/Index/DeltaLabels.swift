@@ -9,10 +9,16 @@ struct DeltaLabels {
   /// Per label the slots that carried it at some time since the delta began, or whose keys carried
   /// it before. Which of them still do is read from their slots.
   private(set) var candidates: [SortedSlots] = []
+  /// New candidates that are not in their lists yet, in the order of writing: the list's place in
+  /// the upper half, the slot in the lower. The lists of many labels lie far from each other, and
+  /// a writer would wait for the memory of one with each key.
+  private var waiting: [UInt64] = []
+  private static let mostWaiting = 32_768
 
   /// Bytes in use.
   var memoryBytes: Int {
-    let tables = byLabel.memoryBytes + bySet.memoryBytes + ids.count * 64
+    let tables =
+      byLabel.memoryBytes + bySet.memoryBytes + ids.count * 64 + waiting.capacity * 8
     return candidates.reduce(tables) { $0 + $1.memoryBytes }
   }
 
@@ -24,7 +30,7 @@ struct DeltaLabels {
   /// The place of a label in `candidates`.
   func index(of label: UInt32) -> Int? { byLabel[label] }
 
-  /// How many candidates a label has, about.
+  /// How many candidates a label has, about; those that wait do not count.
   func candidateCount(_ label: UInt32) -> Int {
     byLabel[label].map { candidates[$0].count } ?? 0
   }
@@ -36,8 +42,16 @@ struct DeltaLabels {
   mutating func note(_ number: Int, to set: UInt32, isGained: Bool) -> Bool {
     guard let index = bySet[set] else { return false }
     if isGained { changes[index] += 1 }
-    candidates[index].append(number)
+    waiting.append(UInt64(index) << 32 | UInt64(number))
+    if waiting.count == Self.mostWaiting { handOut() }
     return true
+  }
+
+  /// Puts what waits into its lists.
+  mutating func handOut() {
+    guard !waiting.isEmpty else { return }
+    for entry in waiting { candidates[Int(entry >> 32)].append(Int(entry & 0xffff_ffff)) }
+    waiting.removeAll(keepingCapacity: true)
   }
 
   /// Remembers a set of one label that was noted.
@@ -68,6 +82,7 @@ struct DeltaLabels {
 
   /// Sorts a label's candidates by key.
   mutating func settle(_ index: Int, _ store: SlotStore) {
+    handOut()
     if !candidates[index].isSettled { candidates[index].settle(store) }
   }
 

@@ -68,6 +68,7 @@ extension Index {
     _ predicate: LabelPredicate, former: Bool
   ) throws(IndexError) -> [UInt32] {
     guard !predicate.all.isEmpty else { return predicate.any }
+    active.labels.handOut()
     var best = predicate.all[0]
     var least = Int.max
     for label in predicate.all {

@@ -1,29 +1,3 @@
-/// How a segment that is written anew packs its values.
-package struct SegmentLayout: Sendable, Hashable {
-  /// A block is closed once it holds this many raw bytes; at most `Limits.blockBytes`.
-  package var blockTarget: Int
-  /// zstd's level; nil stores everything raw.
-  package var level: Int32?
-  /// A trained dictionary that everything but history is compressed with.
-  package var dictionary: [UInt8]?
-  /// The same as `blockTarget` for history; at most `Limits.historyBlockBytes`.
-  package var historyTarget: Int
-  /// The same as `level` for history.
-  package var historyLevel: Int32?
-
-  package init(
-    blockTarget: Int = Limits.blockBytes, level: Int32? = FrameCodecs.compactionLevel,
-    dictionary: [UInt8]? = nil, historyTarget: Int = Limits.historyTargetBytes,
-    historyLevel: Int32? = FrameCodecs.historyLevel
-  ) {
-    self.blockTarget = blockTarget
-    self.level = level
-    self.dictionary = dictionary
-    self.historyTarget = historyTarget
-    self.historyLevel = level == nil ? nil : historyLevel
-  }
-}
-
 /// Writes a compacted segment: entries sorted by (key, sequence), each with its sequence.
 ///
 /// Superseded entries stand apart, in frames of their own between the others: there the versions of
@@ -38,6 +12,8 @@ package struct CompactedSegmentWriter {
   private static let writeBytes = 1 << 20
   /// Raw bytes of frames that wait to be compressed by two threads.
   private static let waitingBytes = 4 << 20
+  /// The part of them that the thread compresses which also puts frames together.
+  private static let ownShare = 0.45
 
   private let row: Manifest.Segment
   private let path: String
@@ -58,6 +34,8 @@ package struct CompactedSegmentWriter {
   private var waiting: [Waiting] = []
   /// Raw bytes of them.
   private var waitingBytes = 0
+  /// Frames that another thread compresses.
+  private var underWay: UnderWay?
   /// Label sets met so far; the id that a frame knows a set by is its place here, less one.
   private var labelSets: [[[UInt8]]] = []
   private var labelSetIDs: [[[UInt8]]: UInt32] = [:]
@@ -70,6 +48,17 @@ package struct CompactedSegmentWriter {
     var builder: FrameBuilder
     var sequences: [UInt64]
     var isHistory: Bool
+  }
+
+  private typealias Packed = Result<[PackedFrame], FormatError>
+
+  private struct UnderWay {
+    var frames: ArraySlice<Waiting>
+    /// Raw bytes of them.
+    var bytes: Int
+    var packed: Deferred<Packed>
+    /// Does what the thread was to do.
+    var again: @Sendable () -> Packed
   }
 
   /// Frames of one kind.
@@ -164,7 +153,8 @@ package struct CompactedSegmentWriter {
 
   /// About how long the file will be, without locator and footer.
   package var length: Int {
-    written + output.count + waitingBytes + newest.builder.rawBytes + history.builder.rawBytes
+    written + output.count + waitingBytes + (underWay?.bytes ?? 0) + newest.builder.rawBytes
+      + history.builder.rawBytes
   }
 
   /// The id by which `add` takes a set of labels; good for this writer only.
@@ -241,20 +231,22 @@ package struct CompactedSegmentWriter {
     if !usesThread || waitingBytes >= Self.waitingBytes { try writeFrames() }
   }
 
-  /// Compresses the frames that are complete, on two threads if that may be, and takes them in.
+  /// Compresses the frames that are complete and takes them in.
+  ///
+  /// Where that may be, another thread compresses the last of them while this one goes on; they are
+  /// taken in the next time. To wait for it at once left one of two threads idle in turn.
   private mutating func writeFrames() throws(LogReadError) {
     let frames = waiting
     waiting.removeAll()
+    let ownBytes = usesThread ? Int(Double(waitingBytes) * Self.ownShare) : waitingBytes
     var middle = 0
     var bytes = 0
-    while middle < frames.count, bytes < waitingBytes / 2 {
+    while middle < frames.count, bytes < ownBytes {
       bytes += frames[middle].builder.rawBytes
       middle += 1
     }
-    waitingBytes = 0
-    if !usesThread { middle = frames.count }
     let (newest, history) = (newest, history)
-    @Sendable func pack(_ frames: ArraySlice<Waiting>) -> Result<[PackedFrame], FormatError> {
+    @Sendable func pack(_ frames: ArraySlice<Waiting>) -> Packed {
       var packed: [PackedFrame] = []
       do throws(FormatError) {
         for frame in frames {
@@ -265,13 +257,35 @@ package struct CompactedSegmentWriter {
       return .success(packed)
     }
     let (first, second) = (frames[..<middle], frames[middle...])
-    let other = Deferred(name: "tidemark-blocks", usesThread: !second.isEmpty) { pack(second) }
+    let underWay =
+      second.isEmpty
+      ? nil
+      : UnderWay(
+        frames: second, bytes: waitingBytes - bytes,
+        packed: Deferred(name: "tidemark-blocks", usesThread: true) { pack(second) },
+        again: { pack(second) })
+    waitingBytes = 0
     let own = pack(first)
-    // The thread is waited for whatever happens; where it ended early this one does its work.
-    let others = (try? other.value()) ?? pack(second)
+    try takeInFrames()
+    try takeIn(first, own)
+    self.underWay = underWay
+  }
+
+  /// Takes in the frames that another thread has compressed.
+  private mutating func takeInFrames() throws(LogReadError) {
+    guard let others = underWay else { return }
+    underWay = nil
+    // Where the thread ended early this one does its work.
+    try takeIn(others.frames, (try? others.packed.value()) ?? others.again())
+  }
+
+  private mutating func takeIn(
+    _ frames: ArraySlice<Waiting>, _ result: Packed
+  ) throws(LogReadError) {
     let packed: [PackedFrame]
-    do throws(FormatError) { packed = try own.get() + others.get() } catch {
-      throw .format(error)
+    switch result {
+    case .success(let frames): packed = frames
+    case .failure(let error): throw .format(error)
     }
     for (frame, packed) in zip(frames, packed) { try append(frame, packed) }
   }
@@ -291,7 +305,7 @@ package struct CompactedSegmentWriter {
     } catch { throw .format(error) }
     table.append(
       header: built.header, offset: offset, blocks: built.blocks, places: built.places,
-      sequences: frame.sequences)
+      sequences: frame.sequences, holdsRecords: built.holdsRecords)
     let header = built.header.encoded(salt: row.salt, offset: offset)
     chain = XXH64.hash(header.rawSpan, seed: chain)
     if output.count >= Self.writeBytes { try writeOut() }
@@ -306,6 +320,7 @@ package struct CompactedSegmentWriter {
   /// Writes and syncs the frames so far: for who is slow, so that no long sync comes at the end.
   package mutating func syncSoFar() throws(LogReadError) {
     try writeFrames()
+    try takeInFrames()
     try writeOut()
     try sync()
   }
@@ -323,6 +338,7 @@ package struct CompactedSegmentWriter {
     try closeFrame(ofHistory: false)
     try closeFrame(ofHistory: true)
     try writeFrames()
+    try takeInFrames()
     var footer = SegmentFooter(
       segmentID: row.id, firstSequence: row.firstSequence, lastSequence: lastSequence,
       locatorOffset: written + output.count, chain: chain, latestTime: latestTime,
@@ -357,6 +373,8 @@ package struct CompactedSegmentWriter {
 
   /// Closes and removes the file, after an error or when it is not wanted any more.
   package mutating func discard() {
+    _ = try? underWay?.packed.value()
+    underWay = nil
     file.close()
     try? fileSystem.remove(path)
   }

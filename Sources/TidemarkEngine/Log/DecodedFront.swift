@@ -13,6 +13,9 @@ package final class DecodedFront: Sendable {
   package let isOpaque: Bool
   private let labelSets: [[[UInt8]]]
 
+  /// Whether any entry is a record of the engine's own, or cannot be looked at.
+  package var holdsRecords: Bool { isOpaque || entries.contains { $0.kind == .record } }
+
   /// Decodes a frame's front.
   /// - Parameters:
   ///   - front: the stored block table and heads.

@@ -72,6 +72,13 @@ extension Segment {
     try allFrames().filter { $0.isHistory == isHistory }
   }
 
+  /// Whether it is told that no entry is a record of the engine's own.
+  func isRecordless() throws(TidemarkError) -> Bool {
+    try withLocator(
+      active: { (table) throws(TidemarkError) in !table.holdsRecords },
+      sealed: { (locator) throws(LogReadError) in locator.footer.isRecordless })
+  }
+
   private func allFrames() throws(TidemarkError) -> [FrameRecord] {
     try withLocator(
       active: { (table) throws(TidemarkError) in table.frames },

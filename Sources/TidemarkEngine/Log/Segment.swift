@@ -151,7 +151,8 @@ package final class Segment: Sendable {
     state.withLock { state in
       for (frame, offset) in frames {
         state.table?.append(
-          header: frame.header, offset: offset, blocks: frame.blocks, places: frame.places)
+          header: frame.header, offset: offset, blocks: frame.blocks, places: frame.places,
+          holdsRecords: frame.holdsRecords)
       }
       state.lastSequence = max(state.lastSequence, lastSequence)
     }

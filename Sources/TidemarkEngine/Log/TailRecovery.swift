@@ -87,7 +87,7 @@ package struct TailRecovery {
       }
       tail.table.append(
         header: front.header, offset: front.offset, blocks: front.blocks,
-        places: try front.places())
+        places: try front.places(), holdsRecords: front.holdsRecords)
       tail.entryCount += front.entries.count
       for entry in front.entries {
         tail.rawBytes += entry.keyLength + entry.valueLength + entry.attributesLength + 16

@@ -2,9 +2,13 @@ internal import Synchronization
 
 /// A number that threads raise and look at without a lock.
 final class AtomicCounter: Sendable {
-  private let number = Atomic<UInt64>(0)
+  private let number: Atomic<UInt64>
+
+  init(_ value: UInt64 = 0) { number = Atomic(value) }
 
   var value: UInt64 { number.load(ordering: .acquiring) }
+
+  func set(_ value: UInt64) { number.store(value, ordering: .releasing) }
 
   func raise() { number.wrappingAdd(1, ordering: .acquiringAndReleasing) }
 }

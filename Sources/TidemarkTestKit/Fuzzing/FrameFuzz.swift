@@ -66,7 +66,8 @@ enum FrameFuzz {
     }
     var table = LocatorTable()
     table.append(
-      header: front.header, offset: offset, blocks: front.blocks, places: places)
+      header: front.header, offset: offset, blocks: front.blocks, places: places,
+      holdsRecords: front.holdsRecords)
     var raw = 0
     for block in table.blocks {
       let stored = try bytes.rawSpan.slice(Int(block.offset) - offset, Int(block.storedLength))

@@ -105,7 +105,7 @@ enum LocatorFuzz {
       else { return nil }
       table.append(
         header: built.header, offset: offset, blocks: built.blocks, places: built.places,
-        sequences: compacted ? sequences : [])
+        sequences: compacted ? sequences : [], holdsRecords: built.holdsRecords)
     }
     let counts = SegmentFooter(
       segmentID: 3, firstSequence: 1, lastSequence: UInt64(6 * frames),

@@ -130,7 +130,7 @@ struct CompactionMergeTests {
 
   @Test("a run with a flipped bit is refused, not merged", arguments: [0, 7, 40, 300])
   func damagedRun(offset: Int) throws {
-    var window = SortWindow()
+    var window = SortWindow(roomFor: 0)
     var chance = SeededGenerator(seed: 1)
     for i in 0..<200 {
       let key = bytes("key \(chance.next() % 1000)")

@@ -66,4 +66,53 @@ struct CompactionRecordTests {
     #expect(table.count == 3)
     try engine.close()
   }
+
+  /// How many bytes of the log finding the store's records reads.
+  private func bytesRead(findingRecordsOf engine: Engine) throws -> Int {
+    let before = store.disk.trace.count
+    _ = try RecordTable(engine)
+    return store.disk.trace[before...].filter { $0.operation == .read }.reduce(0) {
+      $0 + $1.length
+    }
+  }
+
+  @Test("segments without records are not read for them, appended or compacted")
+  func recordless() throws {
+    var engine = try store.open()
+    for i in 0..<20_000 { try engine.put("key \(i)", "value \(i &* 2_654_435_761)") }
+    try engine.close()
+    for _ in 0..<2 {
+      engine = try store.open(.write)
+      let log = engine.reading.withLock { $0.segments }.reduce(0) { $0 + $1.usedLength() }
+      #expect(log > 80_000)
+      // A footer and a chunk of the locator of each.
+      #expect(try bytesRead(findingRecordsOf: engine) * 3 < log)
+      try engine.compact()
+      try engine.close()
+    }
+  }
+
+  @Test("a segment with one record among many entries says so, appended, recovered or compacted")
+  func oneRecord() throws {
+    var engine = try store.open()
+    var chance = SeededGenerator(seed: 9)
+    for i in 0..<200 { try engine.put("key \(i)", "value") }
+    try put(engine, "peer", type: 32, bytes: 10, &chance)
+    for i in 200..<400 { try engine.put("key \(i)", "value") }
+    let killed = store.disk.snapshot()
+    try engine.close()
+    engine = try store.open(.write)
+    #expect(try RecordTable(engine).count == 1)
+    try engine.compact()
+    #expect(try engine.reading.withLock { $0.segments }.contains { try !$0.isRecordless() })
+    #expect(try RecordTable(engine).count == 1)
+    try engine.close()
+    store.disk.restore(killed)
+    engine = try store.open(.write)
+    #expect(try RecordTable(engine).count == 1)
+    try engine.close()
+    engine = try store.open(.write)
+    #expect(try RecordTable(engine).count == 1)
+    try engine.close()
+  }
 }

@@ -91,6 +91,31 @@ struct VerifyTests {
     try engine.close()
   }
 
+  @Test("a footer that denies a record which its segment holds is found")
+  func deniedRecord() throws {
+    let disk = MemoryFileSystem()
+    let engine = try StoreFiles.open(disk, .create)
+    var batch = OperationBatch()
+    try batch.add(.put, key: [1].rawSpan, value: [1].rawSpan)
+    try RecordTable.add(RecordType(rawValue: 40), key: [1], value: [2], to: &batch)
+    try engine.commit(batch)
+    try engine.close()
+    #expect(try StoreFiles.verify(disk).findings.isEmpty)
+    var store = try StoreFiles(disk)
+    let name = try #require(store.segments.first)
+    var bytes = try #require(store.files[name])
+    let salt = try SegmentHeader(decodingPage: bytes.rawSpan).salt
+    let place = bytes.count - FormatConstants.segmentFooterBytes
+    var footer = try SegmentFooter(
+      decoding: try bytes.rawSpan.slice(place, bytes.count - place), salt: salt)
+    footer.isRecordless = true
+    bytes.replaceSubrange(place..., with: footer.encoded(salt: salt))
+    store.files[name] = bytes
+    let report = try StoreFiles.verify(try store.disk())
+    #expect(report.findings.map(\.message) == ["footer and frames differ"])
+    #expect(report.findings.map(\.offset) == [place])
+  }
+
   @Test("an update of MANIFEST that was killed anywhere is no finding")
   func halfWrittenManifest() throws {
     let disk = MemoryFileSystem()

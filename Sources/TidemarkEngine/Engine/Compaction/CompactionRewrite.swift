@@ -4,8 +4,6 @@ struct CompactionTally: Sendable {
   var droppedTombstones = 0
   /// Raw bytes of both.
   var droppedBytes = 0
-  /// How many of the engine's own records there are.
-  var records = 0
   /// The highest tombstone that was dropped.
   var droppedThrough: UInt64 = 0
   /// Bytes of what stays though something newer has replaced it.
@@ -15,7 +13,6 @@ struct CompactionTally: Sendable {
 
   mutating func count(_ fate: CompactionFates.Fate, of entry: LooseEntry) {
     let bytes = entry.keyLength + entry.valueLength + 16
-    if entry.kind == .record { records += 1 }
     switch fate {
     case .dropped:
       droppedEntries += 1
@@ -140,7 +137,7 @@ struct CompactionRewrite {
     let options = options
     let stop = { () throws(TidemarkError) in try options.checkStop() }
     var inputs: [EntryInput] = []
-    var window = SortWindow()
+    var window = newWindow()
     var spilling: Deferred<MergeRun>?
     do throws(TidemarkError) {
       for segment in group.segments {
@@ -205,6 +202,14 @@ struct CompactionRewrite {
     }
   }
 
+  /// A window with room for all that it will hold: to grow would copy what it holds again and
+  /// again, into memory that the system has to find first.
+  private func newWindow() -> SortWindow {
+    let appended = group.rows.filter { $0.kind == .appended }
+    let bytes = appended.reduce(0) { $0 + $1.rawBytes + $1.entryCount * LooseEntry.headBytes }
+    return SortWindow(roomFor: min(bytes, engine.configuration.compactionWindowBytes))
+  }
+
   /// Writes a window into a run, while the next one is gathered.
   private mutating func spill(
     _ window: inout SortWindow, _ spilling: inout Deferred<MergeRun>?
@@ -213,7 +218,7 @@ struct CompactionRewrite {
     spilling = nil
     if let run = try last?.value() { runs.append(run) }
     let full = window
-    window = SortWindow()
+    window = newWindow()
     let engine = engine
     let path =
       engine.path + "/" + StoreLayout.logDirectory + "/"

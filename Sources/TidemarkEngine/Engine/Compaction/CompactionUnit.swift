@@ -4,8 +4,6 @@ struct CompactionUnit: Sendable {
     var droppedEntries = 0
     var droppedTombstones = 0
     var droppedBytes = 0
-    /// How many of the engine's own records were met.
-    private(set) var records = 0
     /// Nil where the segments are best left as they are.
     var swap: CompactionSwap?
 
@@ -18,7 +16,6 @@ struct CompactionUnit: Sendable {
       droppedEntries += tally.droppedEntries
       droppedTombstones += tally.droppedTombstones
       droppedBytes += tally.droppedBytes
-      records += tally.records
       if tally.tellsCreation { tellsCreation = true }
     }
   }

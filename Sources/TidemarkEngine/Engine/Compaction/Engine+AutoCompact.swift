@@ -245,15 +245,6 @@ extension Engine {
     writer.withLock { $0.compactor.lookedForDrops(among: choice.supersededBytes, inVain: !pays) }
     return pays
   }
-
-  /// Takes note that segments hold none of the engine's own records.
-  func noteRecordless(_ rows: [Manifest.Segment]) {
-    reading.withLock { read in
-      for row in rows where read.segments.contains(where: { $0.id == row.id }) {
-        read.notes.noteRecordless(row.id)
-      }
-    }
-  }
 }
 
 extension ReadState {

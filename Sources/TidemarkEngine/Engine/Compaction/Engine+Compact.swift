@@ -104,7 +104,6 @@ extension Engine {
     if let swap = outcome.swap, !options.dryRun {
       let before = usedBytes(of: swap.inputs)
       try replace(swap)
-      if outcome.records == 0 { noteRecordless(swap.rows) }
       report.bytesFreed += before - swap.rows.reduce(0) { $0 + $1.length }
       report.segmentsRewritten += swap.inputs.count
     }

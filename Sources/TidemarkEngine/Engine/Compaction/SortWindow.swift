@@ -4,6 +4,9 @@ struct SortWindow: Sendable {
   /// Where each entry begins in `bytes`.
   private var offsets: [UInt32] = []
 
+  /// - Parameter bytes: how many it is to hold, about.
+  init(roomFor bytes: Int) { self.bytes.reserveCapacity(bytes) }
+
   var isEmpty: Bool { offsets.isEmpty }
   /// Bytes that it holds in memory, about, once it is put in order.
   var memoryBytes: Int { bytes.count + offsets.count * 16 }

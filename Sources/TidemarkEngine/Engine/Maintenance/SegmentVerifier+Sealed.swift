@@ -87,7 +87,8 @@ extension SegmentVerifier {
       let places = front.isOpaque ? [] : try front.places()
       walk.table.append(
         header: front.header, offset: front.offset, blocks: front.blocks, places: places,
-        sequences: row.kind == .compacted ? front.entries.map(\.sequence) : [])
+        sequences: row.kind == .compacted ? front.entries.map(\.sequence) : [],
+        holdsRecords: front.holdsRecords)
       var bad = 0
       let isPadded = try scan.checkBlocks(of: front, codecs: codecs, decodes: decodes) {
         number, offset, reason in

@@ -42,6 +42,7 @@ extension SegmentVerifier {
     guard footer.frameCount == walk.table.frames.count,
       footer.sequenceCount == walk.table.sequences.count,
       footer.latestCommitTime >= walk.latestCommitTime,
+      !footer.isRecordless || !walk.table.holdsRecords,
       row.kind == .compacted || walk.expected == row.lastSequence + 1
     else { return note("footer and frames differ") }
     guard walk.endsBatch || row.kind == .compacted else {

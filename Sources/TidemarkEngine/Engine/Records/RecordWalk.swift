@@ -66,7 +66,7 @@ struct RecordWalk {
 
   /// Takes what a sealed segment holds, if a sequence lies in one, in one walk over its heads: of
   /// a compacted one, whose entries are not in order of sequence, and of any that is far from the
-  /// end.
+  /// end. One without records is passed over.
   ///
   /// - Returns: the first sequence that the segment covers.
   private mutating func readWhole(
@@ -74,31 +74,21 @@ struct RecordWalk {
   ) throws(TidemarkError) -> UInt64? {
     while true {
       guard let segment = engine.reading.withLock({ $0.segment(covering: end) }),
-        segment.isSealed, segment.kind == .compacted || !isNear, segment.lastSequence >= end
+        segment.isSealed, segment.lastSequence >= end
       else { return nil }
-      if engine.reading.withLock({ $0.notes.recordless.contains(segment.id) }) {
-        return segment.firstSequence
-      }
       do throws(TidemarkError) {
+        if try segment.isRecordless() { return segment.firstSequence }
+        guard segment.kind == .compacted || !isNear else { return nil }
         var checkpoints: [UInt64] = []
-        var isRecordless = true
         let frames = try FrameReader(segment, windowBytes: Limits.replayWindowBytes)
         for record in try segment.frames() {
           let front = try frames.front(record)
           for head in front.entries where head.kind == .record {
-            isRecordless = false
             guard head.sequence <= end else { continue }
             try take(LogEntry(segment: segment, front: front, head: head), &checkpoints)
           }
         }
         try take(&checkpoints)
-        if isRecordless {
-          engine.reading.withLock { read in
-            if read.segments.contains(where: { $0 === segment }) {
-              read.notes.noteRecordless(segment.id)
-            }
-          }
-        }
         return segment.firstSequence
       } catch {
         // A compaction may have replaced it meanwhile.

@@ -74,6 +74,8 @@ extension Image {
         .hash, ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes,
         ImageLayout.bucketBytes)
     }
+    var ordinals: [Int] = []
+    ordinals.reserveCapacity(hashes.count)
     for hash in hashes {
       let place = ImageLayout.bucket(hash, of: buckets) * ImageLayout.bucketBytes
       guard isLoaded(.hash, place, ImageLayout.bucketBytes),
@@ -84,6 +86,10 @@ extension Image {
         continue
       }
       let ordinal = Int(Self.ordinal(bytes, matches.trailingZeroBitCount))
+      prefetchOffset(of: ordinal)
+      ordinals.append(ordinal)
+    }
+    for ordinal in ordinals {
       if keys { prefetchBlock(of: ordinal) } else { prefetchRecord(ordinal) }
     }
   }

@@ -8,6 +8,8 @@ extension Index {
   /// Freezes the active delta and begins a new one. No delta may be frozen.
   package func freeze() {
     precondition(frozen == nil, "a frozen delta must be merged first")
+    // The merge takes a copy of the lists.
+    active.labels.handOut()
     frozen = active
     active = Delta()
     labelTable.freeze()
