@@ -41,6 +41,9 @@ struct RepositoryTests {
   @Test("no time limit of a test measures how busy the machine is")
   func timeLimits() { #expect(StyleRules.shortTimeLimits(all) == []) }
 
+  @Test("the top level holds nothing but what belongs there")
+  func topLevel() throws { #expect(try Repository.strayNames() == []) }
+
   @Test("nothing is left for later")
   func leftovers() { #expect(StyleRules.leftovers(all) == []) }
 

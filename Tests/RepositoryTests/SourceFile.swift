@@ -92,6 +92,24 @@ enum Repository {
     return paths
   }
 
+  /// Names at the top level beyond those that belong there; git ignores what tools leave there.
+  static func strayNames() throws -> [String] {
+    let belongs: Set = [
+      "Package.swift", "Sources", "Tests", "Tools", "README.md", "CHANGELOG.md",
+      "CONTRIBUTING.md", "LICENSE",
+    ]
+    let ignored = try lines(of: ".gitignore")
+    return try FileManager.default.contentsOfDirectory(atPath: root.path).filter { name in
+      !belongs.contains(name) && !name.hasPrefix(".")
+        && !ignored.contains { pattern in
+          let parts = pattern.split(separator: "*", maxSplits: 1, omittingEmptySubsequences: false)
+            .map { $0.hasSuffix("/") ? $0.dropLast() : $0 }
+          return parts.count == 2
+            ? name.hasPrefix(parts[0]) && name.hasSuffix(parts[1]) : name == pattern
+        }
+    }.sorted()
+  }
+
   /// Whether a file's first line says what runs it.
   private static func namesInterpreter(_ path: String) -> Bool {
     guard let file = try? FileHandle(forReadingFrom: root.appending(path: path)) else {

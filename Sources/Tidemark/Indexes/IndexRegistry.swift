@@ -68,9 +68,9 @@ final class IndexRegistry: Sendable {
   /// All collections with indexes.
   func members() throws(TidemarkError) -> IndexMembers {
     let takeovers = engine.takeovers
-    let current = state.withLock { $0.takeovers == takeovers ? $0.members : nil }
-    if let current { return current }
-    if state.withLock({ $0.members != nil }) {
+    let (known, isCurrent) = state.withLock { ($0.members, $0.takeovers == takeovers) }
+    if let known, isCurrent { return known }
+    if known != nil {
       try reload()
       return state.withLock { $0.members ?? IndexMembers() }
     }
