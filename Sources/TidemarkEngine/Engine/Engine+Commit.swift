@@ -227,7 +227,7 @@ extension Engine {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
     // A write that failed has left something unknown in the log: nothing may be put over it.
     if let poison = state.poison { throw Self.poisoned(by: poison) }
-    let frames = reading.withLock { $0.staged }
+    var frames = reading.withLock { $0.staged }
     let compresses = mayCompress && state.stagedBytes >= Limits.compressFromBytes
     let before = appender.length
     do {
@@ -236,7 +236,12 @@ extension Engine {
     } catch {
       throw poison(&state, describe(error), reason: "writing to the log failed midway")
     }
+    frames = []
+    let goesOn = state.stagedBytes >= Limits.stagedBytes
     reading.withLock { read in
+      var next = FrameBuilder()
+      if goesOn, var last = read.staged.popLast() { next.takeMemory(of: &last) }
+      read.nextFrame = next
       read.staged.removeAll(keepingCapacity: true)
       read.stagedTouches.removeAll(keepingCapacity: true)
     }

@@ -147,8 +147,10 @@ extension ReadState {
   private mutating func addToStaged(
     _ single: SingleEntry, _ link: UInt64, _ key: RawSpan, _ value: RawSpan?
   ) {
-    if staged.last.map({ $0.isFull || single.sequence != $0.lastSequence + 1 }) ?? true {
-      staged.append(FrameBuilder())
+    let last = staged.count - 1
+    if last < 0 || staged[last].isFull || single.sequence != staged[last].lastSequence + 1 {
+      staged.append(nextFrame)
+      nextFrame = FrameBuilder()
     }
     var entry = FrameBuilder.Entry(
       kind: single.kind, endsBatch: true, sequence: single.sequence,

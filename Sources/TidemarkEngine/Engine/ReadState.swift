@@ -9,6 +9,9 @@ struct ReadState: ~Copyable, @unchecked Sendable {
   var segments: [Segment]
   /// Frames whose entries are visible and not yet with the kernel.
   var staged: [FrameBuilder] = []
+  /// The next frame of single puts. While they go on it has the memory of one that is written:
+  /// to find that anew for each megabyte took up to a fifteenth of a put.
+  var nextFrame = FrameBuilder()
   /// The touches among them, by sequence.
   var stagedTouches: [UInt64: Touch] = [:]
   /// An entry that is visible and on its way to the kernel past `staged`; set while the writer's

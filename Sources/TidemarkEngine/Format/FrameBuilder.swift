@@ -186,6 +186,12 @@ package struct FrameBuilder: Sendable {
     place(value)
   }
 
+  /// Takes the memory of values over from a frame that is written, for a frame without entries.
+  mutating func takeMemory(of written: inout FrameBuilder) {
+    swap(&values, &written.values)
+    values.removeAll(keepingCapacity: true)
+  }
+
   /// Where the value of the n-th entry stands in `values`.
   package func valueRange(of entry: Int) -> Range<Int> {
     (entry == 0 ? 0 : Int(valueEnds[entry - 1]))..<Int(valueEnds[entry])
