@@ -103,10 +103,11 @@ package struct SegmentFooter: Sendable, Hashable {
     blockBytes = Int(try bytes.u32(at: 96))
     slotBytes = Int(try bytes.u32(at: 100))
     sequenceBytes = Int(try bytes.u32(at: 104))
-    isRecordless = try bytes.u32(at: 108) == 1
+    let recordless = try bytes.u32(at: 108)
+    isRecordless = recordless == 1
     guard locator < 1 << 32, raw < 1 << 48, hasTime <= 1, nanoseconds < 1_000_000_000,
       firstSequence > 0, lastSequence < 1 << 48, firstSequence <= lastSequence + 1,
-      sequenceCount == 0 || sequenceCount == slotCount
+      sequenceCount == 0 || sequenceCount == slotCount, recordless <= 1
     else { throw FormatError("segment footer out of bounds") }
     locatorOffset = Int(locator)
     rawBytes = Int(raw)

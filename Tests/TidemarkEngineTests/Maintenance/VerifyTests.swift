@@ -116,6 +116,23 @@ struct VerifyTests {
     #expect(report.findings.map(\.offset) == [place])
   }
 
+  @Test("a footer says whether there are records with one of two numbers, and a third is refused")
+  func numberOfRecords() throws {
+    var footer = SegmentFooter(
+      segmentID: 1, firstSequence: 1, lastSequence: 2, locatorOffset: 8192, chain: 3,
+      latestTime: nil, rawBytes: 5, latestCommitTime: 6)
+    for isRecordless in [false, true] {
+      footer.isRecordless = isRecordless
+      let bytes = footer.encoded(salt: 9)
+      #expect(try SegmentFooter(decoding: bytes.rawSpan, salt: 9) == footer)
+    }
+    var bytes = footer.encoded(salt: 9)
+    bytes[108] = 2
+    let hash = XXH64.hash(bytes.rawSpan.extracting(0..<120), seed: 9)
+    for i in 0..<8 { bytes[120 + i] = UInt8(truncatingIfNeeded: hash >> (8 * UInt64(i))) }
+    #expect(throws: FormatError.self) { try SegmentFooter(decoding: bytes.rawSpan, salt: 9) }
+  }
+
   @Test("an update of MANIFEST that was killed anywhere is no finding")
   func halfWrittenManifest() throws {
     let disk = MemoryFileSystem()
