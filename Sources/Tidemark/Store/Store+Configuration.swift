@@ -82,6 +82,9 @@ extension Store {
     /// The thread that does what nobody waits for, where stores share one; nil for one of the
     /// store's own.
     public var upkeep: StoreUpkeep?
+    /// The cache of decoded parts of logs, where stores share one; nil for one of the store's own
+    /// within ``cacheBytes``.
+    public var sharedCache: SharedCache?
     /// The disk, the clocks and the chance that the store runs on.
     package var environment = Environment()
     /// Whether threads of the store's own sync and write index images. Without them every write
@@ -154,6 +157,7 @@ extension Store.Configuration {
     configuration.durability = durability
     configuration.retention = retention
     configuration.cacheBytes = cacheBytes
+    configuration.sharedCaches = sharedCache?.caches
     configuration.encryption = encryption
     configuration.compactsByItself = compaction == .automatic
     configuration.doesBackgroundWorkInline = !usesThreads

@@ -110,7 +110,7 @@ extension Store {
     public var pins: [UInt64]
     /// Damage that is on record.
     public var damage: [Damage]
-    /// Bytes of memory for index and caches, the hot cache apart.
+    /// Bytes of memory for index and caches, the hot cache and a shared cache apart.
     public var memoryBytes: Int
     /// Bytes of memory for values that were read lately.
     public var cacheBytes: Int

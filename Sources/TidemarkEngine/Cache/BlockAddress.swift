@@ -4,16 +4,20 @@ package struct BlockAddress: Sendable, Equatable {
   var segmentID: UInt64
   var salt: UInt32
   var offset: UInt32
+  /// Tells the stores of a shared cache apart: segments of two may have the same numbers.
+  var store: UInt32
 
-  package init(segmentID: UInt64, salt: UInt32, offset: UInt32) {
+  package init(segmentID: UInt64, salt: UInt32, offset: UInt32, store: UInt32 = 0) {
     self.segmentID = segmentID
     self.salt = salt
     self.offset = offset
+    self.store = store
   }
 
   /// For tables in memory. Nobody chooses offsets, so that it is not seeded.
   var hash: UInt64 {
-    let mixed = (segmentID &* 0x9e37_79b9_7f4a_7c15) ^ UInt64(offset) ^ (UInt64(salt) &<< 32)
+    let segment = segmentID ^ (UInt64(store) &<< 32)
+    let mixed = (segment &* 0x9e37_79b9_7f4a_7c15) ^ UInt64(offset) ^ (UInt64(salt) &<< 32)
     let product = mixed.multipliedFullWidth(by: 0xd6e8_feb8_6659_fd93)
     return product.high ^ product.low
   }

@@ -47,8 +47,22 @@ package final class ClockCache<Value: Sendable>: Sendable {
       }
     }
 
-    mutating func grow() {
-      table = Array(repeating: 0, count: max(16, table.count * 2))
+    /// Goes on with some of the slots only.
+    mutating func keep(where isKept: (Slot) -> Bool) {
+      let kept = slots.filter(isKept)
+      self = State(limit: limit)
+      guard !kept.isEmpty else { return }
+      slots = kept
+      bytes = kept.reduce(0) { $0 + $1.bytes }
+      growIfFull()
+    }
+
+    /// Makes room in the table for one more slot.
+    mutating func growIfFull() {
+      var size = max(16, table.count)
+      while 2 * (slots.count + 1) > size { size *= 2 }
+      guard size > table.count else { return }
+      table = Array(repeating: 0, count: size)
       for (number, slot) in slots.enumerated() { table[find(slot.address)] = UInt32(number + 1) }
     }
 
@@ -141,7 +155,7 @@ package final class ClockCache<Value: Sendable>: Sendable {
   package func insert(_ value: Value, for address: BlockAddress, bytes: Int) {
     state.withLock { state in
       guard bytes <= state.limit / 4 else { return }
-      if 2 * (state.slots.count + 1) > state.table.count { state.grow() }
+      state.growIfFull()
       guard state.table[state.find(address)] == 0 else { return }
       while state.bytes + bytes > state.limit { state.evictOne() }
       state.slots.append(Slot(address: address, value: value, bytes: bytes, wasUsed: false))
@@ -150,5 +164,8 @@ package final class ClockCache<Value: Sendable>: Sendable {
     }
   }
 
-  package func removeAll() { state.withLock { $0 = State(limit: $0.limit) } }
+  /// Forgets what a store has in it.
+  package func removeAll(of store: UInt32) {
+    state.withLock { $0.keep { $0.address.store != store } }
+  }
 }

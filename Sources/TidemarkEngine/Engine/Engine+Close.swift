@@ -31,6 +31,7 @@ extension Engine {
       read.isClosed = true
       read.segments = []
       read.staged = []
+      read.nextFrame = FrameBuilder()
       read.underWay = nil
     }
     // A rewrite of the log on another thread meets the refusal and clears up behind itself:

@@ -221,8 +221,9 @@ extension Engine {
   }
 
   /// Writes what is staged into the active segment.
+  /// - Parameter keepsFrame: whether single puts go on, which use the memory of a frame again.
   func writeStaged(
-    _ state: inout WriterState, mayCompress: Bool
+    _ state: inout WriterState, mayCompress: Bool, keepsFrame: Bool = false
   ) throws(TidemarkError) {
     guard state.stagedBytes > 0, let appender = state.appender else { return }
     // A write that failed has left something unknown in the log: nothing may be put over it.
@@ -237,14 +238,16 @@ extension Engine {
       throw poison(&state, describe(error), reason: "writing to the log failed midway")
     }
     frames = []
-    let goesOn = state.stagedBytes >= Limits.stagedBytes
+    var written: [FrameBuilder] = []
     reading.withLock { read in
       var next = FrameBuilder()
-      if goesOn, var last = read.staged.popLast() { next.takeMemory(of: &last) }
+      if keepsFrame, var last = read.staged.popLast() { next.takeMemory(of: &last) }
       read.nextFrame = next
-      read.staged.removeAll(keepingCapacity: true)
+      swap(&read.staged, &written)
       read.stagedTouches.removeAll(keepingCapacity: true)
     }
+    // Readers do not wait until the memory of a large batch is let go.
+    written = []
     state.stagedBytes = 0
     noteWritten(appender.length - before, &state)
   }

@@ -74,7 +74,9 @@ extension Engine {
     if durability == .async {
       if state.stagedBytes == 0 { state.stagedSince = environment.clock.monotonicNanoseconds() }
       state.stagedBytes += rawBytes + 16
-      if state.stagedBytes >= Limits.stagedBytes { try writeStaged(&state, mayCompress: true) }
+      if state.stagedBytes >= Limits.stagedBytes {
+        try writeStaged(&state, mayCompress: true, keepsFrame: true)
+      }
     } else {
       try writeSingle(appender, &state)
     }

@@ -42,7 +42,8 @@ extension Engine {
 
   /// Gives decoded blocks what the hot cache leaves over.
   func shareCacheBytes() {
-    caches.setBlockBytes(configuration.blockCacheBytes(beside: hotCache.bytes))
+    caches.setBlockBytes(
+      LogCaches.blockBytes(of: configuration.cacheBytes, beside: hotCache.bytes))
   }
 
   /// Calls `body` with a key's value and sequence, and returns its result.

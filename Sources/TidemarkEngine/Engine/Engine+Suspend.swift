@@ -40,7 +40,10 @@ extension Engine {
   }
 
   private func letGo() {
-    reading.withLock { $0.isSuspended = true }
+    reading.withLock { read in
+      read.isSuspended = true
+      read.nextFrame = FrameBuilder()
+    }
     waitForBallast()
     // Work in the background meets the refusal and clears up behind itself.
     files.refuseGrowth()
@@ -156,6 +159,7 @@ extension Engine {
       next.ballast = BallastState(goingOnFrom: state.ballast)
       reading.withLock { read in
         read.staged = []
+        read.nextFrame = FrameBuilder()
         read.stagedTouches = [:]
         read.underWay = nil
         read.takeUp(opened, staleBelow: staleBelow)

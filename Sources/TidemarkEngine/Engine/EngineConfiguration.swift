@@ -25,17 +25,10 @@ package struct EngineConfiguration: Sendable {
   /// Bytes of all caches together, however small they are but for 128 KiB: values that were read
   /// (the hot cache), and what the hot cache leaves, for decoded blocks and decoded heads.
   package var cacheBytes = 32 << 20
+  /// The caches of decoded blocks and heads that several engines share, in the place of its own.
+  package var sharedCaches: LogCaches?
   /// Most bytes of the hot cache.
-  var hotCacheBytes: Int { cacheBytes / 8 * 7 }
-  /// Most bytes of decoded heads.
-  var frontCacheBytes: Int { min(8 << 20, max(64 << 10, cacheBytes / 16)) }
-
-  /// Most bytes of decoded blocks.
-  /// - Parameter hotBytes: how many the hot cache has.
-  func blockCacheBytes(beside hotBytes: Int) -> Int {
-    max(64 << 10, cacheBytes - cacheBytes / 16 - hotBytes)
-  }
-
+  var hotCacheBytes: Int { sharedCaches == nil ? cacheBytes / 8 * 7 : cacheBytes }
   /// A new run of the index is due when this much log has come after the last one.
   package var imageEveryBytes = 64 << 20
   /// Whether the work that nobody waits for (background syncs, images) is done by the caller

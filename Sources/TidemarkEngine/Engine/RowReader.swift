@@ -150,7 +150,9 @@ package struct RowReader {
     guard first < blocks.count else { return }
     var addresses: [BlockAddress] = []
     addresses.reserveCapacity(blocks.count - first)
-    for block in blocks[first...] { addresses.append(block.segment.address(of: block.record)) }
+    for block in blocks[first...] {
+      addresses.append(engine.caches.address(of: block.record, in: block.segment))
+    }
     var found: [[UInt8]?] = []
     engine.caches.blocks.values(for: addresses, into: &found)
     for number in first..<blocks.count {
@@ -182,7 +184,8 @@ package struct RowReader {
     let locator = segment.isSealed ? (try? segment.sealedLocator()) ?? nil : nil
     let new = Held(segment, range, locator)
     if let locator, locator.footer.sequenceCount > 0 {
-      new.sequences = engine.caches.sequences.value(for: segment.address(of: .none))
+      new.sequences = engine.caches.sequences.value(
+        for: engine.caches.address(of: .none, in: segment))
     }
     if held.count == Self.heldMost { held.removeFirst() }
     held.append(new)
@@ -283,7 +286,7 @@ package struct RowReader {
     guard let locator = held.locator, locator.footer.sequenceCount > 0,
       locator.noteSearches(searches)
     else { return }
-    let address = held.segment.address(of: .none)
+    let address = engine.caches.address(of: .none, in: held.segment)
     let bytes = SlotSequences.memoryBytes(slots: locator.footer.slotCount)
     // Somebody else may have made it meanwhile.
     if let known = engine.caches.sequences.value(for: address) {

@@ -27,9 +27,9 @@ struct StoreRecovery {
     self.environment = environment
     self.contexts = contexts
     self.keys = keys
-    caches = LogCaches(
-      blockBytes: configuration.blockCacheBytes(beside: 0),
-      frontBytes: configuration.frontCacheBytes)
+    caches =
+      configuration.sharedCaches.map { LogCaches(sharing: $0) }
+      ?? LogCaches(bytes: configuration.cacheBytes)
     segments = manifest.segments.map {
       Segment(
         $0, storeID: manifest.storeID, storePath: path, fileSystem: environment.fileSystem,

@@ -186,8 +186,10 @@ package struct FrameBuilder: Sendable {
     place(value)
   }
 
-  /// Takes the memory of values over from a frame that is written, for a frame without entries.
+  /// Takes the memory of values over from a frame that is written, for a frame without entries,
+  /// unless a long value has made it large.
   mutating func takeMemory(of written: inout FrameBuilder) {
+    guard written.values.capacity <= 4 * Limits.frameValuesTarget else { return }
     swap(&values, &written.values)
     values.removeAll(keepingCapacity: true)
   }

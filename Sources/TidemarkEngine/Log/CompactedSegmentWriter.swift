@@ -257,7 +257,9 @@ package struct CompactedSegmentWriter {
       return .success(packed)
     }
     let (first, second) = (frames[..<middle], frames[middle...])
-    let underWay =
+    let before = underWay
+    // The new thread is noted before anything can fail, so that `discard` waits for it.
+    underWay =
       second.isEmpty
       ? nil
       : UnderWay(
@@ -266,15 +268,18 @@ package struct CompactedSegmentWriter {
         again: { pack(second) })
     waitingBytes = 0
     let own = pack(first)
-    try takeInFrames()
+    if let before { try takeIn(before) }
     try takeIn(first, own)
-    self.underWay = underWay
   }
 
   /// Takes in the frames that another thread has compressed.
   private mutating func takeInFrames() throws(LogReadError) {
     guard let others = underWay else { return }
     underWay = nil
+    try takeIn(others)
+  }
+
+  private mutating func takeIn(_ others: UnderWay) throws(LogReadError) {
     // Where the thread ended early this one does its work.
     try takeIn(others.frames, (try? others.packed.value()) ?? others.again())
   }

@@ -1,23 +1,70 @@
 /// The caches of reads of the log: decoded blocks, decoded heads and where slots are, all bounded
-/// in bytes.
+/// in bytes. Stores may share them; each has a copy with a number of its own.
 package struct LogCaches: Sendable {
   package let blocks: ClockCache<[UInt8]>
   package let fronts: ClockCache<DecodedFront>
   /// By segment; out of the bytes for blocks.
   let sequences: ClockCache<SlotSequences>
   private let spare: Lock<Int>
+  /// The store that the addresses are of.
+  let store: UInt32
+  private let lastStore: Lock<UInt32>
 
   package init(blockBytes: Int, frontBytes: Int) {
     blocks = ClockCache(limitBytes: blockBytes)
     fronts = ClockCache(limitBytes: frontBytes)
     sequences = ClockCache(limitBytes: blockBytes / 2)
     spare = Lock(blockBytes)
+    store = 0
+    lastStore = Lock(0)
+  }
+
+  /// Caches of so many bytes together; at least 128 KiB.
+  package init(bytes: Int) {
+    self.init(
+      blockBytes: Self.blockBytes(of: bytes), frontBytes: min(8 << 20, max(64 << 10, bytes / 16)))
+  }
+
+  /// The caches of one more store that shares them.
+  init(sharing shared: LogCaches) {
+    blocks = shared.blocks
+    fronts = shared.fronts
+    sequences = shared.sequences
+    spare = shared.spare
+    lastStore = shared.lastStore
+    store = lastStore.withLock { last in
+      last = max(1, last &+ 1)
+      return last
+    }
+  }
+
+  /// Most bytes of decoded blocks.
+  /// - Parameters:
+  ///   - bytes: of all caches together.
+  ///   - hotBytes: how many of them the hot cache has.
+  static func blockBytes(of bytes: Int, beside hotBytes: Int = 0) -> Int {
+    max(64 << 10, bytes - bytes / 16 - hotBytes)
   }
 
   package var bytes: Int { blocks.bytes + fronts.bytes + sequences.bytes }
 
-  /// Changes how many bytes decoded blocks and sequences may hold together.
+  /// Whether other stores keep something here, too.
+  var isShared: Bool { store != 0 }
+
+  /// Where a block of a segment stands, and with that of an empty value what is known of the
+  /// segment as a whole.
+  func address(of record: BlockRecord, in segment: Segment) -> BlockAddress {
+    address(ofOffset: record.offset, in: segment)
+  }
+
+  func address(ofOffset offset: UInt32, in segment: Segment) -> BlockAddress {
+    BlockAddress(segmentID: segment.id, salt: segment.salt, offset: offset, store: store)
+  }
+
+  /// Changes how many bytes decoded blocks and sequences may hold together, where no other store
+  /// counts on them.
   func setBlockBytes(_ bytes: Int) {
+    if isShared { return }
     spare.withLock { spare in
       spare = bytes
       sequences.setLimit(bytes / 2)
@@ -49,15 +96,15 @@ package struct LogCaches: Sendable {
   /// Forgets the sequences of slots: the segments may be gone.
   func removeSequences() {
     spare.withLock { spare in
-      sequences.removeAll()
-      blocks.setLimit(spare)
+      sequences.removeAll(of: store)
+      blocks.setLimit(spare - sequences.bytes)
     }
   }
 
-  /// Forgets everything.
+  /// Forgets everything of the store.
   func removeAll() {
-    blocks.removeAll()
-    fronts.removeAll()
+    blocks.removeAll(of: store)
+    fronts.removeAll(of: store)
     removeSequences()
   }
 }

@@ -30,7 +30,7 @@ extension Segment {
     guard keepsRaw || record.codec != .raw || keyID != nil else {
       return try decode(record, sequence: sequence)
     }
-    let address = address(of: record)
+    let address = caches.address(of: record, in: self)
     // Two records of a bad locator may name one place and differ in the length.
     if let cached = caches.blocks.value(for: address), cached.count == Int(record.rawLength) {
       return cached
@@ -38,12 +38,6 @@ extension Segment {
     let raw = try decode(record, sequence: sequence)
     caches.blocks.insert(raw, for: address, bytes: raw.count + 96)
     return raw
-  }
-
-  /// Where caches have a block of the segment, and at that of an empty value what they know of it
-  /// as a whole.
-  func address(of record: BlockRecord) -> BlockAddress {
-    BlockAddress(segmentID: id, salt: salt, offset: record.offset)
   }
 
   private func decode(_ record: BlockRecord, sequence: UInt64) throws(TidemarkError) -> [UInt8] {
@@ -80,7 +74,7 @@ extension Segment {
   package func front(
     _ record: FrameRecord, caches: LogCaches
   ) throws(TidemarkError) -> DecodedFront {
-    let address = BlockAddress(segmentID: id, salt: salt, offset: record.offset)
+    let address = caches.address(ofOffset: record.offset, in: self)
     if let cached = caches.fronts.value(for: address) { return cached }
     let offset = Int(record.offset)
     do {

@@ -15,7 +15,7 @@ struct ClockCacheTests {
       let number = chance.next() % 300
       let address = Self.address(number)
       switch chance.next() % 100 {
-      case 0: cache.removeAll()
+      case 0: cache.removeAll(of: UInt32(chance.next() % 3))
       case 1:
         limit = Int(chance.next() % 6_000)
         cache.setLimit(limit)
@@ -33,6 +33,22 @@ struct ClockCacheTests {
     }
   }
 
+  @Test("a store that is forgotten leaves nothing, and takes nothing of the others along")
+  func stores() {
+    let cache = ClockCache<UInt64>(limitBytes: 100_000)
+    for number in UInt64(0)..<300 {
+      cache.insert(number, for: Self.address(number), bytes: 100)
+    }
+    cache.removeAll(of: 1)
+    #expect(cache.bytes == 150 * 100)
+    for number in UInt64(0)..<300 {
+      let value = cache.value(for: Self.address(number))
+      #expect(value == (number.isMultiple(of: 2) ? number : nil))
+    }
+    cache.removeAll(of: 0)
+    #expect(cache.bytes == 0)
+  }
+
   @Test("an element asked for again outlives one that came by once")
   func secondChance() {
     let cache = ClockCache<UInt64>(limitBytes: 1_000)
@@ -46,6 +62,8 @@ struct ClockCacheTests {
   }
 
   private static func address(_ number: UInt64) -> BlockAddress {
-    BlockAddress(segmentID: number % 7, salt: UInt32(number % 3), offset: UInt32(number * 64))
+    BlockAddress(
+      segmentID: number % 7, salt: UInt32(number % 3), offset: UInt32(number * 64),
+      store: UInt32(number % 2))
   }
 }

@@ -113,6 +113,30 @@ import TidemarkTestKit
     #expect(singly.taken > 100, "seed \(seed)")
   }
 
+  @Test("single puts use the memory of a frame again, and nothing else leaves any behind")
+  func memory() throws {
+    let engine = try TestStore().open()
+    func kept() -> Int { engine.reading.withLock { $0.nextFrame.values.capacity } }
+    func put(_ key: String, bytes: Int) throws {
+      let value = [UInt8](repeating: 7, count: bytes)
+      let result = try engine.stageSingle(
+        .put, key: Array(key.utf8).rawSpan, value: value.rawSpan, durability: .async)
+      #expect(result != nil)
+    }
+    for key in 0..<200 where kept() == 0 { try put("\(key)", bytes: 10_000) }
+    #expect(kept() >= 1 << 20)
+    var batch = OperationBatch()
+    try batch.add(
+      .put, key: bytes("long").rawSpan, value: [UInt8](repeating: 7, count: 32 << 20).rawSpan)
+    try engine.commit(batch, durability: .async)
+    #expect(kept() == 0)
+    for key in 0..<200 where kept() == 0 { try put("\(key)", bytes: 10_000) }
+    #expect(kept() >= 1 << 20)
+    try engine.suspend()
+    #expect(kept() == 0)
+    try engine.close()
+  }
+
   @Test("a value that is on its way to the kernel is read from memory")
   func readWhileWritten() throws {
     let store = TestStore()

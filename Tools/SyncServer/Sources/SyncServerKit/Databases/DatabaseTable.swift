@@ -75,6 +75,8 @@ final class DatabaseTable: Sendable {
   private let logger: Logger
   /// Does for all stores what nobody waits for.
   private let upkeep = StoreUpkeep()
+  /// Decoded parts of all stores' logs. Feeds read by position: no cache by key would help.
+  let cache: SharedCache
   /// A closure that stood in the lock by itself would be wrapped once more by each look at it.
   private struct Listener: Sendable {
     var call: @Sendable (DatabaseName) -> Void = { _ in }
@@ -94,6 +96,7 @@ final class DatabaseTable: Sendable {
     self.retention = retention
     self.policies = policies
     self.logger = logger
+    cache = SharedCache(bytes: limits.cacheBytes)
   }
 
   /// Calls `body` when there is something new to pull from a database, on the thread that has
@@ -201,10 +204,11 @@ final class DatabaseTable: Sendable {
   func configuration(_ access: Store.Access) -> Store.Configuration {
     var configuration = Store.Configuration(
       access: access, retention: retention,
-      cacheBytes: limits.cacheBytes / max(1, limits.openDatabases),
+      cacheBytes: 0,
       // The server compacts all databases in turn, and knows which records nobody needs.
       compaction: .onRequest)
     configuration.upkeep = upkeep
+    configuration.sharedCache = cache
     return configuration
   }
 
