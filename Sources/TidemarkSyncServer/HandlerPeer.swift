@@ -3,9 +3,10 @@ internal import TidemarkSyncProtocol
 
 /// A remote end in the same process: calls a ``SyncHandler`` directly.
 ///
-/// For tests, for programs that serve and replicate at once, and below ``StorePeer``.
+/// For tests, for programs that serve and replicate at once, and as ``StorePeer``.
 public final class HandlerPeer: Peer {
-  private let handler: SyncHandler
+  /// Judges and appends what is pushed.
+  public let handler: SyncHandler
   private let access: SyncAccess
   /// Whether calls go to threads of their own, since they wait for the disk.
   private let usesThreads: Bool

@@ -10,11 +10,9 @@ internal import TidemarkSyncProtocol
 /// ```
 /// Its log becomes the feed. The store must not be open elsewhere, and must not be used as a
 /// client of other peers at the same time.
-public final class StorePeer: Peer {
-  /// Judges and appends what is pushed to the store.
-  public let handler: SyncHandler
-  private let peer: HandlerPeer
+public typealias StorePeer = HandlerPeer
 
+extension HandlerPeer {
   /// Opens the store in a directory, or makes one.
   /// - Parameters:
   ///   - path: the store's directory.
@@ -45,44 +43,11 @@ public final class StorePeer: Peer {
   }
 
   /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
-  package init(
+  package convenience init(
     _ store: Store, options: SyncHandler.Options = SyncHandler.Options(), usesThreads: Bool
   ) throws(TidemarkError) {
-    handler = try SyncHandler(serving: store, options: options)
-    peer = HandlerPeer(
-      handler, access: .everything, usesThreads: usesThreads, closesHandler: true)
+    self.init(
+      try SyncHandler(serving: store, options: options), access: .everything,
+      usesThreads: usesThreads, closesHandler: true)
   }
-
-  public var capabilities: PeerCapabilities { peer.capabilities }
-
-  public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
-    try await peer.hello(request)
-  }
-
-  public func push(_ request: PushRequest) async throws -> PushAnswer {
-    try await peer.push(request)
-  }
-
-  public func pull(_ request: PullRequest) async throws -> PullAnswer {
-    try await peer.pull(request)
-  }
-
-  public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
-    try await peer.values(request)
-  }
-
-  public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
-    try await peer.digest(request)
-  }
-
-  public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
-    try await peer.attach(request)
-  }
-
-  public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
-    try await peer.fetch(request)
-  }
-
-  /// Closes the store.
-  public func close() async { await peer.close() }
 }

@@ -1,22 +1,22 @@
 internal import TidemarkEngine
-internal import TidemarkNDJSON
+package import TidemarkNDJSON
 
 /// A JSON text that was taken apart: its values in the order of the text, in one flat table.
 ///
 /// The text is checked as RFC 8259 has it. Strings and numbers stay where they stand, and are
 /// decoded when they are asked for.
-struct JSONTape: Sendable {
-  enum Kind: UInt8, Sendable { case null, yes, no, number, string, array, object }
+package struct JSONTape: Sendable {
+  package enum Kind: UInt8, Sendable { case null, yes, no, number, string, array, object }
 
-  struct Node: Sendable {
-    var kind: Kind
+  package struct Node: Sendable {
+    package var kind: Kind
     /// Whether the characters of a string stand in the text as they are, without escapes.
     var isPlain = true
     /// The value's place in the text; a string's with its quotes.
     var start: UInt32
     var end: UInt32 = 0
     /// The node behind the value and all that is in it.
-    var next: UInt32
+    package var next: UInt32
     /// Elements of an array, members of an object.
     var count: UInt32 = 0
   }
@@ -26,18 +26,19 @@ struct JSONTape: Sendable {
   let nodes: [Node]
 
   /// Takes a text apart.
-  init(_ text: [UInt8]) throws(JSONError) {
+  /// - Parameter mostNodes: how many values and names it may have.
+  package init(_ text: [UInt8], mostNodes: Int = .max) throws(JSONError) {
     guard text.count < UInt32.max else { throw JSONError(.tooDeep, at: 0) }
-    var builder = TapeBuilder(text.rawSpan)
+    var builder = TapeBuilder(text.rawSpan, mostNodes: mostNodes)
     try builder.build()
     nodes = builder.nodes
     self.text = text
   }
 
-  subscript(_ index: Int) -> Node { nodes[index] }
+  package subscript(_ index: Int) -> Node { nodes[index] }
 
   /// The text of a value.
-  func bytes(of node: Node) -> ArraySlice<UInt8> { text[Int(node.start)..<Int(node.end)] }
+  package func bytes(of node: Node) -> ArraySlice<UInt8> { text[Int(node.start)..<Int(node.end)] }
 
   /// The characters of a string.
   func string(_ node: Node) -> String {
@@ -49,7 +50,7 @@ struct JSONTape: Sendable {
 
   /// The UTF-8 bytes of a string that is known to be well-formed.
   /// - Parameter string: its text, with the quotes.
-  static func unescaped(_ string: ArraySlice<UInt8>) -> [UInt8] {
+  package static func unescaped(_ string: ArraySlice<UInt8>) -> [UInt8] {
     let text = Array(string)
     var buffer = text
     let end = try? buffer.withMutableRawSpan { (bytes) throws(JSONError) in
@@ -93,7 +94,7 @@ struct JSONTape: Sendable {
   }
 
   /// The members of an object: the nodes of their names, whose values are next to them.
-  func members(of object: Int) -> [Int] {
+  package func members(of object: Int) -> [Int] {
     var members: [Int] = []
     members.reserveCapacity(Int(nodes[object].count))
     var index = object + 1

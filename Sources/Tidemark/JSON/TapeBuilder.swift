@@ -9,10 +9,12 @@ struct TapeBuilder: ~Escapable {
   /// node is the number of the one around it, plus one.
   private var parent = -1
   private var depth = 0
+  private let mostNodes: Int
 
   @_lifetime(copy text)
-  init(_ text: RawSpan) {
+  init(_ text: RawSpan, mostNodes: Int = .max) {
     scanner = JSONScanner(text)
+    self.mostNodes = mostNodes
     nodes.reserveCapacity(min(text.byteCount / 8 + 4, 64))
   }
 
@@ -60,6 +62,7 @@ struct TapeBuilder: ~Escapable {
   private mutating func beginValue() throws(JSONError) {
     let first = peek()
     let start = scanner.offset
+    guard nodes.count < mostNodes else { throw JSONError(.tooDeep, at: start) }
     switch first {
     case UInt8(ascii: "{"), UInt8(ascii: "["):
       guard depth < JSONScanner.maximumDepth else { throw JSONError(.tooDeep, at: start) }

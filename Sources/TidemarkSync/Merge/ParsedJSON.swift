@@ -1,6 +1,5 @@
 internal import Tidemark
 internal import TidemarkEngine
-internal import TidemarkNDJSON
 
 /// A JSON value that is compared by what it says, and still has the text that it was read from.
 ///
@@ -40,29 +39,44 @@ struct ParsedJSON: Sendable {
   /// - Returns: nil when the text is no JSON, has a name twice in an object, or goes beyond the
   ///   bounds.
   init?(_ text: [UInt8]) {
-    do {
-      var parser = ParsedJSONParser(text.rawSpan, text)
-      self = try parser.document()
-    } catch { return nil }
+    guard let tape = try? JSONTape(text, mostNodes: 2 * Self.mostValues) else { return nil }
+    var left = Self.mostValues
+    self.init(tape, 0, &left)
+  }
+
+  /// The value of a node; so deep as tapes are at most.
+  private init?(_ tape: JSONTape, _ index: Int, _ left: inout Int) {
+    guard left > 0 else { return nil }
+    left -= 1
+    let node = tape[index]
+    text = tape.bytes(of: node)
+    switch node.kind {
+    case .array:
+      var elements: [ParsedJSON] = []
+      var next = index + 1
+      while next < node.next {
+        guard let element = ParsedJSON(tape, next, &left) else { return nil }
+        elements.append(element)
+        next = Int(tape[next].next)
+      }
+      shape = .array(elements)
+    case .object:
+      var object = Object()
+      for number in tape.members(of: index) {
+        let nameText = tape.bytes(of: tape[number])
+        let name = JSONTape.unescaped(nameText)
+        guard let value = ParsedJSON(tape, number + 1, &left) else { return nil }
+        let member = Object.Member(nameText: nameText, value: value)
+        guard object.members.updateValue(member, forKey: name) == nil else { return nil }
+        object.names.append(name)
+      }
+      shape = .object(object)
+    case .null, .yes, .no, .number, .string: shape = .scalar
+    }
   }
 
   var object: Object? {
     if case .object(let object) = shape { object } else { nil }
-  }
-
-  /// The bytes that a string's text stands for.
-  static func decoded(_ string: ArraySlice<UInt8>) -> [UInt8]? {
-    guard string.contains(UInt8(ascii: "\\")) else { return Array(string.dropFirst().dropLast()) }
-    let text = Array(string)
-    var buffer = text
-    var end = 0
-    do {
-      end = try buffer.withMutableRawSpan { (bytes) throws(JSONError) in
-        var scanner = JSONScanner(text.rawSpan)
-        return try scanner.string(into: &bytes, at: 0)
-      }
-    } catch { return nil }
-    return Array(buffer[..<end])
   }
 }
 
@@ -83,10 +97,7 @@ extension ParsedJSON: Equatable {
 
   private static func isSameScalar(_ a: ArraySlice<UInt8>, _ b: ArraySlice<UInt8>) -> Bool {
     let quote = UInt8(ascii: "\"")
-    if a.first == quote, b.first == quote {
-      guard let a = decoded(a), let b = decoded(b) else { return false }
-      return a == b
-    }
+    if a.first == quote, b.first == quote { return JSONTape.unescaped(a) == JSONTape.unescaped(b) }
     guard let a = JSONDecimal(a), let b = JSONDecimal(b) else { return false }
     return a == b
   }
@@ -132,74 +143,5 @@ struct JSONDecimal: Equatable {
       digits.removeLast()
       exponent += 1
     }
-  }
-}
-
-/// Reads a text; recursion is bounded by ``JSONScanner/maximumDepth``.
-private struct ParsedJSONParser: ~Escapable {
-  private var scanner: JSONScanner
-  private let text: [UInt8]
-  private var left = ParsedJSON.mostValues
-
-  @_lifetime(copy span)
-  init(_ span: RawSpan, _ text: [UInt8]) {
-    scanner = JSONScanner(span)
-    self.text = text
-  }
-
-  mutating func document() throws(JSONError) -> ParsedJSON {
-    let value = try value(depth: 0)
-    try scanner.expectEnd()
-    return value
-  }
-
-  private mutating func value(depth: Int) throws(JSONError) -> ParsedJSON {
-    let first = scanner.peek()
-    let start = scanner.offset
-    guard left > 0 else { throw JSONError(.tooDeep, at: start) }
-    left -= 1
-    let shape: ParsedJSON.Shape
-    switch first {
-    case UInt8(ascii: "{"): shape = .object(try members(depth: depth + 1))
-    case UInt8(ascii: "["): shape = .array(try elements(depth: depth + 1))
-    default:
-      try scanner.skipValue(depth: depth)
-      shape = .scalar
-    }
-    return ParsedJSON(shape, text: text[start..<scanner.offset])
-  }
-
-  private mutating func enter(_ depth: Int) throws(JSONError) {
-    guard depth <= JSONScanner.maximumDepth else { throw JSONError(.tooDeep, at: scanner.offset) }
-    scanner.offset += 1
-  }
-
-  private mutating func elements(depth: Int) throws(JSONError) -> [ParsedJSON] {
-    try enter(depth)
-    var elements: [ParsedJSON] = []
-    if scanner.accept(UInt8(ascii: "]")) { return elements }
-    repeat { elements.append(try value(depth: depth)) } while scanner.accept(UInt8(ascii: ","))
-    try scanner.expect(UInt8(ascii: "]"), .commaOrBracketExpected)
-    return elements
-  }
-
-  private mutating func members(depth: Int) throws(JSONError) -> ParsedJSON.Object {
-    try enter(depth)
-    var object = ParsedJSON.Object()
-    if scanner.accept(UInt8(ascii: "}")) { return object }
-    repeat {
-      guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.error(.nameExpected) }
-      let start = scanner.offset
-      try scanner.skipString()
-      let nameText = text[start..<scanner.offset]
-      try scanner.expect(UInt8(ascii: ":"), .colonExpected)
-      let member = ParsedJSON.Object.Member(nameText: nameText, value: try value(depth: depth))
-      guard let name = ParsedJSON.decoded(nameText),
-        object.members.updateValue(member, forKey: name) == nil
-      else { throw JSONError(.nameExpected, at: start) }
-      object.names.append(name)
-    } while scanner.accept(UInt8(ascii: ","))
-    try scanner.expect(UInt8(ascii: "}"), .commaOrBraceExpected)
-    return object
   }
 }

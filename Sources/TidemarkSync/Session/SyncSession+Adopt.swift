@@ -61,17 +61,7 @@ extension SyncSession {
     attributes.origin = nil
     attributes.base = nil
     attributes.writerTime = version.commitTime
-    let condition = operations.addCondition(.entry(slot.sequence))
-    if version.kind == .delete {
-      try operations.add(
-        .delete, key: version.key.rawSpan, attributes: attributes, condition: condition,
-        isForced: true)
-    } else {
-      let content = try log.content(of: version)
-      try operations.add(
-        .put, key: version.key.rawSpan, value: content.value.rawSpan,
-        labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
-        attributes: attributes, condition: condition)
-    }
+    let content = version.kind == .delete ? nil : try log.content(of: version)
+    try operations.add(content, ofKey: version.key, attributes, upon: slot)
   }
 }

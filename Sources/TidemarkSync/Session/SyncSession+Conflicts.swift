@@ -301,20 +301,9 @@ extension SyncSession {
       epoch: remote.position.epoch, offset: remote.position.offset)
     attributes.time = remote.time
     attributes.writerTime = remote.commitTime
-    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
-    if remote.isDeleted {
-      try operations.add(
-        .delete, key: key.rawSpan, attributes: attributes, condition: condition, isForced: true)
-    } else {
-      attributes.hash = remote.content.hash
-      attributes.maxAge = remote.content.maxAgeSeconds
-      attributes.attachment = remote.content.attachment?.engineID
-      noteIncoming(attributes.attachment, ofKey: key)
-      let labels = try operations.addLabelSet(remote.content.labels.map(\.bytes))
-      try operations.add(
-        .put, key: key.rawSpan, value: remote.content.value.rawSpan, labelSet: labels,
-        attributes: attributes, condition: condition)
-    }
+    if !remote.isDeleted { noteIncoming(remote.content.attachment?.engineID, ofKey: key) }
+    try operations.add(
+      remote.isDeleted ? nil : remote.content, ofKey: key, attributes, upon: slot)
   }
 
   /// Writes a resolver's result as a change of our own, as urgent as the one that it goes back to.
@@ -325,14 +314,7 @@ extension SyncSession {
     var attributes = EntryAttributes()
     attributes.priority = change.attributes.priority
     attributes.atomicGroup = group
-    attributes.hash = content.hash
-    attributes.maxAge = content.maxAgeSeconds
-    attributes.attachment = content.attachment?.engineID
-    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
-    let labels = try operations.addLabelSet(content.labels.map(\.bytes))
-    try operations.add(
-      .put, key: key.rawSpan, value: content.value.rawSpan, labelSet: labels,
-      attributes: attributes, condition: condition)
+    try operations.add(content, ofKey: key, attributes, upon: slot)
   }
 
   /// Whether a change of the key is under way: what becomes of it is not known yet.

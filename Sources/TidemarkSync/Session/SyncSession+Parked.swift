@@ -100,22 +100,10 @@ extension SyncSession {
   ) throws(TidemarkError) {
     let slot = try log.slot(ofKey: change.key)
     var attributes = EntryAttributes()
-    attributes.hash = content.hash
-    attributes.maxAge = content.maxAgeSeconds
-    attributes.attachment = content.attachment?.engineID
     attributes.time = change.attributes.time
     attributes.priority = change.attributes.priority
-    let condition = operations.addCondition(.entry(slot?.sequence ?? 0))
-    if change.kind == .delete {
-      try operations.add(
-        .delete, key: change.key.rawSpan, attributes: attributes, condition: condition,
-        isForced: true)
-    } else {
-      try operations.add(
-        .put, key: change.key.rawSpan, value: content.value.rawSpan,
-        labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
-        attributes: attributes, condition: condition)
-    }
+    try operations.add(
+      change.kind == .delete ? nil : content, ofKey: change.key, attributes, upon: slot)
   }
 
   /// Gives changes up: each key gets back what the peer has. Where the log does not say what that

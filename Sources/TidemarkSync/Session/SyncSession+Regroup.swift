@@ -93,18 +93,8 @@ extension SyncSession {
       var attributes = newest.attributes
       attributes.base = nil
       attributes.atomicGroup = group
-      let condition = operations.addCondition(.entry(slot.sequence))
-      if newest.kind == .delete {
-        try operations.add(
-          .delete, key: newest.key.rawSpan, attributes: attributes, condition: condition,
-          isForced: true)
-      } else {
-        let content = try log.content(of: newest)
-        try operations.add(
-          .put, key: newest.key.rawSpan, value: content.value.rawSpan,
-          labelSet: try operations.addLabelSet(content.labels.map(\.bytes)),
-          attributes: attributes, condition: condition)
-      }
+      let content = newest.kind == .delete ? nil : try log.content(of: newest)
+      try operations.add(content, ofKey: newest.key, attributes, upon: slot)
     }
   }
 

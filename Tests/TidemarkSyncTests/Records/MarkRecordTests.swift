@@ -70,16 +70,34 @@ struct MarkRecordTests {
     let bytes = MarkRecord.encode(
       number: 1, batchID: BatchID(1), rulings: (0..<4000).map { .applied(.planned($0)) },
       entries: 4000)
-    #expect(bytes.count < 20)
+    #expect(bytes.count < 30)
     var lie = ByteWriter()
-    lie.u8(1)
+    lie.u8(2)
+    lie.varint(1 as UInt64)
     lie.varint(1 as UInt64)
     lie.u64(1)
-    lie.varint(1)
-    lie.u8(6)
     lie.varint(UInt64.max)
     #expect(throws: FormatError.self) {
       _ = try MarkRecord(decoding: lie.bytes.rawSpan, at: Position(epoch: 1, offset: 5))
+    }
+  }
+
+  @Test("a place that is not in the batch is refused, and one before the feed")
+  func places() throws {
+    let own = Position(epoch: 1, offset: 5)
+    for (entries, place) in [(3, 3), (4, 4)] as [(Int, Int)] {
+      let bytes = MarkRecord.encode(
+        number: 1, batchID: BatchID(1), rulings: [.duplicate(.planned(place - 1))],
+        entries: entries)
+      let mark = try MarkRecord(decoding: bytes.rawSpan, at: own).mark
+      let expected = Position(epoch: 1, offset: UInt64(4 - entries + place))
+      #expect(mark.verdicts == [.duplicate(expected)])
+    }
+    for (entries, place) in [(3, 4), (0, 1), (5, 1)] as [(Int, Int)] {
+      let bytes = MarkRecord.encode(
+        number: 1, batchID: BatchID(1), rulings: [.duplicate(.planned(place - 1))],
+        entries: entries)
+      #expect(throws: FormatError.self) { _ = try MarkRecord(decoding: bytes.rawSpan, at: own) }
     }
   }
 }

@@ -77,13 +77,18 @@ extension Verdict {
   }
 
   /// The position in it.
-  var position: Position? {
+  package var position: Position? {
     switch self {
     case .applied(let position), .duplicate(let position), .conflict(let position),
       .lost(let position):
       position
     case .rejected, .aborted: nil
     }
+  }
+
+  /// The same of another position, if it is of one.
+  package func at(_ position: Position) -> Verdict {
+    Verdict(wireCode: wireCode, at: position) ?? self
   }
 
   /// A verdict of a position.

@@ -1,5 +1,4 @@
 internal import TidemarkEngine
-internal import TidemarkSyncProtocol
 
 /// Compares what two sides hold part by part, from the whole down to the keys of the parts that
 /// differ. The caller asks the other side; the walk says for what.
@@ -28,7 +27,7 @@ package struct DigestWalk: Sendable {
   package init() {}
 
   /// How many parts are known that are to be asked for.
-  var partsLeft: Int { parts.count }
+  package var partsLeft: Int { parts.count }
 
   /// The next parts to be asked for; empty at the end.
   package var next: [[UInt8]] {
