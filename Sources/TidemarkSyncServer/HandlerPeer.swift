@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
@@ -121,16 +122,12 @@ public final class HandlerPeer: Peer {
   ) async throws(PeerError) -> R {
     let (handler, access) = (handler, access)
     guard usesThreads else { return try body(handler, access) }
-    let result: Result<R, PeerError> = await withCheckedContinuation { continuation in
-      do throws(TidemarkError) {
-        _ = try WorkerThread(name: "tidemark-peer") {
-          continuation.resume(
-            returning: Result { () throws(PeerError) in try body(handler, access) })
-        }
-      } catch {
-        continuation.resume(returning: .failure(PeerError(.unavailable, error.message)))
+    let result: Result<R, PeerError>
+    do throws(TidemarkError) {
+      result = try await onOwnThread("tidemark-peer") { () throws(TidemarkError) in
+        Result { () throws(PeerError) in try body(handler, access) }
       }
-    }
+    } catch { throw PeerError(.unavailable, error.message) }
     return try result.get()
   }
 }

@@ -19,14 +19,14 @@ package final class StoreFeed: Feed {
   /// Readers that go on where they stopped before.
   let readers = Lock<[FeedReader]>([])
   /// Told of entries by this feed itself; nil where the store's own program may write, too.
-  let news: Notifier?
+  let news: Observers?
 
   /// Opens the store in a directory.
   package convenience init(
     at path: String, configuration: Store.Configuration
   ) throws(TidemarkError) {
     let store = try Store.openBlocking(at: path, configuration: configuration)
-    try self.init(store.engine, store, Notifier())
+    try self.init(store.engine, store, Observers())
   }
 
   /// A feed over a store that is open; closing the feed closes it.
@@ -38,7 +38,7 @@ package final class StoreFeed: Feed {
     try self.init(engine, nil, nil)
   }
 
-  private init(_ engine: Engine, _ store: Store?, _ news: Notifier?) throws(TidemarkError) {
+  private init(_ engine: Engine, _ store: Store?, _ news: Observers?) throws(TidemarkError) {
     self.engine = engine
     self.store = store
     self.news = news

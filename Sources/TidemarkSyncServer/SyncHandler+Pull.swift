@@ -283,9 +283,7 @@ extension SyncHandler {
       return FeedEntry(
         position: position, kind: .put, operation: head.operation, key: head.key,
         content: SyncContent(
-          value: value, labels: head.labels.map { EntryLabel($0) }, hash: head.attributes.hash,
-          maxAgeSeconds: head.attributes.maxAge,
-          attachment: head.attributes.attachment.map { AttachmentReference($0) }),
+          value: value, labels: head.labels.map { EntryLabel($0) }, head.attributes),
         commitTime: head.commitTime, time: head.attributes.time)
     }
   }

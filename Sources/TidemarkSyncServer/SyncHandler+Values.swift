@@ -126,9 +126,7 @@ extension SyncHandler {
       let content = try LargeValues.shared.withRoom(forValueOf: state.valueLength) {
         var content = try value(at: state.position.offset, in: values).map {
           SyncContent(
-            value: $0, labels: state.labels.map { EntryLabel($0) }, hash: state.attributes.hash,
-            maxAgeSeconds: state.attributes.maxAge,
-            attachment: state.attributes.attachment.map { AttachmentReference($0) })
+            value: $0, labels: state.labels.map { EntryLabel($0) }, state.attributes)
         }
         if takesBlobs { content?.moveApart() }
         return content

@@ -1,8 +1,8 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// Runs work that blocks for long (opening, compaction, copies) on a thread of its own, so that
 /// the pool on which tasks run is not blocked.
-func onOwnThread<R: Sendable>(
+package func onOwnThread<R: Sendable>(
   _ name: String, _ body: @escaping @Sendable () throws(TidemarkError) -> R
 ) async throws(TidemarkError) -> R {
   let result: Result<R, TidemarkError> = await withCheckedContinuation { continuation in

@@ -127,7 +127,7 @@ extension Store {
   }
 
   /// Runs the synchronous form on a thread of its own, or, where threads are not wanted, here.
-  func offPool<R: Sendable>(
+  package func offPool<R: Sendable>(
     _ name: String, _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
   ) async throws(TidemarkError) -> R {
     let blocking = blocking

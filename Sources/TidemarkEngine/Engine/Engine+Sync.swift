@@ -180,21 +180,11 @@ extension Engine {
 
   /// Calls `body` after every change of the durable or the visible sequence.
   /// - Returns: what to pass to `stopObserving`.
-  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
-    observers.withLock { observers in
-      observers.next += 1
-      observers.calls.append((observers.next, body))
-      return observers.next
-    }
-  }
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int { observers.observe(body) }
 
-  package func stopObserving(_ token: Int) {
-    observers.withLock { $0.calls.removeAll { $0.token == token } }
-  }
+  package func stopObserving(_ token: Int) { observers.stopObserving(token) }
 
-  func notifyObservers() {
-    for (_, call) in observers.withLock({ $0.calls }) { call() }
-  }
+  func notifyObservers() { observers.notify() }
 }
 
 extension WriterState {

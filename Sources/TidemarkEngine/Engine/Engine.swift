@@ -26,7 +26,8 @@ package final class Engine: Sendable {
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
   /// Calls made after every change of the durable sequence.
-  let observers = Lock(Observers())
+  /// The observers of progress.
+  let observers = Observers()
   /// Held while a reader beside a writer takes up what that one has done.
   let refreshing = Lock(())
   /// Held while the store is closed, suspended or resumed.
@@ -122,12 +123,6 @@ struct WriterState: @unchecked Sendable {
     written = sequence
     durableInLog = durable
   }
-}
-
-/// The observers of progress.
-struct Observers {
-  var next = 0
-  var calls: [(token: Int, call: @Sendable () -> Void)] = []
 }
 
 /// The parts that opening a store has put together; handed over whole to the engine.

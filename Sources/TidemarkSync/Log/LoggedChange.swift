@@ -28,9 +28,7 @@ package struct LoggedChange {
   /// - Parameter value: the value of a put; empty for a delete.
   func content(_ value: [UInt8]) -> SyncContent {
     guard kind == .put else { return SyncContent() }
-    return SyncContent(
-      value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
-      attachment: attributes.attachment.map { AttachmentReference($0) })
+    return SyncContent(value: value, labels: labels, attributes)
   }
 
   init(_ entry: LogEntry) throws(TidemarkError) {

@@ -38,19 +38,7 @@ extension Store {
 
   func onSyncThread<R: Sendable>(
     _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
-  ) async throws(TidemarkError) -> R {
-    let blocking = blocking
-    guard usesThreads else { return try body(blocking) }
-    let result: Result<R, TidemarkError> = await withCheckedContinuation { continuation in
-      do throws(TidemarkError) {
-        _ = try WorkerThread(name: "tidemark-sync") {
-          continuation.resume(
-            returning: Result { () throws(TidemarkError) in try body(blocking) })
-        }
-      } catch { continuation.resume(returning: .failure(error)) }
-    }
-    return try result.get()
-  }
+  ) async throws(TidemarkError) -> R { try await offPool("tidemark-sync", body) }
 }
 
 extension Store.Blocking {

@@ -1,5 +1,5 @@
 public import Tidemark
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// The operation of a change.
 public enum ChangeKind: UInt8, Sendable, Hashable, CaseIterable {
@@ -50,6 +50,13 @@ public struct SyncContent: Sendable, Hashable {
     self.labels = labels
     self.hash = hash
     self.maxAgeSeconds = maxAgeSeconds
+  }
+
+  /// The content that a put of a store's log gave its key.
+  package init(value: [UInt8], labels: [EntryLabel], _ attributes: EntryAttributes) {
+    self.init(
+      value: value, labels: labels, hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
+      attachment: attributes.attachment.map { AttachmentReference($0) })
   }
 }
 

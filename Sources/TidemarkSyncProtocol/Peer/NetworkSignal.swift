@@ -24,31 +24,25 @@ public enum NetworkCondition: String, Sendable, Hashable, CaseIterable {
 /// }
 /// ```
 public final class NetworkSignal: Sendable {
-  private struct State {
-    var condition: NetworkCondition
-    var observers: [Int: @Sendable () -> Void] = [:]
-    var nextID = 0
-  }
-
-  private let state: Lock<State>
+  private let state: Lock<NetworkCondition>
+  private let observers = Observers()
 
   /// A signal.
   /// - Parameter condition: what the network is like as long as nobody says otherwise.
   public init(_ condition: NetworkCondition = .unrestricted) {
-    state = Lock(State(condition: condition))
+    state = Lock(condition)
   }
 
   /// The condition of the network. Replicators that wait look again after a change, and one that
   /// waits after a failure tries again at once.
   public var condition: NetworkCondition {
-    get { state.withLock { $0.condition } }
+    get { state.withLock { $0 } }
     set {
-      let observers = state.withLock { state -> [@Sendable () -> Void] in
-        guard state.condition != newValue else { return [] }
-        state.condition = newValue
-        return Array(state.observers.values)
+      let hasChanged = state.withLock { condition in
+        defer { condition = newValue }
+        return condition != newValue
       }
-      for observer in observers { observer() }
+      if hasChanged { observers.notify() }
     }
   }
 
@@ -59,15 +53,7 @@ public final class NetworkSignal: Sendable {
     for try await condition in conditions { self.condition = condition }
   }
 
-  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
-    state.withLock { state in
-      state.nextID += 1
-      state.observers[state.nextID] = body
-      return state.nextID
-    }
-  }
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int { observers.observe(body) }
 
-  package func stopObserving(_ id: Int) {
-    _ = state.withLock { $0.observers.removeValue(forKey: id) }
-  }
+  package func stopObserving(_ token: Int) { observers.stopObserving(token) }
 }

@@ -30,7 +30,7 @@ package final class MemoryFeed: Feed {
   let state: Lock<State>
   private let medium: Medium
   private let clock: any WallClock
-  private let observers = Lock<[Int: @Sendable () -> Void]>([:])
+  private let observers = Observers()
 
   /// Opens a feed on a log, under an epoch that was never used.
   package init(
@@ -101,7 +101,7 @@ package final class MemoryFeed: Feed {
       }
       return .appended(try commit(batch, &state))
     }
-    if case .appended = outcome, batch.hasNews { notify() }
+    if case .appended = outcome, batch.hasNews { observers.notify() }
     return outcome
   }
 
@@ -197,15 +197,7 @@ package final class MemoryFeed: Feed {
 
   // MARK: News
 
-  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
-    observers.withLock { observers in
-      let token = (observers.keys.max() ?? 0) + 1
-      observers[token] = body
-      return token
-    }
-  }
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int { observers.observe(body) }
 
-  package func stopObserving(_ token: Int) { observers.withLock { $0[token] = nil } }
-
-  private func notify() { for call in observers.withLock({ Array($0.values) }) { call() } }
+  package func stopObserving(_ token: Int) { observers.stopObserving(token) }
 }

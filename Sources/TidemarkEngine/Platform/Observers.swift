@@ -1,7 +1,5 @@
-internal import TidemarkEngine
-
 /// The observers of something, which are called on the thread of whoever has changed it.
-final class Notifier: Sendable {
+package final class Observers: Sendable {
   private struct State {
     var next = 0
     var calls: [(token: Int, call: @Sendable () -> Void)] = []
@@ -9,8 +7,10 @@ final class Notifier: Sendable {
 
   private let state = Lock(State())
 
+  package init() {}
+
   /// - Returns: what to pass to ``stopObserving(_:)``.
-  func observe(_ body: @escaping @Sendable () -> Void) -> Int {
+  package func observe(_ body: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.next += 1
       state.calls.append((state.next, body))
@@ -18,9 +18,9 @@ final class Notifier: Sendable {
     }
   }
 
-  func stopObserving(_ token: Int) {
+  package func stopObserving(_ token: Int) {
     state.withLock { $0.calls.removeAll { $0.token == token } }
   }
 
-  func notify() { for (_, call) in state.withLock({ $0.calls }) { call() } }
+  package func notify() { for (_, call) in state.withLock({ $0.calls }) { call() } }
 }
