@@ -130,7 +130,7 @@ extension HostState {
     let table = session.records.table
     let peer = session.records.name
     var batch = OperationBatch()
-    for type in [RecordType.peerProgress, .peerFormed, .peerStatus, .peerBudget]
+    for type in [RecordType.peerProgress, .peerStatus, .peerBudget]
     where table.sequence(of: type, key: peer) != nil {
       try RecordTable.add(type, key: peer, value: [], to: &batch)
     }

@@ -10,8 +10,6 @@ package final class PeerRecords {
   private(set) var table: RecordTable
   /// The progress's basis as it was written last.
   private var basis: (head: [UInt8], parts: PeerProgress.Basis) = ([], PeerProgress.Basis())
-  /// The batch that is a record of its own.
-  private var formedApart = BatchID.none
 
   init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
     self.log = log
@@ -27,27 +25,22 @@ package final class PeerRecords {
       let value = try table.value(of: .pin, key: pinKey)
     else { return nil }
     let pin: [UInt8]
-    var parts: PeerStanding.Parts
+    let standing: PeerStanding.Parts
     do throws(FormatError) {
       let rest: [UInt8]
       (pin, rest) = try RetentionPin.split(value.rawSpan)
-      parts = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
+      standing = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
-    basis = (first.dropLast(parts.basis.sets.encodedBytes), parts.basis)
-    if parts.isFormedApart {
-      parts.formed = try read(.peerFormed, peer) { (bytes) throws(FormatError) in
-        try FormedBatch(decoding: bytes, PeerProgress(), 0)
-      }
-      formedApart = parts.formed?.batchID ?? .none
-    }
+    basis = (first.dropLast(standing.basis.sets.encodedBytes), standing.basis)
+    var progress = standing.progress
     for (key, sequence) in waitingKeys {
       let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
         try PeerProgress.Waiting(decoding: bytes)
       }
-      if let reason { parts.progress.waiting.restore(sequence, reason) }
+      if let reason { progress.waiting.restore(sequence, reason) }
     }
     return PeerStanding(
-      progress: parts.progress, formed: parts.formed, settled: try settled(parts.tail),
+      progress: progress, formed: standing.formed, settled: try settled(standing.tail),
       // One that cannot be read keeps everything until it is written again.
       pin: try? RetentionPin(decoding: pin.rawSpan))
   }
@@ -122,7 +115,6 @@ package final class PeerRecords {
   /// The part of a commit that is about the peer; it counts once the commit has succeeded.
   struct Written {
     fileprivate var basis: (head: [UInt8], parts: PeerProgress.Basis)
-    fileprivate var formedApart: BatchID
     var pin: RetentionPin
   }
 
@@ -138,7 +130,7 @@ package final class PeerRecords {
       let value = progress.waiting[sequence]?.encoded ?? []
       try write(.peerWaiting, key: waitingKey(sequence), value, into: &batch)
     }
-    var written = Written(basis: basis, formedApart: .none, pin: pin)
+    var written = Written(basis: basis, pin: pin)
     if progress.cursor.epoch != basis.parts.epoch || progress.isFar(from: basis.parts)
       || progress.encodedHead(basis.parts.epoch) != basis.head
     {
@@ -148,25 +140,13 @@ package final class PeerRecords {
       written.basis = (progress.encodedHead(next.epoch), next)
       try RecordTable.add(.peerProgress, key: peer, value: bytes, to: &batch)
     }
-    if let formed, formed.items.count > PeerStanding.itemsInStep {
-      written.formedApart = formed.batchID
-      if formedApart != formed.batchID {
-        let value = formed.encoded(PeerProgress(), 0)
-        try RecordTable.add(.peerFormed, key: peer, value: value, to: &batch)
-      }
-    } else if formedApart != .none {
-      try RecordTable.add(.peerFormed, key: peer, value: [], to: &batch)
-    }
     let step = PeerStanding.encode(progress, written.basis.parts, formed, settled.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }
 
   /// Takes note of what was written, which is committed.
-  func took(_ written: Written) {
-    basis = written.basis
-    formedApart = written.formedApart
-  }
+  func took(_ written: Written) { basis = written.basis }
 
   /// Writes a record, or takes it away if there is one.
   private func write(

@@ -8,7 +8,7 @@ internal import TidemarkEngine
 /// ```
 /// bytes   the pin
 /// bytes   the step of the progress
-/// u8      batch under way: 0 none, 1 it follows, 2 it is a record of its own
+/// u8      batch under way: 0 none, 1 it follows
 /// bytes   the batch, with 1
 /// bytes   the newest runs of positions
 /// ```
@@ -18,10 +18,6 @@ struct PeerStanding {
   var settled: SettledRuns
   var pin: RetentionPin?
 
-  /// Batches with more changes are records of their own, which are not written again with every
-  /// commit.
-  static let itemsInStep = 16
-
   /// The value of the step's record.
   static func encode(
     _ progress: PeerProgress, _ basis: PeerProgress.Basis, _ formed: FormedBatch?,
@@ -30,12 +26,8 @@ struct PeerStanding {
     var writer = ByteWriter()
     let epoch = basis.epoch
     writer.blob(progress.encodedStep(basis))
-    if let formed, formed.items.count <= itemsInStep {
-      writer.u8(1)
-      writer.blob(formed.encoded(progress, epoch))
-    } else {
-      writer.u8(formed == nil ? 0 : 2)
-    }
+    writer.u8(formed == nil ? 0 : 1)
+    if let formed { writer.blob(formed.encoded(progress, epoch)) }
     writer.blob(SettledRunsCoding.encode(tail[...], epoch: epoch))
     return pin.record(before: writer.bytes)
   }
@@ -45,7 +37,6 @@ struct PeerStanding {
     var progress: PeerProgress
     var basis: PeerProgress.Basis
     var formed: FormedBatch?
-    var isFormedApart: Bool
     var tail: [SettledRun]
   }
 
@@ -54,16 +45,13 @@ struct PeerStanding {
     let step = try reader.blob()
     let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
     let epoch = basis.epoch
-    let kind = try reader.u8()
-    guard kind <= 2 else { throw FormatError("unknown place of the batch under way") }
     var formed: FormedBatch?
-    if kind == 1 {
+    if try reader.u8() != 0 {
       let bytes = try reader.blob()
       formed = try FormedBatch(decoding: bytes.rawSpan, progress, epoch)
     }
     let tail = try SettledRunsCoding.decode(try reader.blob(), epoch: epoch)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's step") }
-    return Parts(
-      progress: progress, basis: basis, formed: formed, isFormedApart: kind == 2, tail: tail)
+    return Parts(progress: progress, basis: basis, formed: formed, tail: tail)
   }
 }

@@ -5,8 +5,6 @@ extension RecordType {
   /// The part of a peer's progress that seldom changes; the key is the peer's name. The rest goes
   /// with the pin.
   package static let peerProgress = RecordType(rawValue: 32)
-  /// The batch that is under way to a peer, if it is large; the key is the peer's name.
-  package static let peerFormed = RecordType(rawValue: 33)
   /// Where own operations stand in a peer's feed; the key is u32 number and the peer's name.
   package static let peerSettled = RecordType(rawValue: 34)
   /// The version that a feed holds at a key whose value here is another; the key is that key.

@@ -231,11 +231,11 @@ struct ParkedTests {
     #expect(await code { try await replicator?.syncOnce() } == .peerFailed)
     replicator = nil
     let types: [RecordType] = [
-      .peerProgress, .peerFormed, .peerSettled, .peerStatus, .peerWaiting, .remoteState, .pin,
+      .peerProgress, .peerSettled, .peerStatus, .peerWaiting, .remoteState, .pin,
     ]
     let before = try RecordTable(store.engine)
-    // Few positions and a small batch go with the progress.
-    for type in types where type != .peerFormed && type != .peerSettled {
+    // Few positions go with the progress.
+    for type in types where type != .peerSettled {
       #expect(!before.keys(of: type).isEmpty, "\(type)")
     }
     try await store.forget(peer: "home")

@@ -66,6 +66,10 @@ struct JSONReport: Codable {
       targets: row.targets.compactMap { $0.verdict(row, results) })
   }
 
+  static func read(_ path: String) throws -> [JSONReport] {
+    try JSONDecoder().decode([JSONReport].self, from: Data(contentsOf: URL(filePath: path)))
+  }
+
   static func write(_ reports: [JSONReport], to path: String) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]

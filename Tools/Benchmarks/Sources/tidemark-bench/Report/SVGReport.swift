@@ -2,11 +2,11 @@ import Foundation
 
 /// A bar for each row that peers are in too: how many times as good as the best of them.
 struct SVGReport {
-  let results: Results
+  let report: JSONReport
 
   private struct Bar {
-    var row: Row
-    var engine: EngineName
+    var row: JSONReport.Line
+    var engine: String
     /// Above 1 where Tidemark is better.
     var ratio: Double
     /// All peers, in the same way.
@@ -21,15 +21,16 @@ struct SVGReport {
   private static let powers = -6...4
 
   private var bars: [Bar] {
-    Row.all(n: results.n).compactMap { row in
-      guard let own = results.median(row.id, .tidemark), own > 0,
-        let best = results.bestPeer(row), best.value > 0, row.unit != "x"
+    report.rows.compactMap { row in
+      let figures = row.engines.mapValues(\.figure.median)
+      guard let own = figures[EngineName.tidemark.rawValue], own > 0, let best = row.bestPeer,
+        let value = figures[best], value > 0, row.unit != "x"
       else { return nil }
       func ratio(_ peer: Double) -> Double { row.moreIsBetter ? own / peer : peer / own }
-      let peers = results.engines(row.id).filter { $0 != .tidemark && $0 != .empty }.compactMap {
-        results.median(row.id, $0).map(ratio)
+      let peers = EngineName.allCases.filter { $0 != .tidemark && $0 != .empty }.compactMap {
+        figures[$0.rawValue].map(ratio)
       }
-      return Bar(row: row, engine: best.engine, ratio: ratio(best.value), peers: peers)
+      return Bar(row: row, engine: best, ratio: ratio(value), peers: peers)
     }
   }
 
@@ -54,7 +55,7 @@ struct SVGReport {
       label(16, 24, "Tidemark beside other engines: how many times as good", size: 15),
       label(
         16, 42,
-        "\(results.n) records; bars: to the best peer; dots: to each peer; right of 1 is better"),
+        "\(report.n) records; bars: to the best peer; dots: to each peer; right of 1 is better"),
     ]
     for power in Self.powers { lines.append(grid(power, height)) }
     for (index, bar) in bars.enumerated() {
@@ -87,7 +88,7 @@ struct SVGReport {
       """,
       label(
         Self.left + Self.width + 12, y + 11,
-        "\(Figures.short(bar.ratio))x \(bar.engine.rawValue)"),
+        "\(Figures.short(bar.ratio))x \(bar.engine)"),
     ]
     for peer in bar.peers {
       lines.append(

@@ -18,6 +18,8 @@ struct Compare: ParsableCommand {
   @Option(help: "How long values are on average.") var valueBytes = 250
   @Option(help: "Where to write the result as JSON.") var json: String?
   @Option(help: "Where to draw the result.") var svg: String?
+  @Option(help: "Draws an earlier result, a file of --json, and measures nothing.")
+  var from: String?
   @Option(help: "Where databases are made.") var directory = NSTemporaryDirectory()
   @Option(help: "A file of real records, a JSON document a line, to store in place of others.")
   var debian: String?
@@ -37,6 +39,7 @@ struct Compare: ParsableCommand {
       throw ValidationError("\(row) is no row; there are \(known.sorted().joined(separator: ", "))")
     }
     _ = try wantedEngines()
+    if from != nil, svg == nil { throw ValidationError("--from draws, and needs --svg") }
   }
 
   private func wantedEngines() throws -> [EngineName] {
@@ -71,6 +74,7 @@ struct Compare: ParsableCommand {
   }
 
   func run() throws {
+    if let from { return try draw(JSONReport.read(from)) }
     let path = "\(directory)/tidemark-bench-\(ProcessInfo.processInfo.processIdentifier)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -94,9 +98,13 @@ struct Compare: ParsableCommand {
   }
 
   private func write(_ all: [Results], _ bytes: Int) throws {
-    if let json { try JSONReport.write(all.map { JSONReport($0, valueBytes: bytes) }, to: json) }
-    if let svg, let last = all.last {
-      try SVGReport(results: last).text().write(toFile: svg, atomically: true, encoding: .utf8)
-    }
+    let reports = all.map { JSONReport($0, valueBytes: bytes) }
+    if let json { try JSONReport.write(reports, to: json) }
+    try draw(reports)
+  }
+
+  private func draw(_ reports: [JSONReport]) throws {
+    guard let svg, let last = reports.last else { return }
+    try SVGReport(report: last).text().write(toFile: svg, atomically: true, encoding: .utf8)
   }
 }
