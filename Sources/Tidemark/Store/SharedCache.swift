@@ -13,7 +13,8 @@ internal import TidemarkEngine
 /// ```
 /// Values by their keys are kept by each store by itself, within its
 /// ``Store/Configuration/cacheBytes``.
-/// When a store is closed, its part goes as others need the room.
+/// When a store is closed, its part goes as others need the room; that of an encrypted store is in
+/// memory as plain as while it was open.
 public final class SharedCache: Sendable {
   let caches: LogCaches
 

@@ -25,8 +25,7 @@ package final class Engine: Sendable {
   let listener = OnceReference<CommitListener>()
   let writer: Monitor<WriterState>
   let reading: Lock<ReadState>
-  /// Calls made after every change of the durable sequence.
-  /// The observers of progress.
+  /// Called after every change of the durable or the visible sequence.
   let observers = Observers()
   /// Held while a reader beside a writer takes up what that one has done.
   let refreshing = Lock(())
