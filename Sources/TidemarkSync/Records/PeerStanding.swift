@@ -45,8 +45,10 @@ struct PeerStanding {
     let step = try reader.blob()
     let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
     let epoch = basis.epoch
+    let isUnderWay = try reader.u8()
+    guard isUnderWay <= 1 else { throw FormatError("unknown place of the batch under way") }
     var formed: FormedBatch?
-    if try reader.u8() != 0 {
+    if isUnderWay == 1 {
       let bytes = try reader.blob()
       formed = try FormedBatch(decoding: bytes.rawSpan, progress, epoch)
     }

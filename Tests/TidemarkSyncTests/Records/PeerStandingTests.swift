@@ -77,6 +77,27 @@ struct PeerStandingTests {
     return (progress, random.chance(0.7) ? formed : nil, runs.tail)
   }
 
+  @Test("a batch under way that is said to stand elsewhere is refused")
+  func elsewhere() throws {
+    let (progress, _, tail) = progress(1)
+    var parts = PeerProgress.Basis(epoch: 7, sets: progress.sets)
+    let basis = progress.encodedBasis(parts)
+    parts.note(basis.rawSpan)
+    let formed = FormedBatch(number: 1, batchID: BatchID(5), items: [])
+    let record = PeerStanding.encode(
+      progress, parts, formed, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
+    var (_, rest) = try RetentionPin.split(record.rawSpan)
+    var reader = ByteReader(rest.rawSpan)
+    _ = try reader.blob()
+    let place = rest.count - reader.remaining
+    #expect(try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan).formed == formed)
+    #expect(rest[place] == 1)
+    rest[place] = 2
+    #expect(throws: FormatError.self) {
+      try PeerStanding.decode(rest.rawSpan, basis: basis.rawSpan)
+    }
+  }
+
   @Test("a standing is read as it was written", arguments: 1...40 as ClosedRange<UInt64>)
   func written(seed: UInt64) throws {
     let (progress, formed, tail) = progress(seed)
