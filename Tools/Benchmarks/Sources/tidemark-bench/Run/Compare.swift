@@ -74,7 +74,12 @@ struct Compare: ParsableCommand {
   }
 
   func run() throws {
-    if let from { return try draw(JSONReport.read(from)) }
+    if let from {
+      guard let reports = try? JSONReport.read(from) else {
+        throw ValidationError("\(from) cannot be read, or is no file of --json")
+      }
+      return try draw(reports)
+    }
     let path = "\(directory)/tidemark-bench-\(ProcessInfo.processInfo.processIdentifier)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: path) }
