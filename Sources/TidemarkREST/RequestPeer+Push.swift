@@ -17,7 +17,7 @@ extension RequestPeer {
       try memory.checkOpen()
       memory.forgetTold()
       let mark = memory.marks[request.replica] ?? ReplicaMark()
-      guard request.number - 1 == mark.number else { return .answered(mark, memory.head) }
+      guard mark.precedes(request) else { return .answered(mark, memory.head) }
       guard memory.pushing.insert(request.replica).inserted else {
         throw PeerError(.busy, "another batch is under way", retryAfter: .seconds(1))
       }

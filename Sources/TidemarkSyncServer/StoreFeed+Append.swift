@@ -81,7 +81,7 @@ extension StoreFeed {
       #else
         let isChecked = true
       #endif
-      guard !isChecked || mark.mark.number == judged.request.number - 1 else {
+      guard !isChecked || mark.mark.precedes(judged.request) else {
         return .markIs(mark)
       }
       guard try policies(&known).revision == judged.policies else { return .conflict }

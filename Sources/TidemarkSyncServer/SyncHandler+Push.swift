@@ -48,7 +48,7 @@ extension SyncHandler {
   /// Whether it may be the batch's turn, so that what was uploaded for it is worth reading.
   private func isAwaited(_ request: PushRequest) throws(TidemarkError) -> Bool {
     let context = try feed.context(of: request.replica)
-    return request.number - 1 == context.mark.mark.number && hasLease(context)
+    return context.mark.mark.precedes(request) && hasLease(context)
   }
 
   /// Whether the replica may push, as far as leases say.
@@ -95,9 +95,9 @@ extension SyncHandler {
     var context = try feed.context(of: request.replica)
     #if TIDEMARK_PLANTED
       let isItsTurn =
-        PlantedSyncBug.isOn(.markNotChecked) || request.number - 1 == context.mark.mark.number
+        PlantedSyncBug.isOn(.markNotChecked) || context.mark.mark.precedes(request)
     #else
-      let isItsTurn = request.number - 1 == context.mark.mark.number
+      let isItsTurn = context.mark.mark.precedes(request)
     #endif
     guard isItsTurn else { return context.mark }
     guard hasLease(context) else {

@@ -75,6 +75,7 @@ class Session:
             reach = {"reach": self._state.reach} if self._state.reach else {}
             answer = self._call(
                 "push", **reach, number=batch["number"], batch=batch["batch"],
+                previous_batch=self._state.batch,
                 changes=[_change(change) for change in batch["changes"]])
             verdicts += self._settle(answer.mark())
             if self._state.in_flight:

@@ -64,14 +64,16 @@ extension Store {
   }
 
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
+  ///
+  /// Caches hear of any touch of theirs: compaction drops all touches of a key but the last, and
+  /// with it what the entry was known by.
   func stage(
     _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {
-    guard operations.hasCached else {
+    guard operations.hasCached || operations.hasTouches && hasCaches else {
       return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
-      for region in regions { try region.load() }
       var batch = operations
       var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
       for region in regions {
@@ -92,6 +94,8 @@ extension Store {
       return result
     }
   }
+
+  private var hasCaches: Bool { caches.withLock { !$0.isEmpty } }
 
   /// A cache that gives entries up is not the collection any more that it was to equal, so that the
   /// next sync must not believe it by its hash; a switch says itself what the cache shows.
@@ -114,13 +118,15 @@ extension Store {
     of batch: OperationBatch, in region: CacheRegion
   ) throws(TidemarkError) -> CacheRegion.Change? {
     var change = CacheRegion.Change()
-    for operation in batch.operations where operation.isCached {
+    for operation in batch.operations where operation.isCached || operation.kind == .touch {
       guard region.contains(batch.key(of: operation)) else { continue }
       let key = [UInt8](copying: batch.key(of: operation))
+      let slot = try engine.slot(ofKey: key.rawSpan).flatMap { $0.isLiveCached ? $0 : nil }
+      // Touches of what is the user's are none of the cache's business.
+      guard operation.isCached || slot != nil else { continue }
+      try region.load()
       if change.former[key] == nil, change.puts[key] == nil { change.keys.append(key) }
-      if let slot = try engine.slot(ofKey: key.rawSpan), slot.isLiveCached {
-        change.former[key] = slot.sequence
-      }
+      if let slot { change.former[key] = slot.sequence }
       switch operation.kind {
       case .put:
         change.puts[key] =
@@ -128,11 +134,11 @@ extension Store {
       case .evict:
         change.puts[key] = nil
         change.givesUp = change.givesUp || change.former[key] != nil
-      case .touch:
+      case .touch where operation.isCached:
         if let former = change.former[key], change.puts[key] == nil {
           change.puts[key] = region.use(of: former)?.bytes ?? 0
         }
-      case .delete, .record: break
+      case .touch, .delete, .record: break
       }
     }
     return change.keys.isEmpty ? nil : change

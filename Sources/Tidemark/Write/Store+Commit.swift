@@ -5,8 +5,15 @@ extension Store {
   func commitBlocking(
     _ batch: WriteBatch, _ durability: Durability?
   ) throws(TidemarkError) -> Receipt {
+    try commitBlocking(operations(of: batch), durability)
+  }
+
+  /// Commits operations that were checked, on the calling thread.
+  @discardableResult
+  package func commitBlocking(
+    _ operations: OperationBatch, _ durability: Durability?
+  ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
-    let operations = try operations(of: batch)
     return try receipt(of: stage(operations, durability), durability)
   }
 

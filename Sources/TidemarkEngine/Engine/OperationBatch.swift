@@ -42,6 +42,8 @@ package struct OperationBatch: Sendable {
   private(set) var asksForHashes = false
   /// Whether any change is of cached data.
   package private(set) var hasCached = false
+  /// Whether any operation is a touch.
+  package var hasTouches: Bool { touches > 0 }
   /// The attachments that its changes name.
   package private(set) var attachments: [AttachmentID] = []
   /// Whether the content of these may be missing: a peer has it.

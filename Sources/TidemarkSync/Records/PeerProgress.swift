@@ -73,7 +73,7 @@ package struct PeerProgress: Sendable, Hashable {
   /// told.
   package var reach: UInt64 = 0
   /// Others may know own changes up to here although the feed has them no more: it was restored
-  /// from a backup, or made anew.
+  /// from a backup, or made anew. 0 as long as neither has happened.
   package var heardThrough: UInt64 = 0
   /// Up to here the feed was compared by digest after it was restored, and is read once more for
   /// own operations: what a key without any version here had in it was deleted there.
@@ -81,6 +81,7 @@ package struct PeerProgress: Sendable, Hashable {
 
   init() {}
 
-  /// The last own change of which the peer may have heard.
-  var lastSent: UInt64 { max(heardThrough, frontier, ahead.last ?? 0) }
+  /// The last own change of which the peer may have heard. It is never none, so that a feed that
+  /// was restored is known for one, also where nothing was ever written.
+  var lastSent: UInt64 { max(1, heardThrough, frontier, ahead.last ?? 0) }
 }

@@ -35,9 +35,7 @@ extension SyncSession {
       // The peer takes a cursor of another feed for one of its own that was left alone for long. As
       // a newcomer we read what it holds from the beginning, deletes included.
       if isElsewhere || wasHeard { return disconnect() }
-    } else if !answer.range.contains(progress.cursor)
-      || !answer.range.contains(progress.furthest)
-    {
+    } else if !holdsWhatIsKnown(answer.range) {
       try rewind(to: answer)
       // It goes on under a new name.
       guard range != nil else { return }

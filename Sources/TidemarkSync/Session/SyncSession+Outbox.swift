@@ -75,21 +75,22 @@ extension SyncSession {
     if !isGivenUp, let sending, batch.batchID == formed?.batchID {
       return PushRequest(
         replica: replica, number: batch.number, batchID: batch.batchID,
-        knownHead: sending.knownHead, reach: reach, changes: sending.changes)
+        previousBatchID: progress.batchID, knownHead: sending.knownHead, reach: reach,
+        changes: sending.changes)
     }
     var changes: [PushedChange] = []
     for item in batch.items {
       guard !isGivenUp, let change = try log.change(at: item.sequence) else {
         return PushRequest(
           replica: replica, number: batch.number, batchID: batch.batchID.ofEmpty,
-          knownHead: knownHead, reach: reach, changes: [])
+          previousBatchID: progress.batchID, knownHead: knownHead, reach: reach, changes: [])
       }
       changes.append(
         PushedChange(change, try log.content(of: change), upon: item.base))
     }
     return PushRequest(
-      replica: replica, number: batch.number, batchID: batch.batchID, knownHead: knownHead,
-      reach: reach, changes: changes)
+      replica: replica, number: batch.number, batchID: batch.batchID,
+      previousBatchID: progress.batchID, knownHead: knownHead, reach: reach, changes: changes)
   }
 
   /// The feed's end as far as it is known.

@@ -73,7 +73,7 @@ extension SyncSession {
     guard !forming.items.isEmpty else { return nil }
     var request = PushRequest(
       replica: replica, number: formed.number + 1, batchID: newBatchID(formed.number + 1),
-      knownHead: knownHead, reach: reach, changes: forming.changes)
+      previousBatchID: formed.batchID, knownHead: knownHead, reach: reach, changes: forming.changes)
     // As it is sent, so that what a peer has made of it counts.
     request.aliases = try knownAliases()
     prepared = PreparedBatch(

@@ -310,9 +310,16 @@ package final class SyncSession {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.restoreNotNoticed) { return }
     #endif
-    guard range.contains(progress.furthest), range.contains(progress.cursor) else {
+    guard holdsWhatIsKnown(range) else {
       throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
     }
+  }
+
+  /// Whether a feed has all positions that it is known to have had, also as far as it was compared.
+  func holdsWhatIsKnown(_ range: FeedRange) -> Bool {
+    range.contains(progress.furthest) && range.contains(progress.cursor)
+      && (!readsAgain || range.contains(progress.comparedThrough))
+      && comparing?.walk.position.map(range.contains) ?? true
   }
 
   /// The authorization may have been changed between two calls: what is within it now, and what is

@@ -97,6 +97,9 @@ public struct PushRequest: Sendable, Hashable {
   public var number: UInt64
   /// Tells a batch that is sent again from another one.
   public var batchID: BatchID
+  /// The id of the batch before, as the caller knows it: none before the first. A feed that holds
+  /// another one there does not take this batch. Nil when the caller does not say.
+  public var previousBatchID: BatchID?
   /// The feed's end as the caller has heard of it. A feed that does not have it was restored from
   /// an older copy since: what arrives late from before must not count there.
   public var knownHead: Position
@@ -111,9 +114,10 @@ public struct PushRequest: Sendable, Hashable {
 
   /// A batch.
   public init(
-    replica: ReplicaID, number: UInt64, batchID: BatchID, knownHead: Position = .beginning,
-    reach: UInt64? = nil, changes: [PushedChange]
+    replica: ReplicaID, number: UInt64, batchID: BatchID, previousBatchID: BatchID? = nil,
+    knownHead: Position = .beginning, reach: UInt64? = nil, changes: [PushedChange]
   ) {
+    self.previousBatchID = previousBatchID
     self.knownHead = knownHead
     self.reach = reach
     self.replica = replica

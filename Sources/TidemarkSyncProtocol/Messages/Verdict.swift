@@ -32,6 +32,11 @@ public struct ReplicaMark: Sendable, Hashable {
     self.batchID = batchID
     self.verdicts = verdicts
   }
+
+  /// Whether a batch is the next one after what the mark tells of.
+  package func precedes(_ batch: PushRequest) -> Bool {
+    number &+ 1 == batch.number && batch.previousBatchID.map { $0 == batchID } ?? true
+  }
 }
 
 /// The random id of a batch: tells a batch sent again from another with its number.

@@ -110,6 +110,22 @@ extension PeerConformance {
         try await bench.peer.push(late).mark.verdicts.map(\.name), is: ["applied"],
         "what knows the feed's end")
     },
+    Check("a push that follows another batch than the last is not taken", needs: [.numbers]) {
+      bench in
+      var a = try await bench.writer(1)
+      let first = a.batch([a.put("k", "1")])
+      _ = try await bench.peer.push(first)
+      var late = a.batch([a.put("k", "2")])
+      // As one that was sent before the feed was restored from a copy with another batch.
+      late.previousBatchID = BatchID(first.batchID.bits ^ 1)
+      try bench.expect(
+        try await bench.peer.push(late).mark.batchID, is: first.batchID, "the last batch")
+      try bench.expect(try await bench.value("k", a.replica), is: "1", "what the key holds")
+      late.previousBatchID = first.batchID
+      try bench.expect(
+        try await bench.peer.push(late).mark.verdicts.map(\.name), is: ["applied"],
+        "what follows the last batch")
+    },
     Check("a batch without number or id, or with a sequence twice, is refused", needs: [.numbers]) {
       bench in
       var a = try await bench.writer(1)

@@ -88,7 +88,7 @@ package final class MemoryFeed: Feed {
   package func append(_ batch: JudgedBatch) throws(TidemarkError) -> AppendOutcome {
     let outcome = try reading { (state) throws(TidemarkError) -> AppendOutcome in
       let mark = try state.index.mark(of: batch.request.replica)
-      guard mark.mark.number == batch.request.number - 1 else { return .markIs(mark) }
+      guard mark.mark.precedes(batch.request) else { return .markIs(mark) }
       guard state.index.policies.revision == batch.policies else { return .conflict }
       for entry in batch.entries {
         guard case .applies(let revision?) = entry.kind else { continue }

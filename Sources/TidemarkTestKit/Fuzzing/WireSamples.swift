@@ -119,7 +119,8 @@ package enum WireSamples {
     attachmentBytes: 4 << 30)
 
   private static let pushOfAttachment = PushRequest(
-    replica: replica, number: 9, batchID: BatchID(0x0102_0304_0506_0709), knownHead: at(420),
+    replica: replica, number: 9, batchID: BatchID(0x0102_0304_0506_0709),
+    previousBatchID: BatchID(0x0102_0304_0506_0708), knownHead: at(420),
     changes: [
       PushedChange(
         sequence: 1007, kind: .put, key: Array("film/7".utf8),

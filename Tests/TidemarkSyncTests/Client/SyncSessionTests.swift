@@ -69,6 +69,8 @@ struct SyncSessionTests {
     let first = try #require(try world.nextPush(0))
     let next = try #require(try world.devices[0].session.prepareBatch())
     #expect(next.changes.map(\.name) == ["b"])
+    // It belongs to no feed that holds another batch there.
+    #expect(first.previousBatchID == BatchID.none && next.previousBatchID == first.batchID)
     try world.devices[0].session.receive(world.answer(.push(first)))
     #expect(try world.nextPush(0) == next)
     try world.settle()

@@ -48,4 +48,19 @@ struct CacheScriptTests {
       cacheRead d0 6
       """)
   }
+
+  @Test("a cache stays within its bound after a user's touch and a compaction")
+  func touchedAndCompacted() throws {
+    try run(
+      """
+      world 203843 3 1 262144 2
+      cachePut d0 3 16 28 296
+      cacheStale d0 3
+      cachePut d0 6 20 36 0 : put j3 21 0 -
+      write d0 : touch k3
+      cachePut d0 7 40 31 1
+      compact d0
+      cachePut d0 0 55 40 1
+      """)
+  }
 }

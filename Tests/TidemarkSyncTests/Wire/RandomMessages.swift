@@ -36,6 +36,7 @@ struct RandomMessages {
       .pushRequest(
         PushRequest(
           replica: replica(), number: count(), batchID: BatchID(random.next()),
+          previousBatchID: flip() ? BatchID(random.next()) : nil,
           knownHead: position(), reach: flip() ? random.next() : nil,
           changes: many(20) { $0.change() }))
     case .pushAnswer: .pushAnswer(PushAnswer(mark: mark(), range: range()))

@@ -226,12 +226,12 @@ struct WireHostileTests {
     let reach: [UInt8] = [10, 1, 8, 5, 0, 0, 0, 0, 0, 0, 0]
     let read = try decode(.pushRequest, reach + push)
     let request = if case .pushRequest(let request) = read { request } else { nil as PushRequest? }
-    #expect(request?.reach == 5)
+    #expect(request?.reach == 5 && request?.previousBatchID == nil)
     #expect(refusal(.pushRequest, [3, 1, 1, 0] + push) == "ends too early")
     #expect(
       refusal(.pushRequest, [11, 1, 9] + [UInt8](repeating: 0, count: 9) + push)
-        == "a reach has eight bytes")
-    #expect(refusal(.pushRequest, [2, 2, 0] + push) == "fields that are not known here")
+        == "a field of more than eight bytes")
+    #expect(refusal(.pushRequest, [2, 3, 0] + push) == "fields that are not known here")
     #expect(
       refusal(.valuesRequest, [2, 1, 0] + replica + [0, 0]) == "fields that are not known here")
 

@@ -51,6 +51,8 @@ enum WireFlags {
   /// Optional field of pushes and of answers that tell of entries: how far the authorization
   /// reaches.
   static let reachField: UInt64 = 1
+  /// Optional field of pushes: the id of the batch before.
+  static let previousBatchField: UInt64 = 2
   /// Optional field of a hello's answer: most bytes of an attachment's content.
   static let attachmentBytesField: UInt64 = 2
   /// Optional field of an entry: the attachment that it names.

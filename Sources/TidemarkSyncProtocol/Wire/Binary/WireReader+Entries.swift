@@ -3,9 +3,13 @@ internal import TidemarkEngine
 
 /// Changes and feed entries; see the writer.
 extension WireReader {
-  mutating func pushRequest(_ reach: UInt64?) throws(FormatError) -> PushRequest {
+  mutating func pushRequest(
+    _ reach: UInt64?, _ fields: [UInt64: [UInt8]]
+  ) throws(FormatError) -> PushRequest {
+    let previous = try fields[WireFlags.previousBatchField].map(Self.word)
     var request = PushRequest(
       replica: try replica(), number: try bytes.varint(), batchID: BatchID(try bytes.u64()),
+      previousBatchID: previous.map { BatchID($0) },
       knownHead: try position(), reach: reach, changes: [])
     let count = try count(WireLimits.rows, each: 5)
     request.changes.reserveCapacity(count)

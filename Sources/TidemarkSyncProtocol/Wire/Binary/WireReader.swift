@@ -24,12 +24,12 @@ struct WireReader: ~Escapable {
 
   mutating func message(_ kind: WireMessage.Kind) throws(FormatError) -> WireMessage {
     let fields = try optionalFields(atLeast: 0, known: kind.optionalFields)
-    let reach = try fields[WireFlags.reachField].map(Self.reach)
+    let reach = try fields[WireFlags.reachField].map(Self.word)
     let message: WireMessage =
       switch kind {
       case .helloRequest: .helloRequest(try helloRequest())
       case .helloAnswer: .helloAnswer(try helloAnswer(reach, fields))
-      case .pushRequest: .pushRequest(try pushRequest(reach))
+      case .pushRequest: .pushRequest(try pushRequest(reach, fields))
       case .pushAnswer: .pushAnswer(try pushAnswer())
       case .pullRequest: .pullRequest(try pullRequest())
       case .pullAnswer: .pullAnswer(try pullAnswer(reach))
@@ -60,11 +60,12 @@ struct WireReader: ~Escapable {
     return count
   }
 
-  private static func reach(_ field: [UInt8]) throws(FormatError) -> UInt64 {
+  /// An optional field of eight bytes.
+  static func word(_ field: [UInt8]) throws(FormatError) -> UInt64 {
     var reader = ByteReader(field.rawSpan)
-    let reach = try reader.u64()
-    guard reader.remaining == 0 else { throw FormatError("a reach has eight bytes") }
-    return reach
+    let word = try reader.u64()
+    guard reader.remaining == 0 else { throw FormatError("a field of more than eight bytes") }
+    return word
   }
 
   /// A list of number, length and bytes; answers may have some of a later version, which are
@@ -211,7 +212,8 @@ extension WireMessage.Kind {
   fileprivate var optionalFields: [UInt64] {
     switch self {
     case .helloAnswer: [WireFlags.reachField, WireFlags.attachmentBytesField]
-    case .pushRequest, .pullAnswer, .valuesAnswer, .digestAnswer: [WireFlags.reachField]
+    case .pushRequest: [WireFlags.reachField, WireFlags.previousBatchField]
+    case .pullAnswer, .valuesAnswer, .digestAnswer: [WireFlags.reachField]
     default: []
     }
   }

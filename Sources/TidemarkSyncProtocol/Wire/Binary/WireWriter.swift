@@ -72,10 +72,14 @@ struct WireWriter {
       default: nil
       }
     var fields = ByteWriter()
-    if let reach {
-      fields.varint(WireFlags.reachField)
+    func add(_ field: UInt64, word: UInt64) {
+      fields.varint(field)
       fields.varint(8)
-      fields.u64(reach)
+      fields.u64(word)
+    }
+    if let reach { add(WireFlags.reachField, word: reach) }
+    if case .pushRequest(let request) = message, let previous = request.previousBatchID {
+      add(WireFlags.previousBatchField, word: previous.bits)
     }
     if case .helloAnswer(let answer) = message, let most = answer.attachmentBytes {
       var number = ByteWriter()

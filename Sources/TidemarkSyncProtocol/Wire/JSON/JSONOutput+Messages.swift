@@ -80,6 +80,7 @@ extension JSONOutput {
     replica("replica", request.replica)
     number("number", request.number)
     word("batch", request.batchID.bits)
+    if let previous = request.previousBatchID { word("previous_batch", previous.bits) }
     if request.knownHead != .beginning { position("known_head", request.knownHead) }
     if let reach = request.reach { word("reach", reach) }
     objects("changes", request.changes) { $0.fields($1) }

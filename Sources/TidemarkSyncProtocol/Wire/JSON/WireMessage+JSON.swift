@@ -83,6 +83,7 @@ extension JSONFields {
       replica: try required(replica("replica"), "replica"),
       number: try required(number("number"), "number"),
       batchID: BatchID(try required(word("batch"), "batch")),
+      previousBatchID: try word("previous_batch").map { BatchID($0) },
       knownHead: try position("known_head") ?? .beginning, reach: try word("reach"),
       changes: try required(
         objects("changes", atMost: WireLimits.rows, isRequest: true) {

@@ -98,6 +98,11 @@ final class SimulatedDevice {
   /// Lets the store go while its disk is off, so that it leaves nothing on the disk.
   func abandon() { store = nil }
 
+  /// Commits a user's operations, of which the caches of the store hear.
+  func commit(_ batch: OperationBatch, _ durability: Durability) throws(TidemarkError) {
+    try store?.commitBlocking(batch, durability)
+  }
+
   /// Commits a batch that may have cached values in it.
   func write(_ batch: WriteBatch) throws(TidemarkError) {
     _ = try store?.blocking.write(batch)

@@ -260,7 +260,7 @@ final class SyncWorld {
         if write.kind == .same { oracle.common.insert(Content(value, labels)) }
       }
     }
-    try device.engine.commit(batch, durability: durably ? .durable : .buffered)
+    try device.commit(batch, durably ? .durable : .buffered)
     if durably { oracle.books[device.index].durableThrough = device.engine.lastSequence }
   }
 }

@@ -1,0 +1,200 @@
+import Testing
+import TidemarkSyncTestKit
+
+/// Failures that the simulator has found where a server is restored again while its devices still
+/// compare or send what the last restoring has made of it.
+@Suite("Restored again")
+struct RestoredAgainScriptTests {
+  private func run(_ script: String) throws {
+    try SyncSimulation(SyncScript(parsing: script)).run()
+  }
+
+  @Test("a device that never wrote knows what it brings back in a feed that others have mended")
+  func neverWrote() throws {
+    try run(
+      """
+      world 205503 3 4000 262144 1
+      backUp
+      jump d0 1427811
+      write d2 : put c26 3 0 -
+      exchange d2 4
+      exchange d0 2
+      write d1 : put s17' 18 0 -
+      exchange d1 2
+      clone d0
+      restore 401
+      exchange d1 8
+      backUp
+      write d0 : put c26 80 0 -
+      exchange d0 8
+      restore 1000000
+      """)
+  }
+
+  @Test("a feed that is restored between the sums and the values is compared once more")
+  func whileComparing() throws {
+    try run(
+      """
+      world 200619 4 3 262144 2
+      backUp
+      write d0 : put h1 16 0 -
+      durableWrite d1 : put c17 43 0 - ; put c22 44 0 - ; put c20 45 0 -
+      backUp
+      exchange d0 4
+      backUp
+      backUp
+      write d0 : put c21 62 0 -
+      restore 897
+      exchange d0 4
+      exchange d1 2
+      call d1
+      backUp
+      giveUp d0
+      deliver 175
+      call d0
+      backUp
+      deliver 1000000
+      deliver 421
+      deliver 289
+      backUp
+      deliver 67
+      call d0
+      deliver 358
+      deliver 805
+      restore 319
+      exchange d0 2
+      """)
+  }
+
+  @Test("a batch does not count after another one than it was sent after")
+  func otherPredecessor() throws { try run(Self.restoredAtBothEnds) }
+
+  private static let restoredAtBothEnds = """
+    world 203355 3 1 262144 2
+    durableWrite d2 : edit j1 1 0 -
+    call d2
+    write d2 : put c22 2 0 -
+    write d2 : put c16 4 0 -
+    call d0
+    exchange d2 8
+    backUp
+    write d2 : put j0 7 0 -
+    exchange d0 1
+    write d0 : put j0 6 0 -
+    call d0
+    exchange d0 8
+    backUp
+    write d2 : put l3 10 0 -
+    call d1
+    deliver 855
+    write d0 : edit j4 11 0 -
+    write d1 : put c2 13 0 -
+    exchange d0 1
+    backUp
+    write d0 : put j1 15 0 -
+    write d1 : put j1 16 0 -
+    restore 1000000
+    exchange d1 8
+    deliver 396
+    deliver 643
+    write d2 : put c23 19 0 -
+    exchange d2 8
+    backUp
+    deliver 253
+    deliver 982
+    durableWrite d2 : put c19 23 0 -
+    deliver 27
+    write d1 : put h1 24 0 -
+    exchange d1 2
+    backUp
+    exchange d0 8
+    restore 513
+    write d1 : put c8 30 0 -
+    write d0 : bad c22 31 0 -
+    call d0
+    exchange d0 4
+    backUp
+    write d2 : put s38' 39 0 -
+    call d2
+    call d0
+    deliver 219
+    drop 764
+    deliver 354
+    deliver 816
+    deliver 882
+    write d2 : edit j2 47 0 -
+    write d2 : put c24 48 0 -
+    exchange d2 8
+    backUp
+    write d2 : put l1 54 0 -
+    write d0 : put l1 55 0 -
+    exchange d2 1
+    restore 1000000
+    exchange d0 4
+    deliver 64
+    call d1
+    backUp
+    write d2 : put j3 58 0 -
+    exchange d2 2
+    call d0
+    deliver 1000000
+    deliver 975
+    deliver 971
+    write d0 : put c14 60 0 -
+    write d0 : put c8 62 0 -
+    drop 680
+    restore 153
+    write d0 : put l4 67 0 -
+    call d0
+    call d2
+    write d0 : delete l3
+    deliver 316
+    deliver 834
+    write d0 : put c9 73 0 - ; put c20 74 0 - ; put h3 75 0 -
+    deliver 463
+    exchange d0 8
+    exchange d1 8
+    backUp
+    exchange d1 1
+    exchange d0 2
+    call d0
+    restore 1000000
+    exchange d0 8
+    call d0
+    deliver 428
+    exchange d2 8
+    exchange d1 8
+    backUp
+    exchange d1 1
+    exchange d2 4
+    call d2
+    restore 1000000
+    deliver 1000000
+    exchange d2 8
+    exchange d0 8
+    backUp
+    exchange d0 1
+    restore 1000000
+    deliver 1000000
+    exchange d0 8
+    deliver 140
+    exchange d0 6
+    call d2
+    exchange d2 6
+    backUp d2
+    call d0
+    exchange d2 6
+    deliver 567
+    exchange d2 3
+    exchange d2 3
+    exchange d2 3
+    restore d2 563
+    exchange d0 4
+    backUp
+    restore 34
+    exchange d2 8
+    exchange d2 4
+    call d2
+    restore 1000000
+    """
+}
