@@ -6,18 +6,19 @@ internal import TidemarkSyncProtocol
 ///
 /// Basis:
 /// ```
-/// u8      version, 3
+/// u8      version, 4
 /// u8      1: the feed is known
 /// bytes   the feed, 16, if known
 /// u64     scope
 /// u64     reach
 /// u64     epoch of the cursor when this was written
 /// names   of batches, see `BatchNames`
+/// epochs  u8 count; for each u64 epoch, varint first offset
 /// runs    ahead, again and lost when this was written
 /// ```
 /// Step:
 /// ```
-/// u8      version, 3
+/// u8      version, 4
 /// varint  parts, see below
 /// varint  cursor: offset; with 1 u64 epoch, else it is the basis's
 /// zigzag  furthest: distance of the offset from the cursor's; with 2 u64 epoch, else likewise
@@ -34,7 +35,7 @@ internal import TidemarkSyncProtocol
 /// u32     low half of the XXH64 of the basis, with 512: where it or the step has sets
 /// ```
 extension PeerProgress {
-  private static let version: UInt8 = 3
+  private static let version: UInt8 = 4
 
   private struct Parts: OptionSet {
     var rawValue: UInt64
@@ -99,6 +100,11 @@ extension PeerProgress {
     writer.u64(reach)
     writer.u64(epoch)
     names.encode(into: &writer)
+    writer.u8(UInt8(clamping: epochs.count))
+    for epoch in epochs {
+      writer.u64(epoch.epoch)
+      writer.varint(epoch.firstOffset)
+    }
     return writer.bytes
   }
 
@@ -152,6 +158,13 @@ extension PeerProgress {
     progress.reach = try reader.u64()
     basis.epoch = try reader.u64()
     progress.names = try BatchNames(from: &reader)
+    for _ in 0..<Int(try reader.u8()) {
+      let epoch = FeedEpoch(epoch: try reader.u64(), firstOffset: try reader.varint())
+      guard epoch.firstOffset >= progress.epochs.last?.firstOffset ?? 1 else {
+        throw FormatError("a feed's epochs are not in order")
+      }
+      progress.epochs.append(epoch)
+    }
     basis.sets = try Sets(from: &reader)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
     var rest = ByteReader(step)

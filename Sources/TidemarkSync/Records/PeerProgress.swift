@@ -49,6 +49,9 @@ package struct PeerProgress: Sendable, Hashable {
   /// The feed's end when this was written: no position that is known lies behind it. A feed that
   /// does not list it any more was restored from a backup.
   package var furthest = Position.beginning
+  /// The last epochs of the feed up to there: of a feed that was restored from a backup they tell
+  /// what it still has, also where it was opened again since the backup.
+  var epochs: [FeedEpoch] = []
   /// The bytes that the peer wants to have kept with it.
   package var resumption: [UInt8] = []
   /// The last batch of which the verdicts are known.
@@ -80,6 +83,20 @@ package struct PeerProgress: Sendable, Hashable {
   package var comparedThrough = Position.beginning
 
   init() {}
+
+  /// So many epochs are kept; a feed that was opened more often since a backup is read from its
+  /// beginning.
+  static let mostEpochs = 64
+
+  /// The feed as it was known when this was written.
+  var knownRange: FeedRange { FeedRange(epochs: epochs, head: furthest.offset) }
+
+  /// The feed goes so far.
+  mutating func note(_ range: FeedRange) {
+    furthest = range.headPosition
+    // An epoch belongs to one history only.
+    if epochs.last != range.epochs.last { epochs = Array(range.epochs.suffix(Self.mostEpochs)) }
+  }
 
   /// The last own change of which the peer may have heard. It is never none, so that a feed that
   /// was restored is known for one, also where nothing was ever written.

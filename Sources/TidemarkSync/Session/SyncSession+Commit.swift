@@ -21,7 +21,7 @@ extension SyncSession {
       var batch = OperationBatch()
       var next = progress
       var runs = settled
-      if let range { next.furthest = range.headPosition }
+      if let range { next.note(range) }
       try body(&batch, &next, &runs)
       do throws(TidemarkError) {
         if let aliasChanges { try records.write(aliasChanges, into: &batch) }

@@ -116,7 +116,7 @@ extension SyncSession {
   private func rewind(to answer: HelloAnswer) throws {
     let common = min(
       progress.cursor.offset,
-      answer.range.lastCommonOffset(with: progress.furthest)
+      answer.range.lastCommonOffset(with: progress.knownRange)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
     // The backup's mark tells how much of the batch under way it holds; else all of it is sent
     // again.

@@ -35,7 +35,7 @@ extension SyncSession {
     let end = endOfBatch(verdicts)
     if try named.isEmpty && areExpected(verdicts, of: batch) {
       var (next, runs) = (progress, settled)
-      if let range { next.furthest = range.headPosition }
+      if let range { next.note(range) }
       pass(batch, end, &next)
       for (item, verdict) in zip(batch.items, verdicts) {
         guard case .applied(let position) = verdict else { continue }

@@ -143,7 +143,22 @@ public struct FeedRange: Sendable, Hashable {
     guard let index = epochs.firstIndex(where: { $0.epoch == position.epoch }),
       position.offset >= epochs[index].firstOffset
     else { return nil }
-    let next = index + 1 < epochs.count ? epochs[index + 1].firstOffset - 1 : head
-    return min(position.offset, next)
+    return min(position.offset, lastOffset(at: index))
+  }
+
+  /// The last offset that this feed has in common with another state of it, of which it need not
+  /// list all epochs.
+  /// - Returns: nil when none of the other's epochs is among those that this feed lists.
+  package func lastCommonOffset(with other: FeedRange) -> UInt64? {
+    for (index, known) in other.epochs.enumerated().reversed() {
+      let last = Position(epoch: known.epoch, offset: other.lastOffset(at: index))
+      if let common = lastCommonOffset(with: last) { return common }
+    }
+    return nil
+  }
+
+  /// The last offset of an epoch.
+  private func lastOffset(at index: Int) -> UInt64 {
+    index + 1 < epochs.count ? epochs[index + 1].firstOffset - 1 : head
   }
 }

@@ -69,7 +69,9 @@ struct LateBatchTests {
     device.disk.plan = .powerCut(atCall: call)
     do { try world.settle(only: 0) } catch is TidemarkError {}
     device.disk.plan = .none
-    try world.restart(0, losesPower: true)
+    device.disk.powerCut()
+    device.disk.restart(keeping: .loseAll)
+    try world.reopen(0)
     try world.settle()
     #expect(try world.get(1, "key") == "value")
     try world.delete(1, "key")

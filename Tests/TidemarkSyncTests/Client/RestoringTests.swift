@@ -68,6 +68,28 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("a feed that was opened again since the backup is read from its common end on")
+  func openedSince() throws {
+    let world = try SyncWorld()
+    for key in 0..<5 { try world.put(0, "key\(key)", "1") }
+    try world.settle()
+    let backup = try world.backUpServer()
+    let cursors = world.devices.map(\.session.progress.cursor.offset)
+    try world.restoreServer(backup)
+    try world.put(0, "since", "2")
+    try world.settle()
+    try world.restart(1)
+    try world.restoreServer(backup)
+    for (device, cursor) in zip(world.devices.indices, cursors) {
+      world.devices[device].session.disconnect()
+      try world.step(device)
+      #expect(world.devices[device].session.progress.cursor.offset >= cursor && cursor > 5)
+    }
+    try world.settle()
+    #expect(try world.serverState().count == 6)
+    try world.expectEqual()
+  }
+
   @Test("a remote made anew gets everything, and takes nothing away")
   func anew() throws {
     let world = try SyncWorld()

@@ -28,4 +28,21 @@ struct FeedRangeTests {
     #expect(range.lastCommonOffset(with: Position(epoch: 9, offset: 5)) == nil)
     #expect(range.lastCommonOffset(with: .beginning) == 0)
   }
+
+  @Test("the past that two states of a feed have in common ends with the last epoch that both list")
+  func commonRange() {
+    func common(_ epochs: [(UInt64, UInt64)], _ head: UInt64) -> UInt64? {
+      let epochs = epochs.map { FeedEpoch(epoch: $0.0, firstOffset: $0.1) }
+      return range.lastCommonOffset(with: FeedRange(epochs: epochs, head: head))
+    }
+    #expect(common([(7, 1), (3, 301)], 400) == 400)
+    #expect(common([(7, 1), (3, 301)], 350) == 350)
+    #expect(common([(3, 301), (5, 380)], 700) == 379)
+    #expect(common([(7, 1), (5, 290)], 700) == 289)
+    #expect(common([(7, 1), (5, 320)], 700) == 300)
+    // An epoch in which nothing was given out.
+    #expect(common([(7, 1), (3, 301), (5, 301)], 310) == 300)
+    #expect(common([(5, 1)], 10) == nil)
+    #expect(common([], 0) == nil)
+  }
 }

@@ -51,6 +51,10 @@ struct PeerStandingTests {
     if random.chance(0.8) { progress.feed = ReplicaID((0..<16).map { _ in UInt8(number() & 255) }) }
     progress.cursor = position()
     progress.furthest = position()
+    for _ in 0..<random.int(below: 4) {
+      let first = (progress.epochs.last?.firstOffset ?? 1) + UInt64(random.int(below: 9))
+      progress.epochs.append(FeedEpoch(epoch: number(), firstOffset: first))
+    }
     progress.number = number()
     progress.names = names([(random.next(), 1...2), (random.next(), 3...5)])
     progress.batchID = random.chance(0.5) ? BatchID(random.next()) : .none

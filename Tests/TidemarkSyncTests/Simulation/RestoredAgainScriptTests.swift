@@ -66,6 +66,23 @@ struct RestoredAgainScriptTests {
       """)
   }
 
+  @Test("a delete made upon what a server still has stays, wherever its epoch was lost")
+  func openedSince() throws {
+    try run(
+      """
+      world 353530 2 1 262144
+      write d1 : put h1 6 0 -
+      exchange d1 3
+      write d0 : attach h1 1050 0 -
+      exchange d0 3
+      write d0 : delete h1
+      backUp
+      reopen 1 543305
+      exchange d0 1
+      restore 698
+      """)
+  }
+
   @Test("a batch does not count after another one than it was sent after")
   func otherPredecessor() throws { try run(Self.restoredAtBothEnds) }
 
