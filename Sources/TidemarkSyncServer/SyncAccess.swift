@@ -28,7 +28,7 @@ public struct SyncAccess: Sendable, Hashable {
 
   /// Stands for the scope, as answers tell it: 0 for everything, and equal for equal scopes,
   /// whichever server says it. An empty scope is another one than everything.
-  var reach: UInt64 { scope.map { max(1, $0.hash(seed: 2)) } ?? 0 }
+  package var reach: UInt64 { scope.map { max(1, $0.hash(seed: 2)) } ?? 0 }
 
   /// Whether an entry is within.
   public func reaches(key: some BytesConvertible, labels: [EntryLabel]) -> Bool {

@@ -1,6 +1,7 @@
 internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSync
+internal import TidemarkSyncServer
 
 /// The content that a restored server has lost at a key, though somebody still has it.
 struct Outdated {
@@ -20,6 +21,8 @@ extension SyncOracle {
   func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
     outdated = [:]
     let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
+    // What is out of reach nobody can bring back; once it is in reach it is as good as new.
+    let isLimited = Set(devices.filter { $0.access.reach != 0 }.map(\.index))
     for (key, lost) in line.state where !isScoped {
       let kept = copy.state[key] ?? .deleted
       // A copy may also be ahead of what another one was made to hold.
@@ -32,7 +35,8 @@ extension SyncOracle {
       else { continue }
       let holders = books.indices.filter { books[$0].newest[key] != nil }
       let keepers = holders.filter {
-        books[$0].newest[key].map { $0.content == lost && !$0.isEvicted } ?? false
+        !isLimited.contains($0)
+          && books[$0].newest[key].map { $0.content == lost && !$0.isEvicted } ?? false
       }
       let isDeletedSomewhere = holders.contains { books[$0].newest[key]?.content == .deleted }
       guard !keepers.isEmpty, kept != .deleted || !isDeletedSomewhere else { continue }
