@@ -152,21 +152,19 @@ extension StoreFeed {
 
   // MARK: All keys
 
-  private static let rowsPerPage = 1024
-
   package func scan(
     wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> UInt64 {
     let view = try engine.view()
     let scan = EngineScan(engine, ScanQuery(), view: view)
     while true {
-      let rows = try scan.nextPage(limit: Self.rowsPerPage)
+      let rows = try scan.nextPage(upTo: Engine.entriesTogether)
       if rows.isEmpty { return view.sequence }
-      for row in rows where wants(row.key) {
-        let info = try engine.info(try engine.entry(at: row.sequence))
-        guard info.attributes.entryClass == .owned else { continue }
+      let wanted = rows.filter { wants($0.key) }
+      try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
+        guard info.attributes.entryClass == .owned else { return }
         let found = FeedKey(
-          key: row.key, labels: info.labels, attachment: info.attributes.attachment,
+          key: wanted[index].key, labels: info.labels, attachment: info.attributes.attachment,
           offset: info.valueSequence)
         try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
           try body(found, value)

@@ -84,6 +84,16 @@ struct BoxFetch: Sendable {
 
   private func read(_ entries: ArraySlice<Wanted>) -> [BoxCache.New]? {
     let engine = store.engine
+    // The schema stands in the entry's attributes.
+    var versions = [UInt32](repeating: 0, count: entries.count)
+    do {
+      if needsVersions {
+        try engine.forEachInfo(at: entries.map(\.entry.sequence)) {
+          (index, _, info) throws(TidemarkError) in
+          versions[index] = info.attributes.schemaVersion
+        }
+      }
+    } catch { return nil }
     var reader = RowReader(engine)
     var prepared = entries.startIndex
     var news: [BoxCache.New] = []
@@ -97,10 +107,7 @@ struct BoxFetch: Sendable {
         }
       }
       do {
-        // The schema stands in the entry's attributes.
-        let version =
-          needsVersions
-          ? try engine.info(try engine.entry(at: entry.sequence)).attributes.schemaVersion : 0
+        let version = versions[number - entries.startIndex]
         try reader.read(entry.sequence, isTouch: entry.isTouch) { value in
           guard let box = try? decode(value, version) else { return }
           news.append(BoxCache.New(entry: entry, box: box, bytes: value.byteCount))

@@ -81,10 +81,7 @@ extension ObjectReader {
   ) throws(TidemarkError) -> Object {
     let bytes = try walk.value(row)
     // The schema stands in the entry's attributes.
-    let version =
-      core.schema.version == 0
-      ? 0
-      : try source.engine.info(try source.engine.entry(at: row.sequence)).attributes.schemaVersion
+    let version = core.schema.version == 0 ? 0 : try walk.info(row).attributes.schemaVersion
     return try core.codec.decode(bytes, version: version, ofKey: row.key)
   }
 

@@ -28,7 +28,7 @@ struct ObjectScan<Reader: ObjectReader> {
     var walk = try RowWalk(reader.source, EntryQuery(prefix: core.prefix))
     while let row = try walk.nextRow() {
       guard let id = core.id(ofKey: row.key), let object = try reader.get(id),
-        try matches(node, object, row)
+        try matches(node, object, row, &walk)
       else { continue }
       var terms: [UInt8] = []
       for order in order {
@@ -56,22 +56,21 @@ struct ObjectScan<Reader: ObjectReader> {
   }
 
   private func matches(
-    _ node: ConditionNode, _ object: Object, _ row: ScanRow
+    _ node: ConditionNode, _ object: Object, _ row: ScanRow, _ walk: inout RowWalk
   ) throws(TidemarkError) -> Bool {
     switch node {
     case .all: return true
     case .labels(let filter):
-      let engine = reader.source.engine
-      return filter.query.matches(try engine.info(try engine.entry(at: row.sequence)).labels)
+      return filter.query.matches(try walk.info(row).labels)
     case .compare(let target, let ranges):
       let values = try values(target, of: object)
       return values.contains { value in ranges.contains { $0.contains(value) } }
-    case .not(let node): return try !matches(node, object, row)
+    case .not(let node): return try !matches(node, object, row, &walk)
     case .and(let nodes):
-      for node in nodes where try !matches(node, object, row) { return false }
+      for node in nodes where try !matches(node, object, row, &walk) { return false }
       return true
     case .or(let nodes):
-      for node in nodes where try matches(node, object, row) { return true }
+      for node in nodes where try matches(node, object, row, &walk) { return true }
       return false
     }
   }

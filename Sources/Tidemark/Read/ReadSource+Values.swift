@@ -34,7 +34,7 @@ extension ReadSource {
   }
 
   /// When the oldest version since the key was last absent was committed.
-  private func created(_ info: EntryInfo, walks: Bool) throws(TidemarkError) -> Timestamp? {
+  func created(_ info: EntryInfo, walks: Bool) throws(TidemarkError) -> Timestamp? {
     if info.kind == .delete || info.kind == .evict { return nil }
     if info.created != 0 { return HybridTime(info.created).timestamp }
     if info.previous == 0 { return HybridTime(info.commitTime).timestamp }

@@ -14,6 +14,8 @@ struct RowWalk: ~Copyable {
   private var reader: RowReader
   /// So many rows of the page the reader knows already.
   private var prepared = 0
+  /// The facts about the rows of the page, once somebody has asked for those of one.
+  private var infos: [EntryInfo?] = []
 
   init(
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
@@ -35,6 +37,7 @@ struct RowWalk: ~Copyable {
       page = try scan.nextPage(limit: size)
       next = 0
       prepared = 0
+      infos.removeAll(keepingCapacity: true)
       guard !page.isEmpty else {
         sizes = PageSizes(limit: 0)
         return nil
@@ -43,13 +46,6 @@ struct RowWalk: ~Copyable {
     }
     defer { next += 1 }
     return page[next]
-  }
-
-  /// The entry of a row.
-  mutating func entry(_ row: ScanRow, values: Bool) throws(TidemarkError) -> Entry {
-    var entry = try source.entry(try source.engine.entry(at: row.sequence), values: false)
-    if values { entry.value = try value(row) }
-    return entry
   }
 
   /// The value of a row.
@@ -65,6 +61,21 @@ struct RowWalk: ~Copyable {
     var value: [UInt8] = []
     try reader.read(row.sequence, isTouch: row.isTouch) { value = [UInt8](copying: $0) }
     return value
+  }
+
+  /// All that is known of a row's entry.
+  mutating func info(_ row: ScanRow) throws(TidemarkError) -> EntryInfo {
+    let engine = source.engine
+    if infos.isEmpty {
+      infos = Array(repeating: nil, count: page.count)
+      let first = next - 1
+      // Where something cannot be read, each row tells of it by itself.
+      try? engine.forEachInfo(of: Array(page[first...])) { (index, info) throws(TidemarkError) in
+        infos[first + index] = info
+      }
+    }
+    if let info = infos[next - 1] { return info }
+    return try engine.info(engine.entry(of: row))
   }
 
   /// Behind the last row of the last page.

@@ -8,19 +8,14 @@ public import TidemarkEngine
 /// while let entry = try rows.next() { print(entry.key) }
 /// ```
 public struct Rows: ~Copyable {
-  private var walk: RowWalk
-  private let values: Bool
+  private var walk: EntryWalk
 
-  init(_ walk: consuming RowWalk, values: Bool) {
-    self.walk = walk
-    self.values = values
-  }
+  init(_ walk: consuming EntryWalk) { self.walk = walk }
 
   /// The next entry; nil at the end.
   /// - Throws: `damaged` when it cannot be read.
   public mutating func next() throws(TidemarkError) -> Entry? {
-    guard let row = try walk.nextRow() else { return nil }
-    return try walk.entry(row, values: values)
+    try walk.nextEntry()
   }
 }
 

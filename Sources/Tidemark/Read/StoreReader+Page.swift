@@ -26,9 +26,9 @@ extension StoreReader {
     }
     var query = query
     query.limit = limit
-    var walk = try RowWalk(source, query, after: cursor?.position ?? .start)
+    var walk = try EntryWalk(source, query, after: cursor?.position ?? .start)
     var entries: [Entry] = []
-    while let row = try walk.nextRow() { entries.append(try walk.entry(row, values: query.values)) }
+    while let entry = try walk.nextEntry() { entries.append(entry) }
     let isFull = entries.count == limit
     return Page(entries: entries, next: isFull ? PageCursor(walk.position) : nil)
   }

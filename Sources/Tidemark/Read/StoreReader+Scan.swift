@@ -3,7 +3,7 @@ public import TidemarkEngine
 extension StoreReader {
   /// The entries of a query.
   public func entries(_ query: EntryQuery) throws(TidemarkError) -> Rows {
-    Rows(try RowWalk(source, query), values: query.values)
+    Rows(try EntryWalk(source, query))
   }
 
   /// Entries by prefix and labels.
@@ -100,13 +100,12 @@ extension StoreReader {
         LabelCount(label: EntryLabel($0.label), count: $0.count)
       }
     }
-    var counts: [[UInt8]: Int] = [:]
-    var walk = try RowWalk(source, EntryQuery())
-    while let row = try walk.nextRow() {
-      let info = try source.engine.info(try source.engine.entry(at: row.sequence))
-      for label in info.labels { counts[label, default: 0] += 1 }
+    var counts: [EntryLabel: Int] = [:]
+    var walk = try EntryWalk(source, EntryQuery(values: false))
+    while let entry = try walk.nextEntry() {
+      for label in entry.labels { counts[label, default: 0] += 1 }
     }
-    return counts.map { LabelCount(label: EntryLabel($0.key), count: $0.value) }
+    return counts.map { LabelCount(label: $0.key, count: $0.value) }
       .sorted { $0.label < $1.label }
   }
 }

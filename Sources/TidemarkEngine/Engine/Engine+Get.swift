@@ -271,14 +271,27 @@ extension Engine {
 
   /// All that is known of an entry.
   package func info(_ entry: LogEntry) throws(TidemarkError) -> EntryInfo {
+    let info = try info(ofOwn: entry)
+    guard info.kind == .touch else { return info }
+    return try info.renewing(try self.entry(at: info.valueSequence))
+  }
+
+  /// The part that stands in the entry itself: a touch tells only which put it renews.
+  func info(ofOwn entry: LogEntry) throws(TidemarkError) -> EntryInfo {
     let head = entry.head
-    var info = EntryInfo(
-      sequence: head.sequence, kind: head.kind, valueSequence: head.sequence,
+    return EntryInfo(
+      sequence: head.sequence, kind: head.kind,
+      valueSequence: head.kind == .touch ? head.valueSequence : head.sequence,
       valueLength: head.valueLength, labels: entry.labels, commitTime: head.commitTime,
       updated: head.commitTime, previous: head.previous, created: head.created,
       endsBatch: head.endsBatch, attributes: try entry.attributes())
-    guard head.kind == .touch else { return info }
-    let put = try self.entry(at: head.valueSequence)
+  }
+}
+
+extension EntryInfo {
+  /// The same of a touch, with what it renews.
+  func renewing(_ put: LogEntry) throws(TidemarkError) -> EntryInfo {
+    var info = self
     let renewed = info.attributes
     info.attributes = try put.attributes()
     if let maxAge = renewed.maxAge { info.attributes.maxAge = maxAge }
@@ -287,7 +300,7 @@ extension Engine {
     info.valueSequence = put.sequence
     info.valueLength = put.head.valueLength
     info.updated = put.head.commitTime
-    info.created = put.head.created != 0 ? put.head.created : head.created
+    info.created = put.head.created != 0 ? put.head.created : created
     return info
   }
 }

@@ -110,6 +110,25 @@ package final class EngineScan {
     return (0..<page.count).map { page.row(at: $0) }
   }
 
+  /// The next rows, as many as are worth reading together, with some megabytes of keys at most.
+  /// - Parameter limit: most rows.
+  /// - Returns: none at the end.
+  package func nextPage(upTo limit: Int) throws(TidemarkError) -> [ScanRow] {
+    let most = min(limit, Engine.entriesTogether)
+    var rows: [ScanRow] = []
+    var bytes = 0
+    while rows.count < most, bytes < Self.keyBytesTogether {
+      let page = try nextPage(limit: min(most - rows.count, Self.rowsAtOnce))
+      if page.isEmpty { break }
+      for row in page { bytes += row.key.count }
+      rows += page
+    }
+    return rows
+  }
+
+  private static let rowsAtOnce = 1_024
+  private static let keyBytesTogether = 4 << 20
+
   /// The next rows.
   /// - Returns: up to `limit`; none at the end.
   package func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {
@@ -128,7 +147,7 @@ package final class EngineScan {
           rows.append(key: i, sequence: slot.sequence, isTouch: slot.size.isTouched)
         }
       }
-      if query.isTimed { try rows.filter(isInTime) }
+      if query.isTimed { rows.filter(try areInTime(rows.sequences)) }
       resumption = beyond ?? keys.resumption
       if rows.isEmpty { continue }
       position = .key([UInt8](copying: rows.key(at: rows.count - 1)))
@@ -173,12 +192,14 @@ package final class EngineScan {
     return (page, carries, beyond)
   }
 
-  /// Whether an entry has a time that is asked for.
-  private func isInTime(_ sequence: UInt64) throws(TidemarkError) -> Bool {
-    let time = try engine.info(try engine.entry(at: sequence)).time
-    if let since = query.since, time < since { return false }
-    if let until = query.until, time >= until { return false }
-    return true
+  /// Which entries have a time that is asked for.
+  private func areInTime(_ sequences: [UInt64]) throws(TidemarkError) -> [Bool] {
+    var areInTime = [Bool](repeating: true, count: sequences.count)
+    try engine.forEachInfo(at: sequences) { (index, _, info) throws(TidemarkError) in
+      if let since = query.since, info.time < since { areInTime[index] = false }
+      if let until = query.until, info.time >= until { areInTime[index] = false }
+    }
+    return areInTime
   }
 
   /// Which keys of the page carry the wanted labels with their newest entries.
@@ -246,15 +267,16 @@ package final class EngineScan {
       if page.isEmpty { break }
       for row in page { rows.append((row, Timestamp(seconds: 0))) }
     }
-    // In sequence order heads lie together, so that each frame is decoded about once.
-    rows.sort { $0.row.sequence < $1.row.sequence }
     if query.order == .time {
-      for i in rows.indices {
-        let info = try engine.info(try engine.entry(at: rows[i].row.sequence))
-        rows[i].time = info.time
+      for first in stride(from: 0, to: rows.count, by: Engine.entriesTogether) {
+        let part = rows[first...].prefix(Engine.entriesTogether).map(\.row)
+        try engine.forEachInfo(of: part) { (index, info) throws(TidemarkError) in
+          rows[first + index].time = info.time
+        }
       }
-      rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
     }
+    // Without times they are all equal.
+    rows.sort { ($0.time, $0.row.sequence) < ($1.time, $1.row.sequence) }
     if query.descending { rows.reverse() }
     let behind = position
     let descending = query.descending

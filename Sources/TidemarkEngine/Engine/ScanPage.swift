@@ -64,12 +64,12 @@ package struct ScanPage {
     rows.append(Row(key: key, sequence: sequence, isTouch: isTouch))
   }
 
-  /// Leaves out the rows whose entries are not wanted.
-  mutating func filter(
-    _ isWanted: (UInt64) throws(TidemarkError) -> Bool
-  ) throws(TidemarkError) {
-    var kept: [Row] = []
-    for row in rows where try isWanted(row.sequence) { kept.append(row) }
-    rows = kept
+  /// The sequences of the rows' entries.
+  var sequences: [UInt64] { rows.map(\.sequence) }
+
+  /// Leaves out rows.
+  /// - Parameter isWanted: of each row.
+  mutating func filter(_ isWanted: [Bool]) {
+    rows = zip(rows, isWanted).filter(\.1).map(\.0)
   }
 }

@@ -96,6 +96,31 @@ package struct HeadsDecoder: ~Escapable {
     return head
   }
 
+  /// Passes over heads, of which nothing is looked at but what those behind them are counted from.
+  package mutating func skip(_ count: Int) throws(FormatError) {
+    guard count <= left else { throw FormatError("fewer entries than were said") }
+    left -= count
+    for _ in 0..<count {
+      _ = try reader.skip(1)
+      let fields = EntryFields(rawValue: try reader.u8())
+      let step = hasExplicitSequences ? try reader.zigzag() : 1
+      nextSequence &+= UInt64(bitPattern: step)
+      _ = try reader.skip(try reader.varint(atMost: Limits.keyBytes))
+      if fields.contains(.labels) { _ = try reader.varint() }
+      if fields.contains(.value) { valueOffset += try reader.varint(atMost: Limits.valueBytes) }
+      if fields.contains(.previous) { _ = try reader.varint() }
+      if fields.contains(.commitTime) {
+        let step = try reader.zigzag()
+        if !hasExplicitSequences { commitTime &+= UInt64(bitPattern: step) }
+      }
+      if fields.contains(.valueSequence) { _ = try reader.varint() }
+      if fields.contains(.created) { _ = try reader.skip(8) }
+      if fields.contains(.attributes) {
+        _ = try reader.skip(try reader.varint(atMost: EntryAttributes.maximumBytes))
+      }
+    }
+  }
+
   private mutating func readFields(
     _ fields: EntryFields, into head: inout EntryHead
   ) throws(FormatError) {

@@ -22,8 +22,10 @@ package final class DecodedFront: Sendable {
   ///   - header: the frame's header.
   ///   - offset: where the frame stands.
   ///   - codecs: the segment's.
+  ///   - only: which of the heads to decode, if all others are of no interest: it is the only one
+  ///     of the entries then.
   package init(
-    _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs
+    _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs, only: Int? = nil
   ) throws(FormatError) {
     let decoded = try FrameFront(
       decoding: front, header: header, offset: offset, codecs: codecs)
@@ -38,6 +40,14 @@ package final class DecodedFront: Sendable {
       return
     }
     var decoder = try HeadsDecoder(decoded.heads.rawSpan, header: header)
+    if let only {
+      try decoder.skip(only)
+      guard var entry = try decoder.next() else { throw FormatError("fewer entries than said") }
+      labelSets = [try decoder.labels(ofSet: entry.labelSet)]
+      entry.labelSet = min(entry.labelSet, 0)
+      entries = [entry]
+      return
+    }
     var entries: [EntryHead] = []
     entries.reserveCapacity(header.entryCount)
     while let entry = try decoder.next() { entries.append(entry) }

@@ -5,6 +5,8 @@ package struct LogCaches: Sendable {
   package let fronts: ClockCache<DecodedFront>
   /// By segment; out of the bytes for blocks.
   let sequences: ClockCache<SlotSequences>
+  /// The frame that one head alone was asked of last.
+  private let lastAsked: Lock<BlockAddress?>
   private let spare: Lock<Int>
   /// The store that the addresses are of.
   let store: UInt32
@@ -15,6 +17,7 @@ package struct LogCaches: Sendable {
     fronts = ClockCache(limitBytes: frontBytes)
     sequences = ClockCache(limitBytes: blockBytes / 2)
     spare = Lock(blockBytes)
+    lastAsked = Lock(nil)
     store = 0
     lastStore = Lock(0)
   }
@@ -31,6 +34,7 @@ package struct LogCaches: Sendable {
     fronts = shared.fronts
     sequences = shared.sequences
     spare = shared.spare
+    lastAsked = shared.lastAsked
     lastStore = shared.lastStore
     store = lastStore.withLock { last in
       last = max(1, last &+ 1)
@@ -59,6 +63,15 @@ package struct LogCaches: Sendable {
 
   func address(ofOffset offset: UInt32, in segment: Segment) -> BlockAddress {
     BlockAddress(segmentID: segment.id, salt: segment.salt, offset: offset, store: store)
+  }
+
+  /// Whether somebody who asks for one head of a frame, which is not here, has just asked for
+  /// another of the same frame: then all of it is likely to be of use.
+  func isAskedOnce(_ address: BlockAddress) -> Bool {
+    lastAsked.withLock { last in
+      defer { last = address }
+      return last != address
+    }
   }
 
   /// Changes how many bytes decoded blocks and sequences may hold together, where no other store

@@ -76,6 +76,15 @@ extension Segment {
   ) throws(TidemarkError) -> DecodedFront {
     let address = caches.address(ofOffset: record.offset, in: self)
     if let cached = caches.fronts.value(for: address) { return cached }
+    let front = try readFront(record)
+    caches.fronts.insert(front, for: address, bytes: front.memoryBytes)
+    return front
+  }
+
+  /// - Parameter only: which of the entries is wanted, if no other is.
+  private func readFront(
+    _ record: FrameRecord, only: Int? = nil
+  ) throws(TidemarkError) -> DecodedFront {
     let offset = Int(record.offset)
     do {
       let file = try file()
@@ -88,9 +97,8 @@ extension Segment {
       }
       let front = try DecodedFront(
         try bytes.rawSpan.slice(size, min(header.frontLength, bytes.count - size)),
-        header: header, offset: offset, codecs: try codecs())
+        header: header, offset: offset, codecs: try codecs(), only: only)
       try check(front, record)
-      caches.fronts.insert(front, for: address, bytes: front.memoryBytes)
       return front
     } catch let error as FormatError {
       throw damage(.format(error), offset: offset)
@@ -108,7 +116,7 @@ extension Segment {
     guard front.header.hasExplicitSequences == (kind == .compacted) else {
       throw FormatError("a frame of another kind of segment")
     }
-    guard front.entries.count == Int(record.entryCount) else {
+    guard front.header.entryCount == Int(record.entryCount), !front.isOpaque else {
       throw FormatError("frame and locator differ")
     }
     guard front.header.isHistory == record.isHistory else {
@@ -122,13 +130,16 @@ extension Segment {
     of sequence: UInt64, caches: LogCaches
   ) throws(TidemarkError) -> LogEntry? {
     guard let (record, entry) = try frame(holding: sequence) else { return nil }
-    let front = try front(record, caches: caches)
-    guard entry < front.entries.count, front.entries[entry].sequence == sequence else {
+    let address = caches.address(ofOffset: record.offset, in: self)
+    let isAlone = caches.fronts.value(for: address) == nil && caches.isAskedOnce(address)
+    let front = isAlone ? try readFront(record, only: entry) : try front(record, caches: caches)
+    let index = isAlone ? 0 : entry
+    guard index < front.entries.count, front.entries[index].sequence == sequence else {
       throw damage(
         .format(FormatError("locator points at another entry")), offset: Int(record.offset),
         sequences: sequence...sequence)
     }
-    return LogEntry(segment: self, front: front, head: front.entries[entry])
+    return LogEntry(segment: self, front: front, head: front.entries[index])
   }
 }
 

@@ -21,7 +21,6 @@ package struct DigestComparison {
   private struct Changed: Error {}
 
   private static let attempts = 5
-  private static let rowsPerPage = 1024
 
   private let engine: Engine
   private let scope: SyncScope
@@ -84,23 +83,24 @@ package struct DigestComparison {
     var table = DigestTable(paths: paths, limit: rowLimit)
     let scan = EngineScan(engine, ScanQuery(), view: view)
     while true {
-      let rows = try scan.nextPage(limit: Self.rowsPerPage)
+      let rows = try scan.nextPage(upTo: Engine.entriesTogether)
       if rows.isEmpty { break }
-      for row in rows {
-        let hash = ContentFingerprint.keyHash(row.key.rawSpan)
-        guard table.covers(hash: hash) else { continue }
-        let info = try engine.info(try engine.entry(at: row.sequence))
+      let wanted = rows.filter { table.covers(hash: ContentFingerprint.keyHash($0.key.rawSpan)) }
+      try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
+        let key = wanted[index].key
         guard info.attributes.entryClass == .owned,
-          scope.contains(key: row.key, labels: info.labels.map { EntryLabel($0) })
-        else { continue }
+          scope.contains(key: key, labels: info.labels.map { EntryLabel($0) })
+        else { return }
         let fingerprint = try engine.withValue(of: info.valueSequence) {
           (value, _) throws(TidemarkError) in
           ContentFingerprint(
-            key: row.key.rawSpan, value: value, labels: info.labels,
+            key: key.rawSpan, value: value, labels: info.labels,
             attachment: info.attributes.attachment)
         }
         table.add(
-          DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: info.valueSequence))
+          DigestTable.Row(
+            hash: ContentFingerprint.keyHash(key.rawSpan), fingerprint: fingerprint,
+            offset: info.valueSequence))
       }
     }
     table.finish()

@@ -167,6 +167,12 @@ extension SyncSession {
     try revive(after: sequence, &next, runs)
   }
 
+  /// Whether changes that a restored peer had lost are yet to come to it, or under way: a later
+  /// copy may have them, and what stands behind them there.
+  func bringsBackLost(_ next: PeerProgress) -> Bool {
+    !next.lost.isEmpty || formed.map { isHeardOf($0, in: next) } ?? false
+  }
+
   /// A change that the peer has again was pending while everything was compared, so that it stayed
   /// here even if the authorization does not reach it any more.
   func compareReach(_ next: inout PeerProgress) {
@@ -174,7 +180,8 @@ extension SyncSession {
     var resync = next.resync ?? Resync()
     resync.compares = true
     resync.seenThrough = next.cursor.offset
-    resync.keepsCursor = next.cursor.offset < next.comparedThrough.offset || !next.lost.isEmpty
+    resync.keepsCursor =
+      next.cursor.offset < next.comparedThrough.offset || bringsBackLost(next)
     resync.evict()
     next.resync = resync
   }

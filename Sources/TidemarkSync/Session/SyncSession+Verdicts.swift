@@ -55,7 +55,7 @@ extension SyncSession {
 
   /// Whether a batch has changes that a restored peer had lost. If it has them again, their
   /// verdicts may be of a time when the authorization reached further.
-  private func isHeardOf(_ batch: FormedBatch, in next: PeerProgress) -> Bool {
+  func isHeardOf(_ batch: FormedBatch, in next: PeerProgress) -> Bool {
     batch.items.contains { $0.sequence <= next.heardThrough }
   }
 

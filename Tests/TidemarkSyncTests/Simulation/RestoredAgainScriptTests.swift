@@ -83,6 +83,34 @@ struct RestoredAgainScriptTests {
       """)
   }
 
+  @Test("a change under way that a later copy of the feed has gives way to what was made upon it")
+  func underWayAgain() throws {
+    try run(
+      """
+      world 320115 3 7 4000
+      backUp
+      backUp
+      exchange d0 1
+      backUp
+      backUp
+      write d0 : put c15 1079 0 -
+      write d1 : put c15 1078 0 -
+      exchange d1 4
+      backUp
+      exchange d0 3
+      restore 272
+      write d1 : put c1 1090 0 -
+      write d0 : same j4 1091 0 -
+      exchange d1 4
+      call d1
+      deliver 553
+      duplicate 522
+      exchange d0 8
+      restore 1000000
+      call d1
+      """)
+  }
+
   @Test("a batch does not count after another one than it was sent after")
   func otherPredecessor() throws { try run(Self.restoredAtBothEnds) }
 

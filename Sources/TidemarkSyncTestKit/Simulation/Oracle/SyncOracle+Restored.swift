@@ -21,7 +21,7 @@ extension SyncOracle {
   func serverReplaced(by copy: FeedLine, _ devices: [SimulatedDevice]) {
     outdated = [:]
     let isScoped = devices.contains { !$0.session.scope.isEverything || !$0.scope.isEverything }
-    // What is out of reach nobody can bring back; once it is in reach it is as good as new.
+    // Nobody can bring back what is out of reach; once it is in reach it is as good as new.
     let isLimited = Set(devices.filter { $0.access.reach != 0 }.map(\.index))
     for (key, lost) in line.state where !isScoped {
       let kept = copy.state[key] ?? .deleted

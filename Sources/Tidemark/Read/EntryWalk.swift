@@ -1,0 +1,115 @@
+internal import TidemarkEngine
+
+/// The entries of a query over one view.
+///
+/// Rows come in the order of keys, and entries lie in the order in which they were written, or in
+/// which compaction has put them. So some rows are taken together and their entries read in the
+/// order of the log, where each frame and each block is decoded once for all that is wanted of it:
+/// few at first, for who stops early, then ever more.
+struct EntryWalk: ~Copyable {
+  private static let first = 4
+  private static let growth = 4
+  /// So many rows that were asked for are read at once.
+  private static let most = 1_024
+  /// About so many bytes of values are held.
+  private static let bytesTogether = 4 << 20
+
+  /// Keeps the store open.
+  private let source: ReadSource
+  /// Keeps what the rows name.
+  private let view: EngineView
+  /// Nil when no key can match.
+  private let scan: EngineScan?
+  private let values: Bool
+  private var left: Int
+  private var size: Int
+  private var rows: [ScanRow] = []
+  /// By row. Where something cannot be read, each row tells of it by itself.
+  private var entries: [Entry?] = []
+  private var contents: [[UInt8]?] = []
+  /// For each of the rows its place among them in the order of the log.
+  private var ranks: [Int] = []
+  private var next = 0
+  /// The values of the rows before this one were read.
+  private var valued = 0
+  private var reader: RowReader
+
+  init(
+    _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
+  ) throws(TidemarkError) {
+    self.source = source
+    let view = try source.pinned()
+    self.view = view
+    let engine = source.engine
+    scan = query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
+    values = query.values
+    left = max(0, query.limit ?? .max)
+    size = left <= Self.most ? left : Self.first
+    reader = RowReader(engine)
+  }
+
+  /// The next entry; nil at the end.
+  mutating func nextEntry() throws(TidemarkError) -> Entry? {
+    if next == rows.count { try load() }
+    guard next < rows.count else { return nil }
+    if values, next == valued { readValues() }
+    defer { next += 1 }
+    let row = rows[next]
+    guard var entry = entries[next].take() else {
+      return try source.entry(source.engine.entry(of: row), values: values)
+    }
+    if let content = contents[next].take() {
+      entry.value = content
+    } else if values {
+      try reader.read(row.sequence, isTouch: row.isTouch) { entry.value = [UInt8](copying: $0) }
+    }
+    return entry
+  }
+
+  /// Behind the last row that was taken.
+  var position: ScanPosition { scan?.position ?? .start }
+
+  private mutating func load() throws(TidemarkError) {
+    rows = []
+    (next, valued) = (0, 0)
+    guard let scan else { return }
+    rows = try scan.nextPage(upTo: min(size, left))
+    left -= rows.count
+    size = min(size * Self.growth, Engine.entriesTogether)
+    entries = Array(repeating: nil, count: rows.count)
+    contents = Array(repeating: nil, count: rows.count)
+    ranks = Array(repeating: 0, count: rows.count)
+    var rank = 0
+    try? source.engine.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
+      entries[index] = Entry(
+        key: rows[index].key, value: [], info: info,
+        created: try source.created(info, walks: false))
+      ranks[index] = rank
+      rank += 1
+    }
+  }
+
+  /// Reads the values of the next rows, as many as fit.
+  private mutating func readValues() {
+    var bytes = 0
+    while valued < rows.count, valued == next || bytes < Self.bytesTogether {
+      bytes += entries[valued]?.valueLength ?? 0
+      valued += 1
+    }
+    let ranks = ranks
+    let order = (next..<valued).sorted { ranks[$0] < ranks[$1] }
+    var prepared = 0
+    for (number, index) in order.enumerated() {
+      if number == prepared {
+        prepared += reader.prepare(order.count - number) {
+          let row = rows[order[number + $0]]
+          return (row.sequence, row.isTouch)
+        }
+      }
+      let row = rows[index]
+      try? reader.read(row.sequence, isTouch: row.isTouch) {
+        contents[index] = [UInt8](copying: $0)
+      }
+    }
+  }
+}
