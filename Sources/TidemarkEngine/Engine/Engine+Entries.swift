@@ -67,7 +67,8 @@ extension Engine {
         number = segments.count
         segments.append(segment)
       }
-      places.append(HeadPlace(segment: number, record: found.record, entry: found.entry, index: index))
+      places.append(
+        HeadPlace(segment: number, record: found.record, entry: found.entry, index: index))
     }
     return (segments, places, rest)
   }
