@@ -10,12 +10,12 @@ struct LoadedEntry {
 
 /// Loads what rows of a scan stand for.
 ///
-/// Rows come in the order of keys, entries lie in the order of sequences. So a number of rows is
-/// loaded at a time, in the log's order: then every frame and block is decoded about once per
-/// number of rows, not once per row.
+/// Rows come in the order of keys, and entries lie elsewhere. So a number of rows is loaded at a
+/// time, in the log's order: then every frame and block is decoded about once per number of rows,
+/// not once per row.
 struct EntryLoader {
   /// Rows worth loading together.
-  static let rows = 16_384
+  static let rows = Engine.entriesTogether
   private static let valueBytes = 32 << 20
   private let engine: Engine
 
@@ -25,7 +25,7 @@ struct EntryLoader {
   func load(
     _ rows: [ScanRow], values: Bool, _ body: (LoadedEntry) throws -> Void
   ) throws {
-    let infos = try infos(rows)
+    let (infos, ranks) = try infos(rows)
     var start = 0
     while start < rows.count {
       var end = start
@@ -34,7 +34,7 @@ struct EntryLoader {
         bytes += values ? infos[end].valueLength : 0
         end += 1
       }
-      let loaded = values ? try self.values(infos, start..<end) : []
+      let loaded = values ? try self.values(infos, ranks, start..<end) : []
       for row in start..<end {
         try body(
           LoadedEntry(
@@ -44,21 +44,26 @@ struct EntryLoader {
     }
   }
 
-  private func infos(_ rows: [ScanRow]) throws(TidemarkError) -> [EntryInfo] {
+  /// - Returns: also of each row its place among them in the order of the log.
+  private func infos(
+    _ rows: [ScanRow]
+  ) throws(TidemarkError) -> (infos: [EntryInfo], ranks: [Int]) {
     var infos: [(row: Int, info: EntryInfo)] = []
     infos.reserveCapacity(rows.count)
-    for row in rows.indices.sorted(by: { rows[$0].sequence < rows[$1].sequence }) {
-      infos.append((row, try engine.info(try engine.entry(at: rows[row].sequence))))
+    var ranks = [Int](repeating: 0, count: rows.count)
+    try engine.forEachInfo(of: rows) { (row, info) throws(TidemarkError) in
+      ranks[row] = infos.count
+      infos.append((row, info))
     }
     infos.sort { $0.row < $1.row }
-    return infos.map(\.info)
+    return (infos.map(\.info), ranks)
   }
 
   private func values(
-    _ infos: [EntryInfo], _ range: Range<Int>
+    _ infos: [EntryInfo], _ ranks: [Int], _ range: Range<Int>
   ) throws(TidemarkError) -> [[UInt8]] {
     var values = [[UInt8]](repeating: [], count: range.count)
-    for row in range.sorted(by: { infos[$0].valueSequence < infos[$1].valueSequence }) {
+    for row in range.sorted(by: { ranks[$0] < ranks[$1] }) {
       values[row - range.lowerBound] = try engine.value(of: infos[row])
     }
     return values

@@ -28,7 +28,7 @@ struct Exporter {
       console, "exporting", unit: .entries, total: sequence == nil ? engine.liveKeys : nil)
     defer { progress.finish() }
     while true {
-      let rows = try scan.nextPage(limit: EntryLoader.rows)
+      let rows = try scan.nextPage(upTo: EntryLoader.rows)
       if rows.isEmpty { break }
       try loader.load(rows, values: true) { entry in
         // The newest entry of a key may be a touch; the state is that of a put.

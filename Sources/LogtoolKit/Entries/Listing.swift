@@ -24,7 +24,7 @@ struct Listing {
     var left = options.limit ?? Int.max
     var count = 0
     while left > 0 {
-      let rows = try scan.nextPage(limit: min(left, pageSize))
+      let rows = try scan.nextPage(upTo: min(left, pageSize))
       if rows.isEmpty { break }
       if let caches {
         for row in rows where left > 0 {

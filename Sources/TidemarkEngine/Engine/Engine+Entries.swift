@@ -27,21 +27,38 @@ extension Engine {
     places.sort {
       ($0.segment, $0.record.offset, $0.entry) < ($1.segment, $1.record.offset, $1.entry)
     }
-    var last: (segment: Int, front: DecodedFront)?
-    for place in places {
-      let segment = segments[place.segment]
-      if last?.segment != place.segment || last?.front.offset != Int(place.record.offset) {
-        // An entry that a compaction has just moved is found by its sequence.
-        last = (try? segment.front(place.record, caches: caches)).map { (place.segment, $0) }
-      }
-      guard let front = last?.front, place.entry < front.entries.count,
-        front.entries[place.entry].sequence == sequences[place.index]
-      else {
-        rest.append(place.index)
+    var next = 0
+    while next < places.count {
+      let first = places[next]
+      let end =
+        places[next...].firstIndex {
+          $0.segment != first.segment || $0.record.offset != first.record.offset
+        } ?? places.count
+      let group = places[next..<end]
+      next = end
+      let segment = segments[first.segment]
+      // One that is asked for twice is decoded once.
+      var wanted: [Int] = []
+      for place in group where place.entry != wanted.last { wanted.append(place.entry) }
+      let some = try? segment.heads(of: wanted, in: first.record, caches: caches)
+      // An entry that a compaction has just moved is found by its sequence.
+      guard let front = try? some ?? segment.front(first.record, caches: caches) else {
+        rest += group.map(\.index)
         continue
       }
-      try body(
-        place.index, LogEntry(segment: segment, front: front, head: front.entries[place.entry]))
+      var number = 0
+      for place in group {
+        if wanted[number] != place.entry { number += 1 }
+        let index = some == nil ? place.entry : number
+        guard index < front.entries.count,
+          front.entries[index].sequence == sequences[place.index]
+        else {
+          rest.append(place.index)
+          continue
+        }
+        let head = front.entries[index]
+        try body(place.index, LogEntry(segment: segment, front: front, head: head))
+      }
     }
     for index in rest { try body(index, try entry(at: sequences[index])) }
   }

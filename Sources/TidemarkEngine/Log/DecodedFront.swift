@@ -22,10 +22,10 @@ package final class DecodedFront: Sendable {
   ///   - header: the frame's header.
   ///   - offset: where the frame stands.
   ///   - codecs: the segment's.
-  ///   - only: which of the heads to decode, if all others are of no interest: it is the only one
-  ///     of the entries then.
+  ///   - only: which of the heads to decode, in ascending order, if all others are of no interest:
+  ///     these are its entries then.
   package init(
-    _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs, only: Int? = nil
+    _ front: RawSpan, header: FrameHeader, offset: Int, codecs: FrameCodecs, only: [Int]? = nil
   ) throws(FormatError) {
     let decoded = try FrameFront(
       decoding: front, header: header, offset: offset, codecs: codecs)
@@ -41,11 +41,7 @@ package final class DecodedFront: Sendable {
     }
     var decoder = try HeadsDecoder(decoded.heads.rawSpan, header: header)
     if let only {
-      try decoder.skip(only)
-      guard var entry = try decoder.next() else { throw FormatError("fewer entries than said") }
-      labelSets = [try decoder.labels(ofSet: entry.labelSet)]
-      entry.labelSet = min(entry.labelSet, 0)
-      entries = [entry]
+      (entries, labelSets) = try Self.decode(only, &decoder)
       return
     }
     var entries: [EntryHead] = []
@@ -59,6 +55,30 @@ package final class DecodedFront: Sendable {
     var sets: [[[UInt8]]] = []
     for set in decoder.labelSetOffsets.indices { sets.append(try decoder.labels(ofSet: set)) }
     labelSets = sets
+  }
+
+  /// Decodes some heads and passes over the others.
+  private static func decode(
+    _ wanted: [Int], _ decoder: inout HeadsDecoder
+  ) throws(FormatError) -> ([EntryHead], labelSets: [[[UInt8]]]) {
+    var entries: [EntryHead] = []
+    var labelSets: [[[UInt8]]] = []
+    var places: [Int: Int] = [:]
+    var passed = 0
+    for index in wanted {
+      try decoder.skip(index - passed)
+      guard var entry = try decoder.next() else { throw FormatError("fewer entries than said") }
+      passed = index + 1
+      if entry.labelSet >= 0 {
+        if places[entry.labelSet] == nil {
+          places[entry.labelSet] = labelSets.count
+          labelSets.append(try decoder.labels(ofSet: entry.labelSet))
+        }
+        entry.labelSet = places[entry.labelSet] ?? -1
+      }
+      entries.append(entry)
+    }
+    return (entries, labelSets)
   }
 
   /// Heads that were gathered from several frames of a segment, whose sequences are explicit; of

@@ -81,9 +81,22 @@ extension Segment {
     return front
   }
 
-  /// - Parameter only: which of the entries is wanted, if no other is.
+  /// The heads of some of a frame's entries, which are not kept.
+  /// - Parameter entries: which, in ascending order.
+  /// - Returns: nil where those of all are at hand, or better decoded together.
+  func heads(
+    of entries: [Int], in record: FrameRecord, caches: LogCaches
+  ) throws(TidemarkError) -> DecodedFront? {
+    // To pass over a head costs a fraction of decoding it.
+    guard entries.count <= Int(record.entryCount) / 2,
+      caches.fronts.value(for: caches.address(ofOffset: record.offset, in: self)) == nil
+    else { return nil }
+    return try readFront(record, only: entries)
+  }
+
+  /// - Parameter only: which of the entries are wanted, if not all, in ascending order.
   private func readFront(
-    _ record: FrameRecord, only: Int? = nil
+    _ record: FrameRecord, only: [Int]? = nil
   ) throws(TidemarkError) -> DecodedFront {
     let offset = Int(record.offset)
     do {
@@ -132,7 +145,7 @@ extension Segment {
     guard let (record, entry) = try frame(holding: sequence) else { return nil }
     let address = caches.address(ofOffset: record.offset, in: self)
     let isAlone = caches.fronts.value(for: address) == nil && caches.isAskedOnce(address)
-    let front = isAlone ? try readFront(record, only: entry) : try front(record, caches: caches)
+    let front = isAlone ? try readFront(record, only: [entry]) : try front(record, caches: caches)
     let index = isAlone ? 0 : entry
     guard index < front.entries.count, front.entries[index].sequence == sequence else {
       throw damage(

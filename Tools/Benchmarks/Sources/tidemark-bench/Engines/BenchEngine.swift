@@ -59,10 +59,23 @@ protocol BenchReader: AnyObject {
   func scan(from key: UnsafeRawBufferPointer, count: Int, _ check: inout Check) throws
   /// Reads all records with a label.
   func documents(label: Int, _ check: inout Check) throws
+  /// The same with everything that the engine keeps of a record: its labels, its times.
+  func whole(_ key: UnsafeRawBufferPointer, _ check: inout Check) throws
+  /// Reads all records with a label, with everything that the engine keeps of them.
+  func wholeDocuments(label: Int, _ check: inout Check) throws
   /// Reads the keys of all records with a label.
   func keys(label: Int, _ check: inout Check) throws
   /// Has to come before the engine is closed.
   func close()
+}
+
+/// The peers keep nothing of a record but what they were given.
+extension BenchReader {
+  func whole(_ key: UnsafeRawBufferPointer, _ check: inout Check) throws { try get(key, &check) }
+
+  func wholeDocuments(label: Int, _ check: inout Check) throws {
+    try documents(label: label, &check)
+  }
 }
 
 /// Which engine.

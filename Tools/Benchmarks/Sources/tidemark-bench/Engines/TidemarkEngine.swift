@@ -119,6 +119,19 @@ private final class TidemarkReader: BenchReader {
     try scan(EntryQuery(labels: LabelFilter(all: [labels[label]])), &check)
   }
 
+  func whole(_ key: UnsafeRawBufferPointer, _ check: inout Check) throws {
+    if let entry = try store.entry(forKey: Lent(key)) { Self.see(entry, &check) }
+  }
+
+  func wholeDocuments(label: Int, _ check: inout Check) throws {
+    var rows = try store.entries(labels: LabelFilter(all: [labels[label]]))
+    while let entry = try rows.next() { Self.see(entry, &check) }
+  }
+
+  private static func see(_ entry: Entry, _ check: inout Check) {
+    entry.key.bytes.withUnsafeBytes { see($0, entry.value.span.bytes, &check) }
+  }
+
   func keys(label: Int, _ check: inout Check) throws {
     let query = EntryQuery(labels: LabelFilter(all: [labels[label]]), values: false)
     try store.scan(query) { key, _ in

@@ -60,6 +60,8 @@ struct Row {
       id: "P6", title: "get, own cache of 1 MB, after compaction, p50", unit: "us",
       moreIsBetter: false, targets: [.figure(2.5)], limit: "pread"),
     Row(
+      id: "P6e", title: "the same with labels and times", unit: "us", moreIsBetter: false),
+    Row(
       id: "P6d", title: "the same after dense compaction", unit: "us", moreIsBetter: false,
       targets: [.figure(15)], limit: "pread"),
     Row(
@@ -84,8 +86,12 @@ struct Row {
       id: "P11", title: "documents of a label", unit: "k/s", moreIsBetter: true,
       targets: [.times(3, .rocksdbZstd)]),
     Row(
+      id: "P11e", title: "the same with labels and times", unit: "k/s", moreIsBetter: true),
+    Row(
       id: "P11c", title: "documents of a label, compacted", unit: "k/s", moreIsBetter: true,
       targets: [.times(3, .rocksdbZstd)]),
+    Row(
+      id: "P11ec", title: "the same with labels and times", unit: "k/s", moreIsBetter: true),
     Row(
       id: "P11k", title: "keys of a label", unit: "k/s", moreIsBetter: true,
       targets: [.figure(5000)]),

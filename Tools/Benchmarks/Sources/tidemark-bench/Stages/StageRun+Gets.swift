@@ -2,14 +2,18 @@ import Foundation
 
 extension StageRun {
   /// Single reads, each timed; the figure is half of them in microseconds.
-  private func timed(_ row: String, _ reader: any BenchReader, _ indices: [UInt32]) throws {
+  /// - Parameter isWhole: whether all that is kept of a record is read.
+  private func timed(
+    _ row: String, _ reader: any BenchReader, _ indices: [UInt32], isWhole: Bool = false
+  ) throws {
     var times = Histogram()
     var check = Check(values)
     let key = KeyBuffer()
     let cost = try Cost {
       var last = nanoseconds()
       for index in indices {
-        try reader.get(key.key(Int(index)), &check)
+        let key = key.key(Int(index))
+        if isWhole { try reader.whole(key, &check) } else { try reader.get(key, &check) }
         let now = nanoseconds()
         times.add(now - last)
         last = now
@@ -90,7 +94,8 @@ extension StageRun {
   }
 
   /// With a cache that is far too small, so that the data come from the kernel's.
-  func small(_ row: String) throws {
+  /// - Parameter wholeRow: the row for reads of all that is kept of a record.
+  func small(_ row: String, whole wholeRow: String? = nil) throws {
     let engine = try engine(cache: Self.smallCache, labelled: true)
     let reader = try engine.reader()
     let indices = Order.shuffled(n, count: readCount, seed: seed())
@@ -101,6 +106,9 @@ extension StageRun {
     try check.expect(n)
     try Self.get(reader, indices.suffix(readCount / 3), &check)
     try timed(row, reader, indices)
+    if let wholeRow {
+      try timed(wholeRow, reader, Array(indices.prefix(readCount / 10)), isWhole: true)
+    }
     reader.close()
     try engine.close()
   }

@@ -23,7 +23,7 @@ extension StageRun {
   }
 
   /// All documents of labels, and only their keys.
-  func documents(_ row: String, keys keysRow: String?) throws {
+  func documents(_ row: String, whole wholeRow: String, keys keysRow: String?) throws {
     let engine = try engine(labelled: true)
     let reader = try engine.reader()
     let sizes = labels.sizes(n: n)
@@ -38,6 +38,12 @@ extension StageRun {
     }
     try check.expect(expected * 2)
     show(Measure(row, rate: expected, cost))
+    var wholes = Check(values)
+    let wholeCost = try Cost {
+      for label in order { try reader.wholeDocuments(label: label, &wholes) }
+    }
+    try wholes.expect(expected)
+    show(Measure(wholeRow, rate: expected, wholeCost))
     if let keysRow {
       var check = Check(values)
       for label in order { try reader.keys(label: label, &check) }
