@@ -214,13 +214,14 @@ extension SyncSession {
       ofKey: change.key, upon: slot, into: &operations)
   }
 
-  /// A key has left the scope: it goes here, too, unless something is pending on it.
+  /// A key has left the scope: it goes here, too, unless something is pending on it, or a cache has
+  /// it, which has nothing to do with the feed.
   func purge(
     _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
   ) throws(TidemarkError) {
     guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
       let newest = try log.newestChange(ofKey: entry.key), !isPending(newest, in: next),
-      !isUnheard(newest)
+      !isUnheard(newest), newest.attributes.entryClass == .owned
     else { return }
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(

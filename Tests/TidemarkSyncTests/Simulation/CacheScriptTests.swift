@@ -63,4 +63,31 @@ struct CacheScriptTests {
       cachePut d0 0 55 40 1
       """)
   }
+
+  @Test("a cached value stays when its key leaves the scope; a write to it is made upon nothing")
+  func leftScope() throws {
+    try run(
+      """
+      world 406091 3 4000 300
+      call d1
+      deliver 621
+      scope d0 1
+      deliver 611
+      exchange d0 1
+      call d1
+      write d1 : put k7 8 39 a
+      deliver 129
+      deliver 471
+      call d1
+      deliver 580
+      cachePut d0 7 18 6 1
+      write d2 : put k7 43 0 -
+      exchange d2 3
+      call d0
+      deliver 716
+      deliver 831
+      deliver 150
+      write d0 : put k7 111 35 a
+      """)
+  }
 }
