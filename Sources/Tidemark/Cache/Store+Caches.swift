@@ -70,7 +70,7 @@ extension Store {
   func stage(
     _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true
   ) throws(TidemarkError) -> CommitResult {
-    guard operations.hasCached || operations.hasTouches && hasCaches else {
+    guard operations.hasCached || operations.hasTouches else {
       return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
@@ -94,8 +94,6 @@ extension Store {
       return result
     }
   }
-
-  private var hasCaches: Bool { caches.withLock { !$0.isEmpty } }
 
   /// A cache that gives entries up is not the collection any more that it was to equal, so that the
   /// next sync must not believe it by its hash; a switch says itself what the cache shows.

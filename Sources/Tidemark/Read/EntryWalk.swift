@@ -11,7 +11,7 @@ struct EntryWalk: ~Copyable {
   private static let growth = 4
   /// So many rows that were asked for are read at once.
   private static let most = 1_024
-  /// About so many bytes of values are held.
+  /// About so many bytes of values, and of all else, are held.
   private static let bytesTogether = 4 << 20
 
   /// Keeps the store open.
@@ -50,6 +50,8 @@ struct EntryWalk: ~Copyable {
 
   /// The next entry; nil at the end.
   mutating func nextEntry() throws(TidemarkError) -> Entry? {
+    // Entries at hand would be served beyond the end of the store's being open.
+    try source.engine.checkReadable()
     if next == rows.count { try load() }
     guard next < rows.count else { return nil }
     if values, next == valued { readValues() }
@@ -75,18 +77,22 @@ struct EntryWalk: ~Copyable {
     guard let scan else { return }
     rows = try scan.nextPage(upTo: min(size, left))
     left -= rows.count
-    size = min(size * Self.growth, Engine.entriesTogether)
     entries = Array(repeating: nil, count: rows.count)
     contents = Array(repeating: nil, count: rows.count)
     ranks = Array(repeating: 0, count: rows.count)
     var rank = 0
+    var bytes = 1
     try? source.engine.forEachInfo(of: rows) { (index, info) throws(TidemarkError) in
       entries[index] = Entry(
         key: rows[index].key, value: [], info: info,
         created: try source.created(info, walks: false))
       ranks[index] = rank
       rank += 1
+      bytes += 256 + info.labels.reduce(0) { $0 + $1.count + 32 }
     }
+    // Labels take memory, too.
+    let most = max(Self.first, Self.bytesTogether * max(1, rows.count) / bytes)
+    size = min(size * Self.growth, most, Engine.entriesTogether)
   }
 
   /// Reads the values of the next rows, as many as fit.
@@ -97,7 +103,8 @@ struct EntryWalk: ~Copyable {
       valued += 1
     }
     let ranks = ranks
-    let order = (next..<valued).sorted { ranks[$0] < ranks[$1] }
+    // Rows that could not be read tell of it by themselves.
+    let order = (next..<valued).filter { entries[$0] != nil }.sorted { ranks[$0] < ranks[$1] }
     var prepared = 0
     for (number, index) in order.enumerated() {
       if number == prepared {

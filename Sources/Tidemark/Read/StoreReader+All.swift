@@ -1,7 +1,7 @@
 public import TidemarkEngine
 
 extension StoreReader {
-  /// Calls `body` with every entry of a query; one at a time is in memory.
+  /// Calls `body` with every entry of a query; some megabytes of them are in memory at a time.
   ///
   /// ```swift
   /// try store.forEach(EntryQuery(prefix: "note/")) { entry in print(entry.key) }
@@ -13,7 +13,8 @@ extension StoreReader {
     while let entry = try rows.next() { body(entry) }
   }
 
-  /// Calls `body`, which may throw, with every entry of a query; one at a time is in memory.
+  /// Calls `body`, which may throw, with every entry of a query; some megabytes of them are in
+  /// memory at a time.
   /// - Throws: what `body` throws, which ends the loop; else `TidemarkError`.
   public func forEach<E: Error>(
     _ query: EntryQuery = EntryQuery(), _ body: (Entry) throws(E) -> Void

@@ -118,7 +118,14 @@ package final class EngineScan {
     var rows: [ScanRow] = []
     var bytes = 0
     while rows.count < most, bytes < Self.keyBytesTogether {
-      let page = try nextPage(limit: min(most - rows.count, Self.rowsAtOnce))
+      let page: [ScanRow]
+      do throws(TidemarkError) {
+        page = try nextPage(limit: min(most - rows.count, Self.rowsAtOnce))
+      } catch {
+        // Rows that were found come first; the next call comes upon the same.
+        if rows.isEmpty { throw error }
+        break
+      }
       if page.isEmpty { break }
       for row in page { bytes += row.key.count }
       rows += page
@@ -139,6 +146,9 @@ package final class EngineScan {
     while !isAtEnd {
       let (keys, carries, beyond) = try nextKeys(limit: limit)
       var rows = ScanPage(keys, isOfPresent: carries == nil)
+      // An error leaves the scan where it is.
+      let wasLast = isAtEnd
+      isAtEnd = false
       for i in 0..<keys.count {
         let slot = keys.slot(at: i)
         if let carries {
@@ -148,6 +158,7 @@ package final class EngineScan {
         }
       }
       if query.isTimed { rows.filter(try areInTime(rows.sequences)) }
+      isAtEnd = wasLast
       resumption = beyond ?? keys.resumption
       if rows.isEmpty { continue }
       position = .key([UInt8](copying: rows.key(at: rows.count - 1)))

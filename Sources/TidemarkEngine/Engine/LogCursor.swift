@@ -147,21 +147,24 @@ package struct LogCursor {
     upcoming = window.last + 1
   }
 
-  /// The same for a few entries, each found by itself.
+  /// The same for a few entries.
   private mutating func fillSingly(
     _ segment: Segment, _ range: ClosedRange<UInt64>
   ) throws(TidemarkError) {
-    upcoming = range.lowerBound
-    while upcoming <= range.upperBound,
-      let next = try segment.sequence(atOrAfter: upcoming), next <= range.upperBound
+    var sequences: [UInt64] = []
+    var first = range.lowerBound
+    while first <= range.upperBound,
+      let next = try segment.sequence(atOrAfter: first), next <= range.upperBound
     {
-      if let entry = try segment.head(of: next, caches: engine.caches),
-        includesRecords || Self.isShown(entry.head, entry.front)
-      {
-        pending.append(entry)
-      }
-      upcoming = next + 1
+      sequences.append(next)
+      first = next + 1
     }
+    // Entries of one frame share its heads.
+    var found: [LogEntry] = []
+    try engine.forEachEntry(at: sequences) { (_, entry) throws(TidemarkError) in
+      if includesRecords || Self.isShown(entry.head, entry.front) { found.append(entry) }
+    }
+    pending = found.sorted { $0.sequence < $1.sequence }
     upcoming = range.upperBound + 1
   }
 }

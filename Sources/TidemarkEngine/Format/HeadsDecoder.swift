@@ -69,15 +69,7 @@ package struct HeadsDecoder: ~Escapable {
       return nil
     }
     left -= 1
-    let first = try reader.u8()
-    guard let kind = EntryKind(rawValue: first & 0x0f), first & 0xe0 == 0 else {
-      throw FormatError("unknown kind of entry", isNewer: true)
-    }
-    let fieldBits = try reader.u8()
-    guard fieldBits & ~EntryFields.known == 0 else {
-      throw FormatError("unknown fields in an entry", isNewer: true)
-    }
-    let fields = EntryFields(rawValue: fieldBits)
+    let (endsBatch, kind, fields) = try kindAndFields()
     if hasExplicitSequences {
       nextSequence = nextSequence &+ UInt64(bitPattern: try reader.zigzag())
     }
@@ -88,7 +80,7 @@ package struct HeadsDecoder: ~Escapable {
     guard keyLength > 0 || kind == .record else { throw FormatError("empty key") }
     let keyStart = try reader.skip(keyLength)
     var head = EntryHead(
-      kind: kind, endsBatch: first & 0x10 != 0, sequence: sequence, keyStart: keyStart,
+      kind: kind, endsBatch: endsBatch, sequence: sequence, keyStart: keyStart,
       keyLength: keyLength, labelSet: -1, hasValue: false, valueOffset: valueOffset,
       valueLength: 0, previous: 0, valueSequence: 0, commitTime: 0, created: 0,
       attributesStart: 0, attributesLength: 0)
@@ -101,8 +93,7 @@ package struct HeadsDecoder: ~Escapable {
     guard count <= left else { throw FormatError("fewer entries than were said") }
     left -= count
     for _ in 0..<count {
-      _ = try reader.skip(1)
-      let fields = EntryFields(rawValue: try reader.u8())
+      let (_, _, fields) = try kindAndFields()
       let step = hasExplicitSequences ? try reader.zigzag() : 1
       nextSequence &+= UInt64(bitPattern: step)
       _ = try reader.skip(try reader.varint(atMost: Limits.keyBytes))
@@ -119,6 +110,22 @@ package struct HeadsDecoder: ~Escapable {
         _ = try reader.skip(try reader.varint(atMost: EntryAttributes.maximumBytes))
       }
     }
+  }
+
+  /// The first two bytes of a head.
+  @inline(__always)
+  private mutating func kindAndFields() throws(FormatError) -> (
+    endsBatch: Bool, EntryKind, EntryFields
+  ) {
+    let first = try reader.u8()
+    guard let kind = EntryKind(rawValue: first & 0x0f), first & 0xe0 == 0 else {
+      throw FormatError("unknown kind of entry", isNewer: true)
+    }
+    let fields = try reader.u8()
+    guard fields & ~EntryFields.known == 0 else {
+      throw FormatError("unknown fields in an entry", isNewer: true)
+    }
+    return (first & 0x10 != 0, kind, EntryFields(rawValue: fields))
   }
 
   private mutating func readFields(

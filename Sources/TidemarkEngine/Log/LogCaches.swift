@@ -5,8 +5,8 @@ package struct LogCaches: Sendable {
   package let fronts: ClockCache<DecodedFront>
   /// By segment; out of the bytes for blocks.
   let sequences: ClockCache<SlotSequences>
-  /// The frame that one head alone was asked of last.
-  private let lastAsked: Lock<BlockAddress?>
+  /// The frames of which one head alone was asked last, the newest at the end.
+  private let askedOnce: Lock<[BlockAddress]>
   private let spare: Lock<Int>
   /// The store that the addresses are of.
   let store: UInt32
@@ -17,7 +17,7 @@ package struct LogCaches: Sendable {
     fronts = ClockCache(limitBytes: frontBytes)
     sequences = ClockCache(limitBytes: blockBytes / 2)
     spare = Lock(blockBytes)
-    lastAsked = Lock(nil)
+    askedOnce = Lock([])
     store = 0
     lastStore = Lock(0)
   }
@@ -34,7 +34,7 @@ package struct LogCaches: Sendable {
     fronts = shared.fronts
     sequences = shared.sequences
     spare = shared.spare
-    lastAsked = shared.lastAsked
+    askedOnce = shared.askedOnce
     lastStore = shared.lastStore
     store = lastStore.withLock { last in
       last = max(1, last &+ 1)
@@ -65,14 +65,19 @@ package struct LogCaches: Sendable {
     BlockAddress(segmentID: segment.id, salt: segment.salt, offset: offset, store: store)
   }
 
-  /// Whether somebody who asks for one head of a frame, which is not here, has just asked for
+  /// Whether nobody who asked for one head of a frame, which is not here, has lately asked for
   /// another of the same frame: then all of it is likely to be of use.
   func isAskedOnce(_ address: BlockAddress) -> Bool {
-    lastAsked.withLock { last in
-      defer { last = address }
-      return last != address
+    askedOnce.withLock { asked in
+      guard !asked.contains(address) else { return false }
+      if asked.count == Self.mostAsked { asked.removeFirst() }
+      asked.append(address)
+      return true
     }
   }
+
+  /// As many as the versions of a key, or some threads, are likely to go back and forth between.
+  private static let mostAsked = 16
 
   /// Changes how many bytes decoded blocks and sequences may hold together, where no other store
   /// counts on them.

@@ -88,7 +88,8 @@ package struct DigestComparison {
       let wanted = rows.filter { table.covers(hash: ContentFingerprint.keyHash($0.key.rawSpan)) }
       try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
         let key = wanted[index].key
-        guard info.attributes.entryClass == .owned,
+        let hash = ContentFingerprint.keyHash(key.rawSpan)
+        guard table.covers(hash: hash), info.attributes.entryClass == .owned,
           scope.contains(key: key, labels: info.labels.map { EntryLabel($0) })
         else { return }
         let fingerprint = try engine.withValue(of: info.valueSequence) {
@@ -98,9 +99,7 @@ package struct DigestComparison {
             attachment: info.attributes.attachment)
         }
         table.add(
-          DigestTable.Row(
-            hash: ContentFingerprint.keyHash(key.rawSpan), fingerprint: fingerprint,
-            offset: info.valueSequence))
+          DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: info.valueSequence))
       }
     }
     table.finish()
