@@ -286,4 +286,25 @@ struct OracleScriptTests {
       dropHistory
       """)
   }
+
+  @Test("a resolver that is asked once its device may reach further has the last word")
+  func askedLate() throws {
+    try run(
+      """
+      world 505846 3 7 262144
+      backUp
+      write d0 : put l3 15 0 -
+      exchange d0 3
+      exchange d2 3
+      reach d0 5
+      restore 525
+      write d2 : same h0 22 0 -
+      exchange d2 7
+      exchange d1 2
+      backUp
+      write d1 : bad l3 47 0 -
+      exchange d1 1
+      restore 221
+      """)
+  }
 }

@@ -77,6 +77,15 @@ extension SyncOracle {
     noLonger(device, keeps: key)
   }
 
+  /// A resolver was asked, and has the last word: its device had written what the server was
+  /// restored to, and may not have heard what was made of that out of its reach.
+  func noteKept(by answer: ResolverAnswer) {
+    guard let rule = outdated[answer.key], case .local = answer.resolution,
+      Content(answer.local) == rule.kept
+    else { return }
+    outdated[answer.key] = nil
+  }
+
   /// A device need not bring back what the server has lost.
   func noLonger(_ device: Int, keeps key: [UInt8]) {
     outdated[key]?.keepers.remove(device)

@@ -163,6 +163,7 @@ final class SyncOracle {
     for answer in answers {
       // A merge of the same fields may make the same content again.
       if case .merged(let content) = answer.resolution { common.insert(Content(content)) }
+      noteKept(by: answer)
     }
     let book = books[device.index]
     book.wasScoped = book.wasScoped || !device.session.scope.isEverything

@@ -8,6 +8,7 @@ internal import TidemarkTestKit
 struct ResolverAnswer: Sendable {
   var key: [UInt8]
   var local: SyncContent?
+  var remote: SyncContent?
   var resolution: Resolution
 }
 
@@ -137,7 +138,8 @@ final class SimulatedDevice {
         answers.withLock {
           $0.append(
             ResolverAnswer(
-              key: conflict.key.bytes, local: conflict.local, resolution: resolution))
+              key: conflict.key.bytes, local: conflict.local, remote: conflict.remote,
+              resolution: resolution))
         }
         return resolution
       }, capabilities: PeerCapabilities(hasMarkBehindBatch: true))
