@@ -25,6 +25,9 @@ struct RemoteState: Sendable, Hashable {
     self.rounds = rounds
   }
 
+  /// Whether the feed has nothing there, not even a delete.
+  var isAbsent: Bool { isDeleted && operation.replica == .none }
+
   /// Whether it can be a record, also after the resolver has run.
   var fitsBeside: Bool {
     content.value.count <= Limits.valueBytes - (32 << 10)

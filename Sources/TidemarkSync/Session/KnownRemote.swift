@@ -26,7 +26,7 @@ enum KnownRemote {
     switch self {
     case .version(let version, _):
       version.kind == .delete && version.attributes.origin?.replica == ReplicaID.none.bytes
-    case .beside(let state): state.isDeleted && state.operation.replica == .none
+    case .beside(let state): state.isAbsent
     }
   }
 }

@@ -242,7 +242,12 @@ extension SyncSession {
       if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
     case .remote:
       next.decide(sequence)
-      try takeOver(remote, ofKey: key, upon: slot, into: &operations)
+      if try local == nil && remote.isAbsent && baseContent(of: newest) == nil {
+        // A copy of this store may bring later what the delete was made upon.
+        try records.forgetRemote(ofKey: key, into: &operations)
+      } else {
+        try takeOver(remote, ofKey: key, upon: slot, into: &operations)
+      }
     case .merged(let content):
       next.decide(sequence)
       try records.write(beside, ofKey: key, into: &operations)

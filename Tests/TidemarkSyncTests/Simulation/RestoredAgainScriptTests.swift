@@ -111,6 +111,23 @@ struct RestoredAgainScriptTests {
       """)
   }
 
+  @Test("a delete upon a put that was under way when its device was copied is not forgotten")
+  func deletedUnderWay() throws {
+    try run(
+      """
+      world 601786 3 1 262144
+      write d0 : edit j2 5 0 -
+      exchange d0 5
+      write d1 : edit j2 1026 0 -
+      write d0 : delete j2
+      backUp d0
+      exchange d1 4
+      scope d0 4
+      exchange d0 7
+      restore d0 154
+      """)
+  }
+
   @Test("a batch does not count after another one than it was sent after")
   func otherPredecessor() throws { try run(Self.restoredAtBothEnds) }
 
