@@ -90,4 +90,24 @@ struct CacheScriptTests {
       write d0 : put k7 111 35 a
       """)
   }
+
+  @Test("a user's touch is what is left where the power takes the cache's own after it")
+  func touchedBeforePowerCut() throws {
+    try run(
+      """
+      world 715235 3 20 300 2
+      cachePut d1 6 47 38 0 : put l1 48 0 -
+      cachePut d1 5 55 33 343
+      advance 51
+      compact d1
+      write d1 : touch k6
+      compact d1
+      cacheTouch d1 6 150
+      fuse d1 5 985643
+      cachePut d1 3 105 52 242
+      cacheStale d1 5
+      exchange d1 1
+      cacheRead d1 6
+      """)
+  }
 }

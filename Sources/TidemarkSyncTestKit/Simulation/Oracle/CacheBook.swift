@@ -29,8 +29,11 @@ struct CacheBook {
     private(set) var terms: [Term]
     /// All from here on may be what the log has.
     private var first = 0
-    /// Whether a user has touched the key meanwhile, which renews the value by the log's time.
-    var isRenewedByUser = false
+    /// Whether a user has touched the key since the last of the terms that hold, which renews the
+    /// value by the log's time.
+    private(set) var isRenewedByUser = false
+    /// The same since the value was given.
+    private var wasRenewedByUser = false
 
     init(_ key: [UInt8], bytes: Int, _ term: Term) {
       (self.key, self.bytes, terms) = (key, bytes, [term])
@@ -48,8 +51,11 @@ struct CacheBook {
       isRenewedByUser = false
     }
 
-    /// A crash may have taken what was said last.
-    mutating func crashed() { first = 0 }
+    /// A user touches the key.
+    mutating func renewedByUser() { (isRenewedByUser, wasRenewedByUser) = (true, true) }
+
+    /// A crash may have taken what was said last, and left what a user's touch had made of it.
+    mutating func crashed() { (first, isRenewedByUser) = (0, wasRenewedByUser) }
   }
 
   /// All values that it was ever given.

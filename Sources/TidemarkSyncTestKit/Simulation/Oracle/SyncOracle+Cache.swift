@@ -46,7 +46,7 @@ extension SyncOracle {
   /// A user touches a key, which a cache may have.
   func noteTouch(of key: [UInt8], on device: Int) {
     guard let content = cacheBooks[device].present[key] else { return }
-    cacheBooks[device].values[content]?.isRenewedByUser = true
+    cacheBooks[device].values[content]?.renewedByUser()
   }
 
   // MARK: Reading
