@@ -69,6 +69,7 @@ struct OutputTests {
       let objects = try damaged.objects()
       #expect(objects.count > 1)
       #expect(objects.last?["healthy"] as? Bool == false)
+      #expect(objects.last?["recorded"] as? Bool == (command == "verify"))
       #expect(objects.dropLast().allSatisfy { $0["message"] is String })
     }
   }

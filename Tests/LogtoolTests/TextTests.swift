@@ -93,18 +93,6 @@ struct TextTests {
     }
   }
 
-  @Test("cursors survive the way through text")
-  func cursors() {
-    for position: ScanPosition in [
-      .key([0, 255, 10]), .sequence(.max), .time(Timestamp(seconds: -5, nanoseconds: 7), 3),
-    ] {
-      #expect(ScanPosition(cursor: position.cursor) == position)
-    }
-    for nonsense in ["", "x", "eA==", "cw==", "dDEgMg=="] {
-      #expect(ScanPosition(cursor: nonsense) == nil, "\(nonsense)")
-    }
-  }
-
   @Test("JSON text escapes what it must")
   func json() {
     let value = JSONValue.object([

@@ -22,6 +22,17 @@ struct WritingTests {
     #expect(object["class"] as? String == "cache")
   }
 
+  @Test("a key that is the library's is not written and not deleted")
+  func reserved() {
+    // In base64 a key may have any bytes: this one begins with \0tidemark/.
+    let key = "AHRpZGVtYXJrL3N0YWdlZC9h"
+    for command in [["put", "S", key, "v"], ["delete", "S", key]] {
+      let run = bench.run(command + ["--key-base64"])
+      #expect(run.status == 64)
+      #expect(run.talk.contains("are the library's"))
+    }
+  }
+
   @Test("the value comes from the argument, standard input or a file, and from one of them")
   func values() {
     #expect(bench.run("put", "S", "k", "-", input: "from input\n").status == 0)

@@ -83,6 +83,30 @@ enum LayerRules {
     }
   }
 
+  /// The files of the command line that look below a store: the log entry by entry with its epochs,
+  /// content by its name, a key that is about to change. All else is what any program can do.
+  private static let belowStore: Set<String> = [
+    "Commands/PendingCommand.swift", "Commands/StoreAccess.swift",
+    "Entries/AttachmentTransfer.swift", "Entries/Exporter.swift", "Entries/KeyExplanation.swift",
+    "Entries/LogFollower.swift", "Replication/ReplicationRun.swift",
+  ]
+
+  /// Places where other files of the command line name the engine or what it hands out.
+  static func besideStore(_ files: [SourceFile]) -> [String] {
+    let folder = "Sources/LogtoolKit/"
+    let names: Set<String> = [
+      "Engine", "EngineScan", "EngineStatus", "EngineView", "EntryInfo", "LogEntry", "ScanQuery",
+    ]
+    return files.filter {
+      $0.path.hasPrefix(folder) && !belowStore.contains(String($0.path.dropFirst(folder.count)))
+    }
+    .flatMap { file in
+      file.places { token, before in
+        names.contains(token.text) || token.text == "engine"
+      }
+    }
+  }
+
   /// Modules in which no folders may lean on each other in a circle.
   private static let withoutCircles = [
     engine, "Sources/TidemarkSyncProtocol/", "Sources/TidemarkSync/",

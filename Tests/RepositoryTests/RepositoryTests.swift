@@ -26,6 +26,9 @@ struct RepositoryTests {
   @Test("sessions of replication know the store by its log alone")
   func besideLog() { #expect(LayerRules.besideLog(sources) == []) }
 
+  @Test("the command line does through the store what any program can do through it")
+  func besideStore() { #expect(LayerRules.besideStore(sources) == []) }
+
   @Test("the engine reaches disk, time, chance and threads through Platform only")
   func sideDoors() { #expect(LayerRules.sideDoors(sources) == []) }
 

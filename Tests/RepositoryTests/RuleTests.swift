@@ -118,6 +118,17 @@ struct RuleTests {
     #expect(found("Log/A.swift", "let a: Engine") == [])
   }
 
+  @Test("a command that goes past the store is seen, and one that is listed is not")
+  func besideStore() {
+    func found(_ place: String, _ text: String) -> [String] {
+      LayerRules.besideStore([SourceFile("Sources/LogtoolKit/" + place, text)])
+    }
+    #expect(found("Commands/A.swift", "import TidemarkEngine\nlet rows = try store.keys()") == [])
+    #expect(found("Commands/A.swift", "let a = store.engine").count == 1)
+    #expect(found("Commands/A.swift", "let a: EngineScan").count == 1)
+    #expect(found("Entries/LogFollower.swift", "let a: Engine") == [])
+  }
+
   @Test("folders that name each other's types are seen, also by way of a third")
   func circles() {
     let files = [

@@ -141,8 +141,7 @@ struct PythonClientTests {
     #expect(try await client.run("get", "note/1").output == "Brot")
     #expect(try await client.run("get", "key/8").status == 1)
 
-    let comparison = DigestComparison(store.engine)
-    let result = try await comparison.run(peer)
+    let result = try await store.difference(from: peer)
     #expect(result.isEqual && result.comparisons == 1)
     #expect(
       try await client.run("list").output.contains(

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Looks at a moment of the past.
@@ -33,21 +34,19 @@ struct AtCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let wanted = try key.map { (text) throws(ToolError) in try options.keys.key(text) }
-    try StoreAccess(store, console).read { engine in
-      let view = try moment.view(of: engine, byOwnTime: byOwnTime)
+    try StoreAccess(store, console).read { store in
+      let view = try moment.view(of: store, byOwnTime: byOwnTime, console)
       let sequence = view.sequence
       guard let wanted else {
         let listing = Listing(console: console, options: options, emptyWords: "")
-        let count = try listing.run(engine, in: view)
+        let count = try listing.run(view)
         console.say("\(HumanText.count(count, "key", "keys")) at sequence \(sequence)")
         return
       }
-      guard let entry = try engine.entry(forKey: wanted.rawSpan, in: view) else {
+      guard let entry = try view.entry(forKey: wanted) else {
         throw ToolError(.failed, "the key was not in the store at sequence \(sequence)")
       }
-      let info = try engine.info(entry)
-      let value = try engine.value(of: info)
-      try ValueOutput.write(LoadedEntry(key: wanted, info: info, value: value), to: console)
+      try ValueOutput.write(entry, to: console)
     }
   }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Copies a store while it may be in use.
@@ -23,9 +24,9 @@ struct BackupCommand: ToolCommand {
   var target: String
 
   func run(_ console: Console) throws {
-    let sequence = try StoreAccess(store, console).read { engine in
-      try engine.backup(to: target)
-      return engine.lastSequence
+    let sequence = try StoreAccess(store, console).read { store in
+      try store.blocking.backup(to: target)
+      return store.lastSequence
     }
     if console.settings.format == .text {
       console.say("copied the store up to sequence \(sequence) to \(target)")

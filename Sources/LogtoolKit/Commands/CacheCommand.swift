@@ -64,10 +64,10 @@ struct CacheCommand: ToolCommand {
     let access = StoreAccess(store, console)
     let prefix = try self.prefix.map { (text) throws(ToolError) in try keys.key(text) }
     guard let prefix else {
-      return try access.readStore { try CacheOutput(console).print($0.knownCaches()) }
+      return try access.read { try CacheOutput(console).print($0.knownCaches()) }
     }
     guard writes else {
-      return try access.readStore { store in
+      return try access.read { store in
         let entries = try cache(prefix, in: store).leastRecentlyUsed(limit: limit ?? 20)
         try CacheOutput(console, keys.style).print(entries)
       }
@@ -75,9 +75,9 @@ struct CacheCommand: ToolCommand {
     let names = try evict.map { (text) throws(ToolError) in Key(try keys.key(text)) }
     let gone: Int
     if isDryRun {
-      gone = try access.readStore { try chosen(names, of: cache(prefix, in: $0)).count }
+      gone = try access.read { try chosen(names, of: cache(prefix, in: $0)).count }
     } else {
-      gone = try access.writeStore { store in
+      gone = try access.write { store in
         let cache = try cache(prefix, in: store)
         return try cache.blocking.remove(keys: chosen(names, of: cache))
       }

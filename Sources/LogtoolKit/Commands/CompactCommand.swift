@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Makes a store smaller.
@@ -46,14 +47,14 @@ struct CompactCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let newKey = try newKeyFile.flatMap { try KeyFile.encryption([$0]) }
-    let options = CompactionOptions(
-      dropHistory: dropsHistory, dense: dense, dryRun: isDryRun, newKey: newKey)
+    func compact(_ store: Store) throws -> CompactionSummary {
+      try store.blocking.compact(
+        dropHistory: dropsHistory, dense: dense, dryRun: isDryRun, newKey: newKey)
+    }
     let access = StoreAccess(store, console)
     // A plan takes no lock and writes nothing: it can be made while a program is running.
     let report =
-      isDryRun
-      ? try access.read { engine in try engine.compact(options) }
-      : try access.write(newKey: newKey) { engine in try engine.compact(options) }
+      isDryRun ? try access.read(compact) : try access.write(newKey: newKey, compact)
     guard console.settings.format == .text else {
       return try console.output.line(json(report))
     }
@@ -78,7 +79,7 @@ struct CompactCommand: ToolCommand {
         + "\(HumanText.size(report.bytesAfter)) in \(report.segmentsAfter); dropped \(dropped)")
   }
 
-  private func json(_ report: CompactionReport) -> JSONValue {
+  private func json(_ report: CompactionSummary) -> JSONValue {
     .object([
       .init("dry_run", .bool(isDryRun)),
       .init("segments_before", .integer(report.segmentsBefore)),

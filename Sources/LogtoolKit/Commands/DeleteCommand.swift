@@ -5,7 +5,6 @@ internal import TidemarkEngine
 /// Deletes keys.
 struct DeleteCommand: ToolCommand {
   private static let listBytes = 256 << 20
-  private static let keysPerPage = 1024
 
   static let configuration = CommandConfiguration(
     commandName: "delete",
@@ -71,11 +70,11 @@ struct DeleteCommand: ToolCommand {
     let given = try asksForMany ? [] : wanted(console)
     if isDryRun { return try access.read { try tellPresent(try chosen($0, given), $0, console) } }
     let result = try write.commit(to: access, saying: "deleted") { store in
-      var batch = OperationBatch()
-      for key in try chosen(store.engine, given) { try batch.add(.delete, key: key.rawSpan) }
+      var batch = WriteBatch()
+      for key in try chosen(store, given) { try batch.delete(key) }
       return batch
     }
-    guard result.applied > 0 else {
+    guard !result.sequences.isEmpty else {
       throw ToolError(
         .failed,
         "nothing was deleted: "
@@ -84,17 +83,13 @@ struct DeleteCommand: ToolCommand {
   }
 
   /// The keys that were given, or those that have the prefix and the labels.
-  private func chosen(_ engine: Engine, _ given: [[UInt8]]) throws -> [[UInt8]] {
+  private func chosen(_ store: Store, _ given: [[UInt8]]) throws -> [[UInt8]] {
     guard asksForMany else { return given }
-    var query = ScanQuery(prefix: try keys.bytes(prefix ?? "", "prefix"))
-    query.labels = try labels.query()
-    let scan = EngineScan(engine, query, view: try engine.view())
+    var rows = try store.keys(
+      prefix: try keys.bytes(prefix ?? "", "prefix"), labels: try labels.filter())
     var found: [[UInt8]] = []
-    while true {
-      let rows = try scan.nextPage(limit: Self.keysPerPage)
-      if rows.isEmpty { return found }
-      found += rows.map(\.key)
-    }
+    while let key = try rows.next() { found.append(key.bytes) }
+    return found
   }
 
   private func wanted(_ console: Console) throws(ToolError) -> [[UInt8]] {
@@ -119,10 +114,10 @@ struct DeleteCommand: ToolCommand {
     return result
   }
 
-  private func tellPresent(_ chosen: [[UInt8]], _ engine: Engine, _ console: Console) throws {
+  private func tellPresent(_ chosen: [[UInt8]], _ store: Store, _ console: Console) throws {
     let printer = EntryPrinter(console: console, keys: keys.style)
     var list = try ListPrinter(console, "entries", empty: "none of the keys is there")
-    for key in chosen where try engine.contains(key.rawSpan) {
+    for key in chosen where try store.contains(key) {
       try list.add {
         .object([.bytes("key", key)])
       } text: { () throws(ToolError) in

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Compares two states.
@@ -55,11 +56,12 @@ struct DiffCommand: RemoteCommand {
       return try RemoteDifference(console: console, keys: keys.style)
         .tell(store, RemoteTarget(argument: from), options)
     }
-    let query = ScanQuery(prefix: try keys.bytes(prefix, "prefix"))
-    let counts = try StoreAccess(store, console).read { engine in
+    let prefix = try keys.bytes(prefix, "prefix")
+    let counts = try StoreAccess(store, console).read { store in
       var printer = try DifferencePrinter(console, keys.style)
       var comparison = try StateComparison(
-        engine, query, from: try from.sequence(in: engine), to: try to.sequence(in: engine))
+        from: try store.view(at: from.sequence(in: store, console)),
+        to: try store.view(at: to.sequence(in: store, console)), prefix: prefix)
       while let difference = try comparison.next() { try printer.add(difference) }
       try printer.end()
       return printer.counts

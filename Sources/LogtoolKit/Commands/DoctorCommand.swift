@@ -19,7 +19,7 @@ struct DoctorCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let report = try StoreAccess(store, console).verify(records: false)
+    let report = try StoreAccess(store, console).verify(recordsDamage: false)
     try VerifyOutput(console: console, report: report, explains: true).print()
   }
 }

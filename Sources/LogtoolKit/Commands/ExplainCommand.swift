@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Tells everything about a key.
@@ -25,8 +26,8 @@ struct ExplainCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)
-    let explanation = try StoreAccess(store, console).read { engine in
-      try KeyExplanation(of: wanted, in: engine)
+    let explanation = try StoreAccess(store, console).read { store in
+      try KeyExplanation(of: wanted, in: store)
     }
     guard let explanation else {
       throw ToolError(.failed, "the store knows nothing of the key")

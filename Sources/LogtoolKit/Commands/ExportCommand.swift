@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Writes a store as NDJSON.
@@ -39,18 +40,16 @@ struct ExportCommand: ToolCommand {
   var prefix = ""
 
   func run(_ console: Console) throws {
-    let prefix = try keys.bytes(self.prefix, "prefix")
-    let query = try labels.query()
-    try StoreAccess(store, console).read { engine in
-      let until = try at?.sequence(in: engine)
-      var exporter = try Exporter(console, engine, attachments: attachments)
+    let query = EntryQuery(
+      prefix: try keys.bytes(prefix, "prefix"), labels: try labels.filter())
+    try StoreAccess(store, console).read { store in
+      let until = try at?.sequence(in: store, console)
+      var exporter = try Exporter(console, store, attachments: attachments)
       defer { exporter.warnOfAttachments() }
       if history {
-        try exporter.writeHistory(prefix: prefix, labels: query, until: until)
+        try exporter.writeHistory(query, until: until)
       } else {
-        var scan = ScanQuery(prefix: prefix)
-        scan.labels = query
-        try exporter.writeState(scan, at: until)
+        try exporter.writeState(query, at: until)
       }
       console.say("exported \(HumanText.count(exporter.count, "entry", "entries"))")
     }

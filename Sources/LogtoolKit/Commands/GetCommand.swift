@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Prints a value.
@@ -29,32 +30,24 @@ struct GetCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)
-    try StoreAccess(store, console).read { engine in
-      guard let slot = try engine.slot(ofKey: wanted.rawSpan), !slot.isDeleted else {
+    try StoreAccess(store, console).read { store in
+      guard let entry = try store.entry(forKey: wanted) else {
         throw ToolError(.failed, "the key is not in the store")
       }
-      let info = try engine.info(try engine.entry(at: slot.sequence))
-      if attachment { return try writeAttachment(info, engine, console) }
-      let value = try engine.value(of: info)
-      try ValueOutput.write(LoadedEntry(key: wanted, info: info, value: value), to: console)
+      if attachment { return try writeAttachment(of: entry, store, console) }
+      try ValueOutput.write(entry, to: console)
     }
   }
 
   private func writeAttachment(
-    _ info: EntryInfo, _ engine: Engine, _ console: Console
+    of entry: Entry, _ store: Store, _ console: Console
   ) throws {
-    guard let id = info.attributes.attachment else {
+    guard let reference = entry.attachment else {
       throw ToolError(.failed, "the key has no attachment")
     }
-    guard let reader = try engine.openAttachment(id) else {
+    guard let reader = try store.attachment(reference) else {
       throw ToolError(.failed, "the content of the attachment is not in the store")
     }
-    defer { reader.close() }
-    var offset = 0
-    while offset < reader.length {
-      let bytes = try reader.read(at: offset, count: reader.length - offset)
-      try console.output.write(bytes.rawSpan)
-      offset += bytes.count
-    }
+    try reader.forEachChunk { try console.output.write($0.rawSpan) }
   }
 }

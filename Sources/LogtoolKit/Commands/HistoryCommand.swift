@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Lists the versions of a key.
@@ -33,40 +34,34 @@ struct HistoryCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)
-    try StoreAccess(store, console).read { engine in
-      var walk = try VersionWalk(engine, ofKey: wanted.rawSpan)
-      guard let newest = try walk.next() else {
-        throw ToolError(.failed, "the store has no history of the key")
-      }
+    try StoreAccess(store, console).read { store in
+      var versions = try store.versions(ofKey: wanted, values: values)
+      var upcoming = try versions.next()
+      if upcoming == nil { throw ToolError(.failed, "the store has no history of the key") }
       var list = try ListPrinter(console, "versions")
-      var upcoming: LogEntry? = newest
       var left = limit ?? .max
-      while let version = upcoming {
-        let info = try engine.info(version)
-        let value = values ? try engine.value(of: info) : []
-        let entry = LoadedEntry(key: wanted, info: info, value: value)
+      while let entry = upcoming {
         try list.add {
           EntryPrinter.json(entry, namesOperation: true, values: values)
         } text: { () throws(ToolError) in
           try add(entry, console)
         }
         left -= 1
-        upcoming = left > 0 ? try walk.next() : nil
+        upcoming = left > 0 ? try versions.next() : nil
       }
       try list.end()
     }
   }
 
-  private func add(_ entry: LoadedEntry, _ console: Console) throws(ToolError) {
+  private func add(_ entry: Entry, _ console: Console) throws(ToolError) {
     let printer = EntryPrinter(console: console, keys: keys.style)
-    let info = entry.info
-    let time = info.attributes.time ?? HybridTime(info.commitTime).timestamp
-    var fields = [String(info.sequence), time.text, info.kind.name]
-    if !info.kind.removes { fields.append("\(info.valueLength)") }
+    let time = entry.time ?? entry.committed
+    var fields = [String(entry.sequence), time.text, entry.kind.name]
+    if !entry.kind.removes { fields.append("\(entry.valueLength)") }
     console.output.bytes.append(contentsOf: fields.joined(separator: "\t").utf8)
-    if !info.kind.removes {
+    if !entry.kind.removes {
       console.output.bytes.append(UInt8(ascii: "\t"))
-      console.output.bytes.append(contentsOf: printer.shown(EntryPrinter.labels(info)))
+      console.output.bytes.append(contentsOf: printer.shown(EntryPrinter.labels(entry)))
       if values {
         console.output.bytes.append(UInt8(ascii: "\t"))
         console.output.bytes.append(contentsOf: printer.shown(entry.value))

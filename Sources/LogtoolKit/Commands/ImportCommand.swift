@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Brings NDJSON into a store.
@@ -56,13 +57,13 @@ struct ImportCommand: ToolCommand {
     if isDryRun {
       try run(inputs, &importer, into: nil)
     } else {
-      try StoreAccess(store, console).write(creates: true) { engine in
+      try StoreAccess(store, console).write(creates: true) { store in
         defer {
-          sequence = engine.lastSequence
-          keys = engine.liveKeys
+          sequence = store.lastSequence
+          keys = try? store.count()
         }
-        try run(inputs, &importer, into: engine)
-        try engine.flush()
+        try run(inputs, &importer, into: store)
+        try store.blocking.flush()
       }
     }
     let nanoseconds = console.clock.monotonicNanoseconds() &- started
@@ -72,10 +73,10 @@ struct ImportCommand: ToolCommand {
   }
 
   private func run(
-    _ inputs: [InputStream], _ importer: inout Importer, into engine: Engine?
+    _ inputs: [InputStream], _ importer: inout Importer, into store: Store?
   ) throws {
     for input in inputs where !importer.isInterrupted {
-      try importer.run(input, into: engine)
+      try importer.run(input, into: store)
     }
   }
 

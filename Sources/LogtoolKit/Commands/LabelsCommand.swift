@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Lists labels.
@@ -21,10 +22,10 @@ struct LabelsCommand: ToolCommand {
   var prefix = ""
 
   func run(_ console: Console) throws {
-    try StoreAccess(store, console).read { engine in
+    try StoreAccess(store, console).read { store in
       let printer = EntryPrinter(console: console)
       var list = try ListPrinter(console, "labels", empty: "no label is in use")
-      for (label, count) in try engine.labelCounts()
+      for (label, count) in try store.labels().map({ ($0.label.bytes, $0.count) })
       where count > 0 && label.starts(with: prefix.utf8) {
         try list.add {
           .object([

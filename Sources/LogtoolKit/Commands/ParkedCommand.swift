@@ -51,9 +51,9 @@ struct ParkedCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     let access = StoreAccess(store, console)
-    if action == .list { return try access.readStore { try printList($0, console) } }
+    if action == .list { return try access.read { try printList($0, console) } }
     let wanted = try Set(chosen.map { try keys.key($0) })
-    try access.writeStore { try perform($0, wanted, console) }
+    try access.write { try perform($0, wanted, console) }
   }
 
   private func printList(_ store: Store, _ console: Console) throws {

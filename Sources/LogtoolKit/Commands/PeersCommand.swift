@@ -43,10 +43,10 @@ struct PeersCommand: ToolCommand {
   func run(_ console: Console) throws {
     let access = StoreAccess(store, console)
     guard action != .list, let name else {
-      return try access.readStore { try printList($0, console) }
+      return try access.read { try printList($0, console) }
     }
     if action == .forget {
-      try access.writeStore { store in
+      try access.write { store in
         guard try store.blocking.peers().contains(where: { $0.name == name }) else {
           throw ToolError(.failed, "the store knows no peer named \(name); see logtool peers")
         }
@@ -56,7 +56,7 @@ struct PeersCommand: ToolCommand {
       guard let replica = ReplicaID(name) else {
         throw ToolError(.usage, "a replica has 32 hexadecimal digits")
       }
-      try access.writeStore { store in
+      try access.write { store in
         guard try store.blocking.replicas().contains(where: { $0.id == replica }) else {
           throw ToolError(.failed, "no replica \(name) has been here; see logtool peers")
         }

@@ -51,8 +51,8 @@ struct PendingCommand: ToolCommand {
   private static let flushBytes = 128 << 10
 
   func run(_ console: Console) throws {
-    let label = try self.label.map { try LabelOptions.labels([$0]) }?.first.map { EntryLabel($0) }
-    try StoreAccess(store, console).readStore { store in
+    let label = try self.label.map { try LabelOptions.labels([$0]) }?.first
+    try StoreAccess(store, console).read { store in
       if let export { return try write(store, label, to: export, console) }
       if list { return try printList(store, label, console) }
       if let label { return try tell(store, label, console) }

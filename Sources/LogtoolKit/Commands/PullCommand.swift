@@ -51,7 +51,7 @@ struct PullCommand: RemoteCommand {
     do {
       defer { try? Waiting.run(console) { await peer.close() } }
       try check(peer, console)
-      report = try StoreAccess(store, console).writeStore(creates: true) { store in
+      report = try StoreAccess(store, console).write(creates: true) { store in
         try ReplicationRun(
           console: console, direction: .pull, name: name, target: source,
           deletions: replication.deletions, fetchesAttachments: attachments

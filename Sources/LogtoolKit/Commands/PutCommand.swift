@@ -79,23 +79,14 @@ struct PutCommand: ToolCommand {
   func run(_ console: Console) throws {
     let key = try keys.key(self.key)
     let labels = try LabelOptions.labels(self.labels)
-    var attributes = try attributes()
+    var options = try options()
     let bytes = try content(console)
-    var staged: StagedAttachment?
-    defer { withExtendedLifetime(staged) {} }
+    let condition = ifAbsent ? .absent : ifSequence.map { WriteCondition.sequence($0) }
     do {
       try write.commit(to: StoreAccess(store, console), saying: "put") { store in
-        if let attach {
-          staged = try store.blocking.attach(contentsOf: attach)
-          attributes.attachment = staged?.reference.engineID
-        }
-        var batch = OperationBatch()
-        var condition = -1
-        if ifAbsent { condition = batch.addCondition(.absent) }
-        if let ifSequence { condition = batch.addCondition(.sequence(ifSequence)) }
-        try batch.add(
-          .put, key: key.rawSpan, value: bytes.rawSpan, labelSet: try batch.addLabelSet(labels),
-          attributes: attributes, condition: condition)
+        if let attach { options.attachment = try store.blocking.attach(contentsOf: attach) }
+        var batch = WriteBatch()
+        try batch.put(key, bytes, labels: labels, options: options, if: condition)
         return batch
       }
     } catch let error as TidemarkError where error.code == .storeMissing {
@@ -103,18 +94,18 @@ struct PutCommand: ToolCommand {
     }
   }
 
-  private func attributes() throws(ToolError) -> EntryAttributes {
-    var attributes = EntryAttributes()
+  private func options() throws(ToolError) -> PutOptions {
+    var options = PutOptions()
     if let time {
       guard let time = Timestamp(rfc3339: time) else {
         throw ToolError(.usage, "--time must be after RFC 3339, such as 2026-09-01T08:30:00Z")
       }
-      attributes.time = time
+      options.time = time
     }
-    if let hash, !hash.isEmpty { attributes.hash = Array(hash.utf8) }
-    attributes.maxAge = maxAge
-    if storageClass == .cache { attributes.entryClass = .cache }
-    return attributes
+    if let hash, !hash.isEmpty { options.hash = Array(hash.utf8) }
+    options.maxAge = maxAge.map { .seconds($0) }
+    if storageClass == .cache { options.storageClass = .cache }
+    return options
   }
 
   private func content(_ console: Console) throws(ToolError) -> [UInt8] {
@@ -150,10 +141,10 @@ struct WriteOptions: ParsableArguments {
   ///   - make: makes the batch while nobody else can write.
   @discardableResult
   func commit(
-    to store: StoreAccess, saying verb: String, _ make: (Store) throws -> OperationBatch
-  ) throws -> CommitResult {
-    let result = try store.writeStore { store in
-      try store.engine.commit(make(store), durability: durability.durability)
+    to store: StoreAccess, saying verb: String, _ make: (Store) throws -> WriteBatch
+  ) throws -> Receipt {
+    let result = try store.write { store in
+      try store.blocking.write(make(store), durability: durability.durability)
     }
     let console = store.console
     let last = result.sequences.last
@@ -161,7 +152,7 @@ struct WriteOptions: ParsableArguments {
       if let last { console.say("\(verb) at sequence \(last)") }
     } else {
       let members: [JSONValue.Member] = [
-        .init("applied", .integer(result.applied)),
+        .init("applied", .integer(result.sequences.count)),
         .init("sequence", last.map { .unsigned($0) } ?? .null),
       ]
       try console.output.line(.object(members))

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Makes the index anew.
@@ -20,9 +21,9 @@ struct RebuildCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let status = try StoreAccess(store, console).write { engine in
-      try engine.reindex()
-      return try engine.status()
+    let status = try StoreAccess(store, console).write { store in
+      try store.blocking.rebuildIndex()
+      return try store.status
     }
     if console.settings.format == .text {
       console.say(

@@ -57,7 +57,7 @@ struct ReplayCommand: RemoteCommand {
   }
 
   private func tellPlan(_ name: String, _ console: Console) throws {
-    let pending = try StoreAccess(store, console).readStore { store in
+    let pending = try StoreAccess(store, console).read { store in
       try store.blocking.pending(for: name)
     }
     guard console.settings.format == .text else {
@@ -73,7 +73,7 @@ struct ReplayCommand: RemoteCommand {
   }
 
   private func round(_ name: String, _ console: Console) throws -> SyncReport {
-    try StoreAccess(store, console).writeStore { store in
+    try StoreAccess(store, console).write { store in
       let peer = try options.open(target, .create, console)
       defer { try? Waiting.run(console) { await peer.close() } }
       try checkOther(store, peer)
@@ -86,7 +86,7 @@ struct ReplayCommand: RemoteCommand {
   }
 
   private func checkOther(_ store: Store, _ peer: any Peer) throws(ToolError) {
-    guard let other = peer as? StorePeer, other.handler.feedID.bytes == store.engine.storeID else {
+    guard let other = peer as? StorePeer, other.handler.feedID.bytes == store.storeID else {
       return
     }
     throw ToolError(

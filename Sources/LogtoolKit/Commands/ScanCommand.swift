@@ -27,9 +27,9 @@ struct ScanCommand: ToolCommand {
 
   func run(_ console: Console) throws {
     var listing = Listing(console: console, options: options)
-    try StoreAccess(store, console).readStore { store in
+    try StoreAccess(store, console).read { store in
       if options.cache { listing.caches = try CachedEntries(store) }
-      _ = try listing.run(store.engine, in: store.engine.view())
+      _ = try listing.run(store.view())
     }
   }
 }

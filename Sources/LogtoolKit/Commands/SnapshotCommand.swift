@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Writes an index image.
@@ -20,20 +21,19 @@ struct SnapshotCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let status = try StoreAccess(store, console).write { engine in
-      try engine.writeImage()
-      return try engine.status()
+    let image = try StoreAccess(store, console).write { store in
+      try store.blocking.snapshot()
+      return try store.status.images.last
     }
-    let image = status.images.last
-    let file = image.map { StoreLayout.indexDirectory + "/" + $0.fileName }
     if console.settings.format != .text {
       try console.output.line(
         .object([
-          .init("file", .optional(file)), .init("sequence", .unsigned(image?.sequence ?? 0)),
-          .init("bytes", .integer(image?.length ?? 0)),
+          .init("file", .optional(image?.file)), .init("sequence", .unsigned(image?.sequence ?? 0)),
+          .init("bytes", .integer(image?.bytes ?? 0)),
         ]))
-    } else if let image, let file {
-      console.say("\(file) covers sequence \(image.sequence), \(HumanText.size(image.length))")
+    } else if let image {
+      console.say(
+        "\(image.file) covers sequence \(image.sequence), \(HumanText.size(image.bytes))")
     } else {
       console.say("the store is empty and needs no image")
     }

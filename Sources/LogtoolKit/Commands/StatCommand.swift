@@ -24,10 +24,9 @@ struct StatCommand: ToolCommand {
   var store: String
 
   func run(_ console: Console) throws {
-    let (status, held, space) = try StoreAccess(store, console).readStore { store in
+    let (status, held, space) = try StoreAccess(store, console).read { store in
       (
-        try store.engine.status(), try store.engine.historyHeldForPeers(),
-        try StoreSpace(store)
+        try store.status, try store.heldHistory(), try StoreSpace(store)
       )
     }
     if console.settings.format == .text {

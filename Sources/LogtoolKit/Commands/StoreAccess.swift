@@ -43,12 +43,7 @@ struct StoreAccess {
   }
 
   /// Calls `body` with the store, open for reading: no lock is taken and nothing is written.
-  func read<R>(_ body: (Engine) throws -> R) throws -> R {
-    try readStore { try body($0.engine) }
-  }
-
-  /// Like ``read(_:)``, with the store as programs have it.
-  func readStore<R>(_ body: (Store) throws -> R) throws -> R {
+  func read<R>(_ body: (Store) throws -> R) throws -> R {
     let store = try open(.readOnly)
     defer { try? store.blocking.close() }
     return try body(store)
@@ -59,13 +54,6 @@ struct StoreAccess {
   ///   - creates: whether a store is created when there is none.
   ///   - newKey: the key that the store is about to get.
   func write<R>(
-    creates: Bool = false, newKey: Encryption? = nil, _ body: (Engine) throws -> R
-  ) throws -> R {
-    try writeStore(creates: creates, newKey: newKey) { try body($0.engine) }
-  }
-
-  /// Like ``write(creates:newKey:_:)``, with the store as programs have it.
-  func writeStore<R>(
     creates: Bool = false, newKey: Encryption? = nil, _ body: (Store) throws -> R
   ) throws -> R {
     let store = try open(creates ? .create : .write, newKey: newKey)
@@ -80,21 +68,14 @@ struct StoreAccess {
   }
 
   /// Checks everything in the store.
-  /// - Parameter records: whether damage is put on record in the store.
-  func verify(records: Bool) throws -> VerifyReport {
-    try StoreVerifier.verify(
-      path, environment: engineEnvironment, records: records, encryption: try encryption())
+  /// - Parameter recordsDamage: whether damage is put on record in the store.
+  func verify(recordsDamage: Bool) throws -> VerifyReport {
+    try Store.verifyBlocking(
+      at: path, configuration: configuration(.readOnly), recordsDamage: recordsDamage)
   }
 
   /// Brings what can be read into a new store.
   func repair(into target: String) throws -> RepairReport {
-    try StoreRepair.repair(
-      from: path, into: target, environment: engineEnvironment, encryption: try encryption())
-  }
-
-  private var engineEnvironment: EngineEnvironment {
-    let environment = console.storeEnvironment
-    return EngineEnvironment(
-      fileSystem: environment.fileSystem, clock: environment.clock, random: environment.random)
+    try Store.repairBlocking(at: path, into: target, configuration: configuration(.readOnly))
   }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Shows the end of the log.
@@ -50,9 +51,9 @@ struct TailCommand: ToolCommand {
   func run(_ console: Console) throws {
     let prefix = try keys.bytes(self.prefix, "prefix")
     let options = LogFollower.Options(prefix: prefix, values: values, keys: keys.style)
-    try StoreAccess(store, console).read { engine in
-      let last = engine.lastSequence
-      let start = try since?.sequence(in: engine) ?? last - min(last, lines)
+    try StoreAccess(store, console).read { store in
+      let last = store.lastSequence
+      let start = try since?.sequence(in: store, console) ?? last - min(last, lines)
       // The future cannot be judged yet, nor whether it will be another epoch's.
       guard start <= last else {
         throw ToolError(
@@ -60,7 +61,7 @@ struct TailCommand: ToolCommand {
           "sequence \(start) is not reached yet; the newest is \(last): leave --since out, or "
             + "give that")
       }
-      var follower = try LogFollower(console, engine, after: start, options)
+      var follower = try LogFollower(console, store, after: start, options)
       try follower.printNew()
       guard follow else { return try follower.end() }
       console.stopGracefully()

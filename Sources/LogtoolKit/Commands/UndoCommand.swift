@@ -56,16 +56,16 @@ struct UndoCommand: ToolCommand {
   func run(_ console: Console) throws {
     let access = StoreAccess(store, console)
     if isDryRun {
-      return try access.readStore { try tell(try batch($0).operations, $0.engine, console) }
+      return try access.read { try tell(try batch($0, console).operations, $0, console) }
     }
-    let result = try write.commit(to: access, saying: "undone") { try batch($0).operations }
-    if result.applied == 0, console.settings.format == .text { console.say("nothing to undo") }
+    let result = try write.commit(to: access, saying: "undone") { try batch($0, console) }
+    if result.sequences.isEmpty, console.settings.format == .text { console.say("nothing to undo") }
   }
 
   /// A batch that takes back the entries that were asked for. The error for a part of a commit
   /// names all of it.
-  private func batch(_ store: Store) throws -> WriteBatch {
-    do { return try wanted(store) } catch let error as TidemarkError {
+  private func batch(_ store: Store, _ console: Console) throws -> WriteBatch {
+    do { return try wanted(store, console) } catch let error as TidemarkError {
       guard error.code == .invalidArgument, let commit = error.sequences else { throw error }
       let (first, last) = (commit.lowerBound, commit.upperBound)
       throw ToolError(
@@ -75,19 +75,19 @@ struct UndoCommand: ToolCommand {
     }
   }
 
-  private func wanted(_ store: Store) throws -> WriteBatch {
-    if let since { return try store.undoBatch(since: since.sequence(in: store.engine)) }
+  private func wanted(_ store: Store, _ console: Console) throws -> WriteBatch {
+    if let since { return try store.undoBatch(since: since.sequence(in: store, console)) }
     guard let range else { return WriteBatch() }
     return try store.undoBatch(of: range.lowerBound..<range.upperBound + 1)
   }
 
   /// Lists what a batch would change.
-  private func tell(_ batch: OperationBatch, _ engine: Engine, _ console: Console) throws {
+  private func tell(_ batch: OperationBatch, _ store: Store, _ console: Console) throws {
     let printer = EntryPrinter(console: console, keys: keys.style)
     var list = try ListPrinter(console, "changes", empty: "nothing to undo")
     for operation in batch.operations {
       let key = [UInt8](copying: batch.key(of: operation))
-      let isThere = try engine.contains(key.rawSpan)
+      let isThere = try store.contains(key)
       let (name, sign) =
         operation.kind == .delete
         ? ("removed", console.paint("-", .red))

@@ -34,7 +34,7 @@ struct VerifyCommand: RemoteCommand {
     if let remote {
       return try RemoteDifference(console: console, keys: keys.style).tell(store, remote, options)
     }
-    let report = try StoreAccess(store, console).verify(records: true)
+    let report = try StoreAccess(store, console).verify(recordsDamage: true)
     try VerifyOutput(console: console, report: report, explains: false).print()
   }
 }

@@ -5,15 +5,15 @@ internal import TidemarkEngine
 /// in a store.
 struct AttachmentExport {
   private let console: Console
-  private let engine: Engine
+  private let store: Store
   private let directory: String?
   private var written: Set<[UInt8]> = []
   private var missing = 0
 
   /// - Parameter directory: made when it is not there; nil leaves the content out.
-  init(_ console: Console, _ engine: Engine, _ directory: String?) throws {
+  init(_ console: Console, _ store: Store, _ directory: String?) throws {
     self.console = console
-    self.engine = engine
+    self.store = store
     self.directory = directory
     guard let directory else { return }
     let files = console.storeEnvironment.fileSystem
@@ -22,11 +22,10 @@ struct AttachmentExport {
 
   mutating func write(_ id: AttachmentID) throws {
     guard written.insert(id.hash).inserted else { return }
-    guard let directory, let reader = try engine.openAttachment(id) else {
+    guard let directory, let reader = try store.attachment(AttachmentReference(id)) else {
       missing += 1
       return
     }
-    defer { reader.close() }
     let files = console.storeEnvironment.fileSystem
     let path = directory + "/" + id.fileName
     let unfinished = path + ".part"
@@ -34,10 +33,9 @@ struct AttachmentExport {
     let file = try files.open(unfinished, .create)
     defer { file.close() }
     var offset = 0
-    while offset < reader.length {
-      let bytes = try reader.read(at: offset, count: reader.length - offset)
-      try file.writeFully(bytes.rawSpan, at: offset)
-      offset += bytes.count
+    try reader.forEachChunk {
+      try file.writeFully($0.rawSpan, at: offset)
+      offset += $0.count
     }
     try file.sync()
     try files.rename(unfinished, to: path)
@@ -67,12 +65,11 @@ struct AttachmentImport {
   /// Writes what is not in the store yet.
   /// - Returns: keeps the content until the entries are committed that name it.
   /// - Throws: `damaged` where a file does not hold what its name says.
-  mutating func stage(_ ids: [AttachmentID], in engine: Engine) throws -> [AttachmentHold] {
+  mutating func stage(_ ids: [AttachmentID], in store: Store) throws -> [AttachmentHold] {
     var holds: [AttachmentHold] = []
     for id in ids {
-      if let reader = try engine.openAttachment(id) {
-        reader.close()
-      } else if let hold = try copy(id, to: engine) {
+      if try store.attachment(AttachmentReference(id)) != nil { continue }
+      if let hold = try copy(id, to: store.engine) {
         holds.append(hold)
       } else {
         missing.insert(id.hash)

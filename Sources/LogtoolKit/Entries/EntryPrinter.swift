@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// How entries are printed.
@@ -36,19 +37,19 @@ struct EntryPrinter {
   }
 
   /// The labels of an entry in one field.
-  static func labels(_ info: EntryInfo) -> [UInt8] {
-    Array(info.labels.joined(separator: Array(",".utf8)))
+  static func labels(_ entry: Entry) -> [UInt8] {
+    Array(entry.labels.map(\.bytes).joined(separator: Array(",".utf8)))
   }
 
   /// Labels as JSON: those that are no text in a list of their own, which is there only then.
-  private static func labels(_ labels: [[UInt8]]) -> [JSONValue.Member] {
+  private static func labels(_ labels: [EntryLabel]) -> [JSONValue.Member] {
     var texts: [JSONValue] = []
     var others: [JSONValue] = []
     for label in labels {
-      if let text = String(validating: label, as: UTF8.self) {
+      if let text = String(validating: label.bytes, as: UTF8.self) {
         texts.append(.string(text))
       } else {
-        others.append(.string(label.base64))
+        others.append(.string(label.bytes.base64))
       }
     }
     let members = [JSONValue.Member("labels", .array(texts))]
@@ -60,48 +61,44 @@ struct EntryPrinter {
   ///   - names: whether the operation is named, for histories.
   ///   - values: whether the value is printed.
   static func json(
-    _ entry: LoadedEntry, namesOperation names: Bool = false, values: Bool
+    _ entry: Entry, namesOperation names: Bool = false, values: Bool
   ) -> JSONValue {
-    let info = entry.info
     var members: [JSONValue.Member] = [
-      .bytes("key", entry.key), .init("sequence", .unsigned(info.sequence)),
+      .bytes("key", entry.key.bytes), .init("sequence", .unsigned(entry.sequence)),
     ]
-    if names { members.append(.init("op", .string(info.kind.name))) }
-    members.append(.time("committed", HybridTime(info.commitTime).timestamp))
-    let attributes = info.attributes
-    if let time = attributes.time { members.append(.time("time", time)) }
-    if !info.kind.removes {
-      members.append(.init("size", .integer(info.valueLength)))
-      members += labels(info.labels)
+    if names { members.append(.init("op", .string(entry.kind.name))) }
+    members.append(.time("committed", entry.committed))
+    if let time = entry.time { members.append(.time("time", time)) }
+    if !entry.kind.removes {
+      members.append(.init("size", .integer(entry.valueLength)))
+      members += labels(entry.labels)
     }
-    if let hash = attributes.hash { members.append(.bytes("hash", hash)) }
-    if let maxAge = attributes.maxAge { members.append(.init("max_age", .integer(Int(maxAge)))) }
-    if let attachment = attributes.attachment, !info.kind.removes {
-      members.append(.init("attachment", .string(attachment.text)))
+    if let hash = entry.hash { members.append(.bytes("hash", hash)) }
+    if let age = entry.maxAgeSeconds { members.append(.init("max_age", .integer(Int(age)))) }
+    if let attachment = entry.attachment, !entry.kind.removes {
+      members.append(.init("attachment", .string(attachment.engineID.text)))
     }
-    if attributes.entryClass == .cache { members.append(.init("class", .string("cache"))) }
-    if let origin = attributes.origin {
-      members.append(.init("origin", .string(origin.text)))
-    }
-    if values, !info.kind.removes { members.append(.bytes("value", entry.value)) }
+    if entry.storageClass == .cache { members.append(.init("class", .string("cache"))) }
+    if let origin = entry.origin { members.append(.init("origin", .string(origin.text))) }
+    if values, !entry.kind.removes { members.append(.bytes("value", entry.value)) }
     return .object(members)
   }
 }
 
-extension EntryKind {
-  /// The operation's name in output.
-  var name: String {
-    switch self {
-    case .put: "put"
-    case .delete: "delete"
-    case .touch: "touch"
-    case .record: "record"
-    case .evict: "evict"
-    }
-  }
+extension Entry {
+  /// When it was committed.
+  var committed: Timestamp { validated }
 }
 
-extension EntryAttributes.Origin {
+extension Entry.Kind {
+  /// The operation's name in output.
+  var name: String { "\(self)" }
+
+  /// Whether the key is absent after it.
+  var removes: Bool { self == .delete || self == .evict }
+}
+
+extension Origin {
   /// The operation id: replica, dot, sequence.
   var text: String { "\(replica.hexadecimal).\(sequence)" }
 }

@@ -6,46 +6,44 @@ internal import TidemarkNDJSON
 struct Exporter {
   private static let flushBytes = 256 << 10
   private let console: Console
-  private let engine: Engine
+  private let store: Store
   private let replica: String
   private var writer = NDJSONWriter(capacity: Exporter.flushBytes)
   private(set) var count = 0
   private var attachments: AttachmentExport
 
   /// - Parameter attachments: the directory for the content of attachments; nil leaves it out.
-  init(_ console: Console, _ engine: Engine, attachments: String? = nil) throws {
-    self.attachments = try AttachmentExport(console, engine, attachments)
+  init(_ console: Console, _ store: Store, attachments: String? = nil) throws {
+    self.attachments = try AttachmentExport(console, store, attachments)
     self.console = console
-    self.engine = engine
-    replica = engine.replicaID.hexadecimal
+    self.store = store
+    replica = store.engine.replicaID.hexadecimal
   }
 
   /// Writes one state in key order.
-  mutating func writeState(_ query: ScanQuery, at sequence: UInt64?) throws {
-    let scan = EngineScan(engine, query, view: try engine.view(at: sequence))
-    let loader = EntryLoader(engine)
+  mutating func writeState(_ query: EntryQuery, at sequence: UInt64?) throws {
+    var rows = try store.view(at: sequence).entries(query)
     var progress = Progress(
-      console, "exporting", unit: .entries, total: sequence == nil ? engine.liveKeys : nil)
+      console, "exporting", unit: .entries, total: sequence == nil ? try store.count() : nil)
     defer { progress.finish() }
-    while true {
-      let rows = try scan.nextPage(upTo: EntryLoader.rows)
-      if rows.isEmpty { break }
-      try loader.load(rows, values: true) { entry in
-        // The newest entry of a key may be a touch; the state is that of a put.
-        try append(
-          NDJSONWriter.Header(.put, attributes: entry.info.attributes), key: entry.key.rawSpan,
-          value: entry.value.rawSpan, entry.info)
-        try drain()
-      }
+    while let entry = try rows.next() {
+      // The newest entry of a key may be a touch; the state is that of a put.
+      let header = NDJSONWriter.Header(
+        .put, entryClass: entry.storageClass == .cache ? .cache : .owned, time: entry.time,
+        maxAge: entry.maxAgeSeconds, attachment: entry.attachment?.engineID)
+      try append(
+        header, key: entry.key.bytes.rawSpan, value: entry.value.rawSpan, hash: entry.hash,
+        labels: entry.labels.map(\.bytes))
+      try drain()
       progress.update(count)
     }
     try flush()
   }
 
   /// Writes every entry that is kept, in sequence order.
-  mutating func writeHistory(
-    prefix: [UInt8], labels: LabelQuery, until: UInt64?
-  ) throws {
+  mutating func writeHistory(_ query: EntryQuery, until: UInt64?) throws {
+    let engine = store.engine
+    let (prefix, labels) = (query.prefix.bytes, query.labels.query)
     let last = until ?? engine.lastSequence
     // A view says when what is asked for is no longer kept, and keeps what is.
     let view = try engine.view(at: last)
@@ -71,20 +69,22 @@ struct Exporter {
     let attributes = try entry.attributes()
     var header = NDJSONWriter.Header(DecodedLine.Operation(info.kind), attributes: attributes)
     header.sequence = info.sequence
-    header.operationID = attributes.origin?.text ?? "\(replica).\(info.sequence)"
-    var own = info
-    own.attributes = attributes
-    if info.kind != .put { own.labels = [] }
-    let value = info.kind == .put ? try engine.value(of: info) : []
-    try append(header, key: entry.key.rawSpan, value: value.rawSpan, own)
+    header.operationID =
+      attributes.origin.map { Origin($0).text } ?? "\(replica).\(info.sequence)"
+    let isPut = info.kind == .put
+    let value = isPut ? try store.engine.value(of: info) : []
+    try append(
+      header, key: entry.key.rawSpan, value: value.rawSpan, hash: attributes.hash,
+      labels: isPut ? info.labels : [])
   }
 
   private mutating func append(
-    _ header: NDJSONWriter.Header, key: RawSpan, value: RawSpan, _ info: EntryInfo
+    _ header: NDJSONWriter.Header, key: RawSpan, value: RawSpan, hash: [UInt8]?,
+    labels: [[UInt8]]
   ) throws {
     if let attachment = header.attachment { try attachments.write(attachment) }
-    let hash = info.attributes.hash ?? []
-    writer.append(header, key: key, value: value, hash: hash.rawSpan, labels: info.labels)
+    let hash = hash ?? []
+    writer.append(header, key: key, value: value, hash: hash.rawSpan, labels: labels)
     count += 1
   }
 
@@ -120,5 +120,15 @@ extension DecodedLine.Operation {
       case .delete, .evict: .delete
       case .touch: .touch
       }
+  }
+}
+
+extension Engine {
+  /// The value of an entry; empty when it has none.
+  func value(of info: EntryInfo) throws(TidemarkError) -> [UInt8] {
+    guard !info.kind.removes, info.valueLength > 0 else { return [] }
+    return try withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+      [UInt8](copying: value)
+    }
   }
 }

@@ -1,10 +1,11 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// All that a store knows about a key.
 struct KeyExplanation {
   private let key: [UInt8]
   private let info: EntryInfo
-  private let origin: EntryAttributes.Origin
+  private let origin: Origin
   private let isForeign: Bool
   private let file: String
   private let frameOffset: Int
@@ -14,15 +15,16 @@ struct KeyExplanation {
   private let reasons: [String]
 
   /// - Returns: nil when the store knows nothing of the key.
-  init?(of key: [UInt8], in engine: Engine) throws(TidemarkError) {
+  init?(of key: [UInt8], in store: Store) throws(TidemarkError) {
+    let engine = store.engine
     var walk = try VersionWalk(engine, ofKey: key.rawSpan)
     guard let newest = try walk.next() else { return nil }
     self.key = key
     info = try engine.info(newest)
     isForeign = info.attributes.origin != nil
     origin =
-      info.attributes.origin
-      ?? EntryAttributes.Origin(replica: engine.replicaID, sequence: newest.sequence)
+      info.attributes.origin.map { Origin($0) }
+      ?? Origin(replica: engine.replicaID, sequence: newest.sequence)
     file = newest.segment.fileName
     frameOffset = newest.front.offset
     var older = (versions: 0, bytes: 0, oldest: newest.sequence)
@@ -75,13 +77,16 @@ struct KeyExplanation {
     return reasons
   }
 
-  private var validated: Timestamp { HybridTime(info.commitTime).timestamp }
+  private var entry: Entry { Entry(key: key, value: [], info: info, created: nil) }
 
   var lines: [(name: String, text: String)] {
     var lines: [(name: String, text: String)] = [
       ("key", HumanText.escaped(key)),
       ("state", info.kind.removes ? "deleted" : "present, \(HumanText.size(info.valueLength))"),
-      ("entry", "\(info.kind.name) at sequence \(info.sequence), committed \(validated.text)"),
+      (
+        "entry",
+        "\(entry.kind.name) at sequence \(info.sequence), committed \(entry.committed.text)"
+      ),
       (
         "written",
         (isForeign
@@ -95,7 +100,7 @@ struct KeyExplanation {
       lines.append(("created", HybridTime(info.created).timestamp.text))
     }
     if !info.labels.isEmpty {
-      lines.append(("labels", HumanText.escaped(EntryPrinter.labels(info))))
+      lines.append(("labels", HumanText.escaped(EntryPrinter.labels(entry))))
     }
     if let hash = attributes.hash { lines.append(("hash", HumanText.escaped(hash))) }
     if let age = attributes.maxAge { lines.append(("valid", "for \(age) s from its validation")) }
@@ -127,7 +132,7 @@ struct KeyExplanation {
       .init(
         "entry",
         EntryPrinter.json(
-          LoadedEntry(key: key, info: info), namesOperation: true, values: false)),
+          entry, namesOperation: true, values: false)),
       .init("present", .bool(!info.kind.removes)),
       .init("value_sequence", .unsigned(info.valueSequence)),
       .init("op_id", .string(origin.text)),

@@ -3,7 +3,6 @@ internal import TidemarkEngine
 
 /// Prints the keys of a view: what `scan` and `at` share.
 struct Listing {
-  private static let keysPerPage = 1024
   let console: Console
   let options: ScanOptions
   /// The words for a person where there are no keys.
@@ -13,82 +12,93 @@ struct Listing {
 
   /// - Parameter view: the state that is listed.
   /// - Returns: how many keys were printed.
-  func run(_ engine: Engine, in view: EngineView) throws -> Int {
-    let scan = EngineScan(
-      engine, try options.query(), view: view, after: try options.position())
-    var printer = EntryPrinter(console: console, keys: options.keys.style)
-    if options.endsWithNUL { printer.terminator = 0 }
+  func run(_ view: StoreView) throws -> Int {
     var list = try ListPrinter(console, "entries", empty: emptyWords)
-    let loader = EntryLoader(engine)
-    let pageSize = options.keysOnly ? Self.keysPerPage : EntryLoader.rows
-    var left = options.limit ?? Int.max
-    var count = 0
-    while left > 0 {
-      let rows = try scan.nextPage(upTo: min(left, pageSize))
-      if rows.isEmpty { break }
+    let (count, cursor) =
       if let caches {
-        for row in rows where left > 0 {
-          guard let entry = try caches.entry(forKey: row.key) else { continue }
-          try add(entry, row.key, printer, &list)
-          left -= 1
-          count += 1
-        }
-        continue
-      }
-      left -= rows.count
-      count += rows.count
-      if options.keysOnly {
-        for row in rows { try add(row, printer, &list) }
+        try printCached(view, caches, &list)
+      } else if options.keysOnly {
+        try printKeys(view, &list)
       } else {
-        try loader.load(rows, values: options.values) { try add($0, printer, &list) }
+        try printEntries(view, &list)
       }
-    }
-    try end(list, scan, isCut: left == 0, view)
+    try end(list, count == options.limit ? cursor : nil, view)
     return count
   }
 
-  private func add(
-    _ row: ScanRow, _ printer: EntryPrinter, _ list: inout ListPrinter
-  ) throws(ToolError) {
-    try list.add {
-      .object([.bytes("key", row.key), .init("sequence", .unsigned(row.sequence))])
-    } text: { () throws(ToolError) in
-      try printer.appendKey(row.key)
-    }
+  private var printer: EntryPrinter {
+    var printer = EntryPrinter(console: console, keys: options.keys.style)
+    if options.endsWithNUL { printer.terminator = 0 }
+    return printer
   }
 
-  private func add(
-    _ entry: CachedEntry<[UInt8]>, _ key: [UInt8], _ printer: EntryPrinter,
-    _ list: inout ListPrinter
-  ) throws(ToolError) {
-    let output = CacheOutput(console)
-    try list.add {
-      .object(
-        [.bytes("key", key), .init("size", .integer(entry.value.count))] + output.members(entry))
-    } text: { () throws(ToolError) in
-      try printer.appendLine(key: key, after: output.fields(entry))
+  private func printEntries(
+    _ view: StoreView, _ list: inout ListPrinter
+  ) throws -> (count: Int, cursor: PageCursor?) {
+    let printer = printer
+    var rows = try view.entries(try options.query(), after: try options.cursor())
+    var count = 0
+    while let entry = try rows.next() {
+      try list.add {
+        EntryPrinter.json(entry, values: options.values)
+      } text: { () throws(ToolError) in
+        try printer.appendLine(
+          key: entry.key.bytes,
+          after: options.values
+            ? [entry.value]
+            : [Array(String(entry.sequence).utf8), EntryPrinter.labels(entry)])
+      }
+      count += 1
     }
+    return (count, rows.cursor)
   }
 
-  private func add(
-    _ entry: LoadedEntry, _ printer: EntryPrinter, _ list: inout ListPrinter
-  ) throws(ToolError) {
-    try list.add {
-      EntryPrinter.json(entry, values: options.values)
-    } text: { () throws(ToolError) in
-      try printer.appendLine(
-        key: entry.key,
-        after: options.values
-          ? [entry.value]
-          : [Array(String(entry.info.sequence).utf8), EntryPrinter.labels(entry.info)])
+  private func printKeys(
+    _ view: StoreView, _ list: inout ListPrinter
+  ) throws -> (count: Int, cursor: PageCursor?) {
+    let printer = printer
+    var rows = try view.keys(try options.query(), after: try options.cursor())
+    var count = 0
+    while let key = try rows.next() {
+      let sequence = rows.sequence
+      try list.add {
+        .object([.bytes("key", key.bytes), .init("sequence", .unsigned(sequence))])
+      } text: { () throws(ToolError) in
+        try printer.appendKey(key.bytes)
+      }
+      count += 1
     }
+    return (count, rows.cursor)
   }
 
-  /// A scan that a limit has cut says how to go on.
+  /// Prints cached entries: whether a key is one shows only when it is looked at.
+  private func printCached(
+    _ view: StoreView, _ caches: CachedEntries, _ list: inout ListPrinter
+  ) throws -> (count: Int, cursor: PageCursor?) {
+    let (printer, output) = (printer, CacheOutput(console))
+    var query = try options.query()
+    query.limit = nil
+    var rows = try view.keys(query, after: try options.cursor())
+    var count = 0
+    while count < options.limit ?? .max, let key = try rows.next() {
+      guard let entry = try caches.entry(forKey: key.bytes) else { continue }
+      try list.add {
+        .object(
+          [.bytes("key", key.bytes), .init("size", .integer(entry.value.count))]
+            + output.members(entry))
+      } text: { () throws(ToolError) in
+        try printer.appendLine(key: key.bytes, after: output.fields(entry))
+      }
+      count += 1
+    }
+    return (count, rows.cursor)
+  }
+
+  /// - Parameter cursor: how to go on where a limit has cut the list.
   private func end(
-    _ list: ListPrinter, _ scan: EngineScan, isCut: Bool, _ view: EngineView
+    _ list: ListPrinter, _ cursor: PageCursor?, _ view: StoreView
   ) throws(ToolError) {
-    let cursor = isCut ? scan.position.cursor : nil
+    let cursor = cursor.map(\.description)
     try list.end([
       .init("at", .unsigned(view.sequence)), .init("cursor", .optional(cursor)),
     ])

@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Prints the entries of a log in their order, also those that another process goes on writing.
@@ -21,10 +22,10 @@ struct LogFollower {
   private var pauseMilliseconds = shortestPauseMilliseconds
 
   init(
-    _ console: Console, _ engine: Engine, after position: UInt64, _ options: Options
+    _ console: Console, _ store: Store, after position: UInt64, _ options: Options
   ) throws {
     self.console = console
-    self.engine = engine
+    engine = store.engine
     self.options = options
     self.position = position
     printer = EntryPrinter(console: console, keys: options.keys)
@@ -73,18 +74,20 @@ struct LogFollower {
 
   private mutating func print(_ logEntry: LogEntry) throws {
     let info = try engine.info(logEntry)
-    let entry = LoadedEntry(
-      key: logEntry.key, info: info, value: options.values ? try engine.value(of: info) : [])
+    let entry = Entry(
+      key: logEntry.key, value: options.values ? try engine.value(of: info) : [], info: info,
+      created: nil)
     let printer = printer
     let options = options
     try list.add {
       EntryPrinter.json(entry, namesOperation: true, values: options.values)
     } text: { () throws(ToolError) in
-      let time = info.attributes.time ?? HybridTime(info.commitTime).timestamp
-      var after: [[UInt8]] = info.kind.removes ? [] : [EntryPrinter.labels(info)]
-      if options.values, !info.kind.removes { after.append(entry.value) }
+      let time = entry.time ?? entry.committed
+      var after: [[UInt8]] = entry.kind.removes ? [] : [EntryPrinter.labels(entry)]
+      if options.values, !entry.kind.removes { after.append(entry.value) }
       try printer.appendLine(
-        key: entry.key, before: [String(info.sequence), time.text, info.kind.name], after: after)
+        key: entry.key.bytes, before: [String(entry.sequence), time.text, entry.kind.name],
+        after: after)
     }
   }
 }

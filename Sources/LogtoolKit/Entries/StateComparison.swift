@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// A key that is not the same in two states.
@@ -16,17 +17,21 @@ struct StateDifference {
 }
 
 /// Walks two states of a store side by side in key order.
-struct StateComparison {
-  private let engine: Engine
-  private var old: RowReader
-  private var new: RowReader
+struct StateComparison: ~Copyable {
+  private let before: StoreView
+  private let after: StoreView
+  private var old: KeyReader
+  private var new: KeyReader
 
   init(
-    _ engine: Engine, _ query: ScanQuery, from: UInt64, to: UInt64
+    from before: StoreView, to after: StoreView, prefix: [UInt8]
   ) throws(TidemarkError) {
-    self.engine = engine
-    old = RowReader(EngineScan(engine, query, view: try engine.view(at: from)))
-    new = RowReader(EngineScan(engine, query, view: try engine.view(at: to)))
+    let old = try before.keys(prefix: prefix)
+    let new = try after.keys(prefix: prefix)
+    self.before = before
+    self.after = after
+    self.old = KeyReader(old)
+    self.new = KeyReader(new)
   }
 
   /// The next difference in key order; nil at the end.
@@ -39,66 +44,62 @@ struct StateComparison {
       case (let before?, nil): return removed(before)
       case (nil, let after?): return added(after)
       case (let before?, let after?):
-        let order = before.key.rawSpan.compare(to: after.key.rawSpan)
-        if order < 0 { return removed(before) }
-        if order > 0 { return added(after) }
+        if before.key < after.key { return removed(before) }
+        if before.key > after.key { return added(after) }
         old.advance()
         new.advance()
         if before.sequence == after.sequence { continue }
-        let fields = try changes(before, after)
+        let fields = try changes(before.key)
         if fields.isEmpty { continue }
         return StateDifference(
-          key: before.key, kind: .changed, from: before.sequence, to: after.sequence,
+          key: before.key.bytes, kind: .changed, from: before.sequence, to: after.sequence,
           fields: fields)
       }
     }
   }
 
-  private mutating func removed(_ row: ScanRow) -> StateDifference {
+  private mutating func removed(_ row: KeyReader.Row) -> StateDifference {
     old.advance()
-    return StateDifference(key: row.key, kind: .removed, from: row.sequence)
+    return StateDifference(key: row.key.bytes, kind: .removed, from: row.sequence)
   }
 
-  private mutating func added(_ row: ScanRow) -> StateDifference {
+  private mutating func added(_ row: KeyReader.Row) -> StateDifference {
     new.advance()
-    return StateDifference(key: row.key, kind: .added, to: row.sequence)
+    return StateDifference(key: row.key.bytes, kind: .added, to: row.sequence)
   }
 
-  /// The fields that differ between two entries of a key. A key that was written again with the
-  /// same content is none.
-  private func changes(_ a: ScanRow, _ b: ScanRow) throws(TidemarkError) -> [String] {
-    let before = try engine.info(try engine.entry(at: a.sequence))
-    let after = try engine.info(try engine.entry(at: b.sequence))
-    var fields: [String] = []
-    if before.valueSequence != after.valueSequence {
-      let same =
-        before.valueLength == after.valueLength
-        ? try engine.value(of: before) == engine.value(of: after) : false
-      if !same { fields.append("value") }
-      if before.labels != after.labels { fields.append("labels") }
+  /// The fields that differ between the two entries of a key. A key that was written again with
+  /// the same content is none.
+  private func changes(_ key: Key) throws(TidemarkError) -> [String] {
+    guard let old = try before.entry(forKey: key), let new = try after.entry(forKey: key) else {
+      return []
     }
-    if before.attributes.hash != after.attributes.hash { fields.append("hash") }
+    var fields: [String] = []
+    if old.value != new.value { fields.append("value") }
+    if old.labels != new.labels { fields.append("labels") }
+    if old.hash != new.hash { fields.append("hash") }
     return fields
   }
 }
 
-/// The rows of a scan one by one.
-private struct RowReader {
-  private static let page = 1024
-  private let scan: EngineScan
-  private var rows: [ScanRow] = []
-  private var position = 0
+/// The keys of a state one by one.
+private struct KeyReader: ~Copyable {
+  typealias Row = (key: Key, sequence: UInt64)
 
-  init(_ scan: EngineScan) { self.scan = scan }
+  private var rows: KeyRows
+  private var upcoming: Row?
+  private var isAhead = false
 
-  /// The next row, which stays the next one; nil at the end.
-  mutating func peek() throws(TidemarkError) -> ScanRow? {
-    if position == rows.count {
-      rows = try scan.nextPage(limit: Self.page)
-      position = 0
+  init(_ rows: consuming KeyRows) { self.rows = rows }
+
+  /// The next key, which stays the next one; nil at the end.
+  mutating func peek() throws(TidemarkError) -> Row? {
+    if !isAhead {
+      upcoming = try rows.next().map { ($0, rows.sequence) }
+      isAhead = true
     }
-    return position < rows.count ? rows[position] : nil
+    return upcoming
   }
 
-  mutating func advance() { position += 1 }
+  mutating func advance() { isAhead = false }
 }

@@ -4,7 +4,7 @@ internal import TidemarkEngine
 /// A store's figures as JSON.
 enum StatusJSON {
   static func value(
-    _ status: EngineStatus, _ held: [HeldHistory], _ space: StoreSpace
+    _ status: Store.Status, _ held: [HeldHistory], _ space: StoreSpace
   ) -> JSONValue {
     .object([
       .init("keys", .integer(status.keys)),
@@ -25,27 +25,27 @@ enum StatusJSON {
       .init(
         "durable",
         .object([
-          .init("file", .string(status.durableFile)),
-          .init("offset", .integer(status.durableOffset)),
-          .init("sequence", .unsigned(status.durableSequence)),
+          .init("file", .string(status.durable.file)),
+          .init("offset", .integer(status.durable.offset)),
+          .init("sequence", .unsigned(status.durable.sequence)),
         ])),
       .init("segments", .array(status.segments.map(segment))),
       .init("images", .array(status.images.map(image))),
       .init("store_id", .string(status.storeID.hexadecimal)),
       .init("replica_id", .string(status.replicaID.hexadecimal)),
-      .init("epoch", .optional(status.epochs.last.map { String($0.epoch, radix: 16) })),
+      .init("epoch", .optional(status.epoch == 0 ? nil : String(status.epoch, radix: 16))),
       .init("history_from", .unsigned(status.historyFrom)),
       .init("dropped_through", .unsigned(status.droppedThrough)),
       .init("held", HeldText.json(held)),
       .init("retention", retention(status.retention)),
       .init("closed_cleanly", .bool(status.isClosedCleanly)),
-      .init("damage", .array(status.damage.map { damage($0, status) })),
-      .init("encryption", encryption(status)),
+      .init("damage", .array(status.damage.map(damage))),
+      .init("encryption", encryption(status.encryption)),
       .init("format", .string("\(FormatConstants.major).\(FormatConstants.minor)")),
     ])
   }
 
-  private static func bytes(_ bytes: EngineStatus.Bytes) -> JSONValue {
+  private static func bytes(_ bytes: Store.Status.Bytes) -> JSONValue {
     .object([
       .init("log", .integer(bytes.log)), .init("live", .integer(bytes.live)),
       .init("history", .integer(bytes.history)), .init("dead", .integer(bytes.dead)),
@@ -61,30 +61,30 @@ enum StatusJSON {
     ])
   }
 
-  private static func encryption(_ status: EngineStatus) -> JSONValue {
-    guard !status.keyIDs.isEmpty else { return .null }
+  private static func encryption(_ encryption: Store.Status.Encrypted?) -> JSONValue {
+    guard let encryption else { return .null }
     return .object([
-      .init("keys", .array(status.keyIDs.map { .string($0.description) })),
-      .init("files_to_rewrite", .integer(status.filesToRewrite)),
+      .init("keys", .array(encryption.keys.map { .string($0.description) })),
+      .init("files_to_rewrite", .integer(encryption.filesToRewrite)),
     ])
   }
 
-  private static func segment(_ segment: EngineStatus.Segment) -> JSONValue {
+  private static func segment(_ segment: Store.Status.Segment) -> JSONValue {
     .object([
       .init("file", .string(segment.file)),
-      .init("first_sequence", .unsigned(segment.firstSequence)),
-      .init("last_sequence", .unsigned(segment.lastSequence)),
-      .init("bytes", .integer(segment.length)),
+      .init("first_sequence", .unsigned(segment.sequences.lowerBound)),
+      .init("last_sequence", .unsigned(segment.sequences.upperBound - 1)),
+      .init("bytes", .integer(segment.bytes)),
       .init("superseded", .integer(segment.supersededBytes)),
       .init("sealed", .bool(segment.isSealed)),
       .init("compacted", .bool(segment.isCompacted)),
     ])
   }
 
-  private static func image(_ image: Manifest.Image) -> JSONValue {
+  private static func image(_ image: Store.Status.Image) -> JSONValue {
     .object([
-      .init("file", .string(StoreLayout.indexDirectory + "/" + image.fileName)),
-      .init("sequence", .unsigned(image.sequence)), .init("bytes", .integer(image.length)),
+      .init("file", .string(image.file)), .init("sequence", .unsigned(image.sequence)),
+      .init("bytes", .integer(image.bytes)),
     ])
   }
 
@@ -97,14 +97,12 @@ enum StatusJSON {
     ])
   }
 
-  private static func damage(_ damage: Manifest.Damage, _ status: EngineStatus) -> JSONValue {
-    let file = status.segments.first { $0.id == damage.segmentID }?.file
-    return .object([
-      .init("file", .optional(file)), .init("offset", .integer(damage.offset)),
-      .init("first_sequence", .unsigned(damage.firstSequence)),
-      .init("last_sequence", .unsigned(damage.lastSequence)),
-      .init("reason", .string(String(decoding: damage.reason, as: UTF8.self))),
-      .init("accepted", .bool(damage.state == .accepted)),
+  private static func damage(_ damage: Store.Status.Damage) -> JSONValue {
+    .object([
+      .init("file", .string(damage.file)), .init("offset", .integer(damage.offset)),
+      .init("first_sequence", .unsigned(damage.sequences.lowerBound)),
+      .init("last_sequence", .unsigned(damage.sequences.upperBound)),
+      .init("reason", .string(damage.reason)), .init("accepted", .bool(damage.isAccepted)),
     ])
   }
 }

@@ -3,11 +3,11 @@ internal import TidemarkEngine
 
 /// A store's figures for people.
 struct StatusText {
-  private let status: EngineStatus
+  private let status: Store.Status
   private let space: StoreSpace
   private let console: Console
 
-  init(_ status: EngineStatus, _ space: StoreSpace, _ console: Console) {
+  init(_ status: Store.Status, _ space: StoreSpace, _ console: Console) {
     self.status = status
     self.space = space
     self.console = console
@@ -17,7 +17,7 @@ struct StatusText {
     let bytes = status.bytes
     var lines = [
       row("keys", HumanText.count(status.keys)),
-      row("sequence", "\(status.sequence), of which durable \(status.durableSequence)"),
+      row("sequence", "\(status.sequence), of which durable \(status.durable.sequence)"),
       row(
         "log",
         "\(HumanText.size(bytes.log)) in "
@@ -31,7 +31,7 @@ struct StatusText {
         "\(HumanText.size(bytes.index)) in "
           + HumanText.count(status.images.count, "image", "images")),
       row("ballast", "\(HumanText.size(bytes.ballast)), set aside for a full disk"),
-      row("durable", "\(status.durableFile), offset \(status.durableOffset)"),
+      row("durable", "\(status.durable.file), offset \(status.durable.offset)"),
       row("history", status.historyFrom > 1 ? "kept from \(status.historyFrom) on" : "all kept"),
       row("retention", retention),
       row("closed", status.isClosedCleanly ? "cleanly" : "not: in use, or its writer ended early"),
@@ -58,19 +58,19 @@ struct StatusText {
       let count = HumanText.count(space.attachments.count, "file", "files")
       lines.append(row("attachments", " \(HumanText.size(space.attachments.bytes)) in \(count)"))
     }
-    if let key = status.keyIDs.first {
+    if let encryption = status.encryption, let key = encryption.keys.first {
       var text = "with key \(key)"
-      if status.filesToRewrite > 0 {
+      if encryption.filesToRewrite > 0 {
         text +=
-          "; \(HumanText.count(status.filesToRewrite, "file", "files")) not yet: compact "
+          "; \(HumanText.count(encryption.filesToRewrite, "file", "files")) not yet: compact "
           + "with --rekey again"
       }
       lines.append(row("encrypted", text))
     }
     for damage in status.damage {
       let text =
-        "sequences \(damage.firstSequence) to \(damage.lastSequence): "
-        + String(decoding: damage.reason, as: UTF8.self)
+        "sequences \(damage.sequences.lowerBound) to \(damage.sequences.upperBound): "
+        + damage.reason
       lines.append(row("damage", console.paint(text, .red)))
     }
     return lines

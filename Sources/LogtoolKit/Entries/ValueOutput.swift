@@ -1,8 +1,9 @@
+internal import Tidemark
 internal import TidemarkEngine
 
 /// Prints one value: its bytes and nothing else, or the entry as JSON.
 enum ValueOutput {
-  static func write(_ entry: LoadedEntry, to console: Console) throws(ToolError) {
+  static func write(_ entry: Entry, to console: Console) throws(ToolError) {
     guard console.settings.format == .text else {
       return try console.output.line(EntryPrinter.json(entry, values: true))
     }

@@ -29,9 +29,9 @@ struct Importer {
   }
 
   /// Imports one file.
-  /// - Parameter engine: where to; nil only reads and checks.
+  /// - Parameter store: where to; nil only reads and checks.
   /// - Throws: what is wrong with the file or the store; the batches before it stay.
-  mutating func run(_ input: InputStream, into engine: Engine?) throws {
+  mutating func run(_ input: InputStream, into store: Store?) throws {
     let pipeline = try DecodePipeline(
       input, skipsBad: skipsBad, isInterrupted: console.isInterrupted)
     defer { pipeline.finish() }
@@ -41,7 +41,7 @@ struct Importer {
     do {
       var batch = try pipeline.next(reusing: nil)
       while var current = batch {
-        try commit(&current, of: input, into: engine)
+        try commit(&current, of: input, into: store)
         if current.bytesRead > 0 { bytes = before + current.bytesRead }
         let rate = Int(Double(committed) / max(progress.seconds, 0.001))
         progress.update(current.bytesRead, note: HumanText.count(rate) + " lines/s")
@@ -66,12 +66,12 @@ struct Importer {
   func warnOfAttachments() { attachments.warn() }
 
   private mutating func commit(
-    _ batch: inout PreparedBatch, of input: InputStream, into engine: Engine?
+    _ batch: inout PreparedBatch, of input: InputStream, into store: Store?
   ) throws {
     unknown.formUnion(batch.lines.unknownFields)
     var bad = batch.bad
-    if let engine {
-      let ineffective = try batch.ineffectiveTouches(in: engine)
+    if let store {
+      let ineffective = try batch.ineffectiveTouches(in: store)
       if let first = ineffective.first {
         guard skipsBad else { throw first }
         try batch.layOut(excluding: Set(ineffective.map(\.line)))
@@ -85,15 +85,15 @@ struct Importer {
       }
     }
     guard !batch.operations.isEmpty else { return }
-    if let engine {
+    if let store {
       // Staged content goes again unless an entry names it.
-      let staged = try attachments.stage(batch.operations.attachments, in: engine)
+      let staged = try attachments.stage(batch.operations.attachments, in: store)
       defer { withExtendedLifetime(staged) {} }
       batch.operations.mayLackAttachments = true
-      try engine.commit(batch.operations, durability: .buffered)
+      try store.commitBlocking(batch.operations, .buffered)
     }
     committed += batch.operations.count
-    if engine != nil { try tell() }
+    if store != nil { try tell() }
   }
 
   /// Says how much is committed; nothing that is said was not.

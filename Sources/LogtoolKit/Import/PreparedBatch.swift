@@ -78,7 +78,7 @@ struct PreparedBatch: Sendable {
   }
 
   /// Touches of keys that are absent at that point: they would make no entry.
-  func ineffectiveTouches(in engine: Engine) throws(TidemarkError) -> [LineError] {
+  func ineffectiveTouches(in store: Store) throws(TidemarkError) -> [LineError] {
     guard hasTouches else { return [] }
     var isPresent: [[UInt8]: Bool] = [:]
     var errors: [LineError] = []
@@ -90,7 +90,7 @@ struct PreparedBatch: Sendable {
       case .touch:
         let known = isPresent[key]
         let present =
-          if let known { known } else { try engine.contains(key.rawSpan) }
+          if let known { known } else { try store.contains(key) }
         isPresent[key] = present
         if !present {
           errors.append(
@@ -101,12 +101,5 @@ struct PreparedBatch: Sendable {
       }
     }
     return errors
-  }
-}
-
-extension Engine {
-  /// Whether a key has a value.
-  func contains(_ key: RawSpan) throws(TidemarkError) -> Bool {
-    try slot(ofKey: key).map { !$0.isDeleted } ?? false
   }
 }

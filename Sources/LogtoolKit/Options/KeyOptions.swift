@@ -60,14 +60,13 @@ struct LabelOptions: ParsableArguments {
     help: ArgumentHelp("No keys that carry this label.", valueName: "label"))
   var not: [String] = []
 
-  func query() throws(ToolError) -> LabelQuery {
-    try LabelQuery(
-      all: Self.labels(all), any: Self.labels(any), not: Self.labels(not))
+  func filter() throws(ToolError) -> LabelFilter {
+    try LabelFilter(all: Self.labels(all), any: Self.labels(any), not: Self.labels(not))
   }
 
   /// Labels that were given on the command line.
-  static func labels(_ texts: [String]) throws(ToolError) -> [[UInt8]] {
-    var labels: [[UInt8]] = []
+  static func labels(_ texts: [String]) throws(ToolError) -> [EntryLabel] {
+    var labels: [EntryLabel] = []
     for text in texts {
       let label = Array(text.utf8)
       guard (1...Limits.labelBytes).contains(label.count) else {
@@ -75,7 +74,7 @@ struct LabelOptions: ParsableArguments {
           .usage,
           "a label has \(label.count) bytes; labels have 1 to \(Limits.labelBytes) bytes")
       }
-      labels.append(label)
+      labels.append(EntryLabel(label))
     }
     return labels
   }

@@ -33,27 +33,29 @@ enum Moment: Hashable {
   }
 
   /// The sequence in a store; by a date, the last that was committed by then.
-  func sequence(in engine: Engine) throws(TidemarkError) -> UInt64 {
-    if let date = date(engine) { return try engine.sequence(at: date) }
+  func sequence(in store: Store, _ console: Console) throws(TidemarkError) -> UInt64 {
+    if let date = date(console) { return try store.sequence(at: date) }
     if case .sequence(let sequence) = self { return sequence }
     return 0
   }
 
   /// The state of a store.
   /// - Parameter byOwnTime: whether a date is that of the entries' own times.
-  func view(of engine: Engine, byOwnTime: Bool) throws(TidemarkError) -> EngineView {
-    guard byOwnTime, let date = date(engine) else {
-      return try engine.view(at: try sequence(in: engine))
+  func view(
+    of store: Store, byOwnTime: Bool, _ console: Console
+  ) throws(TidemarkError) -> StoreView {
+    guard byOwnTime, let date = date(console) else {
+      return try store.view(at: try sequence(in: store, console))
     }
-    return try engine.view(ofOwnTimesThrough: date)
+    return try store.view(at: date, by: .ownTime)
   }
 
-  private func date(_ engine: Engine) -> Timestamp? {
+  private func date(_ console: Console) -> Timestamp? {
     switch self {
     case .sequence: return nil
     case .date(let date): return date
     case .ago(let seconds):
-      let now = engine.environment.clock.now()
+      let now = console.clock.now()
       return Timestamp(seconds: now.seconds - seconds, nanoseconds: now.nanoseconds)
     }
   }

@@ -1,14 +1,13 @@
 internal import ArgumentParser
 internal import Tidemark
 internal import TidemarkEngine
-internal import TidemarkNDJSON
 
 /// Which keys are listed, in which order, and what of them.
 struct ScanOptions: ParsableArguments {
   enum Order: String, ExpressibleByArgument, CaseIterable {
     case key, time, sequence
 
-    var order: ScanQuery.Order {
+    var order: EntryQuery.Order {
       switch self {
       case .key: .key
       case .time: .time
@@ -64,79 +63,24 @@ struct ScanOptions: ParsableArguments {
     if keysOnly && values { throw ValidationError("--keys and --values exclude each other") }
   }
 
-  func query() throws(ToolError) -> ScanQuery {
-    var query = ScanQuery()
-    let prefix = try self.prefix.map { (text) throws(ToolError) in try keys.bytes(text, "prefix") }
-    let from = try self.from.map { (text) throws(ToolError) in try keys.bytes(text, "bound") }
-    let to = try self.to.map { (text) throws(ToolError) in try keys.bytes(text, "bound") }
-    if let lower = Self.greater(prefix, from), !lower.isEmpty { query.from = .including(lower) }
-    var upper = to
-    if let prefix, case .excluding(let end) = KeyBound.afterPrefix(prefix) {
-      if let bound = to, bound.lexicographicallyPrecedes(end) { upper = bound } else { upper = end }
-    }
-    if let upper { query.upTo = .excluding(upper) }
-    query.labels = try labels.query()
-    query.order = order.order
-    query.descending = reverse
-    return query
+  func query() throws(ToolError) -> EntryQuery {
+    EntryQuery(
+      prefix: try bytes(prefix, "prefix") ?? [], from: try bytes(from, "bound").map { Key($0) },
+      upTo: try bytes(to, "bound").map { Key($0) }, labels: try labels.filter(),
+      order: order.order, descending: reverse, limit: limit, values: values)
   }
 
-  func position() throws(ToolError) -> ScanPosition {
-    guard let after else { return .start }
-    guard let position = ScanPosition(cursor: after), position.fits(order.order) else {
+  private func bytes(_ text: String?, _ what: String) throws(ToolError) -> [UInt8]? {
+    guard let text else { return nil }
+    return try keys.bytes(text, what)
+  }
+
+  /// Where an earlier scan ended.
+  func cursor() throws(ToolError) -> PageCursor? {
+    guard let after else { return nil }
+    guard let cursor = PageCursor(after), cursor.fits(order.order) else {
       throw ToolError(.usage, "--after is no cursor of a scan in this order; copy it whole")
     }
-    return position
-  }
-
-  private static func greater(_ a: [UInt8]?, _ b: [UInt8]?) -> [UInt8]? {
-    guard let a, let b else { return a ?? b }
-    return a.lexicographicallyPrecedes(b) ? b : a
-  }
-}
-
-extension ScanPosition {
-  /// As text for the command line: base64 of the order's letter and the place.
-  var cursor: String {
-    let bytes: [UInt8]
-    switch self {
-    case .start: return ""
-    case .key(let key): bytes = Array("k".utf8) + key
-    case .sequence(let sequence): bytes = Array("s\(sequence)".utf8)
-    case .time(let time, let sequence):
-      bytes = Array("t\(time.seconds) \(time.nanoseconds) \(sequence)".utf8)
-    }
-    return bytes.base64
-  }
-
-  init?(cursor: String) {
-    guard let bytes = Base64.decode(Array(cursor.utf8).rawSpan), let letter = bytes.first else {
-      return nil
-    }
-    let rest = Array(bytes.dropFirst())
-    let fields = String(decoding: rest, as: UTF8.self).split(separator: " ")
-    switch letter {
-    case UInt8(ascii: "k"):
-      self = .key(rest)
-    case UInt8(ascii: "s"):
-      guard fields.count == 1, let sequence = UInt64(fields[0]) else { return nil }
-      self = .sequence(sequence)
-    case UInt8(ascii: "t"):
-      guard fields.count == 3, let seconds = Int64(fields[0]), let nanoseconds = UInt32(fields[1]),
-        let sequence = UInt64(fields[2])
-      else { return nil }
-      self = .time(Timestamp(seconds: seconds, nanoseconds: nanoseconds), sequence)
-    default: return nil
-    }
-  }
-
-  /// Whether it can come from a scan in this order.
-  func fits(_ order: ScanQuery.Order) -> Bool {
-    switch self {
-    case .start: true
-    case .key: order == .key
-    case .sequence: order == .sequence
-    case .time: order == .time
-    }
+    return cursor
   }
 }

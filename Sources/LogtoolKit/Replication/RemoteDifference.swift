@@ -9,18 +9,14 @@ struct RemoteDifference {
 
   /// - Throws: a silent `findings` when something differs.
   func tell(_ path: String, _ target: RemoteTarget, _ options: RemoteOptions) throws {
-    let result = try StoreAccess(path, console).readStore { store in
+    let result = try StoreAccess(path, console).read { store in
       let peer = try options.open(target, .write, console)
       defer { try? Waiting.run(console) { await peer.close() } }
-      let engine = store.engine
-      return try Waiting.run(console) {
-        let comparison = DigestComparison(engine)
-        return try await comparison.run(peer)
-      }
+      return try Waiting.run(console) { try await store.difference(from: peer) }
     }
     let printer = EntryPrinter(console: console, keys: keys)
     var list = try ListPrinter(console, "differences", empty: "")
-    let parts: [(keys: [[UInt8]], name: String, sign: String)] = [
+    let parts: [(keys: [Key], name: String, sign: String)] = [
       (result.onlyHere, "only_here", console.paint("-", .red)),
       (result.onlyThere, "only_there", console.paint("+", .green)),
       (result.different, "different", console.paint("~", .yellow)),
@@ -28,9 +24,9 @@ struct RemoteDifference {
     for part in parts {
       for key in part.keys {
         try list.add {
-          .object([.bytes("key", key), .init("difference", .string(part.name))])
+          .object([.bytes("key", key.bytes), .init("difference", .string(part.name))])
         } text: { () throws(ToolError) in
-          try printer.appendLine(key: key, before: [part.sign], after: [])
+          try printer.appendLine(key: key.bytes, before: [part.sign], after: [])
         }
       }
     }

@@ -98,7 +98,7 @@ extension Explanation.Version {
     self.init(
       sequence: entry.sequence, kind: Entry.Kind(entry.head.kind),
       commitTime: HybridTime(entry.head.commitTime).timestamp,
-      origin: origin.map { Origin(replica: $0.replica, sequence: $0.sequence) },
+      origin: origin.map { Origin($0) },
       valueLength: entry.head.valueLength, file: entry.segment.fileName,
       offset: entry.front.offset, isDurable: entry.sequence <= status.durableSequence,
       reason: reason)

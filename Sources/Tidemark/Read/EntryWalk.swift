@@ -23,6 +23,8 @@ struct EntryWalk: ~Copyable {
   private let values: Bool
   private var left: Int
   private var size: Int
+  /// Behind the rows that were dropped.
+  private var start: ScanPosition
   private var rows: [ScanRow] = []
   /// By row. Where something cannot be read, each row tells of it by itself.
   private var entries: [Entry?] = []
@@ -38,14 +40,12 @@ struct EntryWalk: ~Copyable {
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
-    let view = try source.pinned()
-    self.view = view
-    let engine = source.engine
-    scan = query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
+    (view, scan) = try source.scan(query, after: position)
+    start = position
     values = query.values
     left = max(0, query.limit ?? .max)
     size = left <= Self.most ? left : Self.first
-    reader = RowReader(engine)
+    reader = RowReader(source.engine)
   }
 
   /// The next entry; nil at the end.
@@ -69,9 +69,13 @@ struct EntryWalk: ~Copyable {
   }
 
   /// Behind the last row that was taken.
-  var position: ScanPosition { scan?.position ?? .start }
+  var position: ScanPosition {
+    guard let scan, next > 0 else { return start }
+    return scan.position(behind: next - 1, of: rows)
+  }
 
   private mutating func load() throws(TidemarkError) {
+    start = position
     rows = []
     (next, valued) = (0, 0)
     guard let scan else { return }

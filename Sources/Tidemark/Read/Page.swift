@@ -8,8 +8,9 @@ public struct Page: Sendable {
   public var next: PageCursor?
 }
 
-/// Where a page of a query ended, for a later call of
-/// ``StoreReader/page(_:limit:after:)``; also from another process, as text.
+/// Where a page of a query ended, for a later call of ``StoreReader/page(_:limit:after:)``,
+/// ``StoreReader/entries(_:after:)`` or ``StoreReader/keys(_:after:)``; also from another process,
+/// as text.
 ///
 /// A page cursor names the last entry that was returned, so it stays good whatever is written
 /// in between; it belongs to queries of the same order.
@@ -18,12 +19,30 @@ public struct PageCursor: Sendable, Hashable {
 
   init(_ position: ScanPosition) { self.position = position }
 
+  /// Nil for the beginning of a query.
+  init?(behind position: ScanPosition) {
+    if case .start = position { return nil }
+    self.position = position
+  }
+
   /// Whether it can continue a query in this order.
-  func fits(_ order: EntryQuery.Order) -> Bool {
+  package func fits(_ order: EntryQuery.Order) -> Bool {
     switch (position, order) {
     case (.start, _), (.key, .key), (.sequence, .sequence), (.time, .time): true
     default: false
     }
+  }
+
+  /// Where a query goes on; at its beginning when there is no cursor.
+  static func position(
+    _ cursor: PageCursor?, of query: EntryQuery
+  ) throws(TidemarkError) -> ScanPosition {
+    guard let cursor else { return .start }
+    guard cursor.fits(query.order) else {
+      throw TidemarkError(
+        .invalidArgument, "the page cursor is of a query in another order; begin from the first")
+    }
+    return cursor.position
   }
 }
 

@@ -1,6 +1,17 @@
 public import TidemarkEngine
 
 extension ReadSource {
+  /// A scan of the rows of a query, in the view that it keeps.
+  /// - Returns: no scan when no key can match.
+  func scan(
+    _ query: EntryQuery, after position: ScanPosition
+  ) throws(TidemarkError) -> (view: EngineView, scan: EngineScan?) {
+    let view = try pinned()
+    return (
+      view, query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
+    )
+  }
+
   /// Calls `body` with key and value of every entry of a query, until it says that it is enough.
   @usableFromInline
   func scan(

@@ -8,6 +8,8 @@ struct RowWalk: ~Copyable {
   private let view: EngineView
   /// Nil when no key can match.
   private let scan: EngineScan?
+  /// Behind the pages that were dropped.
+  private var start: ScanPosition
   private var page: [ScanRow] = []
   private var next = 0
   private var sizes: PageSizes
@@ -21,12 +23,10 @@ struct RowWalk: ~Copyable {
     _ source: ReadSource, _ query: EntryQuery, after position: ScanPosition = .start
   ) throws(TidemarkError) {
     self.source = source
-    let view = try source.pinned()
-    self.view = view
-    let engine = source.engine
-    scan = query.scanQuery.map { EngineScan(engine, $0, view: view, after: position) }
+    (view, scan) = try source.scan(query, after: position)
+    start = position
     sizes = PageSizes(limit: query.limit)
-    reader = RowReader(engine)
+    reader = RowReader(source.engine)
   }
 
   /// The next row; nil at the end.
@@ -34,7 +34,9 @@ struct RowWalk: ~Copyable {
     guard let scan else { return nil }
     if next == page.count {
       guard let size = sizes.next() else { return nil }
-      page = try scan.nextPage(limit: size)
+      let rows = try scan.nextPage(limit: size)
+      start = position
+      page = rows
       next = 0
       prepared = 0
       infos.removeAll(keepingCapacity: true)
@@ -78,6 +80,9 @@ struct RowWalk: ~Copyable {
     return try engine.info(engine.entry(of: row))
   }
 
-  /// Behind the last row of the last page.
-  var position: ScanPosition { scan?.position ?? .start }
+  /// Behind the last row that was taken.
+  var position: ScanPosition {
+    guard let scan, next > 0 else { return start }
+    return scan.position(behind: next - 1, of: page)
+  }
 }

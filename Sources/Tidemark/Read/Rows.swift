@@ -17,6 +17,10 @@ public struct Rows: ~Copyable {
   public mutating func next() throws(TidemarkError) -> Entry? {
     try walk.nextEntry()
   }
+
+  /// Where a later call goes on behind the entry that was returned last; nil before the first of
+  /// a query that began at its beginning.
+  public var cursor: PageCursor? { PageCursor(behind: walk.position) }
 }
 
 /// Keys of a query, read when they are asked for; values and all else stay untouched.
@@ -27,11 +31,44 @@ public struct Rows: ~Copyable {
 /// ```
 public struct KeyRows: ~Copyable {
   private var walk: RowWalk
+  /// The sequence of the newest entry of the key that was returned last; 0 before the first.
+  public private(set) var sequence: UInt64 = 0
 
   init(_ walk: consuming RowWalk) { self.walk = walk }
 
   /// The next key; nil at the end.
   public mutating func next() throws(TidemarkError) -> Key? {
-    try walk.nextRow().map { Key($0.key) }
+    guard let row = try walk.nextRow() else { return nil }
+    sequence = row.sequence
+    return Key(row.key)
+  }
+
+  /// Where a later call goes on behind the key that was returned last; nil before the first of a
+  /// query that began at its beginning.
+  public var cursor: PageCursor? { PageCursor(behind: walk.position) }
+}
+
+/// Versions of a key, newest first, deletes and touches among them.
+public struct VersionRows: ~Copyable {
+  private let source: ReadSource
+  private let view: EngineView
+  private var walk: VersionWalk
+  private let values: Bool
+
+  init(_ source: ReadSource, _ view: EngineView, _ walk: VersionWalk, values: Bool) {
+    self.source = source
+    self.view = view
+    self.walk = walk
+    self.values = values
+  }
+
+  /// The next older version; nil at the end.
+  /// - Throws: `damaged` when it cannot be read.
+  public mutating func next() throws(TidemarkError) -> Entry? {
+    while let version = try walk.next() {
+      guard try view.shows(version) else { continue }
+      return try source.entry(version, values: values)
+    }
+    return nil
   }
 }

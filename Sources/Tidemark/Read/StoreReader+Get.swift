@@ -99,17 +99,33 @@ extension StoreReader {
   public func history(
     ofKey key: some BytesConvertible, limit: Int? = nil, values: Bool = true
   ) throws(TidemarkError) -> [Entry] {
-    let source = source
-    let view = try source.pinned()
-    var walk = try key.withBytes { (key) throws(TidemarkError) in
-      try VersionWalk(source.engine, ofKey: key, upTo: view.sequence)
-    }
+    var versions = try versions(ofKey: key, values: values)
     var entries: [Entry] = []
-    while entries.count < limit ?? .max, let version = try walk.next() {
-      guard try view.shows(version) else { continue }
-      entries.append(try source.entry(version, values: values))
+    while entries.count < limit ?? .max, let version = try versions.next() {
+      entries.append(version)
     }
     return entries
+  }
+
+  /// The versions of a key that are kept, newest first, read when they are asked for: a key may
+  /// have millions.
+  ///
+  /// ```swift
+  /// var versions = try store.versions(ofKey: "note/1")
+  /// while let version = try versions.next() { print(version.sequence, version.kind) }
+  /// ```
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - values: whether to read the values too.
+  public func versions(
+    ofKey key: some BytesConvertible, values: Bool = true
+  ) throws(TidemarkError) -> VersionRows {
+    let source = source
+    let view = try source.pinned()
+    let walk = try key.withBytes { (key) throws(TidemarkError) in
+      try VersionWalk(source.engine, ofKey: key, upTo: view.sequence)
+    }
+    return VersionRows(source, view, walk, values: values)
   }
 }
 

@@ -20,13 +20,9 @@ extension StoreReader {
     guard limit > 0 else {
       throw TidemarkError(.invalidArgument, "a page of \(limit) entries; ask for at least 1")
     }
-    if let cursor, !cursor.fits(query.order) {
-      throw TidemarkError(
-        .invalidArgument, "the page cursor is of a query in another order; begin from the first")
-    }
     var query = query
     query.limit = limit
-    var walk = try EntryWalk(source, query, after: cursor?.position ?? .start)
+    var walk = try EntryWalk(source, query, after: PageCursor.position(cursor, of: query))
     var entries: [Entry] = []
     while let entry = try walk.nextEntry() { entries.append(entry) }
     let isFull = entries.count == limit

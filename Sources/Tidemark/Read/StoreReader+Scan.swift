@@ -2,8 +2,15 @@ public import TidemarkEngine
 
 extension StoreReader {
   /// The entries of a query.
-  public func entries(_ query: EntryQuery) throws(TidemarkError) -> Rows {
-    Rows(try EntryWalk(source, query))
+  /// - Parameters:
+  ///   - query: which entries.
+  ///   - cursor: where an earlier call ended, by ``Rows/cursor`` or ``Page/next``; nil for the
+  ///     beginning.
+  /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
+  public func entries(
+    _ query: EntryQuery, after cursor: PageCursor? = nil
+  ) throws(TidemarkError) -> Rows {
+    Rows(try EntryWalk(source, query, after: PageCursor.position(cursor, of: query)))
   }
 
   /// Entries by prefix and labels.
@@ -29,8 +36,14 @@ extension StoreReader {
   }
 
   /// The keys of a query, without reading anything else.
-  public func keys(_ query: EntryQuery) throws(TidemarkError) -> KeyRows {
-    KeyRows(try RowWalk(source, query))
+  /// - Parameters:
+  ///   - query: which keys.
+  ///   - cursor: where an earlier call ended; nil for the beginning.
+  /// - Throws: `invalidArgument` when the cursor belongs to a query of another order.
+  public func keys(
+    _ query: EntryQuery, after cursor: PageCursor? = nil
+  ) throws(TidemarkError) -> KeyRows {
+    KeyRows(try RowWalk(source, query, after: PageCursor.position(cursor, of: query)))
   }
 
   /// Keys by prefix and labels, without reading anything else.

@@ -62,10 +62,20 @@ extension Store {
     at date: Timestamp, by kind: DateKind = .commitTime
   ) throws(TidemarkError) -> StoreView {
     switch kind {
-    case .commitTime: return try view(at: engine.sequence(at: date))
+    case .commitTime: return try view(at: sequence(at: date))
     case .ownTime:
       let view = try engine.view(ofOwnTimesThrough: date)
       return StoreView(source: ReadSource(store: self, view: view), sequence: view.sequence)
     }
+  }
+
+  /// The last sequence that was committed by a date, by this store's clock; 0 when nothing was.
+  ///
+  /// ```swift
+  /// var log = try store.entries(since: try store.sequence(at: yesterday))
+  /// ```
+  /// - Throws: `historyGone` when what stood at that date is no longer kept.
+  public func sequence(at date: Timestamp) throws(TidemarkError) -> UInt64 {
+    try engine.sequence(at: date)
   }
 }

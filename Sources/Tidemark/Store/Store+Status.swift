@@ -40,10 +40,22 @@ extension Store {
       public var sequences: Range<UInt64>
       /// Bytes in use.
       public var bytes: Int
+      /// Bytes of entries, before compression, that newer ones have replaced.
+      public var supersededBytes: Int
       /// Whether nothing is appended to it any more.
       public var isSealed: Bool
       /// Whether compaction wrote it.
       public var isCompacted: Bool
+    }
+
+    /// One file of the index.
+    public struct Image: Sendable, Hashable {
+      /// The file, relative to the store's directory.
+      public var file: String
+      /// The last sequence that it knows.
+      public var sequence: UInt64
+      /// Its length in bytes.
+      public var bytes: Int
     }
 
     /// Acknowledged data that cannot be read.
@@ -94,16 +106,20 @@ extension Store {
     public var keys: Int
     /// The highest sequence that readers see.
     public var sequence: UInt64
+    /// The epoch in which sequences are given out; 0 in a store that was never written.
+    public var epoch: UInt64
     /// The entries that are known to be on the disk.
     public var durable: DurablePlace
     /// Space on the disk.
     public var bytes: Bytes
     /// The files of the log, oldest first.
     public var segments: [Segment]
-    /// Sequences of the index images, oldest first.
-    public var images: [UInt64]
+    /// The files of the index, oldest first.
+    public var images: [Image]
     /// The oldest sequence of which a view is answered; 1 when everything is kept.
     public var historyFrom: UInt64
+    /// The last sequence up to which superseded entries may have been dropped; 0 for none.
+    public var droppedThrough: UInt64
     /// How much superseded history is kept.
     public var retention: Retention
     /// Sequences at which views are open, which pin what they need.
@@ -129,10 +145,18 @@ extension Store {
     public var encryption: Encrypted?
     /// The work that the store does on its log by itself.
     public var compaction: BackgroundCompaction
+    /// Whether the last writer closed the store and nobody has opened it for writing since.
+    public var isClosedCleanly: Bool
     /// Whether writing is refused until the store is reopened, since an outcome is unknown.
     public var isPoisoned: Bool
     /// The error with which work in the background ended last; nil when all is well.
     public var backgroundError: TidemarkError?
+  }
+
+  /// History that compactions keep for peers, by peer, whatever the retention: what pending changes
+  /// were made upon, and deletes.
+  public func heldHistory() throws(TidemarkError) -> [HeldHistory] {
+    try engine.historyHeldForPeers()
   }
 
   /// The facts about the store now.

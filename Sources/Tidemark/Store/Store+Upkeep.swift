@@ -18,8 +18,14 @@ public struct CompactionSummary: Sendable, Hashable {
   public var droppedEntries: Int
   /// Deletes that went.
   public var droppedTombstones: Int
+  /// Attachments that went since no entry names them.
+  public var attachmentsRemoved: Int
+  /// The bytes of these.
+  public var attachmentBytesFreed: Int
   /// The oldest sequence of which a view is answered from now on.
   public var historyFrom: UInt64
+  /// History that stayed since a peer has yet to acknowledge a change, by peer.
+  public var held: [HeldHistory]
 
   package init(_ report: CompactionReport) {
     segmentsBefore = report.segmentsBefore
@@ -30,7 +36,10 @@ public struct CompactionSummary: Sendable, Hashable {
     bytesFreed = report.bytesFreed
     droppedEntries = report.droppedEntries
     droppedTombstones = report.droppedTombstones
+    attachmentsRemoved = report.attachmentsRemoved
+    attachmentBytesFreed = report.attachmentBytesFreed
     historyFrom = report.historyFrom
+    held = report.held
   }
 }
 

@@ -79,6 +79,9 @@ public final class Store: Sendable {
   /// the thread that calls them.
   public var blocking: Blocking { Blocking(store: self) }
 
+  /// The store's id, 16 bytes; copies share it.
+  public var storeID: [UInt8] { engine.storeID }
+
   /// The highest sequence that readers see; 0 in an empty store.
   public var lastSequence: UInt64 { engine.lastSequence }
 

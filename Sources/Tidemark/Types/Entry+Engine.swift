@@ -1,7 +1,7 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 extension Entry {
-  init(key: [UInt8], value: [UInt8], info: EntryInfo, created: Timestamp?) {
+  package init(key: [UInt8], value: [UInt8], info: EntryInfo, created: Timestamp?) {
     let attributes = info.attributes
     self.init(
       key: Key(key), value: value, valueLength: info.valueLength, sequence: info.sequence,
@@ -9,9 +9,15 @@ extension Entry {
       hash: attributes.hash, maxAgeSeconds: attributes.maxAge,
       storageClass: StorageClass(attributes.entryClass), schemaVersion: attributes.schemaVersion,
       attachment: attributes.attachment.map { AttachmentReference($0) },
-      origin: attributes.origin.map { Origin(replica: $0.replica, sequence: $0.sequence) },
+      origin: attributes.origin.map { Origin($0) },
       created: created, updated: HybridTime(info.updated).timestamp,
       validated: HybridTime(info.commitTime).timestamp)
+  }
+}
+
+extension Origin {
+  package init(_ origin: EntryAttributes.Origin) {
+    self.init(replica: origin.replica, sequence: origin.sequence)
   }
 }
 

@@ -1,4 +1,4 @@
-internal import TidemarkEngine
+package import TidemarkEngine
 
 /// Which entries are wanted by their labels; the parts combine.
 ///
@@ -50,7 +50,7 @@ public struct LabelFilter: Sendable, Hashable {
   /// Whether it lets everything through.
   public var isEmpty: Bool { all.isEmpty && any.isEmpty && not.isEmpty }
 
-  var query: LabelQuery {
+  package var query: LabelQuery {
     LabelQuery(all: all.map(\.bytes), any: any.map(\.bytes), not: not.map(\.bytes))
   }
 }

@@ -136,6 +136,17 @@ package final class EngineScan {
   private static let rowsAtOnce = 1_024
   private static let keyBytesTogether = 4 << 20
 
+  /// Behind one of the rows that the last call returned.
+  package func position(behind index: Int, of rows: [ScanRow]) -> ScanPosition {
+    let row = rows[index]
+    return switch query.order {
+    case .key: .key(row.key)
+    case .sequence: .sequence(row.sequence)
+    case .time:
+      sorted.map { .time($0[nextSorted - rows.count + index].time, row.sequence) } ?? position
+    }
+  }
+
   /// The next rows.
   /// - Returns: up to `limit`; none at the end.
   package func nextRows(limit: Int) throws(TidemarkError) -> ScanPage {

@@ -76,7 +76,7 @@ package struct FrameScan {
   ///   - body: gets the block's number, its offset and what is wrong.
   /// - Returns: whether the padding behind the frame is zero.
   package func checkBlocks(
-    of front: DecodedFront, codecs: FrameCodecs, decodes: Bool,
+    of front: DecodedFront, codecs: FrameCodecs,
     _ body: (Int, Int, FormatError) -> Void
   ) throws(FileSystemError) -> Bool {
     var position = front.offset + FormatConstants.frameHeaderBytes + front.header.frontLength
@@ -85,7 +85,7 @@ package struct FrameScan {
         try reader.withBytes(at: position, count: block.storedLength) {
           (bytes) throws(FormatError) in
           let bytes = try block.checked(bytes, salt: salt, at: position)
-          if decodes, !codecs.isOpaque, block.codec != .raw || codecs.tagBytes > 0 {
+          if !codecs.isOpaque, block.codec != .raw || codecs.tagBytes > 0 {
             _ = try codecs.decode(bytes, block: block, at: position)
           }
         }

@@ -1,22 +1,40 @@
-internal import Tidemark
-package import TidemarkEngine
-internal import TidemarkSyncProtocol
+public import Tidemark
+internal import TidemarkEngine
+public import TidemarkSyncProtocol
 
-/// Compares what a store holds with what a peer holds, by sums: of what is the same nothing but
-/// sums is told, and only parts that differ are looked into.
-package struct DigestComparison {
-  /// The differences that were found.
-  package struct Result: Sendable {
-    /// How many sums of parts were compared; one when all is the same.
-    package var comparisons = 0
-    /// Keys, in byte order.
-    package var onlyHere: [[UInt8]] = []
-    package var onlyThere: [[UInt8]] = []
-    package var different: [[UInt8]] = []
+/// The keys by which a store and a peer differ, each list in byte order.
+public struct PeerDifference: Sendable, Hashable {
+  /// Keys that the store has and the peer has not.
+  public var onlyHere: [Key] = []
+  /// Keys that the peer has and the store has not.
+  public var onlyThere: [Key] = []
+  /// Keys that have other contents, labels or attachments here than there.
+  public var different: [Key] = []
+  /// How many sums of parts were compared; one when all is the same.
+  public var comparisons = 0
 
-    package var isEqual: Bool { onlyHere.isEmpty && onlyThere.isEmpty && different.isEmpty }
+  /// Whether both hold the same.
+  public var isEqual: Bool { onlyHere.isEmpty && onlyThere.isEmpty && different.isEmpty }
+}
+
+extension Store {
+  /// Compares what the store holds with what a peer holds, by sums: of what is the same nothing but
+  /// sums travels, and only parts that differ are looked into. Nothing is changed. What is not
+  /// synced yet differs; cached entries do not count.
+  /// - Parameters:
+  ///   - peer: the peer.
+  ///   - scope: the keys to compare.
+  /// - Throws: `PeerError`, also `busy` when the peer is written to all the time; what reading the
+  ///   store throws.
+  public func difference(
+    from peer: any Peer, scope: SyncScope = .everything
+  ) async throws -> PeerDifference {
+    try await DigestComparison(engine, scope).run(peer)
   }
+}
 
+/// One comparison by sums.
+private struct DigestComparison {
   /// The store or the peer was written to meanwhile.
   private struct Changed: Error {}
 
@@ -25,31 +43,28 @@ package struct DigestComparison {
   private let engine: Engine
   private let scope: SyncScope
   private let replica: ReplicaID
-  private let rowLimit: Int
-  /// - Parameter rowLimit: so many keys are kept in memory, 40 bytes each; of a store that has
-  ///   more, parts that differ are read again.
-  package init(_ engine: Engine, scope: SyncScope = .everything, rowLimit: Int = 8 << 20) {
+  /// So many keys are kept in memory, 40 bytes each; of a store that has more, parts that differ
+  /// are read again.
+  private static let rowLimit = 8 << 20
+
+  init(_ engine: Engine, _ scope: SyncScope) {
     self.engine = engine
     self.scope = scope
-    self.rowLimit = rowLimit
     replica = ReplicaID(padding: engine.replicaID)
   }
 
-  /// Compares.
-  /// - Throws: ``PeerError``, also `busy` when the peer is written to all the time; what reading
-  ///   the store throws.
-  package func run(_ peer: any Peer) async throws -> Result {
+  func run(_ peer: any Peer) async throws -> PeerDifference {
     for _ in 0..<Self.attempts {
       do { return try await compare(peer) } catch is Changed { continue }
     }
     throw PeerError(.busy, "it is written to all the time; compare when it is quiet")
   }
 
-  private func compare(_ peer: any Peer) async throws -> Result {
+  private func compare(_ peer: any Peer) async throws -> PeerDifference {
     let view = try engine.view()
     var walk = DigestWalk()
     var table: DigestTable?
-    var result = Result()
+    var result = PeerDifference()
     while true {
       let paths = walk.next
       guard let first = paths.first else { break }
@@ -64,23 +79,23 @@ package struct DigestComparison {
       table = here
       for found in try walk.take(answer, here, key: { try engine.entry(at: $0.offset).key }) {
         switch (found.local, found.remote) {
-        case (nil, _): result.onlyThere.append(found.key)
-        case (_, nil): result.onlyHere.append(found.key)
-        default: result.different.append(found.key)
+        case (nil, _): result.onlyThere.append(Key(found.key))
+        case (_, nil): result.onlyHere.append(Key(found.key))
+        default: result.different.append(Key(found.key))
         }
       }
     }
     result.comparisons = walk.comparisons
-    result.onlyHere.sort { $0.lexicographicallyPrecedes($1) }
-    result.onlyThere.sort { $0.lexicographicallyPrecedes($1) }
-    result.different.sort { $0.lexicographicallyPrecedes($1) }
+    result.onlyHere.sort()
+    result.onlyThere.sort()
+    result.different.sort()
     return result
   }
 
   // MARK: What is here
 
   private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
-    var table = DigestTable(paths: paths, limit: rowLimit)
+    var table = DigestTable(paths: paths, limit: Self.rowLimit)
     let scan = EngineScan(engine, ScanQuery(), view: view)
     while true {
       let rows = try scan.nextPage(upTo: Engine.entriesTogether)

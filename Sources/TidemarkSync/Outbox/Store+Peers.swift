@@ -27,22 +27,7 @@ public struct PeerInfo: Sendable, Hashable {
   /// Whether a replicator of this process has it.
   public var isLive: Bool
   /// History that compactions keep for it.
-  public var held = HeldForPeer()
-}
-
-/// History that compactions keep for a peer: versions that pending changes were made upon, and
-/// deletes that are pending, or that stand in its feed where this store has not read yet.
-/// Forgetting the peer lets it go.
-public struct HeldForPeer: Sendable, Hashable {
-  /// How many superseded versions.
-  public var versions = 0
-  /// How many deletes.
-  public var deletes = 0
-  /// Bytes of their keys and values, before they are compressed.
-  public var bytes = 0
-  /// Whether all history is kept, since another version of the program has written down what is
-  /// needed.
-  public var keepsAll = false
+  public var held: HeldHistory
 }
 
 extension Store {
@@ -65,7 +50,7 @@ extension Store.Blocking {
   public func peers() throws(TidemarkError) -> [PeerInfo] {
     var result: [PeerInfo] = []
     let held = Dictionary(
-      try store.engine.historyHeldForPeers().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
+      try store.heldHistory().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
     for name in try peerNames() {
       let host = try SyncHost.of(store, name: name)
       let isLive = host.isTaken
@@ -73,10 +58,7 @@ extension Store.Blocking {
         try host.performHere { (state: inout HostState) throws(TidemarkError) in
           try state.info(isLive: isLive)
         })
-      guard let kept = held[name] else { continue }
-      result[result.count - 1].held = HeldForPeer(
-        versions: kept.versions, deletes: kept.deletes, bytes: kept.bytes,
-        keepsAll: kept.keepsAll)
+      if let kept = held[name] { result[result.count - 1].held = kept }
     }
     return result
   }
@@ -120,7 +102,7 @@ extension HostState {
       entriesToTake: status.head - min(status.head, cursor.offset), pending: pending,
       lastSuccess: time(status.lastSuccess), leaseEnds: time(status.leaseEnds),
       lastError: status.error.isEmpty ? nil : status.error, lastErrorTime: time(status.errorTime),
-      isLive: isLive)
+      isLive: isLive, held: HeldHistory(peer: name))
   }
 
   /// Takes the peer's records out of the log.

@@ -111,8 +111,9 @@ struct StoreExercise {
 
   /// Verifies the store.
   func verify() throws(FuzzFinding) {
-    for records in [true, false] {
-      _ = try? StoreVerifier.verify(FuzzDisk.path, environment: environment, records: records)
+    for records in [false, true] {
+      _ = try? StoreVerifier.verify(
+        FuzzDisk.path, environment: environment, recordsDamage: records)
     }
   }
 

@@ -62,7 +62,7 @@
 
     func verify(_ encryption: Encryption? = nil) throws -> VerifyReport {
       try StoreVerifier.verify(
-        path, environment: environment(), records: false, encryption: encryption)
+        path, environment: environment(), recordsDamage: false, encryption: encryption)
     }
   }
 

@@ -1,5 +1,6 @@
 import Testing
 import Tidemark
+import TidemarkSync
 import TidemarkTestKit
 
 @testable import TidemarkSyncProtocol
@@ -52,6 +53,35 @@ struct StorePeerTests {
     _ = try await peer.push(a.batch([a.put("k", "1")]))
     #expect(try await waiting.entries.map(\.kind) == [.put])
     await peer.close()
+  }
+
+  @Test("a store tells by which keys it differs from a peer, and changes nothing")
+  func difference() async throws {
+    let peer = try await StorePeer(at: "peer", configuration: configuration(usesThreads: false))
+    let store = try await Store.open(at: "here", configuration: configuration(usesThreads: false))
+    var empty = try await store.difference(from: peer)
+    #expect(empty.isEqual && empty.comparisons == 1)
+    var a = Device(1)
+    _ = try await peer.hello(HelloRequest(replica: a.id))
+    a.number = 1
+    _ = try await peer.push(
+      a.batch([a.put("both", "1"), a.put("there", "1"), a.put("other", "1"), a.put("b", "1")]))
+    try await store.write { batch in
+      try batch.put("both", "1")
+      try batch.put("other", "2")
+      try batch.put("here", "1")
+      try batch.put("a", "1")
+    }
+    let last = store.lastSequence
+    let found = try await store.difference(from: peer)
+    #expect(found.onlyHere == ["a", "here"])
+    #expect(found.onlyThere == ["b", "there"])
+    #expect(found.different == ["other"])
+    #expect(!found.isEqual && store.lastSequence == last)
+    let part = try await store.difference(from: peer, scope: SyncScope(keyPrefixes: ["bo"]))
+    #expect(part.isEqual)
+    await peer.close()
+    await #expect(throws: PeerError.self) { empty = try await store.difference(from: peer) }
   }
 
   @Test("a pull that waits can be cancelled")

@@ -29,6 +29,7 @@ struct DateTests {
     #expect(try store.view(at: day(9)).sequence == 3)
     let before = Timestamp(seconds: day(1).seconds - 1)
     #expect(try store.view(at: before).sequence == 0)
+    #expect(try [before, day(2), day(3), day(9)].map(store.sequence(at:)) == [0, 2, 3, 3])
     #expect(try store.view(at: day(9), by: .ownTime).found() == ["a", "c"])
   }
 

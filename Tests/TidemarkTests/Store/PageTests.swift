@@ -40,6 +40,54 @@ struct PageTests {
     #expect(try paged(labelled, limit: 3) == store.found(labelled))
   }
 
+  @Test(
+    "entries and keys go on behind any that was returned, in every order and direction",
+    arguments: [EntryQuery.Order.key, .sequence, .time], [false, true])
+  func anyCursor(_ order: EntryQuery.Order, _ descending: Bool) throws {
+    let query = EntryQuery(prefix: "key/", order: order, descending: descending)
+    let all = try store.found(query)
+    var entries = try store.entries(query)
+    var keys = try store.keys(query)
+    var (cursor, same) = (entries.cursor, keys.cursor)
+    #expect(cursor == nil && same == nil)
+    for (number, key) in all.enumerated() {
+      #expect(try entries.next()?.key.text == key)
+      #expect(try keys.next()?.text == key)
+      (cursor, same) = (entries.cursor, keys.cursor)
+      #expect(cursor != nil && cursor == same)
+      var rest = try store.entries(query, after: cursor)
+      same = rest.cursor
+      #expect(same == cursor)
+      #expect(try rest.next()?.key.text == all.dropFirst(number + 1).first)
+    }
+    #expect(try entries.next() == nil)
+    #expect(try keys.next() == nil)
+    (cursor, same) = (entries.cursor, keys.cursor)
+    #expect(cursor == same)
+    var behind = try store.keys(query, after: cursor)
+    #expect(try behind.next() == nil)
+  }
+
+  @Test("a cursor of another order is refused by entries and keys, too")
+  func otherOrder() throws {
+    let cursor = try #require(try store.page(limit: 1).next)
+    let query = EntryQuery(order: .time)
+    #expect(code { _ = try store.entries(query, after: cursor) } == .invalidArgument)
+    #expect(code { _ = try store.keys(query, after: cursor) } == .invalidArgument)
+  }
+
+  @Test("keys tell the sequences of their newest entries")
+  func sequences() throws {
+    try store.blocking.put("key/12", "newer")
+    var keys = try store.keys(prefix: "key/1")
+    var sequence = keys.sequence
+    #expect(sequence == 0)
+    while let key = try keys.next() {
+      sequence = keys.sequence
+      #expect(try store.entry(forKey: key)?.sequence == sequence)
+    }
+  }
+
   @Test("a cursor stays good when its key is deleted")
   func deletedKey() throws {
     let page = try store.page(limit: 3)

@@ -32,6 +32,28 @@ struct ReadTests {
     #expect(bytes == [9, UInt8(ascii: "1")])
   }
 
+  @Test("versions of a key come one by one, newest first, with and without their values")
+  func versions() async throws {
+    for number in 1...3 {
+      try await store.put("a", "\(number)", labels: ["l\(number)"])
+      try await store.put("b", "other")
+    }
+    try await store.delete("a")
+    let then = try store.view(at: 5)
+    var versions = try store.versions(ofKey: "a")
+    var found: [Entry] = []
+    while let version = try versions.next() { found.append(version) }
+    #expect(found.map(\.kind) == [.delete, .put, .put, .put])
+    #expect(found.map(\.value.text) == ["", "3", "2", "1"])
+    #expect(found == (try store.history(ofKey: "a")))
+    var past = try then.versions(ofKey: "a", values: false)
+    let newest = try #require(try past.next())
+    #expect(newest.sequence == 5)
+    #expect(newest.value == [] && newest.valueLength == 1)
+    var none = try store.versions(ofKey: "c")
+    #expect(try none.next() == nil)
+  }
+
   @Test("contains and count know deleted keys")
   func presence() async throws {
     try await store.put("a", "1")

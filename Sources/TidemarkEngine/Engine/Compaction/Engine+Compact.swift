@@ -183,6 +183,7 @@ extension Engine {
   /// From here on a crash leaves files behind, which only an unclean opening clears away.
   func markUnclean() throws(TidemarkError) {
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+      try checkWritable(state)
       guard state.manifest.isClosedCleanly else { return }
       var manifest = state.manifest
       manifest.isClosedCleanly = false

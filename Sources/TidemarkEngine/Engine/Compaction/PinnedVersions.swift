@@ -219,29 +219,32 @@ struct PinnedVersions {
   }
 }
 
-/// History that compactions keep for a peer.
-package struct HeldHistory: Sendable, Hashable {
-  /// The name of the pin.
-  var name: [UInt8]
-  /// Versions that something newer has replaced.
-  package var versions = 0
-  /// Deletes.
-  package var deletes = 0
-  /// The size of keys and values, before they are compressed.
-  package var bytes = 0
-  /// Whether everything stays, since what is needed cannot be read.
-  package var keepsAll = false
+/// History that compactions keep for a peer: versions that pending changes were made upon, and
+/// deletes that are pending, or that stand in its feed where this store has not read yet.
+/// Forgetting the peer lets it go.
+public struct HeldHistory: Sendable, Hashable {
+  /// The peer's name.
+  public var peer: String
+  /// How many superseded versions.
+  public var versions = 0
+  /// How many deletes.
+  public var deletes = 0
+  /// Bytes of their keys and values, before they are compressed.
+  public var bytes = 0
+  /// Whether all superseded entries stay: what the store has noted of its needs is of a former
+  /// form, and is written anew when it replicates with the peer again.
+  public var keepsAll = false
 
   /// Whether there is anything to tell.
-  package var isEmpty: Bool { versions == 0 && deletes == 0 && !keepsAll }
+  public var isEmpty: Bool { versions == 0 && deletes == 0 && !keepsAll }
 
-  /// Whose pin it is.
-  package var peer: String {
+  package init(peer: String) { self.peer = peer }
+
+  /// - Parameter name: that of the pin.
+  init(name: [UInt8]) {
     let name = name.starts(with: "peer ".utf8) ? name.dropFirst(5) : name[...]
-    return String(decoding: name, as: UTF8.self)
+    peer = String(decoding: name, as: UTF8.self)
   }
-
-  init(name: [UInt8]) { self.name = name }
 
   mutating func count(_ head: EntryHead) {
     if head.kind.removes { deletes += 1 } else { versions += 1 }

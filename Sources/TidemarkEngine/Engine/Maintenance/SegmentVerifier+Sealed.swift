@@ -90,7 +90,7 @@ extension SegmentVerifier {
         sequences: row.kind == .compacted ? front.entries.map(\.sequence) : [],
         holdsRecords: front.holdsRecords)
       var bad = 0
-      let isPadded = try scan.checkBlocks(of: front, codecs: codecs, decodes: decodes) {
+      let isPadded = try scan.checkBlocks(of: front, codecs: codecs) {
         number, offset, reason in
         bad += 1
         report(

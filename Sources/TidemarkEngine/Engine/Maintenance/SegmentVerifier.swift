@@ -10,8 +10,6 @@ struct SegmentVerifier {
   let keys: KeyRing
   /// The decoder of the segment.
   private(set) var codecs: FrameCodecs
-  /// Whether to decompress values, too.
-  let decodes: Bool
   /// Whether the machine runs since before the last writer opened the store.
   let sameBoot: Bool
 
@@ -25,7 +23,7 @@ struct SegmentVerifier {
 
   init(
     _ row: Manifest.Segment, manifest: Manifest, path: String, fileSystem: any FileSystem,
-    contexts: ZstdContexts, keys: KeyRing, decodes: Bool, sameBoot: Bool
+    contexts: ZstdContexts, keys: KeyRing, sameBoot: Bool
   ) {
     self.row = row
     storeID = manifest.storeID
@@ -34,7 +32,6 @@ struct SegmentVerifier {
     self.contexts = contexts
     self.keys = keys
     codecs = FrameCodecs(contexts: contexts)
-    self.decodes = decodes
     self.sameBoot = sameBoot
     lastSequence = row.state == .sealed ? row.lastSequence : row.firstSequence - 1
   }
@@ -197,7 +194,7 @@ struct SegmentVerifier {
     var failure: FileSystemError?
     var looker = self
     let outcome = recovery.run { (fronts) throws(Never) in
-      guard decodes, failure == nil else { return }
+      guard failure == nil else { return }
       for front in fronts {
         do throws(FileSystemError) {
           try looker.decode(front, scan, codecs)
@@ -226,7 +223,7 @@ struct SegmentVerifier {
       check(attributes, of: entry, in: front)
     }
     var reasons: [(offset: Int, reason: FormatError)] = []
-    _ = try scan.checkBlocks(of: front, codecs: codecs, decodes: true) { _, offset, reason in
+    _ = try scan.checkBlocks(of: front, codecs: codecs) { _, offset, reason in
       reasons.append((offset, reason))
     }
     for (offset, reason) in reasons {

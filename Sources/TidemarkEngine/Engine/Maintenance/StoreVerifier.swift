@@ -6,7 +6,7 @@
 package struct StoreVerifier {
   let path: String
   let environment: EngineEnvironment
-  private let records: Bool
+  private let recordsDamage: Bool
   let keys: KeyRing
   private let contexts = ZstdContexts()
   var report = VerifyReport()
@@ -15,28 +15,29 @@ package struct StoreVerifier {
   /// - Parameters:
   ///   - path: its directory.
   ///   - environment: the disk that it is on.
-  ///   - records: whether to decompress values and to compare the newest index image with the
-  ///     log, too; checksums are checked in any case.
+  ///   - recordsDamage: whether damage to the log is put on record in the store, unless that is in
+  ///     use; nothing else is ever changed.
   ///   - encryption: the keys of an encrypted store; without them its checksums are checked, and
   ///     not what stands behind them.
   /// - Throws: `storeMissing` and `notAStore`, `formatTooNew`, and what the system refuses;
   ///   damage is reported, not thrown.
   package static func verify(
-    _ path: String, environment: EngineEnvironment = .system, records: Bool = true,
+    _ path: String, environment: EngineEnvironment = .system, recordsDamage: Bool = true,
     encryption: Encryption? = nil
   ) throws(TidemarkError) -> VerifyReport {
     var verifier = StoreVerifier(
-      path: path, environment: environment, records: records, encryption: encryption)
+      path: path, environment: environment, recordsDamage: recordsDamage,
+      encryption: encryption)
     return try verifier.run()
   }
 
   private init(
-    path: String, environment: EngineEnvironment, records: Bool, encryption: Encryption?
+    path: String, environment: EngineEnvironment, recordsDamage: Bool, encryption: Encryption?
   ) {
     keys = KeyRing(encryption)
     self.path = path
     self.environment = environment
-    self.records = records
+    self.recordsDamage = recordsDamage
   }
 
   var fileSystem: any FileSystem { environment.fileSystem }
@@ -127,7 +128,7 @@ package struct StoreVerifier {
   ) throws(TidemarkError) -> SegmentVerifier {
     let fresh = SegmentVerifier(
       row, manifest: manifest, path: path, fileSystem: fileSystem, contexts: contexts, keys: keys,
-      decodes: records, sameBoot: manifest.bootID == boot)
+      sameBoot: manifest.bootID == boot)
     var result = fresh
     try result.run()
     guard row.state == .active, !result.findings.isEmpty else { return result }
@@ -156,7 +157,7 @@ package struct StoreVerifier {
       beneath = row.sequence
       if let run { runs.insert(run, at: 0) }
       // A damaged log's word about the index is worth nothing.
-      guard records, !hasDamage, row.id == manifest.images.last?.id,
+      guard !hasDamage, row.id == manifest.images.last?.id,
         runs.count == manifest.images.count
       else { continue }
       report.findings.append(contentsOf: try verifier.findings(comparing: RunList(runs)))
@@ -192,7 +193,7 @@ package struct StoreVerifier {
     let damage = report.findings.filter { $0.isDamageToAcknowledged }
     if damage.isEmpty {
       reportSettledDamage(manifest)
-    } else {
+    } else if recordsDamage {
       report.isRecorded = try DamageRecorder(path: path, environment: environment).record(damage)
     }
   }

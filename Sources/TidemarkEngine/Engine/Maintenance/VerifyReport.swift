@@ -1,54 +1,54 @@
 /// The findings of a verification.
-package struct VerifyReport: Sendable {
-  /// In the order of files, then offsets.
-  package var findings: [VerifyFinding] = []
+public struct VerifyReport: Sendable {
+  /// The faults, in the order of files, then offsets.
+  public var findings: [VerifyFinding] = []
   /// Segments looked at.
-  package var segments = 0
+  public var segments = 0
   /// Entries whose heads and values are intact.
-  package var entries = 0
+  public var entries = 0
   /// Bytes read of the log and the index.
-  package var bytes = 0
+  public var bytes = 0
   /// Index images looked at.
-  package var images = 0
+  public var images = 0
   /// Attachments looked at, and their bytes.
-  package var attachments = 0
-  package var attachmentBytes = 0
+  public var attachments = 0
+  public var attachmentBytes = 0
   /// Attachments whose content was released: a peer has it.
-  package var attachmentsReleased = 0
+  public var attachmentsReleased = 0
   /// The highest sequence that was given out, as far as the store still knows.
-  package var lastSequence: UInt64 = 0
+  public var lastSequence: UInt64 = 0
   /// Sequences that an earlier repair has given up; reads that need them fail.
-  package var holes: [ClosedRange<UInt64>] = []
+  public var holes: [ClosedRange<UInt64>] = []
   /// Files that belong to nothing; the next opening for writing clears them away.
-  package var leftovers: [String] = []
+  public var leftovers: [String] = []
   /// Whether damage to acknowledged data is on record in MANIFEST now, so that opening for
   /// writing refuses.
-  package var isRecorded = false
+  public var isRecorded = false
   /// Whether the store is encrypted and was checked without its key: only checksums were.
-  package var isOpaque = false
+  public var isOpaque = false
 
   package init() {}
 
   /// Whether there is nothing to mend.
-  package var isHealthy: Bool { findings.isEmpty }
+  public var isHealthy: Bool { findings.isEmpty }
 }
 
 /// One thing that is not as it should be.
-package struct VerifyFinding: Sendable, Hashable {
-  /// Relative to the store's directory.
-  package var file: String
+public struct VerifyFinding: Sendable, Hashable {
+  /// The file, relative to the store's directory.
+  public var file: String
   /// Where the damaged structure begins.
-  package var offset: Int
+  public var offset: Int
   /// The entries concerned; nil where none are.
-  package var sequences: ClosedRange<UInt64>?
+  public var sequences: ClosedRange<UInt64>?
   /// The fault, in words.
-  package var message: String
+  public var message: String
   /// The command that mends it, or what does so by itself.
-  package var remedy: String
+  public var remedy: String
   /// Whether the log itself is damaged; what else is damaged can be made from it.
-  package var isDamageToAcknowledged: Bool
+  public var isDamageToAcknowledged: Bool
   /// Bytes of the damaged structure, where that is known.
-  package var length: Int
+  public var length: Int
   /// The segment concerned; 0 for none.
   package var segmentID: UInt64
 
