@@ -134,7 +134,7 @@ package final class EngineScan {
   }
 
   private static let rowsAtOnce = 1_024
-  private static let keyBytesTogether = 4 << 20
+  static let keyBytesTogether = 4 << 20
 
   /// Behind one of the rows that the last call returned.
   package func position(behind index: Int, of rows: [ScanRow]) -> ScanPosition {

@@ -66,6 +66,9 @@ package struct RowReader {
   private var next = 0
   private var blocks: [Block] = []
   private var ahead = Self.firstAhead
+  /// Bytes of the blocks that were decoded, and of the values that they were wanted for.
+  private(set) var decodedBytes = 0
+  private(set) var wantedBytes = 0
 
   package init(_ engine: Engine) { self.engine = engine }
 
@@ -125,6 +128,7 @@ package struct RowReader {
     placeRows(min(most, ahead), row)
     ahead = min(2 * ahead, Self.mostAhead)
     loadBlocks(from: kept)
+    for row in rows where row.block >= 0 { wantedBytes += row.count }
     let all = blocks.span
     for row in rows where row.block >= 0 {
       let bytes = all[row.block].bytes.rawSpan
@@ -164,8 +168,27 @@ package struct RowReader {
         let bytes = try? blocks[number].segment.block(
           record, sequence: 0, caches: engine.caches, keepsRaw: true)
         blocks[number].bytes = bytes ?? []
+        decodedBytes += blocks[number].bytes.count
       }
     }
+  }
+
+  /// The order in which each block is decoded once for all rows of it: that of the log, which for
+  /// compacted data is the order of keys.
+  /// - Parameter rows: in the order of keys.
+  /// - Returns: indices of rows.
+  mutating func readingOrder(_ rows: [(sequence: UInt64, isTouch: Bool)]) -> [Int] {
+    var compacted: [Int] = []
+    var appended: [Int] = []
+    for (index, row) in rows.enumerated() {
+      if hold(row.sequence)?.segment.kind == .compacted {
+        compacted.append(index)
+      } else {
+        appended.append(index)
+      }
+    }
+    appended.sort { rows[$0].sequence < rows[$1].sequence }
+    return compacted + appended
   }
 
   // MARK: Finding

@@ -41,6 +41,8 @@ package struct ScanPage {
   }
 
   package var isEmpty: Bool { rows.isEmpty }
+  /// The length of all keys together.
+  var keyBytes: Int { keys.byteCount }
   package var count: Int { rows.count }
 
   /// The key of a row.

@@ -15,7 +15,7 @@ struct ScanValues {
 
   private let engine: Engine
   private let cache: HotCache
-  private var reader: RowReader
+  var reader: RowReader
   /// The row behind the window.
   private var end = 0
   /// Whether the hot cache is asked: it had something of the window before, if that was of the
@@ -36,6 +36,9 @@ struct ScanValues {
     cache = engine.hotCache
     reader = RowReader(engine)
   }
+
+  /// Whether blocks are decoded mostly for what no row wants of them.
+  var wastesDecoding: Bool { GatheredValues.pays(reader) }
 
   /// Forgets the rows of the page before.
   mutating func beginPage() {

@@ -27,6 +27,9 @@ package struct KeyPage: Sendable {
 
   package var isEmpty: Bool { entries.isEmpty }
 
+  /// The length of all keys together.
+  var byteCount: Int { bytes.count }
+
   /// The slot of the key at `position`.
   package func slot(at position: Int) -> Slot { entries[position].slot }
 
