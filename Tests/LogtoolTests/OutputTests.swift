@@ -63,13 +63,13 @@ struct OutputTests {
     let file = try bench.disk.open("S/" + name, .readWrite)
     try file.writeFully([0xff, 0xff].rawSpan, at: 8192 + 100)
     file.close()
-    for command in ["doctor", "verify"] {
+    for (command, isRecorded) in [("doctor", false), ("verify", true), ("doctor", true)] {
       let damaged = bench.run(command, "S", "--output", "jsonl")
       #expect(damaged.status == 2)
       let objects = try damaged.objects()
       #expect(objects.count > 1)
       #expect(objects.last?["healthy"] as? Bool == false)
-      #expect(objects.last?["recorded"] as? Bool == (command == "verify"))
+      #expect(objects.last?["recorded"] as? Bool == isRecorded)
       #expect(objects.dropLast().allSatisfy { $0["message"] is String })
     }
   }

@@ -43,7 +43,7 @@ struct AtCommand: ToolCommand {
         console.say("\(HumanText.count(count, "key", "keys")) at sequence \(sequence)")
         return
       }
-      guard let entry = try view.entry(forKey: wanted) else {
+      guard let entry = try view.entry(forKey: wanted, values: true, walks: false) else {
         throw ToolError(.failed, "the key was not in the store at sequence \(sequence)")
       }
       try ValueOutput.write(entry, to: console)

@@ -68,10 +68,17 @@ struct DeleteCommand: ToolCommand {
   func run(_ console: Console) throws {
     let access = StoreAccess(store, console)
     let given = try asksForMany ? [] : wanted(console)
-    if isDryRun { return try access.read { try tellPresent(try chosen($0, given), $0, console) } }
+    let query = EntryQuery(
+      prefix: try keys.bytes(prefix ?? "", "prefix"), labels: try labels.filter(), values: false)
+    if isDryRun {
+      return try access.read { store in
+        try tellPresent(asksForMany ? try Self.keys(query, in: store) : given, store, console)
+      }
+    }
     let result = try write.commit(to: access, saying: "deleted") { store in
+      if asksForMany { return try store.clearBatch(query) }
       var batch = WriteBatch()
-      for key in try chosen(store, given) { try batch.delete(key) }
+      for key in given { try batch.delete(key) }
       return batch
     }
     guard !result.sequences.isEmpty else {
@@ -82,11 +89,8 @@ struct DeleteCommand: ToolCommand {
     }
   }
 
-  /// The keys that were given, or those that have the prefix and the labels.
-  private func chosen(_ store: Store, _ given: [[UInt8]]) throws -> [[UInt8]] {
-    guard asksForMany else { return given }
-    var rows = try store.keys(
-      prefix: try keys.bytes(prefix ?? "", "prefix"), labels: try labels.filter())
+  private static func keys(_ query: EntryQuery, in store: Store) throws -> [[UInt8]] {
+    var rows = try store.keys(query)
     var found: [[UInt8]] = []
     while let key = try rows.next() { found.append(key.bytes) }
     return found

@@ -31,7 +31,8 @@ struct GetCommand: ToolCommand {
   func run(_ console: Console) throws {
     let wanted = try keys.key(key)
     try StoreAccess(store, console).read { store in
-      guard let entry = try store.entry(forKey: wanted) else {
+      let found = try store.entry(forKey: wanted, values: !attachment, walks: false)
+      guard let entry = found else {
         throw ToolError(.failed, "the key is not in the store")
       }
       if attachment { return try writeAttachment(of: entry, store, console) }

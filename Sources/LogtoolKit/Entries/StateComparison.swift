@@ -71,11 +71,14 @@ struct StateComparison: ~Copyable {
   /// The fields that differ between the two entries of a key. A key that was written again with
   /// the same content is none.
   private func changes(_ key: Key) throws(TidemarkError) -> [String] {
-    guard let old = try before.entry(forKey: key), let new = try after.entry(forKey: key) else {
-      return []
-    }
+    guard let old = try before.entry(forKey: key, values: false, walks: false),
+      let new = try after.entry(forKey: key, values: false, walks: false)
+    else { return [] }
     var fields: [String] = []
-    if old.value != new.value { fields.append("value") }
+    let isSame =
+      old.valueLength == new.valueLength
+      ? try before.value(forKey: key) == after.value(forKey: key) : false
+    if !isSame { fields.append("value") }
     if old.labels != new.labels { fields.append("labels") }
     if old.hash != new.hash { fields.append("hash") }
     return fields

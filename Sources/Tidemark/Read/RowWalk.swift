@@ -34,9 +34,8 @@ struct RowWalk: ~Copyable {
     guard let scan else { return nil }
     if next == page.count {
       guard let size = sizes.next() else { return nil }
-      let rows = try scan.nextPage(limit: size)
       start = position
-      page = rows
+      page = try scan.nextPage(limit: size)
       next = 0
       prepared = 0
       infos.removeAll(keepingCapacity: true)

@@ -18,8 +18,8 @@ public struct Rows: ~Copyable {
     try walk.nextEntry()
   }
 
-  /// Where a later call goes on behind the entry that was returned last; nil before the first of
-  /// a query that began at its beginning.
+  /// Where a later call goes on behind the entry that was returned last, or could not be read; nil
+  /// before the first of a query that began at its beginning.
   public var cursor: PageCursor? { PageCursor(behind: walk.position) }
 }
 

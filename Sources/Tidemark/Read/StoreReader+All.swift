@@ -30,7 +30,7 @@ extension StoreReader {
   ///   EntryQuery(prefix: "note/", order: .time, descending: true, limit: 20))
   /// ```
   /// They are all in memory: for more than some thousand take ``page(_:limit:after:)``,
-  /// ``forEach(_:_:)-(_,(Entry)->Void)`` or ``entries(_:)``.
+  /// ``forEach(_:_:)-(_,(Entry)->Void)`` or ``entries(_:after:)``.
   /// - Throws: `limitExceeded` when keys and values are more than 256 MiB.
   public func all(_ query: EntryQuery) throws(TidemarkError) -> [Entry] {
     var rows = try entries(query)

@@ -72,11 +72,22 @@ extension StoreReader {
   /// A key's entry: its value and all that is known about it.
   /// - Returns: nil when there is no such key.
   public func entry(forKey key: some BytesConvertible) throws(TidemarkError) -> Entry? {
+    try entry(forKey: key, values: true, walks: true)
+  }
+
+  /// A key's entry.
+  /// - Parameters:
+  ///   - key: the key.
+  ///   - values: whether to read the value too.
+  ///   - walks: whether to walk the key's history for the time of its creation.
+  package func entry(
+    forKey key: some BytesConvertible, values: Bool, walks: Bool
+  ) throws(TidemarkError) -> Entry? {
     let source = source
     let view = try source.pinned()
     return try key.withBytes { (key) throws(TidemarkError) in
       guard let found = try source.engine.entry(forKey: key, in: view) else { return nil }
-      return try source.entry(found, values: true, walks: true)
+      return try source.entry(found, values: values, walks: walks)
     }
   }
 
@@ -117,6 +128,7 @@ extension StoreReader {
   /// - Parameters:
   ///   - key: the key.
   ///   - values: whether to read the values too.
+  /// - Throws: `damaged` and `inputOutput` when the key cannot be looked up.
   public func versions(
     ofKey key: some BytesConvertible, values: Bool = true
   ) throws(TidemarkError) -> VersionRows {

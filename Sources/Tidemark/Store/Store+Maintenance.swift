@@ -14,8 +14,9 @@ extension Store {
   ///     checked and not what they stand for.
   ///   - recordsDamage: whether damage to the log is put on record in the store, unless that is in
   ///     use, so that it is not written over: it opens for reading only then.
-  /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`, `wrongKey` and what the system refuses;
-  ///   damage is reported, not thrown.
+  /// - Throws: `storeMissing`, `notAStore`, `formatTooNew`; `wrongKey`, `notEncrypted` and
+  ///   `encryptionUnavailable` where keys are given; what the system refuses. Damage is reported,
+  ///   not thrown.
   public static func verify(
     at path: String, configuration: Configuration = Configuration(), recordsDamage: Bool = true
   ) async throws(TidemarkError) -> VerifyReport {
@@ -47,8 +48,10 @@ extension Store {
   ///   - target: the new store's: nothing yet, or an empty directory.
   ///   - configuration: of it, the keys of an encrypted store count; the new one is encrypted with
   ///     them, too.
-  /// - Throws: `storeMissing`, `notAStore`, `storeExists`, `locked` when somebody writes to the
-  ///   store, `formatTooNew` and what the system refuses.
+  /// - Throws: `storeMissing`, `notAStore`, `storeExists`, `formatTooNew`; `locked` when somebody,
+  ///   this program too, has the store open for writing; `keyMissing`, `wrongKey`, `notEncrypted`
+  ///   and `encryptionUnavailable` when keys and store do not go together; what the system
+  ///   refuses.
   public static func repair(
     at path: String, into target: String, configuration: Configuration = Configuration()
   ) async throws(TidemarkError) -> RepairReport {
@@ -68,6 +71,8 @@ extension Store {
 
   /// Makes the index anew from the log, which holds everything, and writes a fresh image of it.
   /// Writers wait meanwhile.
+  /// - Throws: `closed`, `suspended`, `readOnly`, `poisoned`; `busy` when the store writes parts of
+  ///   its index all the while; `damaged` when the log cannot be read.
   public func rebuildIndex() async throws(TidemarkError) {
     try await offPool("tidemark-index") { (store) throws(TidemarkError) in
       try store.rebuildIndex()

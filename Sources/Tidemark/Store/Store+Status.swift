@@ -154,7 +154,8 @@ extension Store {
   }
 
   /// History that compactions keep for peers, by peer, whatever the retention: what pending changes
-  /// were made upon, and deletes.
+  /// were made upon, and deletes. A peer for which nothing is kept may be among them.
+  /// - Throws: `closed`, and what reading the log throws.
   public func heldHistory() throws(TidemarkError) -> [HeldHistory] {
     try engine.historyHeldForPeers()
   }

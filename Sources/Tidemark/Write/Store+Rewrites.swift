@@ -74,7 +74,7 @@ extension Store {
 
   /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
   /// are, since a newer entry may carry others.
-  func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
+  package func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
     var walk = try RowWalk(source, query)
     while let row = try walk.nextRow() {

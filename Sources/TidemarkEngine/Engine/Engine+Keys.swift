@@ -15,11 +15,8 @@ extension Engine {
   /// MANIFEST lists both keys until nothing is left that needs the old one, so that a crash
   /// leaves a store which opens with both, and the change can be begun again.
   func adopt(_ encryption: Encryption) throws(TidemarkError) {
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+    try betweenRuns { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      guard !state.runs.isWriting else {
-        throw TidemarkError(.limitExceeded, "an index image is being written; try again")
-      }
       try writeStaged(&state, mayCompress: true)
       let former = try keys.adopt(encryption)
       do throws(TidemarkError) { try updateManifest(state.manifest, &state) } catch {
@@ -30,6 +27,23 @@ extension Engine {
     }
     // The quarantine's files were encrypted with the old key or not at all.
     try Quarantine(environment.fileSystem, storePath: path).removeAll()
+  }
+
+  /// Calls `body` with the writer's lock while no run of the index is being written.
+  /// - Throws: what `body` throws; `busy` when runs are written all the while.
+  func betweenRuns(
+    _ body: (inout WriterState) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    for _ in 0..<Limits.imageAttempts {
+      writer.wait { !$0.runs.isWriting }
+      let isDone = try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+        guard !state.runs.isWriting else { return false }
+        try body(&state)
+        return true
+      }
+      if isDone { return }
+    }
+    throw TidemarkError(.busy, "runs of the index were written all the while; try again later")
   }
 
   /// Gives up the active segment when nothing is in it, since it has the old key.

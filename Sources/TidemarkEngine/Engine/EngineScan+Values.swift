@@ -23,7 +23,7 @@ extension EngineScan {
       pages.took(page.count)
       guard try handOut(page, values ? epochs : nil, &reader, body) else { return }
       if pages.taken >= Self.rowsBeforeGathering, reader.wastesDecoding {
-        return try forEachGathered(&pages, &reader.reader, body)
+        guard try forEachGathered(&pages, &reader.reader, body) else { return }
       }
     }
   }
@@ -76,11 +76,12 @@ extension EngineScan {
   }
 
   /// Goes on with rows whose values lie apart, many at a time.
+  /// - Returns: whether there may be more rows.
   private func forEachGathered(
     _ pages: inout PageSizes, _ reader: inout RowReader, _ body: Body
-  ) throws(TidemarkError) {
+  ) throws(TidemarkError) -> Bool {
     var values = GatheredValues(engine)
-    while true {
+    while values.rowsTogether > 0 {
       let epochs = engine.hotCache.epochs()
       let (group, failure) = nextGroup(of: values.rowsTogether, &pages)
       values.read(group.flatMap { page in (0..<page.count).map { page[$0] } }, by: &reader)
@@ -98,17 +99,19 @@ extension EngineScan {
           } else {
             goesOn = try handOut(page, position, kept, body)
           }
-          guard goesOn else { return }
+          guard goesOn else { return false }
           number += 1
         }
       }
       if let failure { throw failure }
-      if group.isEmpty { return }
+      if group.isEmpty { return false }
       engine.shareCacheBytes()
     }
+    return true
   }
 
-  /// The next pages, with some megabytes of keys at most.
+  /// The next pages, with some megabytes of keys at most. Groups double, so that finding the rows
+  /// of one takes about as long as all that came before.
   /// - Returns: also the error with which they ended; rows that were found come first.
   private func nextGroup(
     of most: Int, _ pages: inout PageSizes

@@ -13,7 +13,7 @@ struct GatheredValues {
 
   private let engine: Engine
   private let room: Int
-  /// How many rows are worth gathering next.
+  /// How many rows are worth gathering next; none where values are too large to wait.
   private(set) var rowsTogether = Self.firstRows
   private var bytes: [UInt8] = []
   /// By row where its value lies in `bytes`; nil for what is to be read by itself.
@@ -25,9 +25,10 @@ struct GatheredValues {
   }
 
   /// Whether blocks were decoded mostly for what nobody wanted of them.
-  static func pays(_ reader: borrowing RowReader) -> Bool {
-    reader.decodedBytes > wastedShare * reader.wantedBytes
-  }
+  /// - Parameters:
+  ///   - decoded: bytes of blocks that were decoded, but for those of compacted data.
+  ///   - handedOut: bytes of all values, wherever they came from.
+  static func pays(decoded: Int, handedOut: Int) -> Bool { decoded > wastedShare * handedOut }
 
   /// Reads the values of rows, as many as there is room for.
   mutating func read(
@@ -36,24 +37,26 @@ struct GatheredValues {
     bytes.removeAll(keepingCapacity: true)
     ranges = Array(repeating: nil, count: rows.count)
     let order = reader.readingOrder(rows)
-    var (prepared, taken) = (0, 0)
+    var (prepared, seen, spent) = (0, 0, 0)
     for (number, index) in order.enumerated() {
+      guard spent < room else { break }
       if number == prepared {
-        guard bytes.count < room else { break }
         prepared += reader.prepare(order.count - number) { rows[order[number + $0]] }
       }
       let row = rows[index]
       // A row that cannot be read tells of it when its turn comes.
       try? reader.read(row.sequence, isTouch: row.isTouch) { value in
-        guard value.byteCount <= room / 4 else { return }
+        // A value that is not kept was read, too: a few large ones end it.
+        spent += value.byteCount
+        guard value.byteCount <= min(room / 4, room - bytes.count) else { return }
         let start = bytes.count
         bytes.append(copying: value)
         ranges[index] = start..<bytes.count
-        taken += 1
       }
+      seen += 1
     }
-    let fitting = taken * room / max(1, bytes.count)
-    rowsTogether = max(1, min(2 * rows.count, fitting, Self.mostRows))
+    let fitting = seen * room / max(1, spent)
+    rowsTogether = bytes.count < spent / 2 ? 0 : min(2 * rows.count, fitting, Self.mostRows)
   }
 
   /// The value of a row.

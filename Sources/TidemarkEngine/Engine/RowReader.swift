@@ -66,8 +66,10 @@ package struct RowReader {
   private var next = 0
   private var blocks: [Block] = []
   private var ahead = Self.firstAhead
-  /// Bytes of the blocks that were decoded, and of the values that they were wanted for.
+  /// Bytes of the blocks that were decoded, but for those of compacted data, which lies in the
+  /// order of keys already.
   private(set) var decodedBytes = 0
+  /// Bytes of the values that lie in blocks.
   private(set) var wantedBytes = 0
 
   package init(_ engine: Engine) { self.engine = engine }
@@ -168,14 +170,13 @@ package struct RowReader {
         let bytes = try? blocks[number].segment.block(
           record, sequence: 0, caches: engine.caches, keepsRaw: true)
         blocks[number].bytes = bytes ?? []
-        decodedBytes += blocks[number].bytes.count
+        if blocks[number].segment.kind != .compacted { decodedBytes += blocks[number].bytes.count }
       }
     }
   }
 
-  /// The order in which each block is decoded once for all rows of it: that of the log, which for
-  /// compacted data is the order of keys.
-  /// - Parameter rows: in the order of keys.
+  /// The order in which each block that was not compacted is decoded once for all rows of it: that
+  /// of the log. Rows of compacted data stay in their order and come first.
   /// - Returns: indices of rows.
   mutating func readingOrder(_ rows: [(sequence: UInt64, isTouch: Bool)]) -> [Int] {
     var compacted: [Int] = []

@@ -30,6 +30,8 @@ struct ScanValues {
   private var read = 0
   private var prepared = 0
   private var hashes: [UInt64] = []
+  /// Bytes of the values that the hot cache had.
+  private var cachedBytes = 0
 
   init(_ engine: Engine) {
     self.engine = engine
@@ -38,7 +40,10 @@ struct ScanValues {
   }
 
   /// Whether blocks are decoded mostly for what no row wants of them.
-  var wastesDecoding: Bool { GatheredValues.pays(reader) }
+  var wastesDecoding: Bool {
+    GatheredValues.pays(
+      decoded: reader.decodedBytes, handedOut: reader.wantedBytes + cachedBytes)
+  }
 
   /// Forgets the rows of the page before.
   mutating func beginPage() {
@@ -109,6 +114,7 @@ struct ScanValues {
       cached.append(found.map { length..<(length + $0) })
       if let found { length += (found + 7) & ~7 }
     }
+    cachedBytes += length
   }
 
   private mutating func prepareLogged(_ page: borrowing ScanPage) {

@@ -231,8 +231,8 @@ public struct HeldHistory: Sendable, Hashable {
   public var deletes = 0
   /// Bytes of their keys and values, before they are compressed.
   public var bytes = 0
-  /// Whether all superseded entries stay: what the store has noted of its needs is of a former
-  /// form, and is written anew when it replicates with the peer again.
+  /// Whether all superseded entries stay: what the store has noted of its needs is of another form
+  /// or cannot be read, and is written anew when it replicates with the peer again.
   public var keepsAll = false
 
   /// Whether there is anything to tell.

@@ -30,7 +30,8 @@ struct DamageRecorder {
     }
   }
 
-  private static func missing(
+  /// Damage that is not on record, as far as there is room for it.
+  static func missing(
     _ findings: [VerifyFinding], in manifest: Manifest
   ) -> [Manifest.Damage] {
     let known = Set(

@@ -107,11 +107,8 @@ extension Engine {
   /// Makes the index anew from the log and writes a fresh image; older images go.
   package func reindex() throws(TidemarkError) {
     try markUnclean()
-    try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
+    try betweenRuns { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
-      guard !state.runs.isWriting else {
-        throw TidemarkError(.limitExceeded, "an index image is being written; try again")
-      }
       try writeStaged(&state, mayCompress: true)
       try rebuildIndex(voidsImages: true)
       var manifest = state.manifest

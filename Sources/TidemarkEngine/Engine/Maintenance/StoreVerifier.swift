@@ -195,6 +195,8 @@ package struct StoreVerifier {
       reportSettledDamage(manifest)
     } else if recordsDamage {
       report.isRecorded = try DamageRecorder(path: path, environment: environment).record(damage)
+    } else {
+      report.isRecorded = DamageRecorder.missing(damage, in: manifest).isEmpty
     }
   }
 
