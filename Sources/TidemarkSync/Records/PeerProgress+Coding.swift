@@ -6,7 +6,7 @@ internal import TidemarkSyncProtocol
 ///
 /// Basis:
 /// ```
-/// u8      version, 4
+/// u8      version, 5
 /// u8      1: the feed is known
 /// bytes   the feed, 16, if known
 /// u64     scope
@@ -18,7 +18,7 @@ internal import TidemarkSyncProtocol
 /// ```
 /// Step:
 /// ```
-/// u8      version, 4
+/// u8      version, 5
 /// varint  parts, see below
 /// varint  cursor: offset; with 1 u64 epoch, else it is the basis's
 /// zigzag  furthest: distance of the offset from the cursor's; with 2 u64 epoch, else likewise
@@ -32,10 +32,11 @@ internal import TidemarkSyncProtocol
 /// bytes   resumption, with 64
 /// varint  heard through, with 128
 /// place   compared through, with 256: u64 epoch, varint offset
+/// varint  renamed through, with 1024
 /// u32     low half of the XXH64 of the basis, with 512: where it or the step has sets
 /// ```
 extension PeerProgress {
-  private static let version: UInt8 = 4
+  private static let version: UInt8 = 5
 
   private struct Parts: OptionSet {
     var rawValue: UInt64
@@ -49,6 +50,7 @@ extension PeerProgress {
     static let heardThrough = Parts(rawValue: 128)
     static let comparedThrough = Parts(rawValue: 256)
     static let basisSum = Parts(rawValue: 512)
+    static let renamedThrough = Parts(rawValue: 1024)
   }
 
   /// The id that a number has unless another one is told.
@@ -123,6 +125,7 @@ extension PeerProgress {
     note(!resumption.isEmpty, .resumption)
     note(heardThrough != 0, .heardThrough)
     note(comparedThrough != .beginning, .comparedThrough)
+    note(renamedThrough != 0, .renamedThrough)
     note(!difference.isEmpty || !basis.sets.isEmpty, .basisSum)
     var writer = ByteWriter()
     writer.u8(Self.version)
@@ -141,6 +144,7 @@ extension PeerProgress {
     if !resumption.isEmpty { writer.blob(resumption) }
     if heardThrough != 0 { writer.varint(heardThrough) }
     if parts.contains(.comparedThrough) { comparedThrough.encode(into: &writer) }
+    if renamedThrough != 0 { writer.varint(renamedThrough) }
     if parts.contains(.basisSum) { writer.u32(basis.sum) }
     return writer.bytes
   }
@@ -202,6 +206,7 @@ extension PeerProgress {
     if parts.contains(.resumption) { resumption = try reader.blob() }
     if parts.contains(.heardThrough) { heardThrough = try reader.varint() }
     if parts.contains(.comparedThrough) { comparedThrough = try Position(from: &reader) }
+    if parts.contains(.renamedThrough) { renamedThrough = try reader.varint() }
     let isOfBasis =
       parts.contains(.basisSum) ? try reader.u32() == basis.sum : basis.sets.isEmpty
     guard isOfBasis else { throw FormatError("a peer's progress refers to what is not there") }

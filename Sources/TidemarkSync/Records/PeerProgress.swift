@@ -78,6 +78,9 @@ package struct PeerProgress: Sendable, Hashable {
   /// Others may know own changes up to here although the feed has them no more: it was restored
   /// from a backup, or made anew. 0 as long as neither has happened.
   package var heardThrough: UInt64 = 0
+  /// The feed may hold own changes up to here under a former name of this store, by a copy of it
+  /// or by what it was before it was restored. 0 as long as it bears its first name.
+  package var renamedThrough: UInt64 = 0
   /// Up to here the feed was compared by digest after it was restored, and is read once more for
   /// own operations: what a key without any version here had in it was deleted there.
   package var comparedThrough = Position.beginning
@@ -90,6 +93,10 @@ package struct PeerProgress: Sendable, Hashable {
 
   /// The feed as it was known when this was written.
   var knownRange: FeedRange { FeedRange(epochs: epochs, head: furthest.offset) }
+
+  /// Whether a restored feed is read once more, of which this store may have forgotten what it has
+  /// sent itself: deletes, and what others have taken the place of.
+  var readsAgain: Bool { cursor.offset < comparedThrough.offset }
 
   /// The feed goes so far.
   mutating func note(_ range: FeedRange) {

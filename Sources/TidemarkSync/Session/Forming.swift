@@ -238,7 +238,7 @@ struct Forming {
     // Put, then deleted before anybody heard of it.
     var isNothing =
       change.kind == .delete && base == .absent && change.attributes.atomicGroup == 0
-    if isNothing { isNothing = try !session.isCutOff(change) }
+    if isNothing { isNothing = try !session.mayBeThere(change) }
     taken.note(change.key, sequence, isSent: !isNothing)
     if sequence > progress.frontier { progress.ahead.insert(sequence) }
     progress.again.remove(sequence)

@@ -89,6 +89,7 @@ extension SyncSession {
       waiting.removeAll()
       next = PeerProgress()
       next.waiting = waiting
+      next.renamedThrough = progress.renamedThrough
       if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
       #if TIDEMARK_PLANTED
@@ -306,21 +307,9 @@ extension SyncSession {
         if PlantedSyncBug.isOn(.batchLostByRename) { return }
       #endif
       for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-      for item in batch?.items ?? [] { try askIfDeleted(item.sequence, &next) }
+      next.renamedThrough = log.head
     }
     // The next call is a hello under the new name.
     disconnect()
-  }
-
-  /// A change of a batch under way may be in the feed under the former name, so that a delete upon
-  /// it is not one of what nobody has heard of: the peer is asked what it holds there.
-  private func askIfDeleted(
-    _ sequence: UInt64, _ next: inout PeerProgress
-  ) throws(TidemarkError) {
-    guard let change = try log.change(at: sequence),
-      let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
-      newest.kind == .delete, isPending(newest, in: next)
-    else { return }
-    next.wait(newest, for: .conflict(range?.headPosition ?? next.furthest))
   }
 }

@@ -15,8 +15,9 @@ extension SyncSession {
   }
 
   /// The pin of what the peer has yet to hear of: pending deletes, and what pending changes were
-  /// made upon. And of own deletes that the peer has heard of already, as long as what stands
-  /// before them there has yet to come.
+  /// made upon. And of deletes that stand in the feed, as long as what stands before own ones
+  /// there has yet to come; of all of them, while a restored feed is read once more: of a key
+  /// without any version it was compared that it is gone.
   /// - Parameter unread: the first own change in the feed behind what was read of it.
   /// - Returns: the pin, which counts once it is committed.
   func newPin(_ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?) -> RetentionPin {
@@ -49,7 +50,8 @@ extension SyncSession {
     #endif
     return RetentionPin(
       frontier: next.frontier, ahead: next.ahead, pending: pending,
-      settledThrough: isQuiet ? next.frontier : settledThrough, unread: unread,
+      settledThrough: isQuiet ? next.frontier : settledThrough,
+      unread: next.readsAgain ? 1 : unread,
       renewed: now)
   }
 }

@@ -181,7 +181,7 @@ extension SyncSession {
     resync.compares = true
     resync.seenThrough = next.cursor.offset
     resync.keepsCursor =
-      next.cursor.offset < next.comparedThrough.offset || bringsBackLost(next)
+      next.readsAgain || bringsBackLost(next)
     resync.evict()
     next.resync = resync
   }

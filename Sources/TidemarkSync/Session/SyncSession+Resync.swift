@@ -269,7 +269,7 @@ extension SyncSession {
       var resync = next.resync ?? Resync()
       resync.compares = true
       // Changes of this store that it may have must be found before anything is sent.
-      if canRead, readsAgain || bringsBackLost(next) { resync.keepsCursor = true }
+      if canRead, progress.readsAgain || bringsBackLost(next) { resync.keepsCursor = true }
       resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
       next.resync = resync
     }

@@ -56,11 +56,15 @@ extension SyncSession {
     return false
   }
 
-  /// Whether what a change was made upon went with the history: then the peer may know the key.
-  func isCutOff(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+  /// Whether the peer may know the key of a change that nothing known there stands below: what it
+  /// was made upon went with the history, or was written before this store took another name,
+  /// under which it may have been sent.
+  func mayBeThere(_ change: LoggedChange) throws(TidemarkError) -> Bool {
     var previous = change.previous
     while previous > 0 {
-      guard let version = try log.change(at: previous) else { return true }
+      guard previous > progress.renamedThrough, let version = try log.change(at: previous) else {
+        return true
+      }
       previous = version.previous
     }
     return false

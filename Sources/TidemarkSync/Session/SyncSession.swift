@@ -240,7 +240,7 @@ package final class SyncSession {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
       limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
-      waitMilliseconds: waitMilliseconds, includesOwn: readsAgain,
+      waitMilliseconds: waitMilliseconds, includesOwn: progress.readsAgain,
       everyVersion: progress.heardThrough > 0)
     request.aliases = try knownAliases()
     return request
@@ -252,10 +252,6 @@ package final class SyncSession {
     request.aliases = try knownAliases()
     return request
   }
-
-  /// Whether a restored feed is read once more, of which this store may have forgotten what it has
-  /// sent itself: deletes, and what others have taken the place of.
-  var readsAgain: Bool { progress.cursor.offset < progress.comparedThrough.offset }
 
   /// Takes an answer.
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
@@ -318,7 +314,7 @@ package final class SyncSession {
   /// Whether a feed has all positions that it is known to have had, also as far as it was compared.
   func holdsWhatIsKnown(_ range: FeedRange) -> Bool {
     range.contains(progress.furthest) && range.contains(progress.cursor)
-      && (!readsAgain || range.contains(progress.comparedThrough))
+      && (!progress.readsAgain || range.contains(progress.comparedThrough))
       && comparing?.walk.position.map(range.contains) ?? true
   }
 
@@ -347,7 +343,7 @@ package final class SyncSession {
     // Where a feed is read once more, what was compared needs no deletes from before; but a store
     // at the beginning would count as one that holds nothing.
     var request = HelloRequest(
-      replica: replica, cursor: readsAgain ? progress.comparedThrough : progress.cursor,
+      replica: replica, cursor: progress.readsAgain ? progress.comparedThrough : progress.cursor,
       scope: scope, hasResynced: hasResynced,
       resumption: progress.resumption, reads: reads)
     request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)

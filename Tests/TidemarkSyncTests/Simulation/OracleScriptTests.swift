@@ -307,4 +307,45 @@ struct OracleScriptTests {
       restore 221
       """)
   }
+
+  @Test("a change that a twice restored server has dropped again is not known to count")
+  func droppedSinceRestored() throws {
+    try run(
+      """
+      world 861427 3 7 4000 1
+      write d1 : put k2 11 0 - ; put l1 12 0 - ; put l0 13 0 - ; put c12 14 0 - ; put k4 15 0 -
+      write d0 : edit j1 17 0 -
+      fill d0 1 29
+      write d1 : put c28 1021 0 -
+      backUp
+      call d2
+      deliver 662
+      duplicate 195
+      write d2 : put h0 1027 0 -
+      exchange d0 8
+      policy 0 1
+      exchange d1 8
+      advance 2678400
+      write d0 : put h0 1030 0 -
+      drop 648
+      call d2
+      deliver 912
+      deliver 568
+      exchange d2 2
+      exchange d2 8
+      backUp
+      write d1 : put s1033' 1034 0 -
+      restore 84
+      exchange d1 4
+      backUp
+      exchange d1 8
+      exchange d0 2
+      exchange d2 2
+      exchange d0 16
+      restore 982
+      exchange d0 8
+      exchange d0 4
+      dropHistory
+      """)
+  }
 }

@@ -259,4 +259,61 @@ struct RestoredAgainScriptTests {
     call d2
     restore 1000000
     """
+
+  @Test("a delete upon what a device had sent before it was restored is not forgotten")
+  func deletedAfterRename() throws {
+    try run(
+      """
+      world 801862 2 1 300
+      exchange d1 2
+      write d1 : put h1 44 0 -
+      call d1
+      write d1 : put h1 52 0 -
+      backUp d1
+      exchange d1 5
+      restore d1 871
+      exchange d1 1
+      write d1 : delete h1
+      scope d1 1
+      """)
+  }
+
+  @Test("a delete stays while a restored feed that has brought the key back is read once more")
+  func deletedWhileReadingAgain() throws {
+    try run(
+      """
+      world 851791 3 20 300 2
+      durableWrite d1 : put k3 11 30 ab ; put c2 12 24 - ; edit j0 13 0 -
+      write d1 : put h0 14 47 -
+      exchange d0 2
+      write d0 : edit j1 15 0 -
+      call d0
+      deliver 286
+      backUp
+      write d0 : put s57' 58 2252 a
+      write d0 : edit j4 67 0 - ; put k0 68 36 ab ; edit j1 69 0 - ; put l2 70 13 c
+      exchange d1 4
+      backUp d0
+      write d0 : put l1 74 7 c ; put k6 75 38 b
+      write d2 : put k6 76 0 -
+      write d0 : edit j1 85 0 -
+      write d1 : put l4 88 55 a
+      exchange d0 8
+      exchange d2 4
+      exchange d1 3
+      restore d0 670
+      restore 119
+      write d1 : put l0 105 0 - ; delete j1
+      exchange d1 3
+      exchange d1 8
+      exchange d2 8
+      exchange d0 6
+      giveUp d2
+      fuse d2 15 108353
+      write d2 : put k5 113 0 -
+      advance 3436169
+      exchange d2 8
+      dropHistory d2
+      """)
+  }
 }

@@ -71,8 +71,6 @@ struct PinnedVersions {
   }
 
   private mutating func take(_ entry: LogEntry) throws(TidemarkError) {
-    let attributes = try entry.attributes()
-    guard attributes.origin == nil else { return }
     let sequence = entry.sequence
     let newest = try engine.slot(ofKey: entry.key.rawSpan)?.sequence ?? 0
     if entry.head.kind == .delete, newest == sequence {
@@ -80,6 +78,8 @@ struct PinnedVersions {
         keep(sequence, for: index, entry.head)
       }
     }
+    let attributes = try entry.attributes()
+    guard attributes.origin == nil else { return }
     guard pins.contains(where: { $0.pin.isPending(sequence) }) else { return }
     tops.insert(newest)
     guard attributes.atomicGroup != 0 || !attributes.after.isEmpty else { return }

@@ -29,7 +29,7 @@ package struct RetentionPin: Sendable, Hashable {
   /// An own entry up to here that is decided was in the feed when it was: behind it, one of
   /// `pending` may have taken its place before it was sent.
   package private(set) var settledThrough: UInt64
-  /// Own deletes from here on stay, since older entries of others may yet come; nil for none.
+  /// Deletes from here on stay, since older entries of others may yet come; nil for none.
   package private(set) var unread: UInt64?
   /// Milliseconds since 1970.
   package var renewed: UInt64

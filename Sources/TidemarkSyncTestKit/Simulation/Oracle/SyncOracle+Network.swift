@@ -49,6 +49,7 @@ extension SyncOracle {
     if let range = answer.range, book.range?.epochs != range.epochs {
       // Entries that the feed has lost are known no more, even if they come back.
       book.countingHere = book.countingHere.filter { range.contains($0.value) }
+      book.counting = book.counting.filter { range.contains($0.value) }
     }
     book.range = answer.range ?? book.range
     if case .hello(let hello) = answer, book.feed != hello.feed {
