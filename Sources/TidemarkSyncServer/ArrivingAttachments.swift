@@ -73,7 +73,7 @@ package struct ArrivingAttachments: Sendable {
   }
 
   /// Contents that nobody has gone on with since, the longest idle first.
-  func untouched(since time: UInt64, but name: Name?) -> [Name] {
+  func untouched(since time: UInt64, but name: Name? = nil) -> [Name] {
     let all =
       coming.map { ($0.key, $0.value.touched) }
       + arrived.filter { $0.value.hold != nil }.map { ($0.key, $0.value.touched) }

@@ -10,7 +10,7 @@ internal import TidemarkSyncProtocol
 /// that it was judged by. Calls take and give many things at a time; they block, and come from
 /// several threads. What was appended can be read at once, and is on the disk once
 /// ``settle(through:)`` has returned.
-package protocol Feed: FeedUpkeep {
+package protocol Feed: Sendable {
   /// Tells one feed from another.
   var id: ReplicaID { get }
   /// The store that has the content of attachments beside the feed; nil where none can be kept.
@@ -28,8 +28,8 @@ package protocol Feed: FeedUpkeep {
 
   /// The mark and the lease of a replica, and the policies.
   func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext
-  /// The states of keys now, in their order; nil for those of which nothing is known. A key may be
-  /// asked for more than once.
+  /// The states of keys now, in their order; nil for those of which nothing is known, and for what
+  /// is too short or too long for a key. A key may be asked for more than once.
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?]
   /// The puts and deletes at offsets, without their values; nil for what is not kept.
   func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?]
@@ -63,10 +63,9 @@ package protocol Feed: FeedUpkeep {
   /// - Returns: what to pass to ``stopObserving(_:)``.
   func observe(_ body: @escaping @Sendable () -> Void) -> Int
   func stopObserving(_ token: Int)
-}
 
-/// The part of a ``Feed`` that its owner looks after.
-package protocol FeedUpkeep: Sendable {
+  // MARK: The part that its owner looks after
+
   /// The leases; every handler of the feed sees the same.
   var leases: FeedLeases { get }
   /// The large values that have come in part; every handler of the feed sees the same.
@@ -96,6 +95,12 @@ extension Feed {
     let range = try range()
     try settle(through: range.headPosition)
     return range
+  }
+
+  /// The time of day so long ago, in milliseconds since 1970.
+  func time(before milliseconds: UInt64) -> UInt64 {
+    let now = now.sinceEpoch
+    return now - min(now, milliseconds)
   }
 
   /// Appends a record; an empty value takes the name away.

@@ -39,7 +39,7 @@ package final class FeedLeases: Sendable {
       state.isRead = true
       state.seconds = seconds
       state.most = most
-      try state.keepDeletes(feed, computesAnew: true)
+      try state.keepDeletes(feed)
     }
   }
 
@@ -52,7 +52,7 @@ package final class FeedLeases: Sendable {
       guard state.table[replica] != nil else { return }
       if state.table.isRecorded(replica) { try feed.remove(.feedLease, keys: [replica.bytes]) }
       state.table.remove(replica)
-      try state.keepDeletes(feed, computesAnew: true)
+      try state.keepDeletes(feed)
     }
   }
 
@@ -88,21 +88,13 @@ package final class FeedLeases: Sendable {
     }
   }
 
-  /// Takes leases that have run out from the log. Their replicas have to compare everything in any
-  /// case, and nothing was kept for them any more.
-  /// - Returns: how many there were.
-  func removeExpired(_ feed: any Feed) throws(TidemarkError) -> Int {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      try state.removeExpired(feed)
-    }
-  }
-
-  /// Prepares a compaction: deletes are kept as the leases have it now, and leases that would last
-  /// longer than they do now are shortened.
+  /// Prepares a compaction: deletes are kept as the leases have it now, leases that would last
+  /// longer than they do now are shortened, and those that have run out go.
   func prepareCompaction(_ feed: any Feed) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
-      try state.keepDeletes(feed, computesAnew: true)
+      try state.keepDeletes(feed)
       try state.shorten(feed)
+      try state.removeExpired(feed)
     }
   }
 }
@@ -116,7 +108,7 @@ extension FeedLeases.State {
     if !hasRoom(),
       feed.now.sinceEpoch >= lastLookForExpired + FeedLeases.millisecondsBetweenLooks
     {
-      _ = try removeExpired(feed)
+      try removeExpired(feed)
     }
     guard hasRoom() else { return table.remember(replica, lease, hasPushed: hasPushed) }
     try feed.append(.feedLease, key: replica.bytes, value: lease.encoded)
@@ -124,47 +116,35 @@ extension FeedLeases.State {
     try keepDeletes(feed, for: lease)
   }
 
-  /// Keeps what a lease needs, which may be new.
-  func needsDeletes(_ lease: LeaseRecord, _ feed: any Feed) -> Bool {
-    lease.isReading(at: feed.now.sinceEpoch) && lease.cursor.offset < kept ?? .max
-  }
-
-  fileprivate mutating func keepDeletes(
-    _ feed: any Feed, for lease: LeaseRecord
-  ) throws(TidemarkError) {
-    guard let seconds, seconds > 0, needsDeletes(lease, feed) else { return }
-    try keepDeletes(feed, computesAnew: true)
-  }
-
   /// Keeps the deletes behind what the slowest live replica has read.
-  /// - Parameter computesAnew: also where that was computed not long ago, and a look at many leases
-  ///   would have to be taken.
+  /// - Parameter lease: the only one that has changed. If it needs no more than is kept, nothing is
+  ///   done where many leases would have to be looked at and that was done not long ago.
   mutating func keepDeletes(
-    _ feed: any Feed, computesAnew: Bool = false
+    _ feed: any Feed, for lease: LeaseRecord? = nil
   ) throws(TidemarkError) {
     guard let seconds, seconds > 0 else { return }
     let now = feed.now.sinceEpoch
-    // As many milliseconds as there are leases, where those are many.
-    let pause = UInt64(table.counts.recorded / 256 * 256)
-    guard computesAnew || now >= (lastComputed ?? 0) + pause || now < lastComputed ?? 0 else {
-      return
+    if let lease, !lease.isReading(at: now) || lease.cursor.offset >= kept ?? .max {
+      // As many milliseconds as there are leases, where those are many.
+      let pause = UInt64(table.counts.recorded / 256 * 256)
+      guard now >= (lastComputed ?? 0) + pause || now < lastComputed ?? 0 else { return }
     }
     lastComputed = now
     kept = table.earliestCursor(at: feed.now)
     try feed.keepDeletes(behind: kept)
   }
 
-  fileprivate mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) -> Int {
+  /// Takes leases that have run out from the log. Their replicas have to compare everything in any
+  /// case, and nothing was kept for them any more.
+  fileprivate mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
     lastLookForExpired = feed.now.sinceEpoch
-    let expired = table.expired(at: feed.now)
-    var rest = expired[...]
+    var rest = table.expired(at: feed.now)[...]
     while !rest.isEmpty {
       let step = rest.prefix(FeedLeases.recordsPerStep)
       rest = rest.dropFirst(step.count)
       try feed.remove(.feedLease, keys: step.map(\.bytes))
       for replica in step { table.remove(replica) }
     }
-    return expired.count
   }
 
   /// Ends leases that would last longer than leases do now: of a time when they had no end, or

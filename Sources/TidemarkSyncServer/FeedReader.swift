@@ -93,9 +93,9 @@ extension OperationID {
   /// pushed them, and the others' entries must stay readable beside it.
   init(_ attributes: EntryAttributes, at sequence: UInt64, in engine: Engine) {
     if let origin = attributes.origin, origin.sequence < WireLimits.counts {
-      self.init(replica: StoreFeed.replica(origin.replica), sequence: origin.sequence)
+      self.init(replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)
     } else {
-      self.init(replica: StoreFeed.replica(engine.replicaID), sequence: sequence)
+      self.init(replica: ReplicaID(padding: engine.replicaID), sequence: sequence)
     }
   }
 }

@@ -22,11 +22,6 @@ package struct FeedBounds: Sendable, Hashable {
     part.head = min(max(durable, offset), range.head)
     return part
   }
-
-  /// Whether everything through a position is on the disk.
-  func isSettled(through position: Position) -> Bool {
-    position.offset <= durable && range.contains(position)
-  }
 }
 
 /// The replica that calls, as the feed knows it, and the rules for what it sends.
@@ -45,20 +40,17 @@ package struct FeedContext: Sendable {
 
 /// How far a replica's batches have come, and where that stands.
 package struct FeedMark: Sendable, Hashable {
-  package var mark: ReplicaMark
-  package var position: Position
+  package var mark = ReplicaMark()
+  package var position = Position.beginning
 
   /// Before the first batch.
-  package init() {
-    mark = ReplicaMark()
-    position = .beginning
-  }
+  package init() {}
 
   /// Reads it from its record.
   package init(_ record: FeedRecord) throws(TidemarkError) {
     position = record.position
     do throws(FormatError) {
-      mark = try MarkRecord(decoding: record.value.rawSpan, at: record.position).mark
+      mark = try MarkRecord.decode(record.value.rawSpan, at: record.position)
     } catch {
       throw TidemarkError(
         error.isNewer ? .formatTooNew : .damaged,
@@ -114,35 +106,23 @@ package struct FeedPage: Sendable {
 
 /// The state of a key in a feed.
 package struct FeedState: Sendable, Hashable {
-  /// The position of the entry that gave it.
+  /// The entry that gave it, with what a touch has renewed since.
+  package var head: FeedHead
+  /// The entry's.
   package var position: Position
-  /// Changes with everything that happens to the key.
+  /// Changes with everything that happens to the key; never 0.
   package var revision: UInt64
-  package var isDeleted: Bool
-  package var operation: OperationID
   /// The writer's commit time, but not later than the feed's.
   package var commitTime: UInt64
-  /// In byte order.
-  package var labels: [[UInt8]]
-  package var valueLength: Int
-  package var attributes: EntryAttributes
 
-  package init(
-    position: Position, revision: UInt64, isDeleted: Bool, operation: OperationID,
-    commitTime: UInt64, labels: [[UInt8]], valueLength: Int, attributes: EntryAttributes
-  ) {
+  package init(head: FeedHead, position: Position, revision: UInt64, commitTime: UInt64) {
+    self.head = head
     self.position = position
     self.revision = revision
-    self.isDeleted = isDeleted
-    self.operation = operation
     self.commitTime = commitTime
-    self.labels = labels
-    self.valueLength = valueLength
-    self.attributes = attributes
   }
 
-  /// The writer's commit time as it is: by it a change is known again, wherever it has been.
-  var writtenTime: UInt64 { attributes.writerTime != 0 ? attributes.writerTime : commitTime }
+  package var isDeleted: Bool { head.kind == .delete }
 }
 
 /// A put or a delete of a feed, without its value.
@@ -154,7 +134,7 @@ package struct FeedHead: Sendable, Hashable {
   package var labels: [[UInt8]]
   package var valueLength: Int
   package var operation: OperationID
-  /// The writer's.
+  /// The writer's, as it is: by it a change is known again, wherever it has been.
   package var commitTime: UInt64
   package var attributes: EntryAttributes
   /// The key's entry before this one; 0 for none.

@@ -22,13 +22,10 @@ public final class HandlerPeer: Peer {
   }
 
   /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
-  package convenience init(
-    _ handler: SyncHandler, access: SyncAccess = .everything, usesThreads: Bool
+  package init(
+    _ handler: SyncHandler, access: SyncAccess = .everything, usesThreads: Bool,
+    closesHandler: Bool = false
   ) {
-    self.init(handler, access: access, usesThreads: usesThreads, closesHandler: false)
-  }
-
-  init(_ handler: SyncHandler, access: SyncAccess, usesThreads: Bool, closesHandler: Bool) {
     self.handler = handler
     self.access = access
     self.usesThreads = usesThreads
@@ -38,15 +35,11 @@ public final class HandlerPeer: Peer {
   public var capabilities: PeerCapabilities { handler.capabilities }
 
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
-    try await call { (handler, access) throws(PeerError) in
-      try handler.hello(request, access: access)
-    }
+    try await call(SyncHandler.hello, request)
   }
 
   public func push(_ request: PushRequest) async throws -> PushAnswer {
-    try await call { (handler, access) throws(PeerError) in
-      try handler.push(request, access: access)
-    }
+    try await call(SyncHandler.push, request)
   }
 
   /// Reads the feed after a position; where there is nothing, waits for it as long as asked.
@@ -85,27 +78,19 @@ public final class HandlerPeer: Peer {
   }
 
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
-    try await call { (handler, access) throws(PeerError) in
-      try handler.values(request, access: access)
-    }
+    try await call(SyncHandler.values, request)
   }
 
   public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
-    try await call { (handler, access) throws(PeerError) in
-      try handler.digest(request, access: access)
-    }
+    try await call(SyncHandler.digest, request)
   }
 
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
-    try await call { (handler, access) throws(PeerError) in
-      try handler.attach(request, access: access)
-    }
+    try await call(SyncHandler.attach, request)
   }
 
   public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
-    try await call { (handler, access) throws(PeerError) in
-      try handler.fetch(request, access: access)
-    }
+    try await call(SyncHandler.fetch, request)
   }
 
   public func close() async {
@@ -114,6 +99,15 @@ public final class HandlerPeer: Peer {
     _ = try? await call { (handler, _) throws(PeerError) -> Bool in
       do throws(TidemarkError) { try handler.close() } catch { throw PeerError(error) }
       return true
+    }
+  }
+
+  private func call<Q: Sendable, R: Sendable>(
+    _ method: @escaping @Sendable (SyncHandler) -> (Q, SyncAccess) throws(PeerError) -> R,
+    _ request: Q
+  ) async throws(PeerError) -> R {
+    try await call { (handler, access) throws(PeerError) in
+      try method(handler)(request, access)
     }
   }
 

@@ -6,9 +6,9 @@ package struct JudgedBatch: Sendable {
   /// One entry to append.
   package struct Entry: Sendable {
     package enum Kind: Sendable, Hashable {
-      /// The change applies, provided that the key still is at a revision; nil where an earlier
-      /// entry of the batch has changed it.
-      case applies(upon: Revision?)
+      /// The change applies, provided that the key still is at a revision, 0 for no value; nil
+      /// where an earlier entry of the batch has changed it.
+      case applies(upon: UInt64?)
       /// The change is kept beside what it lost to.
       case loses
     }
@@ -20,15 +20,10 @@ package struct JudgedBatch: Sendable {
     package var former = FormerLabels()
   }
 
-  /// The state that a key must be in.
-  package enum Revision: Sendable, Hashable {
-    case absent
-    case present(UInt64)
-  }
-
   package var request: PushRequest
   package var entries: [Entry]
-  package var rulings: [Ruling]
+  /// A verdict on what is about to be appended has its place in the batch.
+  package var verdicts: [Verdict]
   /// Names of the parts of large values that the batch has, and that need not be kept any more.
   package var uploads: [[UInt8]] = []
   /// The revision of the policies that it was judged by.
@@ -40,7 +35,7 @@ package struct JudgedBatch: Sendable {
   /// The record that ends the batch; the mark is read from it once it is known where it stands.
   package var markRecord: [UInt8] {
     MarkRecord.encode(
-      number: request.number, batchID: request.batchID, rulings: rulings, entries: entries.count)
+      number: request.number, batchID: request.batchID, verdicts: verdicts, entries: entries.count)
   }
 
   /// The attributes of one of its entries in the feed.

@@ -4,7 +4,7 @@ internal import TidemarkSyncProtocol
 /// For how long a feed waits for a replica, and where that replica stood.
 ///
 /// ```
-/// u8      version, 2; 1 is without the last field
+/// u8      version, 2
 /// varint  when the lease ends, milliseconds since 1970; 2^64-1 for never
 /// u64, varint  the replica's cursor: epoch, offset
 /// varint  the highest delete that was gone when the replica began with nothing
@@ -21,13 +21,6 @@ package struct LeaseRecord: Equatable, Sendable {
   /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.
   var clearedThrough: UInt64
 
-  init(expires: UInt64, cursor: Position, clearedThrough: UInt64, readsUntil: UInt64? = nil) {
-    self.expires = expires
-    self.readsUntil = readsUntil ?? expires
-    self.cursor = cursor
-    self.clearedThrough = clearedThrough
-  }
-
   /// Whether deletes behind the cursor are kept for the replica.
   func isReading(at time: UInt64) -> Bool { min(expires, readsUntil) > time }
 
@@ -41,17 +34,18 @@ package struct LeaseRecord: Equatable, Sendable {
     writer.varint(readsUntil)
     return writer.bytes
   }
+}
 
+extension LeaseRecord {
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    let version = try reader.u8()
-    guard version == 1 || version == Self.version else {
+    guard try reader.u8() == Self.version else {
       throw FormatError("unknown version of a lease", isNewer: true)
     }
     expires = try reader.varint()
     cursor = Position(epoch: try reader.u64(), offset: try reader.varint())
     clearedThrough = try reader.varint()
-    readsUntil = version == 1 ? expires : try reader.varint()
+    readsUntil = try reader.varint()
     guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
   }
 }

@@ -67,7 +67,8 @@ extension SyncHandler {
 
   /// Whether an answer may go out.
   public func isSettled(_ answer: StagedAnswer) -> Bool {
-    (try? feed.bounds().isSettled(through: answer.through)) ?? false
+    guard let bounds = try? feed.bounds() else { return false }
+    return answer.through.offset <= bounds.durable && bounds.range.contains(answer.through)
   }
 
   /// Returns once an answer may go out. Callers on several threads share a sync.

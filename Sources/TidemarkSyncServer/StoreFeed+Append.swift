@@ -139,12 +139,12 @@ extension StoreFeed {
       try batch.add(.record, key: change.key.rawSpan, value: value, attributes: attributes)
       return
     }
-    var condition = -1
-    switch revision {
-    case .absent: condition = batch.addCondition(.absent)
-    case .present(let sequence): condition = batch.addCondition(.sequence(sequence))
-    case nil: break
-    }
+    let condition =
+      switch revision {
+      case nil: -1
+      case 0?: batch.addCondition(.absent)
+      case let sequence?: batch.addCondition(.sequence(sequence))
+      }
     if change.kind == .put {
       attributes.attachment = change.content.attachment?.engineID
       let labels = try batch.addLabelSet(change.content.labelSet)

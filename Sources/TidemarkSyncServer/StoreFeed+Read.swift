@@ -21,7 +21,9 @@ extension StoreFeed {
   private func state(of key: [UInt8]) throws(TidemarkError) -> FeedState? {
     // A compaction may drop the entry between the two looks.
     for _ in 0..<3 {
-      guard let slot = try engine.slot(ofKey: key.rawSpan) else { return nil }
+      guard (1...Limits.keyBytes).contains(key.count),
+        let slot = try engine.slot(ofKey: key.rawSpan)
+      else { return nil }
       guard let entry = try engine.entryIfKept(at: slot.sequence) else {
         // A delete may go before the index forgets the key.
         if slot.isDeleted, try engine.bounds().droppedThrough >= slot.sequence { return nil }
@@ -47,18 +49,18 @@ extension StoreFeed {
 
   private func state(_ entry: LogEntry) throws(TidemarkError) -> FeedState? {
     let info = try engine.info(entry)
-    guard info.attributes.entryClass == .owned, info.kind != .evict else { return nil }
-    let written = info.attributes.writerTime
-    var attributes = info.attributes
-    if attributes.former == nil, let head = try FeedHead(entry, in: engine) {
-      attributes.former = try former(of: head, isKept: false)
+    let isTouched = info.kind == .touch
+    let written = isTouched ? try engine.entry(at: info.valueSequence) : entry
+    guard info.attributes.entryClass == .owned, var head = try FeedHead(written, in: engine) else {
+      return nil
+    }
+    head.attributes = info.attributes
+    if !isTouched, head.attributes.former == nil {
+      head.attributes.former = try former(of: head, isKept: false)
     }
     return FeedState(
-      position: try position(of: info.valueSequence), revision: info.sequence,
-      isDeleted: info.kind.removes,
-      operation: OperationID(info.attributes, at: info.valueSequence, in: engine),
-      commitTime: written != 0 ? min(written, info.updated) : info.updated,
-      labels: info.labels, valueLength: info.valueLength, attributes: attributes)
+      head: head, position: try position(of: head.offset), revision: info.sequence,
+      commitTime: min(head.commitTime, info.updated))
   }
 
   package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {

@@ -31,14 +31,12 @@ package final class StoreFeed: Feed {
 
   /// A feed over a store that is open; closing the feed closes it.
   package convenience init(_ store: Store) throws(TidemarkError) {
-    try self.init(store.engine, store, nil)
+    try self.init(store.engine, store)
   }
 
-  package convenience init(_ engine: Engine) throws(TidemarkError) {
-    try self.init(engine, nil, nil)
-  }
-
-  private init(_ engine: Engine, _ store: Store?, _ news: Observers?) throws(TidemarkError) {
+  package init(
+    _ engine: Engine, _ store: Store? = nil, _ news: Observers? = nil
+  ) throws(TidemarkError) {
     self.engine = engine
     self.store = store
     self.news = news
@@ -84,31 +82,30 @@ package final class StoreFeed: Feed {
 
   func mark(of replica: ReplicaID, _ known: inout Known) throws(TidemarkError) -> FeedMark {
     // It may be gone if the store was suspended and resumed.
-    if let mark = known.marks[replica], contains(mark.position, try engine.bounds()) { return mark }
+    if let mark = known.marks[replica], try position(of: mark.position.offset) == mark.position {
+      return mark
+    }
     guard let record = try record(.feedMark, key: replica.bytes) else { return FeedMark() }
     let mark = try FeedMark(record)
     known.keep(mark, of: replica)
     return mark
   }
 
-  package var id: ReplicaID { Self.replica(engine.storeID) }
+  package var id: ReplicaID { ReplicaID(padding: engine.storeID) }
   package var contents: Engine? { engine }
   package var now: Timestamp { engine.environment.clock.now() }
-
-  /// A replica's id out of the log.
-  static func replica(_ bytes: [UInt8]) -> ReplicaID { ReplicaID(padding: bytes) }
 
   package func bounds() throws(TidemarkError) -> FeedBounds {
     let bounds = try engine.bounds()
     return FeedBounds(
-      range: Self.range(bounds, head: bounds.visible), durable: bounds.durable,
+      range: Self.range(bounds), durable: bounds.durable,
       historyFrom: bounds.historyFrom > 1 ? bounds.historyFrom : 0)
   }
 
   package func settle(through position: Position) throws(TidemarkError) {
     let bounds = try engine.bounds()
     // The offset may be another entry's by now, if the store was suspended and resumed.
-    guard contains(position, bounds) else {
+    guard self.position(of: position.offset, bounds) == position else {
       throw TidemarkError(.unknownOutcome, "what was appended was lost before it was on the disk")
     }
     if position.offset > bounds.durable {
@@ -116,15 +113,7 @@ package final class StoreFeed: Feed {
     }
   }
 
-  /// Whether a position is one of the log as it is now.
-  private func contains(_ position: Position, _ bounds: LogBounds) -> Bool {
-    if let last = bounds.epochs.last, last.epoch == position.epoch {
-      return (last.firstSequence...).contains(position.offset) && position.offset <= bounds.visible
-    }
-    return Self.range(bounds, head: bounds.visible).contains(position)
-  }
-
-  static func range(_ known: LogBounds, head: UInt64) -> FeedRange {
+  static func range(_ known: LogBounds) -> FeedRange {
     #if TIDEMARK_PLANTED
       var bounds = known
     #else
@@ -141,17 +130,20 @@ package final class StoreFeed: Feed {
       if PlantedSyncBug.isOn(.deletesNotKept) { bounds.droppedThrough = 0 }
     #endif
     return FeedRange(
-      epochs: epochs, head: head, truncatedThrough: bounds.droppedThrough)
+      epochs: epochs, head: bounds.visible, truncatedThrough: bounds.droppedThrough)
   }
 
   /// Where a sequence stands, durable or not yet.
   func position(of sequence: UInt64) throws(TidemarkError) -> Position {
-    let bounds = try engine.bounds()
+    position(of: sequence, try engine.bounds())
+  }
+
+  private func position(of sequence: UInt64, _ bounds: LogBounds) -> Position {
     // Nearly always it is of this opening.
     if let last = bounds.epochs.last, last.firstSequence <= sequence, sequence <= bounds.visible {
       return Position(epoch: last.epoch, offset: sequence)
     }
-    return Self.range(bounds, head: bounds.visible).position(ofOffset: sequence)
+    return Self.range(bounds).position(ofOffset: sequence)
   }
 
   package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {

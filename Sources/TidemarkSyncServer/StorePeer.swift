@@ -47,7 +47,7 @@ extension HandlerPeer {
     _ store: Store, options: SyncHandler.Options = SyncHandler.Options(), usesThreads: Bool
   ) throws(TidemarkError) {
     self.init(
-      try SyncHandler(serving: store, options: options), access: .everything,
-      usesThreads: usesThreads, closesHandler: true)
+      try SyncHandler(serving: store, options: options), usesThreads: usesThreads,
+      closesHandler: true)
   }
 }

@@ -1,4 +1,4 @@
-public import Tidemark
+internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
@@ -30,23 +30,14 @@ public struct SyncAccess: Sendable, Hashable {
   /// whichever server says it. An empty scope is another one than everything.
   package var reach: UInt64 { scope.map { max(1, $0.hash(seed: 2)) } ?? 0 }
 
-  /// Whether an entry is within.
-  public func reaches(key: some BytesConvertible, labels: [EntryLabel]) -> Bool {
-    reaches(key: Key(key).bytes, labels: labels)
-  }
-
-  package func reaches(key: [UInt8], labels: [EntryLabel]) -> Bool {
-    guard let scope else { return true }
-    return !scope.isEverything && scope.contains(key: key, labels: labels)
-  }
-
   /// Whether some labels could bring a key within reach.
   func mayReach(key: [UInt8]) -> Bool {
     guard let scope else { return true }
-    return !scope.labels.isEmpty || reaches(key: key, labels: [EntryLabel]())
+    return !scope.labels.isEmpty || reaches(key: key, labels: [])
   }
 
-  func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
+  /// Whether an entry is within.
+  package func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
     guard let scope else { return true }
     return !scope.isEverything && scope.contains(key: key, labels: labels)
   }

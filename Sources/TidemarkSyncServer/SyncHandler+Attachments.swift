@@ -25,9 +25,7 @@ extension SyncHandler {
         throw PeerError(.forbidden, "the authorization does not allow to write")
       }
       // It need not have come over a wire.
-      do throws(FormatError) { try WireMessage.attachRequest(request).check() } catch {
-        throw PeerError(error)
-      }
+      try WireMessage.attachRequest(request).check()
       let engine = try contents()
       var received = 0
       let rejection = rejection(of: request, access)
@@ -49,9 +47,7 @@ extension SyncHandler {
     -> ContentAnswer
   {
     try answering {
-      do throws(FormatError) { try WireMessage.fetchRequest(request).check() } catch {
-        throw PeerError(error)
-      }
+      try WireMessage.fetchRequest(request).check()
       let engine = try contents()
       let id = request.attachment.engineID
       guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
@@ -93,7 +89,8 @@ extension SyncHandler {
     _ id: AttachmentID, by key: [UInt8], _ access: SyncAccess
   ) throws(TidemarkError) -> Bool {
     guard let state = try feed.states(of: [key])[0], !state.isDeleted else { return false }
-    return state.attributes.attachment == id && access.reaches(key: key, labels: state.labels)
+    return state.head.attributes.attachment == id
+      && access.reaches(key: key, labels: state.head.labels)
   }
 
   /// The content of an attachment, if it is here and the caller may name it.
@@ -115,9 +112,6 @@ extension SyncHandler {
   private static let bytesPerLook = 256 << 20
   /// Room on the disk that content does not take.
   private static let bytesLeftFree = 64 << 20
-  /// An upload that goes on is left alone; one that nobody has gone on with for so long goes.
-  private static let millisecondsUndisturbed: UInt64 = 60_000
-  private static let millisecondsKept: UInt64 = 7 * 86_400_000
 
   /// - Returns: how much is there.
   private func take(
@@ -155,18 +149,16 @@ extension SyncHandler {
   private func makeRoom(
     for request: AttachRequest, _ name: ArrivingAttachments.Name, _ engine: Engine
   ) throws {
-    let now = feed.now.sinceEpoch
+    let old = feed.time(before: Self.millisecondsKept)
+    // A newcomer that took the room of those that go on would lose it to them in turn.
+    let idle = feed.time(before: Self.millisecondsUndisturbed)
     try feed.arriving.withLock { (arriving: inout ArrivingAttachments) throws(PeerError) in
-      for old in arriving.untouched(since: now - min(now, Self.millisecondsKept), but: name) {
-        arriving.drop(old)
-      }
+      for old in arriving.untouched(since: old, but: name) { arriving.drop(old) }
       func isFull() -> Bool {
         arriving.bytes + request.bytes.count > options.attachmentUploadBytes
           || arriving[name] == nil && arriving.count >= options.attachmentUploads
       }
       guard isFull() else { return }
-      // A newcomer that took the room of those that go on would lose it to them in turn.
-      let idle = now - min(now, Self.millisecondsUndisturbed)
       for old in arriving.untouched(since: idle, but: name) where isFull() { arriving.drop(old) }
       guard !isFull() else {
         throw PeerError(.busy, "too many attachments are on their way", retryAfter: .seconds(10))
@@ -181,18 +173,16 @@ extension SyncHandler {
 
   /// Gives up what nobody has gone on with for so long.
   func dropOldAttachments() {
-    let now = feed.now.sinceEpoch
+    let time = feed.time(before: Self.millisecondsKept)
     feed.arriving.withLock { arriving in
-      for old in arriving.untouched(since: now - min(now, Self.millisecondsKept), but: nil) {
-        arriving.drop(old)
-      }
+      for old in arriving.untouched(since: time) { arriving.drop(old) }
     }
   }
 
   // MARK: Naming them
 
-  /// Holds on to the attachments that a batch names, until it is in the feed.
-  /// - Throws: ``PeerError`` of kind `busy` when the content of one has not come.
+  /// Holds on to the attachments that a batch names, as far as their content has come, until it is
+  /// in the feed.
   func holdAttachments(
     of request: PushRequest, _ access: SyncAccess
   ) throws -> [AttachmentID: AttachmentHold] {

@@ -7,16 +7,8 @@ extension SyncHandler {
   /// Bytes received are durable and stay until their change is pushed by the same replica, or until
   /// others need the room. A part that does not continue what is there changes nothing; the answer
   /// says from where on to go on.
-  /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
-  public func upload(
-    _ request: UploadRequest, access: SyncAccess = .everything
-  ) throws(PeerError) -> UploadAnswer {
-    let (answer, place) = try stageUpload(request, access)
-    try settle(through: place)
-    return answer
-  }
-
   /// - Returns: the answer, and where what it tells of stands.
+  /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
   func stageUpload(
     _ request: UploadRequest, _ access: SyncAccess
   ) throws(PeerError) -> (UploadAnswer, Position) {
@@ -25,9 +17,7 @@ extension SyncHandler {
         throw PeerError(.forbidden, "the authorization does not allow to write")
       }
       // It need not have come over a wire.
-      do throws(FormatError) { try WireMessage.uploadRequest(request).check() } catch {
-        throw PeerError(error)
-      }
+      try WireMessage.uploadRequest(request).check()
       let name = UploadTable.Name(replica: request.replica, blob: request.blob)
       return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
         let received = uploads[name]?.received ?? 0
@@ -56,18 +46,13 @@ extension SyncHandler {
   private func makeRoom(
     for part: UploadPart, _ name: UploadTable.Name, _ uploads: inout UploadTable
   ) throws {
-    try feed.remove(.feedUpload, keys: uploads.strays)
-    uploads.dropStrays()
-    let now = feed.now.sinceEpoch
-    try drop(
-      uploads.untouched(since: now - min(now, Self.millisecondsKept)).filter { $0.name != name },
-      &uploads)
+    try dropOldUploads(&uploads, but: name)
     var missing = uploads.bytes + part.length - options.uploadBytes
     guard missing > 0 else { return }
     var going: [UploadTable.Upload] = []
-    for upload in uploads.byAge(but: name) where missing > 0 {
-      // A newcomer that took the room of those that go on would lose it to them in turn.
-      guard now - min(now, upload.touched) >= Self.millisecondsUndisturbed else { break }
+    // A newcomer that took the room of those that go on would lose it to them in turn.
+    let idle = feed.time(before: Self.millisecondsUndisturbed)
+    for upload in uploads.untouched(since: idle, but: name) where missing > 0 {
       going.append(upload)
       missing -= upload.received
     }
@@ -77,21 +62,25 @@ extension SyncHandler {
     }
   }
 
-  /// An upload that goes on is left alone; one that nobody has gone on with for so long goes.
-  private static let millisecondsUndisturbed: UInt64 = 60_000
-  private static let millisecondsKept: UInt64 = 7 * 86_400_000
+  /// An upload that goes on is left alone; one that nobody has gone on with for so long goes. So it
+  /// is with attachments.
+  static let millisecondsUndisturbed: UInt64 = 60_000
+  static let millisecondsKept: UInt64 = 7 * 86_400_000
 
   /// Takes away what nobody has gone on with for so long.
-  func dropOldUploads(_ uploads: inout UploadTable) throws(TidemarkError) {
+  func dropOldUploads(
+    _ uploads: inout UploadTable, but name: UploadTable.Name? = nil
+  ) throws(TidemarkError) {
     try feed.remove(.feedUpload, keys: uploads.strays)
     uploads.dropStrays()
-    try drop(oldUploads(uploads), &uploads)
+    try drop(oldUploads(uploads, but: name), &uploads)
   }
 
   /// Uploads that nobody has gone on with for so long.
-  func oldUploads(_ uploads: UploadTable) -> [UploadTable.Upload] {
-    let now = feed.now.sinceEpoch
-    return uploads.untouched(since: now - min(now, Self.millisecondsKept))
+  func oldUploads(
+    _ uploads: UploadTable, but name: UploadTable.Name? = nil
+  ) -> [UploadTable.Upload] {
+    uploads.untouched(since: feed.time(before: Self.millisecondsKept), but: name)
   }
 
   /// Takes uploads away, many with each commit: everybody else waits.
@@ -161,14 +150,6 @@ extension SyncHandler {
   /// Answers with a part of a large value that stands in the feed.
   /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
   ///   place: the page that has named it is to be pulled again.
-  public func download(
-    _ request: DownloadRequest, access: SyncAccess = .everything
-  ) throws(PeerError) -> DownloadAnswer {
-    let answer = try stageDownload(request, access)
-    try settle(through: request.position)
-    return answer
-  }
-
   func stageDownload(
     _ request: DownloadRequest, _ access: SyncAccess
   ) throws(PeerError) -> DownloadAnswer {

@@ -48,13 +48,6 @@ extension SyncHandler {
     return try feed.compact(unless: shouldStop)
   }
 
-  /// Takes leases that have run out from the log.
-  /// - Returns: how many there were.
-  @discardableResult
-  public func removeExpiredLeases() throws(TidemarkError) -> Int {
-    try feed.leases.removeExpired(feed)
-  }
-
   /// Takes away what nobody needs of what is kept for replicas.
   private func clearUp() throws(TidemarkError) {
     // Replicas that have not called for so long may hold nothing of what is kept.
@@ -62,7 +55,6 @@ extension SyncHandler {
     try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
       try dropOldUploads(&uploads)
     }
-    try removeExpiredLeases()
     dropOldAttachments()
   }
 }

@@ -25,9 +25,7 @@ extension SyncHandler {
   ) throws(PeerError) -> DigestAnswer {
     try answering {
       // It need not have come over a wire.
-      do throws(FormatError) { try WireMessage.digestRequest(request).normalized.check() } catch {
-        throw PeerError(error)
-      }
+      try WireMessage.digestRequest(request).normalized.check()
       guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
         throw PeerError(
           .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
@@ -72,12 +70,9 @@ extension SyncHandler {
   private func table(
     _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ cache: inout DigestCache
   ) throws(TidemarkError) -> (DigestTable, UInt64) {
-    if let (table, head) = cache.find(name, paths[0]) {
-      if let now = try unchangedHead(since: head) {
-        cache.extend(to: now)
-        return (table, now)
-      }
-      cache.removeLast()
+    if let (table, head) = cache.take(name, paths[0]), let now = try unchangedHead(since: head) {
+      cache.insert(name, head: now, table)
+      return (table, now)
     }
     var table = DigestTable(paths: paths)
     let head = try feed.scan(

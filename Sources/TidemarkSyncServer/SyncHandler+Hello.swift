@@ -33,8 +33,7 @@ extension SyncHandler {
           ? nil : options.attachmentBytes)
       if options.leaseSeconds != nil {
         answer.isLeaseExpired = lease == nil
-        let left = (lease?.expires ?? now) - min(now, lease?.expires ?? now)
-        answer.leaseSeconds = UInt32(clamping: left / 1000)
+        answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
       }
       return answer
     }
@@ -66,9 +65,8 @@ extension SyncHandler {
       guard isAlive || hasAll else { return nil }
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(
-        expires: expires, cursor: range.position(ofOffset: common),
-        clearedThrough: known?.clearedThrough ?? 0,
-        readsUntil: request.reads ? expires : known?.readsUntil ?? 0)
+        expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
+        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0)
       // A replica that holds nothing, or has just compared everything, has missed no delete. Who
       // has pushed holds something, whatever it has read.
       if request.cursor == .beginning && mark.number == 0 || hasAll {
@@ -87,7 +85,7 @@ extension SyncHandler {
         lease.readsUntil = known?.readsUntil ?? lease.readsUntil
         leases.table.record(request.replica, lease, hasPushed: mark.number > 0)
       }
-      try leases.keepDeletes(feed, computesAnew: leases.needsDeletes(lease, feed))
+      try leases.keepDeletes(feed, for: lease)
       return lease
     }
   }

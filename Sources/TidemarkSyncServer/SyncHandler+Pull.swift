@@ -3,9 +3,6 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Entries that one call looks at before it answers with what it has found.
-  private static let entriesPerCall = 32_768
-  private static let headsPerPage = 1_024
   /// How often a page is read anew because a compaction went on meanwhile.
   private static let attempts = 4
 
@@ -39,9 +36,10 @@ extension SyncHandler {
         let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
         let start = max(request.after.offset, looked)
         // Where others may have deleted something it ends.
-        let page =
-          isBehind
-          ? Page(through: request.after.offset) : try read(request, access, range, from: start)
+        var page = PageReader(
+          handler: self, request: request, access: access, range: range,
+          through: isBehind ? request.after.offset : start)
+        if !isBehind { try page.read() }
         let mark = try feed.context(of: request.replica).mark
         var now = try feed.range()
         // A delete that was dropped meanwhile may be missing in the page.
@@ -69,136 +67,108 @@ extension SyncHandler {
     return !holdsNothing && request.after.offset < range.truncatedThrough
       && context.lease?.clearedThrough ?? 0 < range.truncatedThrough
   }
+}
 
-  private struct Page {
-    var entries: [FeedEntry] = []
-    /// Everything up to here was dealt with.
-    var through: UInt64
-  }
+/// The page that a call is answered with, while it is read.
+private struct PageReader {
+  /// Entries that one call looks at before it answers with what it has found.
+  private static let entriesPerCall = 32_768
+  private static let headsPerPage = 1_024
 
-  private func read(
-    _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange, from start: UInt64
-  ) throws -> Page {
-    let most = min(max(request.limits.changes, 1), options.limits.changes)
-    let mostBytes = min(max(request.limits.bytes, 1), options.limits.bytes)
-    var page = Page(through: start)
+  let handler: SyncHandler
+  let request: PullRequest
+  let access: SyncAccess
+  let range: FeedRange
+  /// Everything up to here was dealt with.
+  var through: UInt64
+  var entries: [FeedEntry] = []
+  /// Entries that others up to here supersede may be gone.
+  var droppedThrough: UInt64 = 0
+  /// Keys that have gone, as the page says. Later entries have the labels, too, that the key had
+  /// before, and need not say so again.
+  var gone: Set<[UInt8]> = []
+  /// Keys that are there, as a page from the beginning says: its reader knows no others.
+  var there: Set<[UInt8]> = []
+
+  /// Reads on until the page is full, or the range ends.
+  mutating func read() throws {
+    let most = min(max(request.limits.changes, 1), handler.options.limits.changes)
+    let mostBytes = min(max(request.limits.bytes, 1), handler.options.limits.bytes)
     var bytes = 0
     var left = Self.entriesPerCall
-    var told = Told()
-    while page.through < range.head, left > 0 {
+    while through < range.head, left > 0 {
       let limit = min(left, Self.headsPerPage)
-      let found = try feed.read(query(request, access, range, after: page.through, limit: limit))
+      let found = try handler.feed.read(query(limit: limit))
       left -= limit
-      let rows = try outcomes(of: found.rows, request, access, &told)
+      let rows = try outcomes(of: found.rows)
       let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
-      let values = try smallValues(
-        puts.prefix(most - page.entries.count).map { ($0.0.offset, $0.0.valueLength) },
+      let values = try handler.smallValues(
+        puts.prefix(most - entries.count).map { ($0.0.offset, $0.0.valueLength) },
         most: mostBytes - bytes)
       for (head, outcome) in rows {
-        if page.entries.count >= most { return page }
+        if entries.count >= most { return }
         // The page may end before what cannot be told.
-        if let outcome = try outcome.get() {
-          if request.ownOnly, head.operation.replica != request.replica { return page }
-          let size = outcome == .own ? 0 : head.answerBytes
-          if !page.entries.isEmpty, bytes + size > mostBytes { return page }
+        if let kind = try outcome.get() {
+          if request.ownOnly, head.operation.replica != request.replica { return }
+          let size = kind == .own ? 0 : head.answerBytes
+          if !entries.isEmpty, bytes + size > mostBytes { return }
+          let position = range.position(ofOffset: head.offset)
           do {
-            let found = try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
-              var entry = try entry(head, outcome, range, values)
-              if request.takesBlobs { entry?.content.moveApart() }
-              return entry
-            }
-            if let found {
+            if let entry = try handler.entry(
+              kind, head, at: position, values, takesBlobs: request.takesBlobs)
+            {
               bytes += size
-              page.entries.append(found)
+              entries.append(entry)
             }
-          } catch let error as PeerError where error.kind == .busy && !page.entries.isEmpty {
-            return page
+          } catch let error as PeerError where error.kind == .busy && !entries.isEmpty {
+            return
           }
         }
-        page.through = head.offset
+        through = head.offset
       }
-      page.through = found.through
+      through = found.through
     }
-    return page
   }
 
-  /// The keys that an answer tells of, as far as it matters for later entries.
-  private struct Told {
-    /// Keys that have gone. Later entries have the labels, too, that the key had before, and need
-    /// not say so again.
-    var gone: Set<[UInt8]> = []
-    /// Keys that are there, in an answer from the beginning: its reader knows no others.
-    var there: Set<[UInt8]> = []
-
-    mutating func note(_ key: [UInt8], _ outcome: FeedEntry.Kind, fromBeginning: Bool) {
-      switch outcome {
-      case .put, .own:
-        if !gone.isEmpty { gone.remove(key) }
-        if fromBeginning { there.insert(key) }
-      case .left, .delete:
-        gone.insert(key)
-        if fromBeginning { there.remove(key) }
-      }
+  private func query(limit: Int) -> FeedQuery {
+    var query = FeedQuery(after: through, through: range.head, limit: limit)
+    query.wantsLater = { [request] head in
+      !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
     }
+    query.wantsFormer = { [request, access] head in
+      guard head.operation.replica != request.replica || request.includesOwn else { return false }
+      return !access.reads(head.key, head.kind == .put ? head.labels : [], request)
+    }
+    return query
   }
 
   /// The meaning of entries to their reader, as far as it can be told.
-  private func outcomes(
-    of rows: [FeedPage.Row], _ request: PullRequest, _ access: SyncAccess, _ told: inout Told
+  private mutating func outcomes(
+    of rows: [FeedPage.Row]
   ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
     // It rises before anything is dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
-    let droppedThrough = needsBounds ? try feed.bounds().historyFrom : 0
-    // A reader that may see everything can be told of any key.
-    let begins = request.after == .beginning && access.scope != nil
+    droppedThrough = needsBounds ? try handler.feed.bounds().historyFrom : 0
     return rows.map { row in
-      let key = row.head.key
-      let hearing = Hearing(
-        of: request.after.offset, droppedThrough,
-        hasGone: !told.gone.isEmpty && told.gone.contains(key),
-        isThere: begins && told.there.contains(key))
-      let outcome = Result { () throws(PeerError) in
-        try self.outcome(of: row, request, access, hearing)
-      }
-      if case .success(let kind?) = outcome { told.note(key, kind, fromBeginning: begins) }
+      let outcome = Result { () throws(PeerError) in try self.outcome(of: row) }
+      if case .success(let kind?) = outcome { note(row.head.key, kind) }
       return (row.head, outcome)
     }
   }
 
-  /// Says of which labels that a key had before its reader has yet to hear that they are gone.
-  private struct Hearing {
-    /// The answer says already that the key has gone.
-    let hasGone: Bool
-    /// The answer, which goes from the beginning, says that the key is there.
-    let isThere: Bool
-    private let cursor: UInt64
-    private let droppedThrough: UInt64
+  /// Whether it matters what keys are there: a reader that may see everything can be told of any.
+  private var begins: Bool { request.after == .beginning && access.scope != nil }
 
-    init(of cursor: UInt64, _ droppedThrough: UInt64, hasGone: Bool, isThere: Bool) {
-      self.cursor = cursor
-      self.droppedThrough = droppedThrough
-      self.hasGone = hasGone
-      self.isThere = isThere
+  /// Takes note of what the page tells of a key, as far as it matters for later entries.
+  private mutating func note(_ key: [UInt8], _ kind: FeedEntry.Kind) {
+    switch kind {
+    case .put, .own:
+      if !gone.isEmpty { gone.remove(key) }
+      if begins { there.insert(key) }
+    case .left, .delete:
+      gone.insert(key)
+      if begins { there.remove(key) }
     }
-
-    /// It has heard of those that were left out before the cursor, unless the entry that did it may
-    /// have been dropped when it read on: then a later one has yet to say so.
-    func lacks(_ left: UInt64) -> Bool { max(left, droppedThrough) > cursor }
-  }
-
-  private func query(
-    _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange, after offset: UInt64,
-    limit: Int
-  ) -> FeedQuery {
-    var query = FeedQuery(after: offset, through: range.head, limit: limit)
-    query.wantsLater = { head in
-      !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
-    }
-    query.wantsFormer = { [self] head in
-      guard head.operation.replica != request.replica || request.includesOwn else { return false }
-      return !isWithin(head.key, head.kind == .put ? head.labels : [], request, access)
-    }
-    return query
   }
 
   /// Whether a reader need not hear of an entry since it hears of a later one of its key in any
@@ -206,85 +176,57 @@ extension SyncHandler {
   ///
   /// A value that has left the reader's scope is told of by what it was before, so an entry stays
   /// unless the last one lies within.
-  private func isSuperseded(
-    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess
-  ) -> Bool {
-    guard let later = row.later, later.operation.replica != request.replica else { return false }
+  private func isSuperseded(_ row: FeedPage.Row) -> Bool {
+    guard let later = row.later, later.head.operation.replica != request.replica else {
+      return false
+    }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
     #endif
-    return isWithin(row.head.key, later.isDeleted ? [] : later.labels, request, access)
+    return access.reads(row.head.key, later.isDeleted ? [] : later.head.labels, request)
   }
 
-  private func isWithin(
-    _ key: [UInt8], _ labels: [[UInt8]], _ request: PullRequest, _ access: SyncAccess
-  ) -> Bool {
-    request.scope.contains(key: key, labels: labels) && access.reaches(key: key, labels: labels)
+  /// Whether the reader has yet to hear of a label that an entry has left out. It has heard of it
+  /// before the cursor, unless that entry may have been dropped when it read on: then a later one
+  /// has yet to say so.
+  private func lacks(_ left: UInt64) -> Bool {
+    max(left, droppedThrough) > request.after.offset
   }
 
   /// The meaning of an entry to its reader; nil when it is none of its business.
-  private func outcome(
-    of row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, _ hearing: Hearing
-  ) throws(PeerError) -> FeedEntry.Kind? {
-    guard !isSuperseded(row, request, access) else { return nil }
-    guard row.head.operation.replica == request.replica else {
-      return try outcomeOfOthers(row, request, access, hearing)
-    }
+  private func outcome(of row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
+    guard !isSuperseded(row) else { return nil }
+    guard row.head.operation.replica == request.replica else { return try outcomeOfOthers(row) }
     guard request.includesOwn else { return .own }
     // An entry that its reader has sent must be told of wherever it lies.
-    return try outcomeOfOthers(row, request, access, hearing) ?? .own
+    return try outcomeOfOthers(row) ?? .own
   }
 
-  private func outcomeOfOthers(
-    _ row: FeedPage.Row, _ request: PullRequest, _ access: SyncAccess, _ hearing: Hearing
-  ) throws(PeerError) -> FeedEntry.Kind? {
+  private func outcomeOfOthers(_ row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
-    func isWithin(_ labels: [[UInt8]]) -> Bool {
-      self.isWithin(head.key, labels, request, access)
-    }
-    if head.kind == .put, isWithin(head.labels) { return .put }
-    if head.kind == .delete, isWithin([]) { return .delete }
-    let gone: FeedEntry.Kind = head.kind == .delete ? .delete : .left
+    if head.kind == .put, access.reads(head.key, head.labels, request) { return .put }
+    if head.kind == .delete, access.reads(head.key, [], request) { return .delete }
+    let kind: FeedEntry.Kind? =
+      gone.contains(head.key) ? nil : head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
-    let left = former.rows.filter { hearing.lacks($0.left) }.map(\.label)
+    let left = former.rows.filter { lacks($0.left) }.map(\.label)
     // One of them may have put the key into what is asked for, and one that it still has into what
     // may be read.
-    if !left.isEmpty, isWithin(left + head.labels) { return hearing.hasGone ? nil : gone }
-    guard let forgotten = former.forgottenThrough, hearing.lacks(forgotten) else { return nil }
+    if !left.isEmpty, access.reads(head.key, left + head.labels, request) { return kind }
+    guard let forgotten = former.forgottenThrough, lacks(forgotten) else { return nil }
     // A key that the reader may not know of must not be told; but if it does know it, it must
     // hear. Only a comparison of everything can tell.
-    if access.scope == nil { return hearing.hasGone ? nil : gone }
+    if access.scope == nil { return kind }
     guard request.after == .beginning else {
       throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
     }
-    return hearing.isThere ? gone : nil
+    return there.contains(head.key) ? kind : nil
   }
+}
 
-  /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.
-  private func entry(
-    _ head: FeedHead, _ outcome: FeedEntry.Kind, _ range: FeedRange, _ values: [UInt64: [UInt8]]
-  ) throws(TidemarkError) -> FeedEntry? {
-    let position = range.position(ofOffset: head.offset)
-    switch outcome {
-    case .own:
-      return FeedEntry(
-        position: position, kind: .own, operation: head.operation, key: [],
-        commitTime: head.commitTime)
-    case .left:
-      return FeedEntry(
-        position: position, kind: .left, operation: head.operation, key: head.key,
-        commitTime: head.commitTime)
-    case .delete:
-      return FeedEntry(
-        position: position, kind: .delete, operation: head.operation, key: head.key,
-        commitTime: head.commitTime, time: head.attributes.time)
-    case .put:
-      guard let value = try value(at: head.offset, in: values) else { return nil }
-      return FeedEntry(
-        position: position, kind: .put, operation: head.operation, key: head.key,
-        content: SyncContent(
-          value: value, labels: head.labels.map { EntryLabel($0) }, head.attributes),
-        commitTime: head.commitTime, time: head.attributes.time)
-    }
+extension SyncAccess {
+  /// Whether what a pull asks for, and may read, has a key with some labels.
+  fileprivate func reads(_ key: [UInt8], _ labels: [[UInt8]], _ request: PullRequest) -> Bool {
+    request.scope.contains(key: key, labels: labels) && reaches(key: key, labels: labels)
   }
 }

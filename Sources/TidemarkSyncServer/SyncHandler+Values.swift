@@ -17,20 +17,17 @@ extension SyncHandler {
   ) throws(PeerError) -> ValuesAnswer {
     try answering {
       let keys = request.keys.prefix(options.limits.changes)
-      let isKey = keys.map { (1...Limits.keyBytes).contains($0.count) }
-      let states = try feed.states(of: zip(keys, isKey).map { $1 ? $0 : [0] })
+      let states = try feed.states(of: Array(keys))
       let puts = zip(keys, states).compactMap { key, state -> (UInt64, Int)? in
-        guard let state, !state.isDeleted, access.reaches(key: key, labels: state.labels) else {
-          return nil
-        }
-        return (state.position.offset, state.valueLength)
+        guard let state, !state.isDeleted, access.reaches(key: key, labels: state.head.labels)
+        else { return nil }
+        return (state.head.offset, state.head.valueLength)
       }
       let values = try smallValues(puts, most: options.limits.bytes)
       var entries: [FeedEntry] = []
       var bytes = 0
       var answered = 0
-      for (index, key) in keys.enumerated() {
-        let state = isKey[index] ? states[index] : nil
+      for (key, state) in zip(keys, states) {
         if let found = try entry(ofKey: key, state, values, access, request.takesBlobs) {
           let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
           let size = key.count + labels + (found.content.blob?.length ?? found.content.value.count)
@@ -64,14 +61,6 @@ extension SyncHandler {
     return values
   }
 
-  /// The value at an offset, which may be among those that are known.
-  func value(
-    at offset: UInt64, in known: [UInt64: [UInt8]]
-  ) throws(TidemarkError) -> [UInt8]? {
-    if let value = known[offset] { return value }
-    return try feed.values(at: [offset])[0]
-  }
-
   /// Longest value that comes with the verdict on a change that clashes with it.
   private static let bytesWithVerdict = 4_096
   /// Most bytes of them in an answer.
@@ -94,13 +83,15 @@ extension SyncHandler {
     }
     guard !keys.isEmpty else { return [] }
     let states = try feed.states(of: keys)
+    let small = states.compactMap { $0?.head }.filter {
+      $0.kind == .put && $0.valueLength <= Self.bytesWithVerdict
+    }
     let values = try smallValues(
-      states.compactMap { $0 }.filter { !$0.isDeleted && $0.valueLength <= Self.bytesWithVerdict }
-        .map { ($0.position.offset, $0.valueLength) }, most: Self.bytesWithVerdicts)
+      small.map { ($0.offset, $0.valueLength) }, most: Self.bytesWithVerdicts)
     var found: [FeedEntry] = []
     var bytes = 0
     for (key, state) in zip(keys, states) where bytes < Self.bytesWithVerdicts {
-      guard let state, state.isDeleted || state.valueLength <= Self.bytesWithVerdict,
+      guard let state, state.isDeleted || state.head.valueLength <= Self.bytesWithVerdict,
         let entry = try entry(ofKey: key, state, values, access, false),
         entry.position.offset <= last, entry.content.value.count <= Self.bytesWithVerdict
       else { continue }
@@ -117,26 +108,45 @@ extension SyncHandler {
     var current = known
     // A compaction or another write may take the value between the two looks.
     for _ in 0..<4 {
-      guard let state = current, access.reaches(key: key, labels: state.labels) else { return nil }
-      var entry = FeedEntry(
-        position: state.position, kind: .delete, operation: state.operation, key: key,
-        commitTime: state.writtenTime, time: state.attributes.time)
-      if state.isDeleted { return entry }
-      entry.kind = .put
-      let content = try LargeValues.shared.withRoom(forValueOf: state.valueLength) {
-        var content = try value(at: state.position.offset, in: values).map {
-          SyncContent(
-            value: $0, labels: state.labels.map { EntryLabel($0) }, state.attributes)
-        }
-        if takesBlobs { content?.moveApart() }
-        return content
+      guard let state = current, access.reaches(key: key, labels: state.head.labels) else {
+        return nil
       }
-      if let content {
-        entry.content = content
+      if let entry = try entry(
+        state.isDeleted ? .delete : .put, state.head, at: state.position, values,
+        takesBlobs: takesBlobs)
+      {
         return entry
       }
       current = try feed.states(of: [key])[0]
     }
     throw TidemarkError(.inputOutput, "the key changes too fast to be read; try again")
+  }
+
+  /// An entry as its reader gets it.
+  /// - Returns: nil when a compaction has just taken the value, which a later entry supersedes.
+  func entry(
+    _ kind: FeedEntry.Kind, _ head: FeedHead, at position: Position,
+    _ values: [UInt64: [UInt8]], takesBlobs: Bool
+  ) throws -> FeedEntry? {
+    var entry = FeedEntry(
+      position: position, kind: kind, operation: head.operation, key: kind == .own ? [] : head.key,
+      commitTime: head.commitTime)
+    if kind == .put || kind == .delete { entry.time = head.attributes.time }
+    guard kind == .put else { return entry }
+    return try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
+      guard let value = try value(at: head.offset, in: values) else { return nil }
+      entry.content = SyncContent(
+        value: value, labels: head.labels.map { EntryLabel($0) }, head.attributes)
+      if takesBlobs { entry.content.moveApart() }
+      return entry
+    }
+  }
+
+  /// The value at an offset, which may be among those that are known.
+  private func value(
+    at offset: UInt64, in known: [UInt64: [UInt8]]
+  ) throws(TidemarkError) -> [UInt8]? {
+    if let value = known[offset] { return value }
+    return try feed.values(at: [offset])[0]
   }
 }

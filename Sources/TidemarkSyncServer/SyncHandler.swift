@@ -21,14 +21,11 @@ public final class SyncHandler: Sendable {
   public struct Options: Sendable {
     /// The limits of a message.
     public var limits: SyncLimits
-    /// For how long deletes are kept for a replica that does not call, in whole seconds, rounded
-    /// up; nil for as long as the store's retention has it.
-    public var lease: Duration? {
-      get { leaseSeconds.map { .seconds($0) } }
-      set { leaseSeconds = newValue.map { UInt32(clamping: $0.wholeSeconds) } }
-    }
+    /// For how long deletes are kept for a replica that does not call, rounded up to whole seconds;
+    /// nil for as long as the store's retention has it.
+    public var lease: Duration?
     /// The same in seconds.
-    package var leaseSeconds: UInt32?
+    var leaseSeconds: UInt32? { lease.map { UInt32(clamping: $0.wholeSeconds) } }
     /// How many leases may stand in the log. Replicas beyond that get one that is forgotten when
     /// the handler is closed, or others need the room; then they have to compare everything.
     public var mostLeases = 10_000
@@ -162,6 +159,8 @@ public final class SyncHandler: Sendable {
       throw error
     } catch let error as TidemarkError {
       throw PeerError(error)
+    } catch let error as FormatError {
+      throw PeerError(error)
     } catch {
       throw PeerError(.failed, "the server failed")
     }
@@ -177,27 +176,17 @@ public final class SyncHandler: Sendable {
   ///
   /// An answer takes it after everything else: what it tells of lies in the range then, and is on
   /// the disk when the range is.
-  /// - Parameter offset: where to end, if that much is not on the disk yet; nil is at what can be
-  ///   seen.
+  /// - Parameter offset: where to end, if that much can be seen and is not on the disk yet.
   func range(
-    for replica: ReplicaID, through offset: UInt64? = nil
+    for replica: ReplicaID, through offset: UInt64 = .max
   ) throws(TidemarkError) -> FeedRange {
-    let bounds = try feed.bounds()
-    let range = offset.map { bounds.range(through: $0) } ?? bounds.range
-    return cleared(range, feed.leases[replica])
+    cleared(try feed.bounds().range(through: offset), feed.leases[replica])
   }
 
+  /// The range for a replica with a lease.
   func cleared(_ range: FeedRange, _ lease: LeaseRecord?) -> FeedRange {
-    range.cleared(through: lease?.clearedThrough ?? 0)
-  }
-}
-
-extension FeedRange {
-  /// The range for a reader that held nothing when deletes up to an offset were dropped.
-  func cleared(through offset: UInt64) -> FeedRange {
-    guard offset >= truncatedThrough else { return self }
-    var range = self
-    range.truncatedThrough = 0
+    var range = range
+    if lease?.clearedThrough ?? 0 >= range.truncatedThrough { range.truncatedThrough = 0 }
     return range
   }
 }

@@ -17,13 +17,6 @@ struct UploadPart: Sendable, Hashable {
   var offset: Int
   var length: Int
 
-  init(replica: ReplicaID, blob: BlobID, offset: Int, length: Int) {
-    self.replica = replica
-    self.blob = blob
-    self.offset = offset
-    self.length = length
-  }
-
   var name: [UInt8] {
     var writer = ByteWriter(capacity: 44)
     writer.raw(replica.bytes)
@@ -32,23 +25,19 @@ struct UploadPart: Sendable, Hashable {
     for number in [blob.length, offset, length] { writer.u32(UInt32(number)) }
     return writer.bytes
   }
+}
 
+extension UploadPart {
+  /// - Returns: nil for what is no part's name.
   init?(name: [UInt8]) {
-    guard let part = try? Self(decoding: name.rawSpan) else { return nil }
-    self = part
-  }
-
-  private init(decoding bytes: RawSpan) throws(FormatError) {
-    var reader = ByteReader(bytes)
-    guard let replica = ReplicaID(try reader.array(ReplicaID.byteCount)) else {
-      throw FormatError("no replica")
-    }
-    self.replica = replica
-    let (low, high) = (try reader.u64(), try reader.u64())
-    blob = BlobID(low: low, high: high, length: Int(try reader.u32()))
-    offset = Int(try reader.u32())
-    length = Int(try reader.u32())
-    guard reader.remaining == 0 else { throw FormatError("bytes behind a part's name") }
+    var reader = ByteReader(name.rawSpan)
+    guard let bytes = try? reader.array(ReplicaID.byteCount), let low = try? reader.u64(),
+      let high = try? reader.u64(), let whole = try? reader.u32(), let offset = try? reader.u32(),
+      let length = try? reader.u32(), reader.remaining == 0
+    else { return nil }
+    self.init(
+      replica: ReplicaID(padding: bytes), blob: BlobID(low: low, high: high, length: Int(whole)),
+      offset: Int(offset), length: Int(length))
   }
 }
 
@@ -117,11 +106,9 @@ package struct UploadTable: Sendable {
 
   mutating func dropStrays() { strays = [] }
 
-  /// Uploads that nobody has gone on with since.
-  func untouched(since time: UInt64) -> [Upload] { rows.values.filter { $0.touched < time } }
-
-  /// All but one, those first that have waited longest.
-  func byAge(but name: Name) -> [Upload] {
-    rows.values.filter { $0.name != name }.sorted { $0.touched < $1.touched }
+  /// Uploads that nobody has gone on with since, the longest idle first.
+  func untouched(since time: UInt64, but name: Name? = nil) -> [Upload] {
+    rows.values.filter { $0.touched < time && $0.name != name }
+      .sorted { $0.touched < $1.touched }
   }
 }

@@ -96,7 +96,7 @@ struct BlobTransferTests {
     let server = try SocketServer { request, connection in
       guard request.path.hasSuffix("/download"),
         case .downloadRequest(let question)? = try? coder.decode(request.body),
-        var part = try? memory.handler.download(question)
+        case .downloadAnswer(var part)? = try? memory.handler.answer(.downloadRequest(question))
       else { return routes.serve(request, connection) }
       lie.withLock { $0(&part) }
       guard let body = try? coder.encode(.downloadAnswer(part)) else { return false }

@@ -23,8 +23,6 @@ struct BudgetLedger: Sendable, Hashable {
   private(set) var back: UInt64 = 0
   private(set) var used: UInt64 = 0
 
-  init() {}
-
   /// Begins another day if this one is over.
   /// - Returns: whether anything has changed that must be written down.
   mutating func renew(_ now: UInt64) -> Bool {
@@ -81,7 +79,9 @@ struct BudgetLedger: Sendable, Hashable {
     writer.varint(used)
     return writer.bytes
   }
+}
 
+extension BudgetLedger {
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
     guard try reader.u8() == Self.version else {

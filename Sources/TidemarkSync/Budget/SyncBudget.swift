@@ -90,38 +90,30 @@ public enum HoldReason: Sendable, Hashable {
   case network(NetworkCondition)
 }
 
-/// The calls that are allowed now.
-enum SyncPermit: Sendable {
-  /// The calls that are allowed, and why not all are.
-  case open(SyncGate, HoldReason?)
-  /// Nothing at all.
-  case closed(HoldReason)
-}
-
 extension SyncBudget {
   /// The calls that are allowed over a network of a condition.
   /// - Parameters:
   ///   - remaining: bytes that are left of the day.
   ///   - end: when the day ends.
+  /// - Returns: nil for the calls where there are to be none; and why not all are allowed.
   func permit(
     on condition: NetworkCondition, remaining: Int?, until end: Timestamp
-  ) -> SyncPermit {
+  ) -> (gate: SyncGate?, reason: HoldReason?) {
     var gate = SyncGate()
     var reason: HoldReason?
     switch rule(for: condition) {
     case .everything: break
-    case .nothing: return .closed(.network(condition))
+    case .nothing: return (nil, .network(condition))
     case .priority(let least):
       gate = SyncGate(isNarrow: true, leastPriority: least)
       reason = .network(condition)
     }
-    guard let remaining else { return .open(gate, reason) }
+    guard let remaining else { return (gate, reason) }
     if remaining > 0 {
       gate.bytes = remaining
-      return .open(gate, reason)
+      return (gate, reason)
     }
     let least = urgentPriority.map { max($0, gate.leastPriority ?? $0) }
-    return .open(
-      SyncGate(isNarrow: true, leastPriority: least), reason ?? .budget(until: end))
+    return (SyncGate(isNarrow: true, leastPriority: least), reason ?? .budget(until: end))
   }
 }

@@ -29,38 +29,30 @@ extension Store {
   public func difference(
     from peer: any Peer, scope: SyncScope = .everything
   ) async throws -> PeerDifference {
-    try await DigestComparison(engine, scope).run(peer)
+    try await DigestComparison(engine: engine, scope: scope).run(peer)
   }
 }
 
 /// One comparison by sums.
 private struct DigestComparison {
-  /// The store or the peer was written to meanwhile.
-  private struct Changed: Error {}
-
   private static let attempts = 5
 
-  private let engine: Engine
-  private let scope: SyncScope
-  private let replica: ReplicaID
   /// So many keys are kept in memory, 40 bytes each; of a store that has more, parts that differ
   /// are read again.
   private static let rowLimit = 8 << 20
 
-  init(_ engine: Engine, _ scope: SyncScope) {
-    self.engine = engine
-    self.scope = scope
-    replica = ReplicaID(padding: engine.replicaID)
-  }
+  let engine: Engine
+  let scope: SyncScope
 
   func run(_ peer: any Peer) async throws -> PeerDifference {
     for _ in 0..<Self.attempts {
-      do { return try await compare(peer) } catch is Changed { continue }
+      if let found = try await compare(peer) { return found }
     }
     throw PeerError(.busy, "it is written to all the time; compare when it is quiet")
   }
 
-  private func compare(_ peer: any Peer) async throws -> PeerDifference {
+  /// - Returns: nil when the peer was written to meanwhile.
+  private func compare(_ peer: any Peer) async throws -> PeerDifference? {
     let view = try engine.view()
     var walk = DigestWalk()
     var table: DigestTable?
@@ -69,11 +61,12 @@ private struct DigestComparison {
       let paths = walk.next
       guard let first = paths.first else { break }
       let answer = try await peer.digest(
-        DigestRequest(replica: replica, scope: scope, paths: paths))
+        DigestRequest(
+          replica: ReplicaID(padding: engine.replicaID), scope: scope, paths: paths))
       do throws(FormatError) { try WireMessage.digestAnswer(answer).check() } catch {
         throw PeerError(error)
       }
-      guard walk.position.map({ $0 == answer.position }) ?? true else { throw Changed() }
+      guard walk.position.map({ $0 == answer.position }) ?? true else { return nil }
       let here: DigestTable
       if let table, table.answers(first) { here = table } else { here = try gather(paths, view) }
       table = here

@@ -5,13 +5,8 @@ internal import TidemarkSyncProtocol
 /// A store's log as a session sees it: all that the client of replication asks of the engine.
 package struct ReplicationLog {
   private let engine: Engine
-  /// The content of the attachments that its entries name.
-  let contents: AttachmentContents
 
-  package init(_ engine: Engine) {
-    self.engine = engine
-    contents = AttachmentContents(engine)
-  }
+  package init(_ engine: Engine) { self.engine = engine }
 
   // MARK: Entries
 
@@ -98,6 +93,33 @@ package struct ReplicationLog {
     return members
   }
 
+  // MARK: Content of attachments
+
+  /// Whether content is here.
+  func hasContent(_ id: AttachmentID) throws(TidemarkError) -> Bool {
+    try engine.holdContent(of: id) != nil
+  }
+
+  /// Opens content to be read; nil when it is not here.
+  func openContent(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
+    try engine.openAttachment(id)
+  }
+
+  /// Content that comes in parts for somebody, from its beginning if there is none yet.
+  func contentPart(
+    of id: AttachmentID, for owner: [UInt8]
+  ) throws(TidemarkError) -> AttachmentPartFile? {
+    try engine.attachmentPart(of: id, for: owner, begins: true)
+  }
+
+  /// Takes content away and remembers that it was here.
+  func releaseContent(_ id: AttachmentID) throws(TidemarkError) { try engine.releaseAttachment(id) }
+
+  /// The newest entries of keys whose content is elsewhere, in the order of the log.
+  func entriesWithoutContent() throws(TidemarkError) -> [UInt64] {
+    try engine.entriesWithoutContent()
+  }
+
   // MARK: Writing
 
   /// Commits entries and records together.
@@ -107,7 +129,7 @@ package struct ReplicationLog {
     _ batch: OperationBatch, durability: Durability
   ) throws(TidemarkError) -> CommitResult {
     // Content of others is at the peer until somebody fetches it.
-    let holds = try contents.noteElsewhere(batch.attachments)
+    let holds = try engine.noteElsewhere(batch.attachments)
     return try withExtendedLifetime(holds) { () throws(TidemarkError) in
       try engine.commit(batch, durability: durability)
     }

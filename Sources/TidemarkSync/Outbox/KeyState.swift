@@ -14,12 +14,9 @@ public enum KeyState: Sendable, Hashable {
 
 extension HostState {
   /// The states of keys, in their order.
-  mutating func states(
-    ofKeys keys: [[UInt8]]
-  ) throws(TidemarkError) -> [KeyState] {
+  mutating func states(ofKeys keys: [[UInt8]]) throws(TidemarkError) -> [KeyState] {
     let table = try pending()
     let session = try session()
-    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
     var states: [KeyState] = []
     for key in keys {
       guard let newest = try log.newestChange(ofKey: key),
@@ -29,7 +26,7 @@ extension HostState {
         continue
       }
       if table.row(newest.sequence) != nil {
-        states.append(.waiting(try state(of: newest, inFlight)))
+        states.append(.waiting(try state(of: newest)))
       } else {
         let isThere = newest.attributes.origin != nil || session.position(of: newest) != nil
         states.append(isThere ? .synced : .local)
@@ -50,9 +47,7 @@ extension Replicator {
   /// How far keys have come, in their order.
   public func states(forKeys keys: [Key]) async throws(TidemarkError) -> [KeyState] {
     let bytes = keys.map(\.bytes)
-    return try await TidemarkError.asSyncError {
-      try await host.perform { (state) throws in try state.states(ofKeys: bytes) }
-    }
+    return try await host.told { try $0.states(ofKeys: bytes) }
   }
 
   /// How far keys have come, in their order, now and whenever one of them has changed.

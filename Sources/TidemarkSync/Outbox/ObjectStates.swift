@@ -19,22 +19,11 @@ extension ObjectCollection {
   /// The same, now and whenever one of them has changed; see ``Replicator/stateChanges(forKeys:)``.
   public func syncStates(
     of ids: [ID], by replicator: Replicator
-  ) throws(TidemarkError) -> AsyncThrowingStream<[ID: KeyState], any Error> {
+  ) throws(TidemarkError) -> some AsyncSequence<[ID: KeyState], any Error> & Sendable {
     var keys: [Key] = []
     for id in ids { keys.append(try key(for: id)) }
-    let changes = replicator.stateChanges(forKeys: keys)
-    let (stream, continuation) = AsyncThrowingStream.makeStream(
-      of: [ID: KeyState].self, bufferingPolicy: .bufferingNewest(1))
-    let task = Task {
-      do {
-        for try await states in changes {
-          continuation.yield(
-            Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first }))
-        }
-        continuation.finish()
-      } catch { continuation.finish(throwing: error) }
+    return replicator.stateChanges(forKeys: keys).map { states in
+      Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first })
     }
-    continuation.onTermination = { _ in task.cancel() }
-    return stream
   }
 }

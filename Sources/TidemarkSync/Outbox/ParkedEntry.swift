@@ -53,23 +53,25 @@ extension HostState {
 
 extension Replicator {
   /// A receipt for an own entry, which tells what becomes of it at the peer.
-  public func receipt(forSequence sequence: UInt64) -> SyncReceipt { SyncReceipt(sequence, host) }
+  public func receipt(forSequence sequence: UInt64) -> SyncReceipt {
+    SyncReceipt(sequence: sequence, host: host)
+  }
 
   /// Receipts for all entries of a write.
   public func receipts(for write: Receipt) -> [SyncReceipt] {
-    write.sequences.map { SyncReceipt($0, host) }
+    write.sequences.map { SyncReceipt(sequence: $0, host: host) }
   }
 
   /// How much is not synced with this peer.
   public var pending: PendingSummary {
-    get async throws(TidemarkError) { try await told { try $0.pendingSummary() } }
+    get async throws(TidemarkError) { try await host.told { try $0.pendingSummary() } }
   }
 
   /// The entries that the peer has refused, in the order of their sequences.
   ///
   /// Others go on without them. A new put or delete of the key takes the place of a refused entry.
   public func parked() async throws(TidemarkError) -> [ParkedEntry] {
-    try await told { try $0.parked() }
+    try await host.told { try $0.parked() }
   }
 
   /// Sends a refused entry once more, as a new entry with the same content.
@@ -106,7 +108,7 @@ extension Replicator {
 
   /// The keys on which the resolver leaves the decision to the user, with both sides.
   public func conflicts() async throws(TidemarkError) -> [Conflict] {
-    try await told { try $0.conflicts() }
+    try await host.told { try $0.conflicts() }
   }
 
   /// Decides on a key that ``conflicts()`` has told of. A new put or delete of the key decides,
@@ -120,7 +122,7 @@ extension Replicator {
       host.changed.raise()
       news.raise()
     }
-    try await told { try $0.session().decide(bytes, resolution) }
+    try await host.told { try $0.session().decide(bytes, resolution) }
   }
 
   /// Replicates other entries from now on, while it runs or not: a program that opens one project
@@ -141,13 +143,6 @@ extension Replicator {
       host.changed.raise()
       poke()
     }
-    return try await told(body)
-  }
-
-  /// Does something with the session; what fails is told as a `TidemarkError`.
-  private func told<R: Sendable>(
-    _ body: @escaping @Sendable (inout HostState) throws -> R
-  ) async throws(TidemarkError) -> R {
-    try await TidemarkError.asSyncError { try await host.perform(body) }
+    return try await host.told(body)
   }
 }

@@ -36,7 +36,7 @@ extension HostState {
     var summary = PendingSummary()
     summary.entries = table.count
     summary.bytes = table.bytes
-    for item in session.formed?.items ?? [] where table.row(item.sequence) != nil {
+    for sequence in session.sequencesInFlight.sequences where table.row(sequence) != nil {
       summary.inFlight += 1
     }
     var waits: Set<UInt64> = []
@@ -69,12 +69,11 @@ extension HostState {
     return counts
   }
 
-  mutating func state(
-    of change: LoggedChange, _ inFlight: Set<UInt64>
-  ) throws(TidemarkError) -> PendingState {
+  mutating func state(of change: LoggedChange) throws(TidemarkError) -> PendingState {
     let session = try session()
     if let reason = session.progress.waiting[change.sequence] { return reason.state }
-    return inFlight.contains(change.sequence) ? .inFlight : try session.stateOfUnsent(change)
+    if session.sequencesInFlight.contains(change.sequence) { return .inFlight }
+    return try session.stateOfUnsent(change)
   }
 
   /// A page of what is pending.
@@ -82,8 +81,6 @@ extension HostState {
     after sequence: UInt64, limit: Int, _ label: EntryLabel? = nil
   ) throws(TidemarkError) -> PendingPage {
     let table = try pending()
-    let session = try session()
-    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
     var page = PendingPage(entries: [], next: nil)
     for row in table.rows[table.index(after: sequence)...] where row.isLive {
       if let label, !table.labels(ofSet: row.labelSet).contains(label) { continue }
@@ -97,7 +94,7 @@ extension HostState {
           key: Key(change.key), sequence: change.sequence,
           kind: change.kind == .put ? .put : .delete, labels: change.labels,
           bytes: Int(row.bytes), commitTime: HybridTime(change.commitTime).timestamp,
-          state: try state(of: change, inFlight)))
+          state: try state(of: change)))
     }
     return page
   }

@@ -108,29 +108,8 @@ extension HostState {
   /// Takes the peer's records out of the log.
   /// - Parameter isLast: no other peer is left that could know of remote states.
   fileprivate mutating func forget(isLast: Bool) throws(TidemarkError) {
-    let session = try session()
-    let table = session.records.table
-    let peer = session.records.name
     var batch = OperationBatch()
-    for type in [RecordType.peerProgress, .peerStatus, .peerBudget]
-    where table.sequence(of: type, key: peer) != nil {
-      try RecordTable.add(type, key: peer, value: [], to: &batch)
-    }
-    try session.records.removePin(into: &batch)
-    for key in PeerRecords.settledNames(of: peer, in: table) {
-      try RecordTable.add(.peerSettled, key: key, value: [], to: &batch)
-    }
-    for key in PeerRecords.waitingNames(of: peer, in: table) {
-      try RecordTable.add(.peerWaiting, key: key, value: [], to: &batch)
-    }
-    for key in PeerRecords.aliasNames(of: peer, in: table) {
-      try RecordTable.add(.alias, key: key, value: [], to: &batch)
-    }
-    if isLast {
-      for key in table.keys(of: .remoteState) {
-        try RecordTable.add(.remoteState, key: key, value: [], to: &batch)
-      }
-    }
+    try session().records.removeAll(isLast: isLast, into: &batch)
     try engine.commit(batch, durability: .durable)
     status = PeerStatus()
     recorded = nil

@@ -67,9 +67,9 @@ package struct BatchNames: Sendable, Hashable {
       if index < rows.count - 1 { writer.varint(row.last) }
     }
   }
+}
 
-  init() {}
-
+extension BatchNames {
   init(from reader: inout ByteReader) throws(FormatError) {
     let count = Int(try reader.u8())
     for index in 0..<count {

@@ -34,19 +34,14 @@ package struct FormedBatch: Sendable, Hashable {
     return writer.bytes
   }
 
-  /// The entries.
   var sequences: SequenceSet {
     var sequences = SequenceSet()
     for item in items { sequences.insert(item.sequence) }
     return sequences
   }
+}
 
-  init(number: UInt64, batchID: BatchID, items: [Item]) {
-    self.number = number
-    self.batchID = batchID
-    self.items = items
-  }
-
+extension FormedBatch {
   init(
     decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64
   ) throws(FormatError) {

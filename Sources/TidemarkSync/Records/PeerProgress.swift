@@ -85,8 +85,6 @@ package struct PeerProgress: Sendable, Hashable {
   /// own operations: what a key without any version here had in it was deleted there.
   package var comparedThrough = Position.beginning
 
-  init() {}
-
   /// So many epochs are kept; a feed that was opened more often since a backup is read from its
   /// beginning.
   static let mostEpochs = 64

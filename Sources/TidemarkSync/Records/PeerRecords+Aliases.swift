@@ -15,7 +15,7 @@ extension PeerRecords {
     let known = KnownAliases(own: log.keyLookup)
     guard table.has(.alias) else { return known }
     var changes = AliasChanges(upon: known)
-    for name in Self.aliasNames(of: self.name, in: table) {
+    for name in aliasNames {
       guard let key = try table.value(of: .alias, key: name) else { continue }
       changes.set(Alias(Array(name.dropFirst(aliasPrefix.count))), ofKey: key)
     }
@@ -34,17 +34,15 @@ extension PeerRecords {
     }
   }
 
-  /// The names of the records of a peer's aliases.
-  static func aliasNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
-    let prefix = aliasPrefix(of: peer)
+  /// The names of the records of the peer's aliases.
+  var aliasNames: [[UInt8]] {
+    let prefix = aliasPrefix
     return table.keys(of: .alias).filter { $0.starts(with: prefix) }
   }
 
-  private var aliasPrefix: [UInt8] { Self.aliasPrefix(of: name) }
-
-  private static func aliasPrefix(of peer: [UInt8]) -> [UInt8] {
+  private var aliasPrefix: [UInt8] {
     var writer = ByteWriter()
-    writer.blob(peer)
+    writer.blob(name)
     return writer.bytes
   }
 }

@@ -5,15 +5,14 @@ internal import TidemarkSyncProtocol
 /// The records of one peer in a store's log.
 package final class PeerRecords {
   let log: ReplicationLog
-  private let peer: [UInt8]
-  var name: [UInt8] { peer }
+  let name: [UInt8]
   private(set) var table: RecordTable
   /// The progress's basis as it was written last.
   private var basis: (head: [UInt8], parts: PeerProgress.Basis) = ([], PeerProgress.Basis())
 
   init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
     self.log = log
-    self.peer = peer
+    name = peer
     table = try log.records()
   }
 
@@ -21,63 +20,54 @@ package final class PeerRecords {
 
   /// The standing that the log tells; nil where it tells none.
   func standing() throws(TidemarkError) -> PeerStanding? {
-    guard let first = try table.value(of: .peerProgress, key: peer),
+    guard let first = try table.value(of: .peerProgress, key: name),
       let value = try table.value(of: .pin, key: pinKey)
     else { return nil }
     let pin: [UInt8]
-    let standing: PeerStanding.Parts
+    var standing: PeerStanding
     do throws(FormatError) {
       let rest: [UInt8]
       (pin, rest) = try RetentionPin.split(value.rawSpan)
       standing = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
     basis = (first.dropLast(standing.basis.sets.encodedBytes), standing.basis)
-    var progress = standing.progress
-    for (key, sequence) in waitingKeys {
+    for (key, sequence) in numbered(.peerWaiting, bytes: Self.waitingBytes) {
       let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
         try PeerProgress.Waiting(decoding: bytes)
       }
-      if let reason { progress.waiting.restore(sequence, reason) }
+      if let reason { standing.progress.waiting.restore(sequence, reason) }
     }
-    return PeerStanding(
-      progress: progress, formed: standing.formed, settled: try settled(standing.tail),
-      // One that cannot be read keeps everything until it is written again.
-      pin: try? RetentionPin(decoding: pin.rawSpan))
+    standing.settled = try settled(standing.tail)
+    // One that cannot be read keeps everything until it is written again.
+    standing.pin = try? RetentionPin(decoding: pin.rawSpan)
+    return standing
   }
 
   private func settled(_ tail: [SettledRun]) throws(TidemarkError) -> SettledRuns {
     var found: [(number: UInt32, value: [UInt8])] = []
-    for key in Self.settledNames(of: peer, in: table) {
+    for (key, number) in numbered(.peerSettled, bytes: Self.settledBytes) {
       guard let value = try table.value(of: .peerSettled, key: key) else { continue }
-      found.append((key.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }, value))
+      found.append((UInt32(number), value))
     }
     do { return try SettledRuns(decoding: found, tail: tail) } catch {
       throw Self.unreadable(error)
     }
   }
 
-  /// The names of a peer's records of positions.
-  static func settledNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
-    names(of: .peerSettled, numbers: 4, of: peer, in: table)
+  /// Bytes of the numbers in the keys of positions, and of what waits.
+  private static let settledBytes = 4
+  private static let waitingBytes = 8
+
+  /// The keys of the peer's numbered records of a type, with the numbers.
+  private func numbered(_ type: RecordType, bytes: Int) -> [(key: [UInt8], number: UInt64)] {
+    table.keys(of: type)
+      .filter { $0.count == name.count + bytes && $0.suffix(name.count).elementsEqual(name) }
+      .map { key in (key, key.prefix(bytes).reversed().reduce(0) { $0 << 8 | UInt64($1) }) }
   }
 
-  /// The names of a peer's records of what waits.
-  static func waitingNames(of peer: [UInt8], in table: RecordTable) -> [[UInt8]] {
-    names(of: .peerWaiting, numbers: 8, of: peer, in: table)
-  }
-
-  private static func names(
-    of type: RecordType, numbers: Int, of peer: [UInt8], in table: RecordTable
-  ) -> [[UInt8]] {
-    table.keys(of: type).filter {
-      $0.count == peer.count + numbers && $0.suffix(peer.count).elementsEqual(peer)
-    }
-  }
-
-  private var waitingKeys: [(key: [UInt8], sequence: UInt64)] {
-    Self.waitingNames(of: peer, in: table).map { key in
-      (key, key.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) })
-    }
+  /// The key of a numbered record: the number, its lowest byte first, and the peer's name.
+  private func key(_ number: UInt64, bytes: Int) -> [UInt8] {
+    (0..<bytes).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
   }
 
   /// The version that the feed holds at a key whose value here is another, and the sequence of the
@@ -124,11 +114,12 @@ package final class PeerRecords {
     _ pin: RetentionPin, into batch: inout OperationBatch
   ) throws(TidemarkError) -> Written {
     for (index, value) in settled.takeChanges() {
-      try write(.peerSettled, key: settledKey(index), value, into: &batch)
+      let key = key(UInt64(index), bytes: Self.settledBytes)
+      try write(.peerSettled, key: key, value, into: &batch)
     }
     for sequence in progress.waiting.changed.sorted() {
       let value = progress.waiting[sequence]?.encoded ?? []
-      try write(.peerWaiting, key: waitingKey(sequence), value, into: &batch)
+      try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
     }
     var written = Written(basis: basis, pin: pin)
     if progress.cursor.epoch != basis.parts.epoch || progress.isFar(from: basis.parts)
@@ -138,7 +129,7 @@ package final class PeerRecords {
       let bytes = progress.encodedBasis(next)
       next.note(bytes.rawSpan)
       written.basis = (progress.encodedHead(next.epoch), next)
-      try RecordTable.add(.peerProgress, key: peer, value: bytes, to: &batch)
+      try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
     let step = PeerStanding.encode(progress, written.basis.parts, formed, settled.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
@@ -173,8 +164,7 @@ package final class PeerRecords {
   func forgetRemote(
     ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
-    guard hasRemote(ofKey: key) else { return }
-    try RecordTable.add(.remoteState, key: key, value: [], to: &batch)
+    try write(.remoteState, key: key, [], into: &batch)
   }
 
   /// Takes note of a batch that was committed, and lists the records when it is time.
@@ -183,7 +173,7 @@ package final class PeerRecords {
     if table.isCheckpointDue { try table.writeCheckpoint() }
   }
 
-  var pinKey: [UInt8] { Self.pinPrefix + peer }
+  var pinKey: [UInt8] { Self.pinPrefix + name }
   private static let pinPrefix = Array("peer ".utf8)
 
   /// The peers for which something is kept.
@@ -194,19 +184,20 @@ package final class PeerRecords {
 
   /// Lets go of what is kept for the peer.
   package func removePin(into batch: inout OperationBatch) throws(TidemarkError) {
-    guard table.sequence(of: .pin, key: pinKey) != nil else { return }
-    try RecordTable.add(.pin, key: pinKey, value: [], to: &batch)
+    try write(.pin, key: pinKey, [], into: &batch)
   }
 
-  private func settledKey(_ index: UInt32) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u32(index)
-    return writer.bytes + peer
-  }
-
-  private func waitingKey(_ sequence: UInt64) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.u64(sequence)
-    return writer.bytes + peer
+  /// Takes away everything that is kept of the peer.
+  /// - Parameter isLast: no other peer is left that could know of remote states.
+  func removeAll(isLast: Bool, into batch: inout OperationBatch) throws(TidemarkError) {
+    let kept: [(RecordType, [[UInt8]])] = [
+      (.peerProgress, [name]), (.peerStatus, [name]), (.peerBudget, [name]), (.pin, [pinKey]),
+      (.peerSettled, numbered(.peerSettled, bytes: Self.settledBytes).map(\.key)),
+      (.peerWaiting, numbered(.peerWaiting, bytes: Self.waitingBytes).map(\.key)),
+      (.alias, aliasNames), (.remoteState, isLast ? table.keys(of: .remoteState) : []),
+    ]
+    for (type, keys) in kept {
+      for key in keys { try write(type, key: key, [], into: &batch) }
+    }
   }
 }

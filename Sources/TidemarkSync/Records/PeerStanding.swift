@@ -14,8 +14,11 @@ internal import TidemarkEngine
 /// ```
 struct PeerStanding {
   var progress: PeerProgress
+  var basis: PeerProgress.Basis
   var formed: FormedBatch?
-  var settled: SettledRuns
+  /// The newest runs of the settled ones.
+  var tail: [SettledRun]
+  var settled = SettledRuns()
   var pin: RetentionPin?
 
   /// The value of the step's record.
@@ -32,15 +35,8 @@ struct PeerStanding {
     return pin.record(before: writer.bytes)
   }
 
-  /// The parts of a step's record, apart from the pin.
-  struct Parts {
-    var progress: PeerProgress
-    var basis: PeerProgress.Basis
-    var formed: FormedBatch?
-    var tail: [SettledRun]
-  }
-
-  static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> Parts {
+  /// Reads what stands in the step's record behind the pin.
+  static func decode(_ value: RawSpan, basis: RawSpan) throws(FormatError) -> PeerStanding {
     var reader = ByteReader(value)
     let step = try reader.blob()
     let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
@@ -54,6 +50,6 @@ struct PeerStanding {
     }
     let tail = try SettledRunsCoding.decode(try reader.blob(), epoch: epoch)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's step") }
-    return Parts(progress: progress, basis: basis, formed: formed, tail: tail)
+    return PeerStanding(progress: progress, basis: basis, formed: formed, tail: tail)
   }
 }

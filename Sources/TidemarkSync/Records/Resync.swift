@@ -67,18 +67,9 @@ package struct Resync: Sendable, Hashable {
     writer.varint(seenThrough)
     writer.varint(lostKeys)
   }
+}
 
-  init(
-    adopts: Bool = false, compares: Bool = false, seenThrough: UInt64 = 0,
-    keepsCursor: Bool = false, evicts: Bool = false
-  ) {
-    self.evicts = evicts
-    self.adopts = adopts
-    self.compares = compares
-    self.seenThrough = seenThrough
-    self.keepsCursor = keepsCursor
-  }
-
+extension Resync {
   init(from reader: inout ByteReader) throws(FormatError) {
     let flags = try reader.u8()
     adopts = flags & 1 != 0

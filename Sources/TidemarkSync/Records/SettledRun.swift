@@ -18,28 +18,6 @@ package struct SettledRun: Sendable, Hashable {
   /// Greatest distance of two operations of a run.
   static let mostDistance: UInt64 = 1 << 16
 
-  /// Its operations one behind the other; nil where there are none.
-  init?(_ run: SettledRun, from: UInt64, count: UInt64) {
-    guard count > 0 else { return nil }
-    self = run
-    first += from * step
-    offset += from * stride
-    self.count = count
-    if count == 1 { (step, stride) = (1, 1) }
-  }
-
-  package init(
-    first: UInt64, count: UInt64, epoch: UInt64, offset: UInt64, step: UInt64 = 1,
-    stride: UInt64 = 1
-  ) {
-    self.first = first
-    self.count = count
-    self.epoch = epoch
-    self.offset = offset
-    self.step = step
-    self.stride = stride
-  }
-
   /// How many operations stand before a sequence.
   func count(before sequence: UInt64) -> UInt64 {
     sequence <= first ? 0 : min(count, (sequence - first + step - 1) / step)
@@ -81,5 +59,17 @@ package struct SettledRun: Sendable, Hashable {
     }
     count += 1
     return true
+  }
+}
+
+extension SettledRun {
+  /// Its operations one behind the other; nil where there are none.
+  init?(_ run: SettledRun, from: UInt64, count: UInt64) {
+    guard count > 0 else { return nil }
+    self = run
+    first += from * step
+    offset += from * stride
+    self.count = count
+    if count == 1 { (step, stride) = (1, 1) }
   }
 }

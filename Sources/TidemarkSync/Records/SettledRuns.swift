@@ -5,8 +5,8 @@ internal import TidemarkSyncProtocol
 ///
 /// The newest runs, the *tail*, are written down with every step of the progress, until there are
 /// 8; the others are kept in pieces of 64, each a record, of which only those that changed are
-/// written. A commit works on a copy: what it does to pieces is kept apart until it has succeeded,
-/// so that neither the copy nor what is written grows with what was settled before.
+/// written. A commit works on a copy, which counts once it has succeeded; the copy shares the bytes
+/// of all pieces that do not change.
 package struct SettledRuns: Sendable {
   package typealias Run = SettledRun
 
@@ -36,57 +36,33 @@ package struct SettledRuns: Sendable {
   private var pieces: [Piece] = []
   /// The newest runs, behind all pieces.
   package private(set) var tail: [Run] = []
-  /// Runs among the others that were added since ``fold()``, in the order of the sequences.
-  private var late: [Run] = []
-  /// Pieces that take the place of others, by the indices of those.
-  private var replacements: [(index: Int, pieces: [Piece])] = []
-  /// Numbers of pieces that are gone, the greatest first.
-  private var freeNumbers: [UInt32] = []
   private var nextNumber: UInt32 = 0
-  /// Numbers whose records are to be taken away.
-  private var removed: Set<UInt32> = []
+  /// The values of records that are not written yet; none of one that is to be taken away.
+  private var changed: [UInt32: [UInt8]] = [:]
   /// The first sequence, and the last position, of those that may lie behind what was read of the
   /// feed.
   private var unread: (first: UInt64, through: UInt64)?
 
   package init() {}
 
-  package var isEmpty: Bool { pieces.isEmpty && tail.isEmpty && late.isEmpty }
+  package var isEmpty: Bool { pieces.isEmpty && tail.isEmpty }
 
   /// All runs, in the order of their sequences.
-  package var runs: [Run] { Self.merge(pieces.flatMap(\.runs) + tail, late[...]) }
+  package var runs: [Run] { Self.joined(pieces.flatMap(\.runs) + tail) }
 
   /// Where an operation stands in the feed; nil when it is not there.
   package func position(of sequence: UInt64) -> Position? {
-    for runs in [tail, late] {
-      let index = Self.index(endingFrom: sequence, in: runs)
-      if index < runs.count, let found = runs[index].position(of: sequence) { return found }
-    }
+    let place = tail.partitioningIndex { $0.last >= sequence }
+    if place < tail.count, let found = tail[place].position(of: sequence) { return found }
     guard let index = pieceIndex(sequence), sequence <= pieces[index].last else { return nil }
     let run = SettledRunsCoding.run(endingFrom: sequence, in: pieces[index].bytes)
     return run?.position(of: sequence)
   }
 
-  /// The index of the first run that ends at a sequence or behind it.
-  private static func index(endingFrom sequence: UInt64, in runs: [Run]) -> Int {
-    var low = 0
-    var high = runs.count
-    while low < high {
-      let middle = (low + high) / 2
-      if runs[middle].last < sequence { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
-
   /// The index of the last piece that begins at a sequence or before it.
   private func pieceIndex(_ sequence: UInt64) -> Int? {
-    var low = 0
-    var high = pieces.count
-    while low < high {
-      let middle = (low + high) / 2
-      if pieces[middle].first <= sequence { low = middle + 1 } else { high = middle }
-    }
-    return low > 0 ? low - 1 : nil
+    let index = pieces.partitioningIndex { $0.first > sequence }
+    return index > 0 ? index - 1 : nil
   }
 
   // MARK: Changing
@@ -96,9 +72,14 @@ package struct SettledRuns: Sendable {
     guard self.position(of: sequence) == nil else { return }
     noteUnread(sequence, position.offset)
     let run = Run(first: sequence, count: 1, epoch: position.epoch, offset: position.offset)
-    if sequence < tail.last?.last ?? pieces.last?.last ?? 0 {
-      let index = Self.index(endingFrom: sequence, in: late)
-      if index == 0 || !late[index - 1].join(run) { late.insert(run, at: index) }
+    if let last = pieces.last?.last, sequence < last {
+      let index = pieceIndex(sequence) ?? 0
+      let runs = Self.inserting(run, into: pieces[index].runs)
+      let fits = runs.count <= Self.runsPerPiece
+      // Halves have room for the next one.
+      replace(index, with: runs, perPiece: fits ? runs.count : runs.count / 2 + 1)
+    } else if let last = tail.last?.last, sequence < last {
+      tail = Self.inserting(run, into: tail)
     } else if tail.isEmpty || !tail[tail.count - 1].extend(sequence, at: position) {
       tail.append(run)
     }
@@ -155,9 +136,8 @@ package struct SettledRuns: Sendable {
 
   /// Keeps some runs and no others.
   mutating func replaceAll(with runs: [Run]) {
-    removed.formUnion(pieces.map(\.number))
-    freeNumbers = (freeNumbers + pieces.map(\.number)).sorted(by: >)
-    (pieces, late, tail) = ([], [], runs)
+    for piece in pieces { changed[piece.number] = [] }
+    (pieces, tail, nextNumber) = ([], runs, 0)
   }
 
   // MARK: Unread
@@ -174,7 +154,6 @@ package struct SettledRuns: Sendable {
     }
     // One after the other: all of them may be many.
     for piece in pieces { look(at: piece.runs) }
-    look(at: late)
     look(at: tail)
   }
 
@@ -191,85 +170,55 @@ package struct SettledRuns: Sendable {
   /// Records that have to be written besides the tail, which is as it is to be written afterwards:
   /// the number of each with its value, which is empty for one that is taken away.
   mutating func takeChanges() -> [(index: UInt32, value: [UInt8])] {
-    replacements = []
-    let end = pieces.last?.last ?? 0
-    var rest = late.prefix { $0.first < end }
-    tail = Self.merge(tail, late.dropFirst(rest.count))
-    while let next = rest.first {
-      let index = pieceIndex(next.first) ?? 0
-      let end = index + 1 < pieces.count ? pieces[index + 1].first : .max
-      let part = rest.prefix { $0.first < end }
-      rest = rest.dropFirst(part.count)
-      let merged = Self.merge(pieces[index].runs, part)
-      replacements.append((index, split(merged, pieces[index].number)))
-    }
     if tail.count >= Self.runsInTail {
-      // Into the last piece as long as it has room, and is not written for another reason.
-      let last = pieces.count - 1
-      let isFree = replacements.last?.index != last
-      if isFree, let piece = pieces.last, piece.runs.count < Self.runsPerPiece {
-        replacements.append((last, split(piece.runs + tail, piece.number)))
-      } else {
-        replacements.append((pieces.count, split(tail, nil)))
+      // Into the last piece as long as it has room.
+      var (index, runs) = (pieces.count, tail)
+      if let last = pieces.last?.runs, last.count < Self.runsPerPiece {
+        (index, runs) = (index - 1, last + tail)
       }
+      replace(index, with: runs, perPiece: Self.runsPerPiece)
       tail = []
     }
-    let written = replacements.flatMap(\.pieces).map { (index: $0.number, value: $0.bytes) }
-    return written + removed.sorted().map { (index: $0, value: []) }
+    defer { changed = [:] }
+    return changed.sorted { $0.key < $1.key }.map { (index: $0.key, value: $0.value) }
   }
 
-  private mutating func split(_ runs: [Run], _ number: UInt32?) -> [Piece] {
-    var number = number
-    var result: [Piece] = []
-    for start in stride(from: 0, to: runs.count, by: Self.runsPerPiece) {
-      let part = runs[start..<min(start + Self.runsPerPiece, runs.count)]
-      if let piece = Piece(number ?? takeNumber(), part) { result.append(piece) }
+  /// Puts runs in the place of a piece, or behind all: as many pieces as they need.
+  private mutating func replace(_ index: Int, with runs: [Run], perPiece: Int) {
+    var number: UInt32? = index < pieces.count ? pieces[index].number : nil
+    var new: [Piece] = []
+    for start in stride(from: 0, to: runs.count, by: perPiece) {
+      let part = runs[start..<min(start + perPiece, runs.count)]
+      guard let piece = Piece(number ?? nextNumber, part) else { continue }
+      if number == nil { nextNumber += 1 }
       number = nil
+      changed[piece.number] = piece.bytes
+      new.append(piece)
     }
-    return result
+    pieces.replaceSubrange(index..<min(index + 1, pieces.count), with: new)
   }
 
-  private mutating func takeNumber() -> UInt32 {
-    if let free = freeNumbers.popLast() {
-      removed.remove(free)
-      return free
-    }
-    defer { nextNumber += 1 }
-    return nextNumber
+  /// Runs with another one, of an operation that none of them has; it may lie in a gap of one.
+  private static func inserting(_ added: Run, into runs: [Run]) -> [Run] {
+    let index = runs.partitioningIndex { $0.last > added.first }
+    guard index < runs.count else { return joined(runs + [added]) }
+    let parted = runs[index]
+    let before = parted.count(before: added.first)
+    let parts = [
+      Run(parted, from: 0, count: before), added,
+      Run(parted, from: before, count: parted.count - before),
+    ]
+    var result = runs
+    result.replaceSubrange(index...index, with: parts.compactMap { $0 })
+    return joined(result)
   }
 
-  /// Takes the written records for good. Nobody may hold a copy any more, or all of it is copied.
-  mutating func fold() {
-    for replacement in replacements.reversed() {
-      let index = replacement.index
-      pieces.replaceSubrange(
-        index..<min(index + 1, pieces.count), with: replacement.pieces)
-    }
-    (replacements, late, removed) = ([], [], [])
-  }
-
-  /// Two lists of runs as one, both in the order of their sequences. Those of the second one are
-  /// without gaps, and may lie in the gaps of the first one's.
-  private static func merge(_ kept: [Run], _ added: ArraySlice<Run>) -> [Run] {
+  /// Runs, as one where they follow each other without a gap.
+  private static func joined(_ runs: [Run]) -> [Run] {
     var result: [Run] = []
-    result.reserveCapacity(kept.count + added.count)
-    func append(_ run: Run?) {
-      guard let run else { return }
+    for run in runs {
       if result.isEmpty || !result[result.count - 1].join(run) { result.append(run) }
     }
-    var rest = added
-    for run in kept {
-      var done: UInt64 = 0
-      while let next = rest.first, next.first < run.last {
-        let before = run.count(before: next.first)
-        append(Run(run, from: done, count: before - done))
-        append(next)
-        done = before
-        rest = rest.dropFirst()
-      }
-      append(Run(run, from: done, count: run.count - done))
-    }
-    for run in rest { append(run) }
     return result
   }
 

@@ -3,9 +3,11 @@ internal import TidemarkSyncProtocol
 
 /// The bytes that a day's budget has left.
 extension HostState {
-  /// The calls that are allowed now.
-  mutating func permit(_ budget: SyncBudget?) throws(TidemarkError) -> SyncPermit {
-    guard let budget else { return .open(SyncGate(), nil) }
+  /// The calls that are allowed now, nil for none, and why not all are.
+  mutating func permit(
+    _ budget: SyncBudget?
+  ) throws(TidemarkError) -> (gate: SyncGate?, reason: HoldReason?) {
+    guard let budget else { return (SyncGate(), nil) }
     let condition = budget.network?.condition ?? .unrestricted
     guard let bytesPerDay = budget.bytesPerDay else {
       return budget.permit(on: condition, remaining: nil, until: .init(milliseconds: 0))

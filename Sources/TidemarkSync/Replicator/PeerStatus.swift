@@ -26,8 +26,6 @@ struct PeerStatus: Sendable, Hashable {
   var errorTime: UInt64 = 0
   var error = ""
 
-  init() {}
-
   var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
@@ -44,6 +42,14 @@ struct PeerStatus: Sendable, Hashable {
     return writer.bytes
   }
 
+  /// Whether more than times differs, so that it is worth a record.
+  func differs(from other: PeerStatus?) -> Bool {
+    guard let other else { return true }
+    return target != other.target || scope != other.scope || error != other.error
+  }
+}
+
+extension PeerStatus {
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
     guard try reader.u8() == Self.version else {
@@ -64,12 +70,6 @@ struct PeerStatus: Sendable, Hashable {
     leaseEnds = try reader.varint()
     errorTime = try reader.varint()
     error = try reader.text()
-  }
-
-  /// Whether more than times differs, so that it is worth a record.
-  func differs(from other: PeerStatus?) -> Bool {
-    guard let other else { return true }
-    return target != other.target || scope != other.scope || error != other.error
   }
 }
 

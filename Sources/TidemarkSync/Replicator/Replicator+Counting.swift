@@ -47,17 +47,6 @@ extension Replicator {
     note(pending, through: through)
   }
 
-  /// The same meanwhile.
-  /// - Parameter body: runs when it is done.
-  /// - Returns: false where there is no thread for it; then nothing is done.
-  func countAside(_ body: @escaping @Sendable () -> Void) -> Bool {
-    host.performAside { [self] host in
-      let through = store.lastSequence
-      if let pending = try? host.pendingSummary() { note(pending, through: through) }
-      body()
-    }
-  }
-
   /// Counts on the calling thread, unless the count is up to date. While a call to the peer is
   /// under way the count is as of its beginning.
   func countHere() {
@@ -68,12 +57,6 @@ extension Replicator {
     }
     guard isDue, let pending = try? host.performHere({ try $0.pendingSummary() }) else { return }
     note(pending, through: through)
-  }
-
-  /// Whether something was written since the last count.
-  var isCountStale: Bool {
-    let through = store.lastSequence
-    return state.withLock { $0.countedThrough != through }
   }
 
   func note(_ pending: PendingSummary, through sequence: UInt64) {

@@ -20,43 +20,30 @@ extension Replicator {
   }
 
   private func syncUntil(_ deadline: ContinuousClock.Instant?) async throws -> SyncReport {
-    let goal = Goal(sequence: store.lastSequence)
+    let (goal, retries) = (store.lastSequence, deadline != nil)
     let before = try await host.perform { $0.totals }
-    var last: (any Error)?
-    let held = Lock<HoldReason?>(nil)
+    var held: HoldReason?
+    var isLate = false
     do {
-      try await within(deadline) { [self] in
-        if state.withLock({ $0.driver == .run }) {
-          let reason = try await joinRun(retries: deadline != nil)
-          held.withLock { $0 = reason }
-        } else {
-          try await drive(.once) { replicator in
-            let reason = try await replicator.once(goal, retries: deadline != nil)
-            held.withLock { $0 = reason }
-          }
-        }
+      held = try await within(deadline) { [self] () async throws -> HoldReason? in
+        if state.withLock({ $0.driver == .run }) { return try await joinRun(retries: retries) }
+        return try await drive(.once) { try await $0.once(goal, retries: retries) }
       }
-    } catch let error as DeadlinePassed {
-      last = error
+    } catch is DeadlinePassed {
+      isLate = true
     }
     let through = store.lastSequence
     let (totals, pending, isBlocked) = try await host.perform { state in
-      let isBlocked = try state.session().isBlocked(through: goal.sequence)
+      let isBlocked = try state.session().isBlocked(through: goal)
       return (state.totals, try state.pendingSummary(), isBlocked)
     }
-    var report = SyncReport(totals - before)
+    var report = SyncReport(totals: totals - before)
     report.pending = pending
-    report.heldBack = held.withLock { $0 }
-    report.isComplete = last == nil && !isBlocked && report.heldBack == nil
+    report.heldBack = held
+    report.isComplete = !isLate && !isBlocked && held == nil
     note(pending, through: through)
-    if last != nil { report.lastError = status.lastError }
+    if isLate { report.lastError = status.lastError }
     return report
-  }
-
-  /// The goal of a call of ``syncOnce(deadline:)``.
-  private struct Goal: Sendable {
-    /// Everything that was written up to here.
-    var sequence: UInt64
   }
 
   private struct DeadlinePassed: Error {}
@@ -66,7 +53,8 @@ extension Replicator {
     error is UndecidedDeletions || error is TooManyParked
   }
 
-  private func once(_ goal: Goal, retries: Bool) async throws -> HoldReason? {
+  /// Makes rounds until everything that was written up to a sequence is settled.
+  private func once(_ goal: UInt64, retries: Bool) async throws -> HoldReason? {
     var backoff = newBackoff()
     let direction = configuration.direction
     while true {
@@ -74,7 +62,7 @@ extension Replicator {
       let pokes = pokes.count
       do {
         return try await round(fresh: true, pokes: pokes) { state in
-          try state.session().isSettled(through: goal.sequence, direction)
+          try state.session().isSettled(through: goal, direction)
         }
       } catch {
         try Task.checkCancellation()
@@ -107,18 +95,19 @@ extension Replicator {
   }
 
   /// Runs `body`, no longer than until a deadline.
-  private func within(
-    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Void
-  ) async throws {
+  private func within<R: Sendable>(
+    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> R
+  ) async throws -> R {
     guard let deadline else { return try await body() }
-    try await withThrowingTaskGroup(of: Void.self) { group in
+    return try await withThrowingTaskGroup(of: R.self) { group in
       group.addTask(operation: body)
       group.addTask {
         try await Task.sleep(until: deadline, clock: .continuous)
         throw DeadlinePassed()
       }
       defer { group.cancelAll() }
-      try await group.next()
+      guard let result = try await group.next() else { throw CancellationError() }
+      return result
     }
   }
 }

@@ -68,9 +68,9 @@ extension Replicator {
   // MARK: One driver at a time
 
   /// Makes the calls for as long as `body` runs.
-  func drive(
-    _ driver: State.Driver, _ body: (Replicator) async throws -> Void
-  ) async throws {
+  func drive<R: Sendable>(
+    _ driver: State.Driver, _ body: (Replicator) async throws -> R
+  ) async throws -> R {
     while true {
       let seen = rounds.count
       let other = state.withLock { state in
@@ -104,12 +104,13 @@ extension Replicator {
       host.changed.raise()
     }
     do {
-      try await body(self)
+      let result = try await body(self)
+      await endSession()
+      return result
     } catch {
       await endSession()
       throw error
     }
-    await endSession()
   }
 
   private func endSession() async {
@@ -185,7 +186,7 @@ extension Replicator {
         return (step, state.totals, try state.session().entriesToTake)
       }
       change {
-        $0.count(totals)
+        $0.totals = totals
         $0.entriesToTake = left
       }
       if received != nil { host.changed.raise() }
@@ -203,14 +204,14 @@ extension Replicator {
           if let next = try? state.session().prepareBatch() { peer.prepare(next) }
         }
       }
-      do { answer = Heard(try await call.perform(at: peer), session) } catch {
-        try await give(up: call, error)
+      do { answer = Heard(answer: try await call.perform(at: peer), session: session) } catch {
+        try await giveUp(error)
       }
     }
   }
 
   /// Tells the session that a call has failed.
-  private func give(up call: SyncSession.Call, _ error: any Error) async throws -> Never {
+  private func giveUp(_ error: any Error) async throws -> Never {
     let failure = PeerError(anything: error)
     try await host.perform { state in
       let session = try state.session()
@@ -230,11 +231,6 @@ extension Replicator {
 struct Heard: Sendable {
   var answer: SyncSession.Answer
   var session: Int
-
-  init(_ answer: SyncSession.Answer, _ session: Int) {
-    self.answer = answer
-    self.session = session
-  }
 }
 
 /// The next step of a round.
@@ -265,11 +261,8 @@ extension HostState {
       noteAnswer(answer, session)
       if try isDone(&self) { return .done(nil) }
     }
-    let (gate, reason): (SyncGate, HoldReason?)
-    switch try permit(budget) {
-    case .closed(let reason): return .done(reason)
-    case .open(let what, let why): (gate, reason) = (what, why)
-    }
+    let (allowed, reason) = try permit(budget)
+    guard let gate = allowed else { return .done(reason) }
     guard let call = try session.next(direction, through: gate) else {
       repeats.reset()
       if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
@@ -293,7 +286,7 @@ extension HostState {
   mutating func hasNothingToDo(
     _ direction: SyncDirection, _ budget: SyncBudget?
   ) throws -> Bool {
-    guard !engine.isClosed, !engine.isSuspended, case .open(let gate, nil) = try permit(budget)
+    guard !engine.isClosed, !engine.isSuspended, case (let gate?, nil) = try permit(budget)
     else { return false }
     let session = try session()
     guard session.range != nil, try session.next(direction, through: gate) == nil else {

@@ -44,7 +44,7 @@ extension Replicator {
       let pause = min(.seconds(1), configuration.pollInterval)
       _ = try await sleep(pause, unless: news, beyond: news.count)
     }
-    try await round(fresh: false, pokes: poked, Heard(.pull(answer), session))
+    try await round(fresh: false, pokes: poked, Heard(answer: .pull(answer), session: session))
     return false
   }
 
@@ -134,20 +134,11 @@ extension Replicator {
     await note(error)
     switch error {
     case let error as PeerError where error.kind == .unauthorized || error.kind == .forbidden:
-      await countPending(always: true)
-      change { $0.phase = .paused(error.kind == .forbidden ? .forbidden : .unauthorized) }
-      await pokes.wait(beyond: poked)
-      try Task.checkCancellation()
+      try await pause(error.kind == .forbidden ? .forbidden : .unauthorized, pokes: poked)
     case let error as UndecidedDeletions:
-      await countPending(always: true)
-      change { $0.phase = .paused(.deletionsToDecide(keys: error.keys)) }
-      await pokes.wait(beyond: poked)
-      try Task.checkCancellation()
+      try await pause(.deletionsToDecide(keys: error.keys), pokes: poked)
     case let error as TooManyParked:
-      await countPending(always: true)
-      change { $0.phase = .paused(.tooManyParked(entries: error.entries)) }
-      await pokes.wait(beyond: poked)
-      try Task.checkCancellation()
+      try await pause(.tooManyParked(entries: error.entries), pokes: poked)
     case let error as TidemarkError where error.code == .suspended:
       try await waitForResume()
     case let error as TidemarkError where !error.mayPass: throw error
@@ -156,6 +147,14 @@ extension Replicator {
         store.engine.environment.random, retryAfter: (error as? PeerError)?.retryAfter)
       try await pause(wait, seen: seen, poked: poked)
     }
+  }
+
+  /// Waits until somebody pokes.
+  private func pause(_ reason: SyncStatus.PauseReason, pokes poked: UInt64) async throws {
+    await countPending(always: true)
+    change { $0.phase = .paused(reason) }
+    await pokes.wait(beyond: poked)
+    try Task.checkCancellation()
   }
 
   /// Takes note of a failure, in the status and now and then in the log.
@@ -191,8 +190,7 @@ extension Replicator {
     await countUnlessMuch()
     let now = store.engine.environment.clock.now()
     let end = Timestamp(
-      milliseconds: now.milliseconds + wait.total.components.seconds * 1000
-        + wait.total.components.attoseconds / 1_000_000_000_000_000)
+      milliseconds: now.milliseconds + Int64(clamping: wait.total.wholeMilliseconds))
     change { $0.phase = .waiting(until: end) }
     try await sleepFirmly(for: wait.firm)
     if wait.quiet > wait.firm,
@@ -232,18 +230,16 @@ extension Replicator {
   /// Sleeps until a signal is raised more often than that.
   /// - Returns: whether the time was over first.
   func sleep(
-    _ duration: Duration, unless signal: SyncSignal?, beyond count: UInt64
+    _ duration: Duration, unless signal: SyncSignal, beyond count: UInt64
   ) async throws -> Bool {
     let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask { [configuration] in
         try await configuration.sleep(duration)
         return true
       }
-      if let signal {
-        group.addTask {
-          await signal.wait(beyond: count)
-          return false
-        }
+      group.addTask {
+        await signal.wait(beyond: count)
+        return false
       }
       group.addTask { try await self.keepCounting() }
       defer { group.cancelAll() }

@@ -78,7 +78,7 @@ public final class Replicator: Sendable {
     var driver = Driver.nobody
     var task: Task<Void, Never>?
     var status = SyncStatus()
-    var observers: [Int: Observer] = [:]
+    var observers: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
     var nextObserver = 0
     /// When the pending entries of the status were counted, monotonic nanoseconds.
     var counted: UInt64 = 0
@@ -87,30 +87,6 @@ public final class Replicator: Sendable {
     /// Whether the phase has changed since without a count.
     var isCountDue = false
     var lastRound: Round?
-  }
-
-  /// A stream of statuses.
-  struct Observer {
-    var continuation: AsyncStream<SyncStatus>.Continuation
-    /// Statuses that it gets once the pending entries are counted; nil afterwards.
-    var held: [SyncStatus]?
-
-    mutating func tell(_ status: SyncStatus) {
-      guard held != nil else { return _ = continuation.yield(status) }
-      held?.append(status)
-      if held?.count ?? 0 > Replicator.bufferedStatuses { held?.removeFirst() }
-    }
-
-    /// Tells what was held, with the entries that were pending.
-    mutating func release(_ pending: PendingSummary) {
-      var last: SyncStatus?
-      for var status in held ?? [] {
-        status.pending = pending
-        if status != last { continuation.yield(status) }
-        last = status
-      }
-      held = nil
-    }
   }
 
   /// A round that has ended.
@@ -143,7 +119,7 @@ public final class Replicator: Sendable {
 
   deinit {
     for observer in state.withLock({ Array($0.observers.values) }) {
-      observer.continuation.finish()
+      observer.finish()
     }
     host.release()
   }
@@ -168,31 +144,22 @@ public final class Replicator: Sendable {
     return state.withLock { $0.status }
   }
 
-  /// The status of the replicator, now and after every change; the first element has counted what
-  /// is pending. A slow reader misses what lies between, never the last.
+  /// The status of the replicator, now, as ``status`` tells it, and after every change. A slow
+  /// reader misses what lies between, never the last.
   public func statuses() -> AsyncStream<SyncStatus> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: SyncStatus.self, bufferingPolicy: .bufferingNewest(Self.bufferedStatuses))
+    countHere()
     let id = state.withLock { state in
       state.nextObserver += 1
-      state.observers[state.nextObserver] = Observer(
-        continuation: continuation, held: [state.status])
+      state.observers[state.nextObserver] = continuation
+      continuation.yield(state.status)
       return state.nextObserver
     }
     continuation.onTermination = { [weak self] _ in
       _ = self?.state.withLock { $0.observers.removeValue(forKey: id) }
     }
-    if !isCountStale {
-      release(id)
-    } else if !countAside({ [weak self] in self?.release(id) }) {
-      countHere()
-      release(id)
-    }
     return stream
-  }
-
-  private func release(_ observer: Int) {
-    state.withLock { $0.observers[observer]?.release($0.status.pending) }
   }
 
   private static let bufferedStatuses = 16
@@ -206,7 +173,7 @@ public final class Replicator: Sendable {
       body(&state.status)
       guard state.status != before else { return }
       // Under the lock, so that all hear the same order; a stream takes it without waiting.
-      for id in state.observers.keys { state.observers[id]?.tell(state.status) }
+      for observer in state.observers.values { observer.yield(state.status) }
     }
   }
 }

@@ -88,13 +88,16 @@ final class SyncHost: Sendable {
     }
   }
 
-  /// Does something with the session meanwhile, on the host's thread.
-  /// - Returns: false where it has none; then nothing is done.
-  @discardableResult
-  func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) -> Bool {
-    guard let thread else { return false }
-    thread.add { [state] in state.withLock { body(&$0) } }
-    return true
+  /// The same for programs: what fails is told as a `TidemarkError`.
+  func told<R: Sendable>(
+    _ body: @escaping @Sendable (inout HostState) throws -> R
+  ) async throws(TidemarkError) -> R {
+    try await TidemarkError.asSyncError { try await perform(body) }
+  }
+
+  /// Does something with the session meanwhile, on the host's thread; nothing where it has none.
+  func performAside(_ body: @escaping @Sendable (inout HostState) -> Void) {
+    thread?.add { [state] in state.withLock { body(&$0) } }
   }
 
   /// Does something with the session on the calling thread, which waits.
@@ -117,7 +120,7 @@ struct HostState {
   private var opened: SyncSession?
   /// How many sessions there have been: answers to the calls of an earlier one do not count.
   private(set) var sessions = 0
-  private var earlier = SyncSession.Totals()
+  private var earlier = SyncTotals()
   private var table: PendingTable?
   /// The facts known of the peer, and when they were written down.
   var status = PeerStatus()
@@ -158,7 +161,7 @@ struct HostState {
   }
 
   /// The work that has been done since the host was made.
-  var totals: SyncSession.Totals { earlier + (opened?.totals ?? SyncSession.Totals()) }
+  var totals: SyncTotals { earlier + (opened?.totals ?? SyncTotals()) }
 
   /// The session, read from the log if it is not there.
   mutating func session() throws(TidemarkError) -> SyncSession {

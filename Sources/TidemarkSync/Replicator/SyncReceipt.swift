@@ -21,20 +21,13 @@ public enum SyncOutcome: Sendable, Hashable {
 public struct SyncReceipt: Sendable {
   /// The entry's place in the log.
   public let sequence: UInt64
-  private let host: SyncHost
-
-  init(_ sequence: UInt64, _ host: SyncHost) {
-    self.sequence = sequence
-    self.host = host
-  }
+  let host: SyncHost
 
   /// The outcome of the entry; nil as long as nobody knows.
   public var current: SyncOutcome? {
     get async throws(TidemarkError) {
       let sequence = sequence
-      return try await TidemarkError.asSyncError {
-        try await host.perform { (state) throws in try state.outcome(of: sequence) }
-      }
+      return try await host.told { try $0.outcome(of: sequence) }
     }
   }
 
@@ -57,7 +50,7 @@ extension HostState {
     let session = try session()
     let progress = session.progress
     if let position = session.settled.position(of: sequence) { return .synced(position) }
-    if session.formed?.items.contains(where: { $0.sequence == sequence }) == true { return nil }
+    if session.sequencesInFlight.contains(sequence) { return nil }
     guard let change = try log.change(at: sequence) else { return .notSent }
     guard let newest = try log.newestChange(ofKey: change.key), newest.sequence == sequence
     else {

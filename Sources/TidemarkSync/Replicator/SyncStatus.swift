@@ -2,6 +2,7 @@ public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 /// The activity of a replicator, and how far it is.
+@dynamicMemberLookup
 public struct SyncStatus: Sendable, Hashable {
   /// The kind of activity.
   public enum Phase: Sendable, Hashable {
@@ -58,67 +59,27 @@ public struct SyncStatus: Sendable, Hashable {
   /// second ago at most. While a call to the peer is under way the count is as of its beginning.
   /// ``Replicator/pending`` is exact at any time.
   public var pending = PendingSummary()
-  /// How many entries were sent and decided since the replicator was made.
-  public var pushed = 0
-  /// How many entries of others were taken since.
-  public var pulled = 0
+  /// Counts of what was done since the replicator was made: `status.pushed` is one of them.
+  public var totals = SyncTotals()
   /// How many entries of the peer's feed are still to be read, own ones and what is passed over
   /// among them; 0 as long as the peer has not said how far it goes.
   public var entriesToTake: UInt64 = 0
-  /// On how many keys both sides had written since, as pushes and pulls have shown.
-  public var conflicts = 0
-  /// How many of these keys got a value that was made of both sides.
-  public var merged = 0
-  /// How many fields both sides had changed, each in its way; see ``FieldClashRule``.
-  public var clashes = 0
-  /// How many values could not be merged by their fields, and went by the fallback.
-  public var fellBack = 0
   /// The last failure; nil when something has worked since.
   public var lastError: Failure?
   /// When the peer answered last; nil for not yet.
   public var lastSuccess: Timestamp?
 
-  init() {}
-
-  /// Takes over what was counted.
-  mutating func count(_ totals: SyncSession.Totals) {
-    pushed = totals.pushed
-    pulled = totals.pulled
-    conflicts = totals.conflicts
-    merged = totals.merged
-    clashes = totals.clashes
-    fellBack = totals.fellBack
+  /// One of the ``totals``.
+  public subscript(dynamicMember count: KeyPath<SyncTotals, Int>) -> Int {
+    totals[keyPath: count]
   }
 }
 
 /// The outcome of one round of replication.
+@dynamicMemberLookup
 public struct SyncReport: Sendable, Hashable {
-  /// Entries that were sent and on which the peer has decided.
-  public var pushed = 0
-  /// Taken entries that count.
-  public var applied = 0
-  /// Taken entries that the peer had already.
-  public var duplicates = 0
-  /// Sent entries that the peer refused.
-  public var parked = 0
-  /// Keys on which both sides had written, as pushes and pulls have shown.
-  public var conflicts = 0
-  /// Conflicts whose keys got a value that was made of both sides.
-  public var merged = 0
-  /// Fields that both sides had changed, each in its way; see ``FieldClashRule``.
-  public var clashes = 0
-  /// Values that ``ConflictResolver/mergeFields(clash:fallback:)`` could not merge by their fields,
-  /// or was told not to: they went by its fallback as a whole.
-  public var fellBack = 0
-  /// Entries of others that were taken.
-  public var pulled = 0
-  /// Batches that were sent.
-  public var batches = 0
-  /// Bytes of attachments' contents that were sent; what the peer had already does not count.
-  public var attachmentBytesSent = 0
-  /// Bytes of attachments' contents that were taken without anybody asking; see
-  /// ``AttachmentPolicy/Fetching/eager(upTo:)``.
-  public var attachmentBytesTaken = 0
+  /// Counts of what the round has done: `report.pushed` is one of them.
+  public var totals = SyncTotals()
   /// The entries that are not synced now.
   public var pending = PendingSummary()
   /// Whether everything that was pending at the call is settled or parked, and the feed is taken.
@@ -129,18 +90,8 @@ public struct SyncReport: Sendable, Hashable {
   /// The failure, if that is why it is not.
   public var lastError: SyncStatus.Failure?
 
-  init(_ totals: SyncSession.Totals) {
-    pushed = totals.pushed
-    applied = totals.applied
-    duplicates = totals.duplicates
-    conflicts = totals.conflicts
-    merged = totals.merged
-    clashes = totals.clashes
-    fellBack = totals.fellBack
-    parked = totals.parked
-    pulled = totals.pulled
-    batches = totals.batches
-    attachmentBytesSent = totals.attachmentBytesSent
-    attachmentBytesTaken = totals.attachmentBytesTaken
+  /// One of the ``totals``.
+  public subscript(dynamicMember count: KeyPath<SyncTotals, Int>) -> Int {
+    totals[keyPath: count]
   }
 }

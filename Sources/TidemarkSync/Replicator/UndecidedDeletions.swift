@@ -27,14 +27,12 @@ extension Replicator {
   /// Says what becomes of keys that were found to be gone at the peer in great number, and goes on.
   /// - Throws: `invalidArgument` when there is nothing to decide.
   public func decideDeletions(_ decision: DeletionsDecision) async throws(TidemarkError) {
-    try await TidemarkError.asSyncError {
-      try await host.perform { state in
-        let session = try state.session()
-        guard session.undecidedDeletions != nil else {
-          throw TidemarkError(.invalidArgument, "there are no deletions to decide on")
-        }
-        try session.decidePurge(decision == .accept)
+    try await host.told { state in
+      let session = try state.session()
+      guard session.undecidedDeletions != nil else {
+        throw TidemarkError(.invalidArgument, "there are no deletions to decide on")
       }
+      try session.decidePurge(decision == .accept)
     }
     poke()
   }

@@ -4,37 +4,35 @@ internal import TidemarkEngine
 /// Writes that apply at the peer together or not at all.
 extension Forming {
   /// Takes all of an atomic group that is pending, into one batch.
-  mutating func takeGroup(
-    of change: LoggedChange, _ wasLost: Bool
-  ) throws(TidemarkError) {
+  mutating func takeGroup(of change: LoggedChange) throws(TidemarkError) {
     let members = try session.log.atomicGroup(of: change).filter(\.isOwn)
     // It is in this batch already.
     guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
     for member in members where try dependsOnVerdict(member) {
-      return endBatch(before: change, wasLost)
+      return endBatch(before: change)
     }
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }
     var lacksContent = false
     for member in pending where try session.isWithin(member) {
-      let memberWasLost = wasLost && member.sequence == change.sequence
-      if waitsForContent(member, memberWasLost) { lacksContent = true }
+      if waitsForContent(member) { lacksContent = true }
     }
     let isBroken = try isBroken(members, but: pending)
-    if isBroken || pending.contains(where: isParked) { return try park(pending) }
+    let isRefused = pending.contains { progress.waiting[$0.sequence]?.isParked ?? false }
+    if isBroken || isRefused { return try park(pending) }
     for member in pending { _ = supersede(by: member) }
     let mustWait = try mustWait(pending)
     if lacksContent || mustWait {
       for member in pending where progress.waiting[member.sequence] == nil {
-        hold(member.sequence, wasLost && member.sequence == change.sequence)
+        hold(member.sequence)
         holdKey(of: member)
       }
       return
     }
     var sent: [LoggedChange] = []
     for member in pending where try session.isWithin(member) { sent.append(member) }
-    guard items.isEmpty || fits(sent) else { return endBatch(before: change, wasLost) }
+    guard items.isEmpty || fits(sent) else { return endBatch(before: change) }
     // Members out of scope are done with.
     for member in pending {
       progress.decide(member.sequence)
@@ -48,10 +46,9 @@ extension Forming {
   }
 
   /// Leaves a group for the next batch, and all that follows it.
-  private mutating func endBatch(before change: LoggedChange, _ wasLost: Bool) {
+  private mutating func endBatch(before change: LoggedChange) {
     isClosed = true
     progress.again.insert(change.sequence)
-    if wasLost { progress.lost.insert(change.sequence) }
   }
 
   /// Whether one of the members that are not pending any more has come to nothing. Of several
@@ -76,13 +73,6 @@ extension Forming {
       if try isHeld(member, with: last) { return true }
     }
     return false
-  }
-
-  private func isParked(_ change: LoggedChange) -> Bool {
-    switch progress.waiting[change.sequence] {
-    case .parked: true
-    default: false
-    }
   }
 
   private func fits(_ members: [LoggedChange]) -> Bool {

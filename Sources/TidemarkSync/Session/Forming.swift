@@ -20,8 +20,6 @@ struct Forming {
   /// The keys that are in the batch, with the sequence of their last change in it.
   var taken: KeyTable
   private var values: ValueReader
-  /// The keys of the batch under way; nil when there is none, or they are not known yet.
-  private let inFlight: KeyTable?
   /// Whether anything was laid beside a value here.
   private let hasBeside: Bool
   /// Keys of which nothing may go in this batch any more that is newer than this.
@@ -40,8 +38,6 @@ struct Forming {
     taken = KeyTable(seed: session.log.hashSeed)
     values = session.log.values
     hasBeside = session.records.hasRemoteStates
-    let known = session.keysInFlight
-    inFlight = known?.number == session.formed?.number ? known?.keys : nil
     most = min(
       session.limits.changes,
       progress.batchLimit == 0 ? .max : Int(clamping: progress.batchLimit))
@@ -136,9 +132,7 @@ struct Forming {
   /// Whether what becomes of a change cannot be said before the verdict on an older one of its key,
   /// which travels: a batch that is prepared ends before it.
   func dependsOnVerdict(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    if let inFlight { return inFlight.sends(change.key) }
-    guard session.formed != nil else { return false }
-    return try session.isInFlight(change.key)
+    try session.isInFlight(change.key)
   }
 
   /// A value that is not for the peer has taken the place of what waits for the user.
@@ -157,24 +151,22 @@ struct Forming {
 
   /// Takes a key's newest change in the place of this one, unless that is taken or waits.
   mutating func take(_ change: LoggedChange) throws(TidemarkError) {
-    let wasLost = progress.lost.contains(change.sequence)
     progress.again.remove(change.sequence)
-    progress.lost.remove(change.sequence)
-    if change.attributes.atomicGroup != 0 { return try takeGroup(of: change, wasLost) }
+    // A change that is only put off stays one that the peer has lost.
+    defer {
+      if !progress.again.contains(change.sequence) { progress.lost.remove(change.sequence) }
+    }
+    if change.attributes.atomicGroup != 0 { return try takeGroup(of: change) }
     guard let newest = try newest(inPlaceOf: change), newest.isOwn,
       newest.sequence > taken[change.key] ?? 0
     else { return }
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
-    if supersede(by: newest) {
-      return hold(newest.sequence, wasLost && newest.sequence == change.sequence)
-    }
-    guard try session.isWithin(newest), try !waits(newest),
-      !waitsForContent(newest, wasLost && newest.sequence == change.sequence)
-    else { return }
+    if supersede(by: newest) { return hold(newest.sequence) }
+    guard try session.isWithin(newest), try !waits(newest), !waitsForContent(newest) else { return }
     if try isHeld(newest) {
       // It is come upon again by itself, unless this is the place.
-      if newest.sequence == change.sequence { hold(newest.sequence, wasLost) }
+      if newest.sequence == change.sequence { hold(newest.sequence) }
       return
     }
     try add(newest)
@@ -225,9 +217,8 @@ struct Forming {
   }
 
   /// Leaves an entry for a later batch.
-  mutating func hold(_ sequence: UInt64, _ wasLost: Bool = false) {
+  mutating func hold(_ sequence: UInt64) {
     progress.again.insert(sequence)
-    if wasLost { progress.lost.insert(sequence) }
     held.insert(sequence)
   }
 

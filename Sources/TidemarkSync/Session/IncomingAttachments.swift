@@ -36,10 +36,7 @@ public struct AttachmentPolicy: Sendable, Hashable {
 /// The attachments whose content is to be fetched without anybody asking. Nothing of it is kept:
 /// the store says which ones are elsewhere.
 struct IncomingAttachments {
-  struct Row {
-    var id: AttachmentID
-    var key: [UInt8]
-  }
+  typealias Row = (id: AttachmentID, key: [UInt8])
 
   /// So many are looked after at a time; the store is asked for others when these have come.
   private static let mostRows = 1_024
@@ -78,7 +75,7 @@ struct IncomingAttachments {
   mutating func add(_ id: AttachmentID, _ key: [UInt8]) {
     guard !failed.contains(id), !absent.contains(id), !ids.contains(id) else { return }
     guard rows.count < Self.mostRows else { return mayLackSome = true }
-    rows.append(Row(id: id, key: key))
+    rows.append((id, key))
     ids.insert(id)
   }
 
@@ -129,7 +126,7 @@ extension SyncSession {
   func nextFetch() throws(TidemarkError) -> ContentRequest? {
     guard let most = mostFetched, attachmentBytes != nil, !gate.isNarrow else { return nil }
     while let row = try incoming.next({ (incoming) throws(TidemarkError) in
-      for sequence in try log.contents.entriesWithoutContent() {
+      for sequence in try log.entriesWithoutContent() {
         // The peer tells nothing of what lies outside of the scope.
         guard let change = try log.change(at: sequence), let id = change.attributes.attachment,
           id.length <= UInt64(most), scope.contains(key: change.key, labels: change.labels)
@@ -138,12 +135,12 @@ extension SyncSession {
       }
     }) {
       do throws(TidemarkError) {
-        if try log.contents.isHere(row.id) {
+        if try log.hasContent(row.id) {
           incoming.removeFirst()
           continue
         }
         guard
-          let part = try log.contents.part(of: row.id, for: Self.fetchOwner)
+          let part = try log.contentPart(of: row.id, for: Self.fetchOwner)
         else { continue }
         while try !part.look(most: 64 << 20) {}
         incoming.begin(part)

@@ -106,6 +106,16 @@ extension SyncSession {
   }
 }
 
+extension FeedEntry {
+  /// An entry that nobody has written: the feed has nothing at the key, not even a delete, or
+  /// nothing that it shows.
+  static func nothing(_ key: [UInt8], at position: Position, _ kind: Kind = .delete) -> FeedEntry {
+    FeedEntry(
+      position: position, kind: kind, operation: OperationID(replica: .none, sequence: 0),
+      key: key)
+  }
+}
+
 extension ChangeBase {
   /// On what stands at a position; at the beginning there was nothing.
   init(_ position: Position) {

@@ -28,13 +28,6 @@ struct OutgoingAttachments {
     var sequences = SequenceSet()
   }
 
-  /// A part that was sent, or a question for what is there.
-  struct Asked {
-    var id: AttachmentID
-    var offset: Int
-    var count: Int
-  }
-
   /// So many are looked after at a time; the others wait until these have gone.
   private static let mostRows = 1_024
 
@@ -47,7 +40,8 @@ struct OutgoingAttachments {
   private(set) var sequences = SequenceSet()
   /// Whether changes have ceased to wait since somebody asked.
   private var hasReleased = false
-  var asked: Asked?
+  /// A part that was sent, or a question for what is there.
+  var asked: (id: AttachmentID, offset: Int, count: Int)?
   /// The content that is being sent.
   private var reader: AttachmentFileReader?
 
@@ -130,10 +124,10 @@ struct OutgoingAttachments {
 
   /// The content of an attachment; nil when it is not here.
   mutating func content(
-    of id: AttachmentID, in contents: AttachmentContents
+    of id: AttachmentID, in log: ReplicationLog
   ) throws(TidemarkError) -> AttachmentFileReader? {
     if let reader, reader.header.id == id { return reader }
-    reader = try contents.open(id)
+    reader = try log.openContent(id)
     return reader
   }
 }

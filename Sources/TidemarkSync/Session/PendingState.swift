@@ -27,6 +27,27 @@ public enum PendingState: Sendable, Hashable {
 }
 
 extension PeerProgress.Waiting {
+  /// Others were to apply together with it, and one of them did not.
+  static let aborted = Self.parked(
+    Rejection(
+      code: "aborted", message: "it was to apply together with others, of which one did not"))
+
+  /// Where the remote state stands that is waited for.
+  var position: Position? {
+    switch self {
+    case .conflict(let position), .lost(let position): position
+    case .parked, .needsDecision: nil
+    }
+  }
+
+  var isLost: Bool {
+    if case .lost = self { true } else { false }
+  }
+
+  var isParked: Bool {
+    if case .parked = self { true } else { false }
+  }
+
   var state: PendingState {
     switch self {
     case .conflict, .lost: .conflict

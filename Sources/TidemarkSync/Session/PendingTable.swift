@@ -40,12 +40,12 @@ struct PendingTable: Sendable {
   func labels(ofSet number: UInt32) -> [EntryLabel] { labelSets[number] }
 
   /// The row of an entry; nil when it is not pending.
-  func row(_ sequence: UInt64) -> Row? {
-    let place = index(after: sequence)
-    guard place > 0, rows[place - 1].sequence == sequence, rows[place - 1].isLive else {
-      return nil
-    }
-    return rows[place - 1]
+  func row(_ sequence: UInt64) -> Row? { place(of: sequence).map { rows[$0] } }
+
+  private func place(of sequence: UInt64) -> Int? {
+    let place = index(after: sequence) - 1
+    guard place >= 0, rows[place].sequence == sequence, rows[place].isLive else { return nil }
+    return place
   }
 
   /// The first row behind a sequence.
@@ -99,13 +99,10 @@ struct PendingTable: Sendable {
       kill(touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous)
       let change = try LoggedChange(entry)
       guard change.isOwn, try session.isWorthSending(change) else { return }
-      append(Self.row(change, &labelSets))
+      let row = Self.row(change, &labelSets)
+      rows.append(row)
+      count(row)
     }
-  }
-
-  private mutating func append(_ row: Row) {
-    rows.append(row)
-    count(row)
   }
 
   private mutating func count(_ row: Row) {
@@ -122,12 +119,8 @@ struct PendingTable: Sendable {
       try session.isWorthSending(change)
     else { return }
     let row = Self.row(change, &labelSets)
-    let place = index(after: change.sequence)
-    if place > 0, rows[place - 1].sequence == change.sequence {
-      rows[place - 1] = row
-    } else {
-      rows.insert(row, at: place)
-    }
+    let place = index(after: change.sequence - 1)..<index(after: change.sequence)
+    rows.replaceSubrange(place, with: CollectionOfOne(row))
     first = 0
     count(row)
   }
@@ -183,31 +176,20 @@ struct PendingTable: Sendable {
 
   private mutating func removeDecided(_ session: SyncSession) {
     let progress = session.progress
-    let inFlight = Set(session.formed?.items.map(\.sequence) ?? [])
-    func isExplicit(_ sequence: UInt64) -> Bool {
-      progress.waiting[sequence] != nil || inFlight.contains(sequence)
-        || progress.again.contains(sequence)
-    }
-    for index in first..<max(first, index(after: progress.frontier))
-    where rows[index].isLive && !isExplicit(rows[index].sequence) {
-      killRow(index)
-    }
-    for run in progress.ahead.ranges {
-      var place = index(after: run.lowerBound - 1)
-      while place < rows.count, rows[place].sequence <= run.upperBound {
-        if rows[place].isLive, !isExplicit(rows[place].sequence) { killRow(place) }
-        place += 1
+    // All others are pending anyway.
+    for run in [0...progress.frontier] + progress.ahead.ranges {
+      let start = run.lowerBound == 0 ? first : index(after: run.lowerBound - 1)
+      for place in start..<max(start, index(after: run.upperBound))
+      where rows[place].isLive && !session.isPending(rows[place].sequence, in: progress) {
+        killRow(place)
       }
     }
   }
 
-  private func isLive(_ sequence: UInt64) -> Bool { row(sequence) != nil }
+  private func isLive(_ sequence: UInt64) -> Bool { place(of: sequence) != nil }
 
   private mutating func kill(_ sequence: UInt64) {
-    let place = index(after: sequence)
-    if place > 0, rows[place - 1].sequence == sequence, rows[place - 1].isLive {
-      killRow(place - 1)
-    }
+    if let place = place(of: sequence) { killRow(place) }
   }
 
   private mutating func killRow(_ index: Int) {

@@ -20,7 +20,7 @@ extension SyncSession {
     // As of a batch that could not be formed; the user may have decided since.
     tooManyWaiting = nil
     guard gate.isNarrow else { return try next(direction) }
-    guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    guard range != nil else { return .hello(hello()) }
     // A comparison can be much.
     guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
       return nil

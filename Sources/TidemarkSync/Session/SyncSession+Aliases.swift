@@ -117,11 +117,7 @@ extension SyncSession {
   /// All that is known goes: the remote end is another one.
   func forgettingAliases() throws(TidemarkError) -> AliasChanges {
     let known = try knownAliases()
-    var changes = AliasChanges(upon: known)
-    for alias in known.all {
-      if let key = known.key(ofAlias: alias)?.bytes { changes.remove(ofKey: key) }
-    }
-    return changes
+    return try aliasChanges(ofAbsent: known.all.compactMap { known.key(ofAlias: $0)?.bytes })
   }
 }
 
@@ -136,7 +132,7 @@ extension AliasChanges {
 
 extension Verdict {
   /// Whether the feed has what was sent.
-  fileprivate var isTaken: Bool {
+  var isTaken: Bool {
     switch self {
     case .applied, .duplicate: true
     case .conflict, .lost, .rejected, .aborted: false

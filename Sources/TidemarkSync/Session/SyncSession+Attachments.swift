@@ -105,7 +105,7 @@ extension SyncSession {
       offset: row.offset ?? 0, bytes: [])
     do throws(TidemarkError) {
       if let offset = row.offset {
-        guard let reader = try outgoing.content(of: row.id, in: log.contents) else {
+        guard let reader = try outgoing.content(of: row.id, in: log) else {
           outgoing.refuse(row.id, Self.contentMissing)
           return nil
         }
@@ -121,7 +121,7 @@ extension SyncSession {
       outgoing.refuse(row.id, Rejection(code: "attachmentDamaged", message: error.message).bounded)
       return nil
     }
-    outgoing.asked = .init(id: row.id, offset: request.offset, count: request.bytes.count)
+    outgoing.asked = (row.id, request.offset, request.bytes.count)
     return request
   }
 
@@ -153,7 +153,7 @@ extension SyncSession {
     }
     outgoing.arrived(asked.id)
     #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.releasedEarly) { try log.contents.release(asked.id) }
+      if PlantedSyncBug.isOn(.releasedEarly) { try log.releaseContent(asked.id) }
     #endif
   }
 
@@ -164,22 +164,16 @@ extension SyncSession {
   func releaseContent(
     of batch: FormedBatch, _ verdicts: [Verdict]
   ) throws(TidemarkError) {
-    var others: [RetentionPin?]?
-    for (item, verdict) in zip(batch.items, verdicts) {
-      switch verdict {
-      case .applied, .duplicate: break
-      case .conflict, .lost, .rejected, .aborted: continue
-      }
+    for (item, verdict) in zip(batch.items, verdicts) where verdict.isTaken {
       guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment
       else { continue }
       outgoing.forget(id)
       guard attachmentPolicy.afterUpload == .release, !outgoing.contains(id) else { continue }
-      if others == nil { others = try log.pins(besides: records.pinKey) }
+      let others = try log.pins(besides: records.pinKey)
       // One that cannot be read keeps everything.
-      let isKept = others?.contains { $0?.isPending(item.sequence) ?? true } ?? true
-      if isKept { continue }
-      try log.contents.release(id)
+      let isKept = others.contains { $0?.isPending(item.sequence) ?? true }
+      if !isKept { try log.releaseContent(id) }
     }
   }
 
@@ -199,7 +193,7 @@ extension SyncSession {
 extension Forming {
   /// Whether a change waits for the content of its attachment to be at the peer, or goes to the
   /// user since it cannot be there.
-  mutating func waitsForContent(_ change: LoggedChange, _ wasLost: Bool) -> Bool {
+  mutating func waitsForContent(_ change: LoggedChange) -> Bool {
     guard change.kind == .put, let id = change.attributes.attachment else { return false }
     let standing: OutgoingAttachments.Standing =
       session.attachmentBytes == nil
@@ -211,7 +205,7 @@ extension Forming {
       progress.wait(change, for: .parked(rejection))
     case .waits:
       session.outgoing.add(change, id)
-      hold(change.sequence, wasLost)
+      hold(change.sequence)
     }
     return true
   }

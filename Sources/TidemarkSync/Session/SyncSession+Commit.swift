@@ -7,16 +7,18 @@ extension SyncSession {
   ///
   /// - Parameters:
   ///   - durability: of what the peer would say again, it need not be on the disk at once.
+  ///   - keepsPrepared: whether the batch that is prepared may still be what is to be sent next.
   ///   - body: adds entries and changes the progress; runs again from the same state when somebody
   ///     else wrote one of the keys in between.
   func commit(
-    _ durability: Durability = .durable,
+    _ durability: Durability = .durable, keepsPrepared: Bool = false,
     _ body: (inout OperationBatch, inout PeerProgress, inout SettledRuns) throws -> Void
   ) throws {
+    let kept = keepsPrepared ? prepared : nil
     prepared = nil
     for _ in 0..<Self.attempts {
       keysChosen = []
-      counted = Totals()
+      counted = SyncTotals()
       aliasChanges = nil
       var batch = OperationBatch()
       var next = progress
@@ -29,6 +31,7 @@ extension SyncSession {
         if let aliasChanges { aliases?.apply(aliasChanges) }
         if counted.resolved > 0 { resolvedThrough = log.head }
         totals = totals + counted
+        prepared = kept
         return
       } catch {
         guard error.code == .conflict else { throw error }
@@ -52,10 +55,7 @@ extension SyncSession {
     // It is committed, whatever becomes of what follows.
     progress = next
     progress.waiting.wereWritten()
-    swap(&settled, &runs)
-    // Nobody else holds what is changed in place.
-    runs = SettledRuns()
-    settled.fold()
+    settled = runs
     pin = written.pin
     settledThrough = written.pin.settledThrough
     hasUnwritten = false
@@ -75,8 +75,6 @@ extension SyncSession {
   /// Writes down what was taken and is not written yet.
   package func writeDown() throws {
     guard hasUnwritten || hasPassed else { return }
-    let prepared = prepared
-    try commit(.buffered) { _, _, _ in }
-    self.prepared = prepared
+    try commit(.buffered, keepsPrepared: true) { _, _, _ in }
   }
 }

@@ -27,11 +27,14 @@ extension SyncSession {
     return keys
   }
 
-  /// How often the resolver has run on a key since a version of it was in the feed here.
-  func rounds(ofKey key: [UInt8]) throws(TidemarkError) -> Int {
-    let newest = try log.newestChange(ofKey: key)
-    guard case .beside(let state) = try knownRemote(ofKey: key, from: newest) else { return 0 }
-    return state.rounds
+  /// The state that an entry gives its key, with how often the resolver has run on the key since a
+  /// version of it was in the feed here.
+  func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
+    let newest = try log.newestChange(ofKey: entry.key)
+    guard case .beside(let state) = try knownRemote(ofKey: entry.key, from: newest) else {
+      return RemoteState(entry)
+    }
+    return RemoteState(entry, rounds: state.rounds)
   }
 
   private func hasRemote(
@@ -55,12 +58,8 @@ extension SyncSession {
       aliasChanges = named
       for key in asked {
         if try found[key] == nil && parkOutOfReach(key, &next) { continue }
-        let entry =
-          found[key]
-          ?? FeedEntry(
-            position: answer.range.headPosition, kind: .delete,
-            operation: OperationID(replica: .none, sequence: 0), key: key)
-        let state = RemoteState(entry, rounds: try rounds(ofKey: key))
+        let entry = found[key] ?? FeedEntry.nothing(key, at: answer.range.headPosition)
+        let state = try remoteState(entry)
         // The version that stands there may be older than the conflict said, after a restored
         // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
         if let waiting = next.waiting.entry(ofKey: key), let wanted = waiting.reason.position,
@@ -334,19 +333,5 @@ extension SyncSession {
     }
     keysInFlight = (formed.number, keys)
     return keys.sends(key)
-  }
-}
-
-extension PeerProgress.Waiting {
-  /// Where the remote state stands that is waited for.
-  var position: Position? {
-    switch self {
-    case .conflict(let position), .lost(let position): position
-    case .parked, .needsDecision: nil
-    }
-  }
-
-  var isLost: Bool {
-    if case .lost = self { true } else { false }
   }
 }

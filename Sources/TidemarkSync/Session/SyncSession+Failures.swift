@@ -54,9 +54,10 @@ extension SyncSession {
     if try isIndivisible(batch) {
       for item in batch.items {
         next.again.remove(item.sequence)
+        // One that compaction has dropped was replaced by a newer one of its key.
+        guard let change = try log.change(at: item.sequence) else { continue }
         let message = lastFailure?.message ?? "the peer fails on it"
-        try wait(
-          item.sequence, for: .parked(Rejection(code: "failed", message: message)), &next)
+        next.wait(change, for: .parked(Rejection(code: "failed", message: message)))
       }
       next.batchLimit = 1
     } else {

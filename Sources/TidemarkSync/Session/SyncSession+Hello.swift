@@ -155,7 +155,9 @@ extension SyncSession {
           #endif
           next.again.insert(sequence)
           next.lost.insert(sequence)
-          if try hidesBase(sequence) { try keepBase(of: sequence, into: &operations) }
+          if let change = try log.change(at: sequence), try hidesBase(change) {
+            try keepBase(of: change, into: &operations)
+          }
         }
         for item in batch?.items ?? [] { next.again.insert(item.sequence) }
         endConflicts(&next)
@@ -187,10 +189,8 @@ extension SyncSession {
 
   /// Whether an own change stands upon one that never went, whose place it took: then what both
   /// were made upon is not kept for it.
-  private func hidesBase(_ sequence: UInt64) throws(TidemarkError) -> Bool {
-    guard let change = try log.change(at: sequence),
-      let former = try log.change(at: change.previous)
-    else { return false }
+  private func hidesBase(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    guard let former = try log.change(at: change.previous) else { return false }
     return former.isOwn && settled.position(of: former.sequence) == nil
   }
 
@@ -271,22 +271,17 @@ extension SyncSession {
         }
       }
     #endif
-    if mark.number < progress.number {
-      // It has forgotten batches whose entries it kept, or whose loss was found out above.
+    // It has forgotten batches whose entries it kept, or whose loss was found out above. Or it was
+    // restored, and then given a later copy: what it has again comes with the feed.
+    if mark.number < progress.number
+      || formed == nil && progress.names.contains(mark.number, mark.batchID)
+    {
       let batch = formed
       formed = nil
-      try commit { _, next, _ in
-        next.number = mark.number
-        next.batchID = mark.batchID
-        for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-      }
-      return
-    }
-    if formed == nil, progress.names.contains(mark.number, mark.batchID) {
-      // A restored peer was given a later copy. What it has again comes with the feed.
       return try commit { _, next, _ in
         next.number = mark.number
         next.batchID = mark.batchID
+        for item in batch?.items ?? [] { next.again.insert(item.sequence) }
       }
     }
     // Batches under our name that are not ours: this store is a copy of another, or was restored

@@ -5,8 +5,13 @@ internal import TidemarkSyncProtocol
 extension SyncSession {
   /// Whether an own entry is still to be sent or waits: no verdict on it has come.
   func isPending(_ change: LoggedChange, in progress: PeerProgress) -> Bool {
-    guard change.isOwn else { return false }
-    let sequence = change.sequence
+    change.isOwn && isPending(change.sequence, in: progress)
+  }
+
+  /// Whether an own change waits for a verdict, or for the user, by its sequence.
+  package func isPending(_ sequence: UInt64) -> Bool { isPending(sequence, in: progress) }
+
+  func isPending(_ sequence: UInt64, in progress: PeerProgress) -> Bool {
     if progress.waiting[sequence] != nil || progress.again.contains(sequence) { return true }
     if sequencesInFlight.contains(sequence) { return true }
     return sequence > progress.frontier && !progress.ahead.contains(sequence)
@@ -65,32 +70,25 @@ extension SyncSession {
   /// held, which happens only to entries that newer ones have replaced, an empty batch goes in
   /// its place, with another id: whichever of both the peer holds decides.
   func request(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
-    var request = try plainRequest(for: batch)
+    var request = PushRequest(
+      replica: replica, number: batch.number, batchID: batch.batchID,
+      previousBatchID: progress.batchID, knownHead: knownHead, reach: reach, changes: [])
     request.aliases = try knownAliases()
-    return request
-  }
-
-  private func plainRequest(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
     let isGivenUp = isGivenUp || lacksContent
     if !isGivenUp, let sending, batch.batchID == formed?.batchID {
-      return PushRequest(
-        replica: replica, number: batch.number, batchID: batch.batchID,
-        previousBatchID: progress.batchID, knownHead: sending.knownHead, reach: reach,
-        changes: sending.changes)
+      request.knownHead = sending.knownHead
+      request.changes = sending.changes
+      return request
     }
-    var changes: [PushedChange] = []
     for item in batch.items {
       guard !isGivenUp, let change = try log.change(at: item.sequence) else {
-        return PushRequest(
-          replica: replica, number: batch.number, batchID: batch.batchID.ofEmpty,
-          previousBatchID: progress.batchID, knownHead: knownHead, reach: reach, changes: [])
+        request.batchID = batch.batchID.ofEmpty
+        request.changes = []
+        return request
       }
-      changes.append(
-        PushedChange(change, try log.content(of: change), upon: item.base))
+      request.changes.append(PushedChange(change, try log.content(of: change), upon: item.base))
     }
-    return PushRequest(
-      replica: replica, number: batch.number, batchID: batch.batchID,
-      previousBatchID: progress.batchID, knownHead: knownHead, reach: reach, changes: changes)
+    return request
   }
 
   /// The feed's end as far as it is known.

@@ -10,11 +10,8 @@ extension SyncSession {
     change: LoggedChange, reason: PendingState
   )] {
     var result: [(change: LoggedChange, reason: PendingState)] = []
-    for (sequence, reason) in progress.waiting.sorted(by: { $0.key < $1.key })
-    where !reason.state.goesOn {
-      guard let change = try log.change(at: sequence),
-        try log.newestChange(ofKey: change.key)?.sequence == sequence
-      else { continue }
+    for (sequence, reason) in progress.waiting.sorted(by: { $0.key < $1.key }) {
+      guard let change = try change(at: sequence, waiting: { !$0.state.goesOn }) else { continue }
       result.append((change, reason.state))
     }
     return result
@@ -22,21 +19,17 @@ extension SyncSession {
 
   /// An entry that waits as is wanted, and is still its key's newest.
   private func change(
-    at sequence: UInt64, waiting isWanted: (PendingState) -> Bool
+    at sequence: UInt64, waiting isWanted: (PeerProgress.Waiting) -> Bool
   ) throws(TidemarkError) -> LoggedChange? {
-    guard let reason = progress.waiting[sequence]?.state, isWanted(reason),
+    guard let reason = progress.waiting[sequence], isWanted(reason),
       let change = try log.change(at: sequence),
       try log.newestChange(ofKey: change.key)?.sequence == sequence
     else { return nil }
     return change
   }
 
-  private static func isParked(_ state: PendingState) -> Bool {
-    if case .parked = state { true } else { false }
-  }
-
   private func isParked(_ sequence: UInt64) throws(TidemarkError) -> Bool {
-    try change(at: sequence, waiting: Self.isParked) != nil
+    try change(at: sequence, waiting: \.isParked) != nil
   }
 
   private static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
@@ -52,7 +45,7 @@ extension SyncSession {
     var part: [LoggedChange] = []
     var bytes = 0
     for sequence in sequences {
-      guard let change = try change(at: sequence, waiting: Self.isParked) else { continue }
+      guard let change = try change(at: sequence, waiting: \.isParked) else { continue }
       if part.count == Self.mostAtOnce || bytes + change.valueLength > Self.mostBytesAtOnce {
         try body(part)
         (part, bytes) = ([], 0)

@@ -9,9 +9,7 @@ extension SyncSession {
   func renewPin() throws {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
     guard let pin, now &- pin.renewed >= Self.millisecondsToRenew else { return }
-    let prepared = prepared
-    try commit { _, _, _ in }
-    self.prepared = prepared
+    try commit(keepsPrepared: true) { _, _, _ in }
   }
 
   /// The pin of what the peer has yet to hear of: pending deletes, and what pending changes were
@@ -22,16 +20,6 @@ extension SyncSession {
   /// - Returns: the pin, which counts once it is committed.
   func newPin(_ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?) -> RetentionPin {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
-    let renewed = newPin(next, formed, unread, now)
-    if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
-      return pin
-    }
-    return renewed
-  }
-
-  private func newPin(
-    _ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?, _ now: UInt64
-  ) -> RetentionPin {
     var pending = next.again
     if let formed { pending.formUnion(formed.sequences) }
     // The base of a refused change lies beside its key, and a put is its key's value. A change that
@@ -48,10 +36,14 @@ extension SyncSession {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }
     #endif
-    return RetentionPin(
+    let renewed = RetentionPin(
       frontier: next.frontier, ahead: next.ahead, pending: pending,
       settledThrough: isQuiet ? next.frontier : settledThrough,
       unread: next.readsAgain ? 1 : unread,
       renewed: now)
+    if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
+      return pin
+    }
+    return renewed
   }
 }

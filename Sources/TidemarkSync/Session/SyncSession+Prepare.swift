@@ -41,17 +41,14 @@ struct PreparedBatch {
   /// The batch upon what has become of the one before it, or nil when that was not what it was
   /// formed upon.
   func upon(_ progress: PeerProgress) -> BatchDraft? {
-    guard progress.frontier == former.frontier, progress.ahead == former.ahead,
-      progress.again == former.again, progress.lost == former.lost,
+    guard progress.frontier == former.frontier, progress.sets == former.sets,
       progress.waiting == former.waiting, progress.batchLimit == former.batchLimit,
       progress.scope == former.scope, progress.resync == nil, former.resync == nil
     else { return nil }
     var draft = draft
     var next = progress
     next.frontier = draft.progress.frontier
-    next.ahead = draft.progress.ahead
-    next.again = draft.progress.again
-    next.lost = draft.progress.lost
+    next.sets = draft.progress.sets
     next.waiting = draft.progress.waiting
     draft.progress = next
     return draft

@@ -62,10 +62,6 @@ extension SyncSession {
     try resolveWaiting()
   }
 
-  func remoteState(_ entry: FeedEntry) throws(TidemarkError) -> RemoteState {
-    RemoteState(entry, rounds: try rounds(ofKey: entry.key))
-  }
-
   /// Whether an entry, or a later one of its key, has come before.
   private func isKnown(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
     guard let newest = try log.newestChange(ofKey: entry.key) else {

@@ -128,13 +128,6 @@ extension SyncSession {
   }
 }
 
-extension PeerProgress.Waiting {
-  /// Others were to apply together with it, and one of them did not.
-  static let aborted = Self.parked(
-    Rejection(
-      code: "aborted", message: "it was to apply together with others, of which one did not"))
-}
-
 extension Resolution {
   /// Whether it makes a new change.
   var writes: Bool {

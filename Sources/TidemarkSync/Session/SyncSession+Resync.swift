@@ -40,7 +40,7 @@ extension SyncSession {
     try finishResync(at: now.walk.position)
     // The hello tells that everything was compared, which renews the lease.
     range = nil
-    return .hello(hello(hasResynced: true))
+    return .hello(hello())
   }
 
   /// The keys to ask for next, and whether no more fit into a call.
@@ -60,7 +60,6 @@ extension SyncSession {
   /// Takes the sums of parts.
   func take(_ answer: DigestAnswer) throws {
     guard var now = comparing, let first = now.walk.next.first else { return }
-    range = answer.range
     if !now.table.answers(first) { now.table = try knownTable(now.walk.next) }
     let earlier = now.walk.comparisons
     now.differing += try now.walk.take(answer, now.table) { row in
@@ -163,19 +162,13 @@ extension SyncSession {
 
   /// A key that the feed does not know any more counts as deleted there.
   private func lost(_ key: [UInt8]) -> RemoteState {
-    RemoteState(
-      FeedEntry(
-        position: comparing?.walk.position ?? .beginning, kind: .delete,
-        operation: OperationID(replica: .none, sequence: 0), key: key))
+    RemoteState(.nothing(key, at: comparing?.walk.position ?? .beginning))
   }
 
   /// A key that may have left the authorization stands where it stood when that was known: if it
   /// comes back, nothing may seem to stand behind it.
   private func left(_ newest: LoggedChange) -> FeedEntry? {
-    guard let position = position(of: newest) else { return nil }
-    return FeedEntry(
-      position: position, kind: .left,
-      operation: OperationID(replica: .none, sequence: 0), key: newest.key)
+    position(of: newest).map { .nothing(newest.key, at: $0, .left) }
   }
 
   // MARK: Purging
@@ -183,35 +176,40 @@ extension SyncSession {
   /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
   /// - Returns: false when the user must decide first.
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
-    switch progress.resync?.purge ?? .bounded {
-    case .undecided: return false
-    case .refused:
-      try inPieces(keys) { key, operations, next in
-        guard let newest = try log.newestChange(ofKey: key), newest.kind == .put,
-          let slot = try log.slot(ofKey: key), !isPending(newest, in: next)
-        else { return }
-        let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
-        if let state { try records.write(state, ofKey: key, into: &operations) }
-        try adopt(newest, upon: slot, into: &operations)
+    let isRefused = progress.resync?.purge == .refused
+    guard isRefused || keys.count <= mayPurge else {
+      try commit { _, next, _ in
+        next.resync?.purge = .undecided
+        next.resync?.lostKeys = UInt64(keys.count)
       }
-      return true
-    case .bounded, .allowed:
-      guard keys.count <= mayPurge else {
-        try commit { _, next, _ in
-          next.resync?.purge = .undecided
-          next.resync?.lostKeys = UInt64(keys.count)
-        }
-        return false
-      }
+      return false
     }
-    try inPieces(keys) { key, operations, next in
-      if !mayBeOutOfReach {
-        try meet(key, lost(key), into: &operations, &next)
-      } else if let newest = try log.newestChange(ofKey: key), let entry = left(newest) {
-        try purge(entry, into: &operations, next)
+    for start in stride(from: 0, to: keys.count, by: 256) {
+      try commit { operations, next, _ in
+        for key in keys[start..<min(start + 256, keys.count)] {
+          if isRefused {
+            try giveBack(key, into: &operations, next)
+          } else if !mayBeOutOfReach {
+            try meet(key, lost(key), into: &operations, &next)
+          } else if let newest = try log.newestChange(ofKey: key), let entry = left(newest) {
+            try purge(entry, into: &operations, next)
+          }
+        }
       }
     }
     return true
+  }
+
+  /// Brings a key back into the feed, which has lost it.
+  private func giveBack(
+    _ key: [UInt8], into operations: inout OperationBatch, _ next: PeerProgress
+  ) throws(TidemarkError) {
+    guard let newest = try log.newestChange(ofKey: key), newest.kind == .put,
+      let slot = try log.slot(ofKey: key), !isPending(newest, in: next)
+    else { return }
+    let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
+    if let state { try records.write(state, ofKey: key, into: &operations) }
+    try adopt(newest, upon: slot, into: &operations)
   }
 
   /// How many keys may go: as many as were agreed to, and what goes unasked anyway; all of them
@@ -221,19 +219,6 @@ extension SyncSession {
     let unasked = max(Self.purgedUnasked, log.liveKeys / 20)
     guard let resync = progress.resync, resync.purge == .allowed else { return unasked }
     return unasked + Int(clamping: min(resync.lostKeys, Slot.maxSequence))
-  }
-
-  private func inPieces(
-    _ keys: [[UInt8]],
-    _ body: ([UInt8], inout OperationBatch, inout PeerProgress) throws -> Void
-  ) throws {
-    for start in stride(from: 0, to: keys.count, by: 256) {
-      try commit { operations, next, _ in
-        for key in keys[start..<min(start + 256, keys.count)] {
-          try body(key, &operations, &next)
-        }
-      }
-    }
   }
 
   /// How many keys the feed has lost, if the user must decide what becomes of them.

@@ -83,10 +83,9 @@ extension SyncSession {
   /// Lays beside a key what a change was made upon, when the peer will not have the change: a
   /// later one is made upon that still, and the history between them need not be kept for it.
   func keepBase(
-    of sequence: UInt64, into operations: inout OperationBatch
+    of change: LoggedChange, into operations: inout OperationBatch
   ) throws(TidemarkError) {
-    guard let change = try log.change(at: sequence),
-      let former = try log.change(at: change.previous),
+    guard let former = try log.change(at: change.previous),
       case .version(let version, let position)? = try knownRemote(
         ofKey: change.key, from: former),
       version.kind == .put

@@ -92,44 +92,32 @@ extension SyncSession {
     _ current: [FeedEntry]
   ) throws {
     let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
-    let hasBeside = records.hasRemoteStates
-    let prepared = prepared
-    let keepsAny = verdicts.contains(where: \.keepsWaiting)
     // Until the next batch is formed, which is made durable with all that came before it, the peer
     // says the same again, if it counts batches.
-    try commit(capabilities.isNumbered ? .buffered : .durable) { operations, next, runs in
+    try commit(capabilities.isNumbered ? .buffered : .durable, keepsPrepared: true) {
+      operations, next, runs in
       aliasChanges = named
       pass(batch, end, &next)
       for (item, verdict) in zip(batch.items, verdicts) {
+        let change = try log.change(at: item.sequence)
         #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.ackDropsLaterEdit),
-            let key = try log.change(at: item.sequence)?.key,
-            let newest = try log.newestChange(ofKey: key), newest.sequence > next.frontier
+          if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
+            let newest = try log.newestChange(ofKey: change.key), newest.sequence > next.frontier
           {
             next.ahead.insert(newest.sequence)
           }
           if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         #endif
-        try settle(item.sequence, verdict, hasBeside, into: &operations, &next, &runs)
-        if !there.isEmpty, verdict.isConflict,
-          let change = try log.change(at: item.sequence), let entry = there[change.key]
-        {
-          try lay(entry, into: &operations)
-        }
-        // Only the last of several changes of a key has anything to wait for.
-        if keepsAny, !verdict.keepsWaiting, let change = try log.change(at: item.sequence) {
-          next.supersede(change.key, by: item.sequence)
-        }
+        try settle(item.sequence, change, verdict, there, into: &operations, &next, &runs)
       }
     }
-    self.prepared = prepared
   }
 
   /// Lays what a key holds there beside what it holds here, unless something later lies there.
   private func lay(
     _ entry: FeedEntry, into operations: inout OperationBatch
   ) throws(TidemarkError) {
-    let state = RemoteState(entry, rounds: try rounds(ofKey: entry.key))
+    let state = try remoteState(entry)
     guard range?.contains(entry.position) ?? false, state.fitsBeside,
       try beside(ofKey: entry.key).map({ $0.state.position.offset < entry.position.offset }) ?? true
     else { return }
@@ -137,24 +125,38 @@ extension SyncSession {
   }
 
   /// Takes what a peer says of one change.
-  /// - Parameter hasBeside: whether remote states are laid beside any key.
+  /// - Parameters:
+  ///   - change: nil for one that compaction has dropped: a newer one of its key has replaced it.
+  ///   - there: what stands at keys where a change has come to a conflict.
   private func settle(
-    _ sequence: UInt64, _ verdict: Verdict, _ hasBeside: Bool,
-    into operations: inout OperationBatch, _ next: inout PeerProgress, _ runs: inout SettledRuns
+    _ sequence: UInt64, _ change: LoggedChange?, _ verdict: Verdict,
+    _ there: [[UInt8]: FeedEntry], into operations: inout OperationBatch,
+    _ next: inout PeerProgress, _ runs: inout SettledRuns
   ) throws {
+    var reason: PeerProgress.Waiting?
     switch verdict {
     case .applied(let position), .duplicate(let position):
       runs.add(sequence, at: position)
       // A delete that is gone there has no place in the feed.
-      if hasBeside, position != .beginning {
-        try catchUp(sequence, from: position, runs, into: &operations, &next)
+      if let change, position != .beginning {
+        try catchUp(change, from: position, runs, into: &operations, &next)
       }
-    case .conflict(let position): try wait(sequence, for: .conflict(toFetch(position)), &next)
-    case .lost(let position): try wait(sequence, for: .lost(position), &next)
-    case .rejected(let rejection):
-      try wait(sequence, for: .parked(rejection), &next)
-      try keepBase(of: sequence, into: &operations)
+    case .conflict(let position): reason = .conflict(toFetch(position))
+    case .lost(let position): reason = .lost(position)
+    case .rejected(let rejection): reason = .parked(rejection)
     case .aborted: next.again.insert(sequence)
+    }
+    guard let change else { return }
+    guard let reason else {
+      // Only the last of several changes of a key has anything to wait for.
+      next.supersede(change.key, by: sequence)
+      return
+    }
+    next.wait(change, for: reason)
+    if reason.isParked {
+      try keepBase(of: change, into: &operations)
+    } else if let entry = there[change.key] {
+      try lay(entry, into: &operations)
     }
   }
 
@@ -185,22 +187,13 @@ extension SyncSession {
     }
   }
 
-  /// Lets an entry wait. One that compaction has dropped was replaced by a newer one of its key.
-  func wait(
-    _ sequence: UInt64, for reason: PeerProgress.Waiting, _ next: inout PeerProgress
-  ) throws(TidemarkError) {
-    if let change = try log.change(at: sequence) { next.wait(change, for: reason) }
-  }
-
   /// Somebody may have built on our operation before we heard that it counts: what came from
   /// the feed for its key meanwhile was laid beside.
   private func catchUp(
-    _ sequence: UInt64, from position: Position, _ runs: SettledRuns,
+    _ change: LoggedChange, from position: Position, _ runs: SettledRuns,
     into operations: inout OperationBatch, _ next: inout PeerProgress
   ) throws {
-    guard let change = try log.change(at: sequence),
-      let found = try beside(ofKey: change.key)
-    else { return }
+    guard let found = try beside(ofKey: change.key) else { return }
     guard found.state.position.offset > position.offset else {
       // The change took its place there.
       return try records.forgetRemote(ofKey: change.key, into: &operations)
@@ -229,21 +222,6 @@ extension SyncSession {
 extension Verdict {
   fileprivate var isApplied: Bool {
     if case .applied = self { true } else { false }
-  }
-
-  fileprivate var isConflict: Bool {
-    switch self {
-    case .conflict, .lost: true
-    case .applied, .duplicate, .rejected, .aborted: false
-    }
-  }
-
-  /// Whether the change waits for somebody.
-  fileprivate var keepsWaiting: Bool {
-    switch self {
-    case .conflict, .lost, .rejected: true
-    case .applied, .duplicate, .aborted: false
-    }
   }
 }
 

@@ -55,7 +55,6 @@ package final class SyncSession {
   package let log: ReplicationLog
   let name: [UInt8]
   package let scope: SyncScope
-  /// The peer's capabilities.
   let capabilities: PeerCapabilities
   let resolver: ConflictResolver
   package let records: PeerRecords
@@ -102,7 +101,7 @@ package final class SyncSession {
   var keysAsked: [[UInt8]] = []
   /// How many entries wait, if they are so many that others are not sent for it.
   var tooManyWaiting: Int?
-  package internal(set) var totals = Totals()
+  package internal(set) var totals = SyncTotals()
   /// The content of the batch under way; nil when it was formed before the program was started.
   var sending: (changes: [PushedChange], knownHead: Position)?
   /// The keys of the batch under way, and its number.
@@ -127,7 +126,7 @@ package final class SyncSession {
   /// Keys that got a value laid beside another in this commit.
   var keysChosen: Set<[UInt8]> = []
   /// Counts of the resolvers' decisions in this commit.
-  var counted = Totals()
+  var counted = SyncTotals()
   /// Where the history began when positions of what it lacks were last forgotten.
   var prunedHistory: UInt64 = 0
   /// The last entry that was there when a resolver had decided.
@@ -197,14 +196,14 @@ package final class SyncSession {
   package func next(_ direction: SyncDirection = .both) throws -> Call? {
     reads = direction.pulls
     keysAsked = []
-    guard range != nil else { return .hello(hello(hasResynced: hasCompared)) }
+    guard range != nil else { return .hello(hello()) }
     // Neither way is open before a comparison has ended.
     if progress.resync != nil {
       if let call = try nextOfResync() { return call }
       // The user must decide.
       guard progress.resync == nil else { return nil }
     }
-    guard let range else { return .hello(hello(hasResynced: hasCompared)) }
+    guard let range else { return .hello(hello()) }
     // A batch under way is finished whichever way it goes: its outcome may count already.
     if let formed { return try call(for: formed) }
     if !direction.pushes { try passForeign() }
@@ -339,13 +338,12 @@ package final class SyncSession {
     incoming.forgetPeer()
   }
 
-  func hello(hasResynced: Bool) -> HelloRequest {
+  func hello() -> HelloRequest {
     // Where a feed is read once more, what was compared needs no deletes from before; but a store
     // at the beginning would count as one that holds nothing.
     var request = HelloRequest(
       replica: replica, cursor: progress.readsAgain ? progress.comparedThrough : progress.cursor,
-      scope: scope, hasResynced: hasResynced,
-      resumption: progress.resumption, reads: reads)
+      scope: scope, hasResynced: hasCompared, resumption: progress.resumption, reads: reads)
     request.mark = ReplicaMark(number: progress.number, batchID: progress.batchID)
     return request
   }

@@ -159,7 +159,7 @@ extension DigestSum {
 
 extension Array {
   /// The first index from which on a condition holds, in an array that is in its order.
-  fileprivate func partitioningIndex(_ holds: (Element) -> Bool) -> Int {
+  package func partitioningIndex(_ holds: (Element) -> Bool) -> Int {
     var low = 0
     var high = count
     while low < high {

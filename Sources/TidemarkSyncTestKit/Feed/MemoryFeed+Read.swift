@@ -61,7 +61,8 @@ extension MemoryFeed {
     for (key, held) in states where !held.isDeleted && wants(key) {
       guard let change = log.change(at: held.position.offset) else { continue }
       try body(
-        FeedKey(key: key, labels: held.labels, offset: held.position.offset), change.value.rawSpan)
+        FeedKey(key: key, labels: held.head.labels, offset: held.head.offset),
+        change.value.rawSpan)
     }
     return log.head
   }

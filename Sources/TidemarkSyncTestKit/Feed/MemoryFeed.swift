@@ -93,11 +93,8 @@ package final class MemoryFeed: Feed {
       for entry in batch.entries {
         guard case .applies(let revision?) = entry.kind else { continue }
         let held = state.index.states[batch.request.changes[entry.change].key]
-        switch revision {
-        case .absent: if let held, !held.isDeleted { return .conflict }
-        case .present(let known):
-          guard let held, !held.isDeleted, held.revision == known else { return .conflict }
-        }
+        let isThere = held?.isDeleted == false
+        guard revision == (isThere ? held?.revision : 0) else { return .conflict }
       }
       return .appended(try commit(batch, &state))
     }

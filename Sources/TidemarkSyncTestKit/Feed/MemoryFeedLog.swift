@@ -120,9 +120,8 @@ struct MemoryFeedIndex: Sendable {
   mutating func apply(_ change: MemoryFeedLog.Change, at position: Position) {
     let head = change.head
     states[head.key] = FeedState(
-      position: position, revision: head.offset, isDeleted: head.kind == .delete,
-      operation: head.operation, commitTime: min(head.commitTime, change.feedTime),
-      labels: head.labels, valueLength: head.valueLength, attributes: head.attributes)
+      head: head, position: position, revision: head.offset,
+      commitTime: min(head.commitTime, change.feedTime))
   }
 
   mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position, _ now: Timestamp) {

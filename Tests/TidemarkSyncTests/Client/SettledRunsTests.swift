@@ -26,9 +26,7 @@ struct SettledRunsTests {
       }
       tail = SettledRunsCoding.encode(next.tail[...])
       written += tail.count
-      swap(&runs, &next)
-      next = SettledRuns()
-      runs.fold()
+      runs = next
     }
 
     func read() throws -> SettledRuns {

@@ -6,7 +6,7 @@ import Testing
 struct TotalsTests {
   @Test("totals are added and taken away count by count, and none is left out")
   func counts() {
-    typealias Totals = SyncSession.Totals
+    typealias Totals = SyncTotals
     #expect(MemoryLayout<Totals>.size == Totals.counts.count * MemoryLayout<Int>.size)
     var (first, second, sum) = (Totals(), Totals(), Totals())
     for (index, count) in Totals.counts.enumerated() {

@@ -58,7 +58,8 @@ struct ScopeTests {
     #expect(scope.contains(key: "note/" + "8", labels: []))
     #expect(scope == SyncScope(keyPrefixes: scope.keyPrefixes))
     let access = SyncAccess(to: scope)
-    #expect(access.reaches(key: other, labels: []) && !access.reaches(key: "n", labels: []))
+    #expect(access.reaches(key: other.bytes, labels: []))
+    #expect(!access.reaches(key: Array("n".utf8), labels: []))
   }
 
   @Test("scopes are equal by what they were given, and a changed one is looked up anew")

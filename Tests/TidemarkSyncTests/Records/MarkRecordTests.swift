@@ -7,11 +7,11 @@ import TidemarkTestKit
 
 @Suite("Marks of replicas")
 struct MarkRecordTests {
-  private func ruling(_ chance: inout SeededGenerator, _ entries: Int) -> Ruling {
-    let place: Ruling.Place =
+  private func verdict(_ chance: inout SeededGenerator, _ entries: Int) -> Verdict {
+    let place =
       chance.chance(0.5) && entries > 0
-      ? .planned(chance.int(below: entries))
-      : .at(Position(epoch: chance.next(), offset: chance.next() >> 20))
+      ? MarkRecord.planned(chance.int(below: entries))
+      : Position(epoch: chance.next(), offset: chance.next() >> 20)
     switch chance.int(below: 6) {
     case 0: return .duplicate(place)
     case 1: return .conflict(place)
@@ -22,22 +22,12 @@ struct MarkRecordTests {
     }
   }
 
-  private func verdict(_ ruling: Ruling, own: Position, entries: Int) -> Verdict {
-    func position(_ place: Ruling.Place) -> Position {
-      switch place {
-      case .at(let position): position
-      case .planned(let index):
-        Position(epoch: own.epoch, offset: own.offset - UInt64(entries - index))
-      }
+  private func placed(_ verdict: Verdict, own: Position, entries: Int) -> Verdict {
+    guard let place = verdict.position, place.epoch == MarkRecord.plannedEpoch else {
+      return verdict
     }
-    switch ruling {
-    case .applied(let place): return .applied(position(place))
-    case .duplicate(let place): return .duplicate(position(place))
-    case .conflict(let place): return .conflict(position(place))
-    case .lost(let place): return .lost(position(place))
-    case .rejected(let rejection): return .rejected(rejection)
-    case .aborted: return .aborted
-    }
+    return verdict.at(
+      Position(epoch: own.epoch, offset: own.offset - UInt64(entries) + place.offset - 1))
   }
 
   @Test("any verdicts come back, and no bytes trap")
@@ -45,31 +35,33 @@ struct MarkRecordTests {
     for seed in UInt64(1)...400 {
       var chance = SeededGenerator(seed: seed)
       let entries = chance.int(below: 50)
-      var rulings: [Ruling] = []
+      var verdicts: [Verdict] = []
       for _ in 0..<chance.int(below: 40) {
-        let next = ruling(&chance, entries)
-        for _ in 0...chance.int(below: 3) { rulings.append(next) }
+        let next = verdict(&chance, entries)
+        for _ in 0...chance.int(below: 3) { verdicts.append(next) }
       }
-      if chance.chance(0.5) { rulings += (0..<entries).map { .applied(.planned($0)) } }
+      if chance.chance(0.5) {
+        verdicts += (0..<entries).map { .applied(MarkRecord.planned($0)) }
+      }
       let own = Position(epoch: chance.next(), offset: 1000)
       var bytes = MarkRecord.encode(
-        number: chance.next(), batchID: BatchID(chance.next()), rulings: rulings,
+        number: chance.next(), batchID: BatchID(chance.next()), verdicts: verdicts,
         entries: entries)
-      let decoded = try MarkRecord(decoding: bytes.rawSpan, at: own)
+      let decoded = try MarkRecord.decode(bytes.rawSpan, at: own)
       #expect(
-        decoded.mark.verdicts == rulings.map { verdict($0, own: own, entries: entries) },
+        decoded.verdicts == verdicts.map { placed($0, own: own, entries: entries) },
         "seed \(seed)")
       bytes[chance.int(below: bytes.count)] ^= UInt8(1 << chance.int(below: 8))
       if chance.chance(0.5) { bytes.removeLast(chance.int(below: bytes.count)) }
-      _ = try? MarkRecord(decoding: bytes.rawSpan, at: own)
+      _ = try? MarkRecord.decode(bytes.rawSpan, at: own)
     }
   }
 
   @Test("four thousand changes that applied take a few bytes; counts that are lies are refused")
   func bounds() throws {
     let bytes = MarkRecord.encode(
-      number: 1, batchID: BatchID(1), rulings: (0..<4000).map { .applied(.planned($0)) },
-      entries: 4000)
+      number: 1, batchID: BatchID(1),
+      verdicts: (0..<4000).map { .applied(MarkRecord.planned($0)) }, entries: 4000)
     #expect(bytes.count < 30)
     var lie = ByteWriter()
     lie.u8(2)
@@ -78,7 +70,7 @@ struct MarkRecordTests {
     lie.u64(1)
     lie.varint(UInt64.max)
     #expect(throws: FormatError.self) {
-      _ = try MarkRecord(decoding: lie.bytes.rawSpan, at: Position(epoch: 1, offset: 5))
+      _ = try MarkRecord.decode(lie.bytes.rawSpan, at: Position(epoch: 1, offset: 5))
     }
   }
 
@@ -87,17 +79,17 @@ struct MarkRecordTests {
     let own = Position(epoch: 1, offset: 5)
     for (entries, place) in [(3, 3), (4, 4)] as [(Int, Int)] {
       let bytes = MarkRecord.encode(
-        number: 1, batchID: BatchID(1), rulings: [.duplicate(.planned(place - 1))],
-        entries: entries)
-      let mark = try MarkRecord(decoding: bytes.rawSpan, at: own).mark
+        number: 1, batchID: BatchID(1),
+        verdicts: [.duplicate(MarkRecord.planned(place - 1))], entries: entries)
+      let mark = try MarkRecord.decode(bytes.rawSpan, at: own)
       let expected = Position(epoch: 1, offset: UInt64(4 - entries + place))
       #expect(mark.verdicts == [.duplicate(expected)])
     }
     for (entries, place) in [(3, 4), (0, 1), (5, 1)] as [(Int, Int)] {
       let bytes = MarkRecord.encode(
-        number: 1, batchID: BatchID(1), rulings: [.duplicate(.planned(place - 1))],
-        entries: entries)
-      #expect(throws: FormatError.self) { _ = try MarkRecord(decoding: bytes.rawSpan, at: own) }
+        number: 1, batchID: BatchID(1),
+        verdicts: [.duplicate(MarkRecord.planned(place - 1))], entries: entries)
+      #expect(throws: FormatError.self) { _ = try MarkRecord.decode(bytes.rawSpan, at: own) }
     }
   }
 }

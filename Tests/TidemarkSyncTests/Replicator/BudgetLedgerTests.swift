@@ -91,11 +91,11 @@ struct BudgetLedgerTests {
     let end = Timestamp(milliseconds: 77)
     let permit = budget.permit(on: condition, remaining: remaining, until: end)
     switch (condition, permit) {
-    case (.offline, .closed(let reason)): #expect(reason == .network(.offline))
-    case (.expensive, .open(let gate, let reason)):
+    case (.offline, (nil, let reason)): #expect(reason == .network(.offline))
+    case (.expensive, (let gate?, let reason)):
       #expect(reason == .network(.expensive))
       #expect(gate.isNarrow && gate.leastPriority == (remaining == 0 ? 3 : 1))
-    case (.unrestricted, .open(let gate, let reason)), (.constrained, .open(let gate, let reason)):
+    case (.unrestricted, (let gate?, let reason)), (.constrained, (let gate?, let reason)):
       #expect(reason == (remaining == 0 ? .budget(until: end) : nil))
       #expect(gate.isNarrow == (remaining == 0))
       #expect(gate.leastPriority == (remaining == 0 ? 3 : nil))

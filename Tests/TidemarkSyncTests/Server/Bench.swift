@@ -113,6 +113,25 @@ final class Bench {
     }
   }
 
+  func upload(
+    _ request: UploadRequest, access: SyncAccess = .everything
+  ) throws -> UploadAnswer {
+    guard
+      case .uploadAnswer(let answer) = try handler().answer(.uploadRequest(request), access: access)
+    else { throw PeerError(.failed, "not an upload's answer") }
+    return answer
+  }
+
+  func download(
+    _ request: DownloadRequest, access: SyncAccess = .everything
+  ) throws -> DownloadAnswer {
+    guard
+      case .downloadAnswer(let answer) = try handler().answer(
+        .downloadRequest(request), access: access)
+    else { throw PeerError(.failed, "not a download's answer") }
+    return answer
+  }
+
   func value(_ key: String) throws -> String? {
     let answer = try handler().values(
       ValuesRequest(replica: Device(99).id, keys: [Array(key.utf8)]))

@@ -18,7 +18,7 @@ struct BlobTests {
   private func upload(
     _ bench: Bench, _ device: Device, _ value: [UInt8], _ range: Range<Int>
   ) throws -> Int {
-    try bench.handler().upload(
+    try bench.upload(
       UploadRequest(
         replica: device.id, blob: BlobID(of: value), offset: range.lowerBound,
         bytes: Array(value[range]))
@@ -88,7 +88,7 @@ struct BlobTests {
     _ = try bench.push(&a, a.put("k", "1"))
     let request = UploadRequest(
       replica: a.id, blob: BlobID(of: value), offset: 0, bytes: wrong)
-    #expect(try bench.handler().upload(request).received == 300_000)
+    #expect(try bench.upload(request).received == 300_000)
     a.number += 1
     let batch = a.batch([put(&a, "photo", value)])
     #expect(failure { _ = try bench.handler().push(batch) } == .malformed)
@@ -216,7 +216,7 @@ struct BlobTests {
     #expect(try bench.handler().values(question).entries.first?.content.blob == names[1])
     var read: [UInt8] = []
     while true {
-      let part = try bench.handler().download(
+      let part = try bench.download(
         DownloadRequest(
           replica: b.id, position: large.position, offset: read.count, limit: 70_000))
       #expect(part.length == value.count)
@@ -237,7 +237,7 @@ struct BlobTests {
     let position = try #require(try bench.pullAll(Device(2)).entries.first).position
     func download(_ offset: UInt64, _ access: SyncAccess = .everything) throws -> PeerError.Kind? {
       failure {
-        _ = try bench.handler().download(
+        _ = try bench.download(
           DownloadRequest(
             replica: Device(2).id, position: Position(epoch: position.epoch, offset: offset),
             offset: 0, limit: 100), access: access)
@@ -254,7 +254,7 @@ struct BlobTests {
     let reader = SyncAccess(to: nil, canPush: false)
     #expect(
       failure {
-        _ = try bench.handler().upload(
+        _ = try bench.upload(
           UploadRequest(replica: a.id, blob: BlobID(of: value), offset: 0, bytes: value),
           access: reader)
       } == .forbidden)
@@ -268,7 +268,7 @@ struct BlobTests {
       let bytes = [UInt8](repeating: 0, count: count)
       let request = UploadRequest(
         replica: a.id, blob: BlobID(low: 1, high: 2, length: length), offset: offset, bytes: bytes)
-      return failure { _ = try bench.handler().upload(request) } == .malformed
+      return failure { _ = try bench.upload(request) } == .malformed
     }
     #expect(!refuses(300_000, 0, 65_536) && !refuses(300_000, 299_999, 1))
     #expect(refuses(300_000, 0, 65_535) && refuses(300_000, 299_999, 2))

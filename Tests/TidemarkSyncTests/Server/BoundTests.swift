@@ -154,7 +154,8 @@ struct BoundTests {
     bounds.epochs = (0..<Limits.epochs).map {
       Manifest.Epoch(epoch: UInt64($0 + 1), firstSequence: UInt64($0 + 2))
     }
-    let range = StoreFeed.range(bounds, head: 10_000)
+    bounds.visible = 10_000
+    let range = StoreFeed.range(bounds)
     #expect(range.epochs.first == FeedEpoch(epoch: 0, firstOffset: 1))
     #expect(range.epochs.last?.epoch == UInt64(Limits.epochs))
     #expect(range.position(ofOffset: 3) == Position(epoch: 2, offset: 3))

@@ -107,7 +107,7 @@ struct UpkeepTests {
 
   private func upload(_ bench: Bench, _ device: Device) throws -> Int {
     let value = [UInt8](repeating: 1, count: 300_000)
-    return try bench.handler().upload(
+    return try bench.upload(
       UploadRequest(
         replica: device.id, blob: BlobID(of: value), offset: 0, bytes: Array(value[..<200_000]))
     ).received

@@ -11,7 +11,7 @@ extension SyncOracle {
     let (scope, access) = (device.session.scope, device.access)
     let feed = try server.feed.state().filter { key, seen in
       scope.contains(key: key, labels: seen.labels)
-        && access.reaches(key: key, labels: seen.labels.map { EntryLabel($0) })
+        && access.reaches(key: key, labels: seen.labels)
     }
     let state = try Self.state(device.engine)
     let keys = Set(feed.keys).union(state.keys).sorted { $0.lexicographicallyPrecedes($1) }
