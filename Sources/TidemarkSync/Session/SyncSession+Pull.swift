@@ -155,9 +155,10 @@ extension SyncSession {
   ) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
     // Any conflict it had is over: in this life of the feed it was taken.
+    let hasWaited = next.waiting[sequence] != nil
     next.waiting.remove(sequence)
     next.again.remove(sequence)
-    if next.lost.remove(sequence) { compareReach(&next) }
+    if next.lost.remove(sequence) || hasWaited { compareReach(&next) }
     if sequence > next.frontier { next.ahead.insert(sequence) }
     runs.add(sequence, at: position)
     try revive(after: sequence, &next, runs)
@@ -176,8 +177,7 @@ extension SyncSession {
     var resync = next.resync ?? Resync()
     resync.compares = true
     resync.seenThrough = next.cursor.offset
-    resync.keepsCursor =
-      next.readsAgain || bringsBackLost(next)
+    resync.keepsCursor = next.readsAgain || bringsBackLost(next)
     resync.evict()
     next.resync = resync
   }

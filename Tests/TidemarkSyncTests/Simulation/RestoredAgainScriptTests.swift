@@ -316,4 +316,39 @@ struct RestoredAgainScriptTests {
       dropHistory d2
       """)
   }
+
+  @Test("a change refused by a restored peer that has it again later does not stay out of reach")
+  func refusedMeanwhile() throws {
+    try run(
+      """
+      world 1000774 3 4000 262144
+      backUp
+      write d2 : put l1 35 0 -
+      call d2
+      exchange d2 3
+      call d0
+      backUp
+      giveUp d0
+      call d0
+      reopen d0 383222
+      write d2 : bad c15 2059 0 -
+      call d2
+      call d0
+      reopen d2
+      call d2
+      deliver 952
+      deliver 437
+      deliver 964
+      deliver 788
+      deliver 947
+      duplicate 372
+      reach d2 5
+      exchange d2 2
+      restore 618
+      exchange d2 2
+      backUp
+      exchange d2 3
+      restore 190
+      """)
+  }
 }
