@@ -50,15 +50,17 @@ extension SyncHandler {
     return try feed.leases.state.withLock {
       (leases: inout FeedLeases.State) throws(TidemarkError) -> LeaseRecord? in
       let known = leases.table[request.replica]
+      // A replica that has pushed holds something, whatever it has read.
+      let holdsNothing = request.cursor == .beginning && mark.number == 0
       // A replica that has been here and has no lease was forgotten.
-      let isNew = known == nil && mark.number == 0 && request.cursor == .beginning
+      let isNew = known == nil && holdsNothing
       var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
       // Deletes that were dropped since it compared have to be compared, too.
       let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
       // The lease of a replica that has read further says nothing of a copy of it: deletes that one
       // has seen, or found out by comparing, may be gone before the copy has read them.
       let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
-      if isBehind, request.cursor != .beginning { isAlive = false }
+      if isBehind, !holdsNothing { isAlive = false }
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
       #endif
@@ -67,9 +69,8 @@ extension SyncHandler {
       var lease = LeaseRecord(
         expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
         cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0)
-      // A replica that holds nothing, or has just compared everything, has missed no delete. Who
-      // has pushed holds something, whatever it has read.
-      if request.cursor == .beginning && mark.number == 0 || hasAll {
+      // A replica that holds nothing, or has just compared everything, has missed no delete.
+      if holdsNothing || hasAll {
         lease.clearedThrough = range.truncatedThrough
       }
       #if TIDEMARK_PLANTED
