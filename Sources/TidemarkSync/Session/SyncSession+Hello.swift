@@ -304,6 +304,8 @@ extension SyncSession {
       for item in batch?.items ?? [] { next.again.insert(item.sequence) }
       next.renamedThrough = log.head
     }
+    // The peer will take a store that has read nothing for one that holds nothing.
+    if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
     // The next call is a hello under the new name.
     disconnect()
   }
