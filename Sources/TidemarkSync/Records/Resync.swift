@@ -21,7 +21,7 @@ internal import TidemarkEngine
 ///
 /// A peer without digests is read from the beginning instead. A store that has read nothing yet has
 /// nothing to compare when its scope changes. A copy of a store takes a new name, which has no
-/// lease; so it comes here by that.
+/// lease; so it comes here by that, or by itself where it has sent and read nothing.
 package struct Resync: Sendable, Hashable {
   /// The decision about keys that the feed has lost in great number.
   package enum Purge: UInt8, Sendable, Hashable {
