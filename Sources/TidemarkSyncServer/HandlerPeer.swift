@@ -46,7 +46,7 @@ public final class HandlerPeer: Peer {
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
       try await call { (handler, access) throws(PeerError) in
-        try handler.settled(try handler.stagePull(request, access, lookedThrough), \.range)
+        try handler.settled(\.range) { try handler.stagePull(request, access, lookedThrough) }
       }
     }
     guard request.waitMilliseconds > 0 else { return try await read() }
@@ -96,9 +96,8 @@ public final class HandlerPeer: Peer {
   public func close() async {
     guard closesHandler else { return }
     // The peer has nobody to tell that closing failed; what was answered is durable anyway.
-    _ = try? await call { (handler, _) throws(PeerError) -> Bool in
-      do throws(TidemarkError) { try handler.close() } catch { throw PeerError(error) }
-      return true
+    try? await call { (handler, _) throws(PeerError) in
+      try handler.answering { try handler.close() }
     }
   }
 

@@ -31,37 +31,39 @@ extension SyncHandler {
     _ message: WireMessage, access: SyncAccess = .everything,
     lookedThrough: Position = .beginning
   ) throws(PeerError) -> StagedAnswer {
-    switch message {
-    case .helloRequest(let request):
-      let answer = try stageHello(request, access)
-      return StagedAnswer(message: .helloAnswer(answer), through: answer.range.headPosition)
-    case .pushRequest(let request):
-      let answer = try stagePush(request, access)
-      return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
-    case .pullRequest(let request):
-      let answer = try stagePull(request, access, lookedThrough)
-      return StagedAnswer(message: .pullAnswer(answer), through: answer.range.headPosition)
-    case .valuesRequest(let request):
-      let answer = try stageValues(request, access)
-      return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)
-    case .digestRequest(let request):
-      let answer = try stageDigest(request, access)
-      return StagedAnswer(message: .digestAnswer(answer), through: answer.range.headPosition)
-    case .uploadRequest(let request):
-      let (answer, place) = try stageUpload(request, access)
-      return StagedAnswer(message: .uploadAnswer(answer), through: place)
-    case .downloadRequest(let request):
-      let answer = try stageDownload(request, access)
-      return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
-    case .attachRequest(let request):
-      let answer = try stageAttach(request, access)
-      return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
-    case .fetchRequest(let request):
-      let answer = try stageFetch(request, access)
-      return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
-    case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
-      .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
-      throw PeerError(.malformed, "the message is no request")
+    try answering {
+      switch message {
+      case .helloRequest(let request):
+        let answer = try stageHello(request, access)
+        return StagedAnswer(message: .helloAnswer(answer), through: answer.range.headPosition)
+      case .pushRequest(let request):
+        let answer = try stagePush(request, access)
+        return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
+      case .pullRequest(let request):
+        let answer = try stagePull(request, access, lookedThrough)
+        return StagedAnswer(message: .pullAnswer(answer), through: answer.range.headPosition)
+      case .valuesRequest(let request):
+        let answer = try stageValues(request, access)
+        return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)
+      case .digestRequest(let request):
+        let answer = try stageDigest(request, access)
+        return StagedAnswer(message: .digestAnswer(answer), through: answer.range.headPosition)
+      case .uploadRequest(let request):
+        let (answer, place) = try stageUpload(request, access)
+        return StagedAnswer(message: .uploadAnswer(answer), through: place)
+      case .downloadRequest(let request):
+        let answer = try stageDownload(request, access)
+        return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
+      case .attachRequest(let request):
+        let answer = try stageAttach(request, access)
+        return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
+      case .fetchRequest(let request):
+        let answer = try stageFetch(request, access)
+        return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
+      case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
+        .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
+        throw PeerError(.malformed, "the message is no request")
+      }
     }
   }
 
@@ -85,10 +87,12 @@ extension SyncHandler {
     do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
   }
 
-  /// An answer with a range that holds everything that it tells of, once that is on the disk.
+  /// Makes an answer, with a range that holds everything that it tells of; returns once that is on
+  /// the disk.
   func settled<Answer>(
-    _ answer: Answer, _ range: (Answer) -> FeedRange
+    _ range: (Answer) -> FeedRange, _ body: () throws -> Answer
   ) throws(PeerError) -> Answer {
+    let answer = try answering(body)
     try settle(through: range(answer).headPosition)
     return answer
   }

@@ -14,25 +14,21 @@ extension SyncHandler {
   public func attach(
     _ request: AttachRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> AttachAnswer {
-    try settled(try stageAttach(request, access), \.range)
+    try settled(\.range) { try stageAttach(request, access) }
   }
 
-  func stageAttach(
-    _ request: AttachRequest, _ access: SyncAccess
-  ) throws(PeerError) -> AttachAnswer {
-    try answering {
-      guard access.canPush else {
-        throw PeerError(.forbidden, "the authorization does not allow to write")
-      }
-      // It need not have come over a wire.
-      try WireMessage.attachRequest(request).check()
-      let engine = try contents()
-      var received = 0
-      let rejection = rejection(of: request, access)
-      if rejection == nil { received = try take(request, access, engine) }
-      return AttachAnswer(
-        received: received, rejection: rejection, range: try range(for: request.replica))
+  func stageAttach(_ request: AttachRequest, _ access: SyncAccess) throws -> AttachAnswer {
+    guard access.canPush else {
+      throw PeerError(.forbidden, "the authorization does not allow to write")
     }
+    // It need not have come over a wire.
+    try WireMessage.attachRequest(request).check()
+    let engine = try contents()
+    var received = 0
+    let rejection = rejection(of: request, access)
+    if rejection == nil { received = try take(request, access, engine) }
+    return AttachAnswer(
+      received: received, rejection: rejection, range: try range(for: request.replica))
   }
 
   /// Answers with a part of the content of the attachment that a key's entry names.
@@ -40,29 +36,25 @@ extension SyncHandler {
   public func fetch(
     _ request: ContentRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ContentAnswer {
-    try stageFetch(request, access)
+    try answering { try stageFetch(request, access) }
   }
 
-  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws(PeerError)
-    -> ContentAnswer
-  {
-    try answering {
-      try WireMessage.fetchRequest(request).check()
-      let engine = try contents()
-      let id = request.attachment.engineID
-      guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
-      else { return ContentAnswer(bytes: nil) }
-      defer { reader.close() }
-      let end = min(reader.length, request.offset + request.limit)
-      return try LargeValues.shared.withRoom(for: max(0, end - request.offset)) {
-        var part: [UInt8] = []
-        part.reserveCapacity(max(0, end - request.offset))
-        while request.offset + part.count < end {
-          let offset = request.offset + part.count
-          part += try reader.read(at: offset, count: end - offset)
-        }
-        return ContentAnswer(bytes: part)
+  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws -> ContentAnswer {
+    try WireMessage.fetchRequest(request).check()
+    let engine = try contents()
+    let id = request.attachment.engineID
+    guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
+    else { return ContentAnswer(bytes: nil) }
+    defer { reader.close() }
+    let end = min(reader.length, request.offset + request.limit)
+    return try LargeValues.shared.withRoom(for: max(0, end - request.offset)) {
+      var part: [UInt8] = []
+      part.reserveCapacity(max(0, end - request.offset))
+      while request.offset + part.count < end {
+        let offset = request.offset + part.count
+        part += try reader.read(at: offset, count: end - offset)
       }
+      return ContentAnswer(bytes: part)
     }
   }
 

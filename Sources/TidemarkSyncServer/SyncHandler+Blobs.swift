@@ -11,35 +11,33 @@ extension SyncHandler {
   /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
   func stageUpload(
     _ request: UploadRequest, _ access: SyncAccess
-  ) throws(PeerError) -> (UploadAnswer, Position) {
-    try answering {
-      guard access.canPush else {
-        throw PeerError(.forbidden, "the authorization does not allow to write")
+  ) throws -> (UploadAnswer, Position) {
+    guard access.canPush else {
+      throw PeerError(.forbidden, "the authorization does not allow to write")
+    }
+    // It need not have come over a wire.
+    try WireMessage.uploadRequest(request).check()
+    let name = UploadTable.Name(replica: request.replica, blob: request.blob)
+    return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
+      let received = uploads[name]?.received ?? 0
+      let known = received - request.offset
+      // Where nothing is appended, it is what was received before that must be on the disk.
+      func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
+        (UploadAnswer(received: received), try feed.range().headPosition)
       }
-      // It need not have come over a wire.
-      try WireMessage.uploadRequest(request).check()
-      let name = UploadTable.Name(replica: request.replica, blob: request.blob)
-      return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
-        let received = uploads[name]?.received ?? 0
-        let known = received - request.offset
-        // Where nothing is appended, it is what was received before that must be on the disk.
-        func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
-          (UploadAnswer(received: received), try feed.range().headPosition)
-        }
-        guard known >= 0, known < request.bytes.count else { return try unchanged() }
-        let part = UploadPart(
-          replica: request.replica, blob: request.blob, offset: received,
-          length: request.bytes.count - known)
-        // A shorter one would be a record for a few bytes; the caller goes on from what is there.
-        guard
-          part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
-        else { return try unchanged() }
-        try makeRoom(for: part, name, &uploads)
-        let place = try feed.append(
-          .feedUpload, key: part.name, value: Array(request.bytes[known...]))
-        uploads.add(part, at: feed.now)
-        return (UploadAnswer(received: received + part.length), place)
-      }
+      guard known >= 0, known < request.bytes.count else { return try unchanged() }
+      let part = UploadPart(
+        replica: request.replica, blob: request.blob, offset: received,
+        length: request.bytes.count - known)
+      // A shorter one would be a record for a few bytes; the caller goes on from what is there.
+      guard
+        part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
+      else { return try unchanged() }
+      try makeRoom(for: part, name, &uploads)
+      let place = try feed.append(
+        .feedUpload, key: part.name, value: Array(request.bytes[known...]))
+      uploads.add(part, at: feed.now)
+      return (UploadAnswer(received: received + part.length), place)
     }
   }
 
@@ -150,26 +148,22 @@ extension SyncHandler {
   /// Answers with a part of a large value that stands in the feed.
   /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
   ///   place: the page that has named it is to be pulled again.
-  func stageDownload(
-    _ request: DownloadRequest, _ access: SyncAccess
-  ) throws(PeerError) -> DownloadAnswer {
-    try answering {
-      let range = try feed.range()
-      guard range.contains(request.position),
-        let head = try feed.heads(at: [request.position.offset])[0], head.kind == .put,
-        access.reaches(key: head.key, labels: head.labels)
-      else { throw Self.noValue }
-      // As it is unpacked, and a copy of it.
-      return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
-        guard let value = try feed.values(at: [request.position.offset])[0] else {
-          throw Self.noValue
-        }
-        let first = min(max(request.offset, 0), value.count)
-        // Every call reads the value as a whole: those that want next to nothing get more.
-        let wanted = max(request.limit, UploadRequest.leastBytes)
-        let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
-        return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
+  func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
+    let range = try feed.range()
+    guard range.contains(request.position),
+      let head = try feed.heads(at: [request.position.offset])[0], head.kind == .put,
+      access.reaches(key: head.key, labels: head.labels)
+    else { throw Self.noValue }
+    // As it is unpacked, and a copy of it.
+    return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
+      guard let value = try feed.values(at: [request.position.offset])[0] else {
+        throw Self.noValue
       }
+      let first = min(max(request.offset, 0), value.count)
+      // Every call reads the value as a whole: those that want next to nothing get more.
+      let wanted = max(request.limit, UploadRequest.leastBytes)
+      let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
+      return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
     }
   }
 

@@ -17,39 +17,35 @@ extension SyncHandler {
   public func digest(
     _ request: DigestRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> DigestAnswer {
-    try settled(try stageDigest(request, access), \.range)
+    try settled(\.range) { try stageDigest(request, access) }
   }
 
-  func stageDigest(
-    _ request: DigestRequest, _ access: SyncAccess
-  ) throws(PeerError) -> DigestAnswer {
-    try answering {
-      // It need not have come over a wire.
-      try WireMessage.digestRequest(request).normalized.check()
-      guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
-        throw PeerError(
-          .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
-      }
-      let name = DigestCache.Name(scope: request.scope, reach: access.scope)
-      let (table, head) = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
-        try self.table(name, request.paths, access, &cache)
-      }
-      let range = try range(for: request.replica)
-      var answer = DigestAnswer(
-        position: range.position(ofOffset: head), range: range, parts: [], reach: access.reach)
-      var bytes = 0
-      var keys = 0
-      for path in request.paths {
-        guard table.answers(path) else { break }
-        let part = try part(path, of: table, range)
-        bytes += part.size
-        if case .keys(let found) = part.content { keys += found.count }
-        let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
-        if isTooMuch, !answer.parts.isEmpty { break }
-        answer.parts.append(part)
-      }
-      return answer
+  func stageDigest(_ request: DigestRequest, _ access: SyncAccess) throws -> DigestAnswer {
+    // It need not have come over a wire.
+    try WireMessage.digestRequest(request).normalized.check()
+    guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
+      throw PeerError(
+        .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
     }
+    let name = DigestCache.Name(scope: request.scope, reach: access.scope)
+    let (table, head) = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
+      try self.table(name, request.paths, access, &cache)
+    }
+    let range = try range(for: request.replica)
+    var answer = DigestAnswer(
+      position: range.position(ofOffset: head), range: range, parts: [], reach: access.reach)
+    var bytes = 0
+    var keys = 0
+    for path in request.paths {
+      guard table.answers(path) else { break }
+      let part = try part(path, of: table, range)
+      bytes += part.size
+      if case .keys(let found) = part.content { keys += found.count }
+      let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
+      if isTooMuch, !answer.parts.isEmpty { break }
+      answer.parts.append(part)
+    }
+    return answer
   }
 
   private func part(

@@ -10,33 +10,29 @@ extension SyncHandler {
   public func hello(
     _ request: HelloRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> HelloAnswer {
-    try settled(try stageHello(request, access), \.range)
+    try settled(\.range) { try stageHello(request, access) }
   }
 
-  func stageHello(
-    _ request: HelloRequest, _ access: SyncAccess
-  ) throws(PeerError) -> HelloAnswer {
-    try answering {
-      let mark = try feed.context(of: request.replica).mark
-      let lease = try renew(request, mark.mark)
-      let now = feed.now.sinceEpoch
-      // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
-      // feed: a position before everything is in every feed, and a late batch that was formed by it
-      // would be taken by any.
-      let bounds = try feed.bounds()
-      let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
-      let range = try range(for: request.replica, through: end)
-      var answer = HelloAnswer(
-        feed: feed.id, range: range, mark: mark.mark, time: now,
-        limits: options.limits, reach: access.reach,
-        attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
-          ? nil : options.attachmentBytes)
-      if options.leaseSeconds != nil {
-        answer.isLeaseExpired = lease == nil
-        answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
-      }
-      return answer
+  func stageHello(_ request: HelloRequest, _ access: SyncAccess) throws -> HelloAnswer {
+    let mark = try feed.context(of: request.replica).mark
+    let lease = try renew(request, mark.mark)
+    let now = feed.now.sinceEpoch
+    // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
+    // feed: a position before everything is in every feed, and a late batch that was formed by it
+    // would be taken by any.
+    let bounds = try feed.bounds()
+    let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
+    let range = try range(for: request.replica, through: end)
+    var answer = HelloAnswer(
+      feed: feed.id, range: range, mark: mark.mark, time: now,
+      limits: options.limits, reach: access.reach,
+      attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
+        ? nil : options.attachmentBytes)
+    if options.leaseSeconds != nil {
+      answer.isLeaseExpired = lease == nil
+      answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
     }
+    return answer
   }
 
   /// - Returns: the lease; nil when it has run out.

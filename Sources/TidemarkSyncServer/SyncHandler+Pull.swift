@@ -17,43 +17,41 @@ extension SyncHandler {
   public func pull(
     _ request: PullRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PullAnswer {
-    try settled(try stagePull(request, access), \.range)
+    try settled(\.range) { try stagePull(request, access) }
   }
 
   /// - Parameter lookedThrough: up to here there is nothing for the caller, as it was found before;
   ///   nothing is acknowledged by that.
   func stagePull(
     _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning
-  ) throws(PeerError) -> PullAnswer {
-    try answering {
-      for _ in 0..<Self.attempts {
-        let range = try feed.range()
-        let context = try feed.context(of: request.replica)
-        let isBehind = try isBehindDeletes(request, range, context)
-        guard !isBehind || request.ownOnly else {
-          throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
-        }
-        let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
-        let start = max(request.after.offset, looked)
-        // Where others may have deleted something it ends.
-        var page = PageReader(
-          handler: self, request: request, access: access, range: range,
-          through: isBehind ? request.after.offset : start)
-        if !isBehind { try page.read() }
-        let mark = try feed.context(of: request.replica).mark
-        var now = try feed.range()
-        // A delete that was dropped meanwhile may be missing in the page.
-        guard now.truncatedThrough == range.truncatedThrough else { continue }
-        try feed.leases.notePull(of: request.replica, to: request.after, feed)
-        // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
-        // for a sync of the rest, and a reader who has got everything is told so.
-        now.head = min(now.head, max(range.head, mark.position.offset))
-        return PullAnswer(
-          entries: page.entries, cursor: range.position(ofOffset: page.through),
-          range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
+  ) throws -> PullAnswer {
+    for _ in 0..<Self.attempts {
+      let range = try feed.range()
+      let context = try feed.context(of: request.replica)
+      let isBehind = try isBehindDeletes(request, range, context)
+      guard !isBehind || request.ownOnly else {
+        throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
       }
-      throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+      let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
+      let start = max(request.after.offset, looked)
+      // Where others may have deleted something it ends.
+      var page = PageReader(
+        handler: self, request: request, access: access, range: range,
+        through: isBehind ? request.after.offset : start)
+      if !isBehind { try page.read() }
+      let mark = try feed.context(of: request.replica).mark
+      var now = try feed.range()
+      // A delete that was dropped meanwhile may be missing in the page.
+      guard now.truncatedThrough == range.truncatedThrough else { continue }
+      try feed.leases.notePull(of: request.replica, to: request.after, feed)
+      // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
+      // for a sync of the rest, and a reader who has got everything is told so.
+      now.head = min(now.head, max(range.head, mark.position.offset))
+      return PullAnswer(
+        entries: page.entries, cursor: range.position(ofOffset: page.through),
+        range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
     }
+    throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
   }
 
   /// Whether deletes may be gone that stood behind the cursor.

@@ -18,31 +18,29 @@ extension SyncHandler {
   public func push(
     _ request: PushRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PushAnswer {
-    try settled(try stagePush(request, access), \.range)
+    try settled(\.range) { try stagePush(request, access) }
   }
 
-  func stagePush(_ request: PushRequest, _ access: SyncAccess) throws(PeerError) -> PushAnswer {
-    try answering {
-      guard access.canPush else {
-        throw PeerError(.forbidden, "the authorization does not allow to write")
-      }
-      try check(request)
-      var large = request.changes.compactMap(\.content.blob)
-      if !large.isEmpty, try !isAwaited(request) { large = [] }
-      let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
-        var whole = request
-        let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
-        let attachments = try holdAttachments(of: whole, access)
-        return try turn.withLock { _ throws(any Error) in
-          try take(whole, uploads, attachments, access)
-        }
-      }
-      if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
-      // Also a batch that was taken before may not be on the disk yet.
-      return PushAnswer(
-        mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset),
-        current: try current(of: request, mark.mark, through: mark.position.offset, access))
+  func stagePush(_ request: PushRequest, _ access: SyncAccess) throws -> PushAnswer {
+    guard access.canPush else {
+      throw PeerError(.forbidden, "the authorization does not allow to write")
     }
+    try check(request)
+    var large = request.changes.compactMap(\.content.blob)
+    if !large.isEmpty, try !isAwaited(request) { large = [] }
+    let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
+      var whole = request
+      let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
+      let attachments = try holdAttachments(of: whole, access)
+      return try turn.withLock { _ throws(any Error) in
+        try take(whole, uploads, attachments, access)
+      }
+    }
+    if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
+    // Also a batch that was taken before may not be on the disk yet.
+    return PushAnswer(
+      mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset),
+      current: try current(of: request, mark.mark, through: mark.position.offset, access))
   }
 
   /// Whether it may be the batch's turn, so that what was uploaded for it is worth reading.

@@ -9,38 +9,34 @@ extension SyncHandler {
   public func values(
     _ request: ValuesRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ValuesAnswer {
-    try settled(try stageValues(request, access), \.range)
+    try settled(\.range) { try stageValues(request, access) }
   }
 
-  func stageValues(
-    _ request: ValuesRequest, _ access: SyncAccess
-  ) throws(PeerError) -> ValuesAnswer {
-    try answering {
-      let keys = request.keys.prefix(options.limits.changes)
-      let states = try feed.states(of: Array(keys))
-      let puts = zip(keys, states).compactMap { key, state -> (UInt64, Int)? in
-        guard let state, !state.isDeleted, access.reaches(key: key, labels: state.head.labels)
-        else { return nil }
-        return (state.head.offset, state.head.valueLength)
-      }
-      let values = try smallValues(puts, most: options.limits.bytes)
-      var entries: [FeedEntry] = []
-      var bytes = 0
-      var answered = 0
-      for (key, state) in zip(keys, states) {
-        if let found = try entry(ofKey: key, state, values, access, request.takesBlobs) {
-          let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
-          let size = key.count + labels + (found.content.blob?.length ?? found.content.value.count)
-          if answered > 0, bytes + size > options.limits.bytes { break }
-          bytes += size
-          entries.append(found)
-        }
-        answered += 1
-      }
-      return ValuesAnswer(
-        entries: entries, answered: answered, range: try range(for: request.replica),
-        reach: access.reach)
+  func stageValues(_ request: ValuesRequest, _ access: SyncAccess) throws -> ValuesAnswer {
+    let keys = request.keys.prefix(options.limits.changes)
+    let states = try feed.states(of: Array(keys))
+    let puts = zip(keys, states).compactMap { key, state -> (UInt64, Int)? in
+      guard let state, !state.isDeleted, access.reaches(key: key, labels: state.head.labels)
+      else { return nil }
+      return (state.head.offset, state.head.valueLength)
     }
+    let values = try smallValues(puts, most: options.limits.bytes)
+    var entries: [FeedEntry] = []
+    var bytes = 0
+    var answered = 0
+    for (key, state) in zip(keys, states) {
+      if let found = try entry(ofKey: key, state, values, access, request.takesBlobs) {
+        let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
+        let size = key.count + labels + (found.content.blob?.length ?? found.content.value.count)
+        if answered > 0, bytes + size > options.limits.bytes { break }
+        bytes += size
+        entries.append(found)
+      }
+      answered += 1
+    }
+    return ValuesAnswer(
+      entries: entries, answered: answered, range: try range(for: request.replica),
+      reach: access.reach)
   }
 
   /// Reads the small ones of some values, in their order, as many as go into so many bytes: by one
