@@ -46,7 +46,9 @@ public final class HandlerPeer: Peer {
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
       try await call { (handler, access) throws(PeerError) in
-        try handler.settled(\.range) { try handler.stagePull(request, access, lookedThrough) }
+        try handler.settled(\.range) {
+          try handler.stagePull(request, access, lookedThrough).answer
+        }
       }
     }
     guard request.waitMilliseconds > 0 else { return try await read() }

@@ -16,6 +16,17 @@ public struct StagedAnswer: Sendable {
   public let message: WireMessage
   /// Everything that it tells of lies up to here.
   let through: Position
+  /// Its page, which others may get as well.
+  var page: SharedPage?
+
+  /// The answer as a frame; a page that others get as well is encoded once.
+  /// - Throws: ``PeerError`` as ``WireCoder/encode(_:)`` does.
+  public func frame(_ coder: WireCoder) throws(PeerError) -> [UInt8] {
+    guard let page, case .pullAnswer(let answer) = message else {
+      return try coder.encode(message)
+    }
+    return try page.frame(answer, coder)
+  }
 }
 
 extension SyncHandler {
@@ -26,10 +37,12 @@ extension SyncHandler {
   ///   - access: what the caller's authorization reaches.
   ///   - lookedThrough: the cursor of an empty page that the same pull was answered with before, if
   ///     that has not gone out: what was looked at for it is not looked at again.
+  ///   - other: the answer to somebody else. A pull that asks this handler for the same, with the
+  ///     same authorization, gets its page without another look; see ``StagedAnswer/frame(_:)``.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func stage(
     _ message: WireMessage, access: SyncAccess = .everything,
-    lookedThrough: Position = .beginning
+    lookedThrough: Position = .beginning, sharing other: StagedAnswer? = nil
   ) throws(PeerError) -> StagedAnswer {
     try answering {
       switch message {
@@ -40,8 +53,9 @@ extension SyncHandler {
         let answer = try stagePush(request, access)
         return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
       case .pullRequest(let request):
-        let answer = try stagePull(request, access, lookedThrough)
-        return StagedAnswer(message: .pullAnswer(answer), through: answer.range.headPosition)
+        let (answer, page) = try stagePull(request, access, lookedThrough, sharing: other?.page)
+        return StagedAnswer(
+          message: .pullAnswer(answer), through: answer.range.headPosition, page: page)
       case .valuesRequest(let request):
         let answer = try stageValues(request, access)
         return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)

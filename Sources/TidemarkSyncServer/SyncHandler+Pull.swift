@@ -17,14 +17,17 @@ extension SyncHandler {
   public func pull(
     _ request: PullRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PullAnswer {
-    try settled(\.range) { try stagePull(request, access) }
+    try settled(\.range) { try stagePull(request, access).answer }
   }
 
-  /// - Parameter lookedThrough: up to here there is nothing for the caller, as it was found before;
-  ///   nothing is acknowledged by that.
+  /// - Parameters:
+  ///   - lookedThrough: up to here there is nothing for the caller, as it was found before;
+  ///     nothing is acknowledged by that.
+  ///   - other: a page that somebody else gets, to be given again where it is the same.
   func stagePull(
-    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning
-  ) throws -> PullAnswer {
+    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
+    sharing other: SharedPage? = nil
+  ) throws -> (answer: PullAnswer, page: SharedPage?) {
     for _ in 0..<Self.attempts {
       let range = try feed.range()
       let context = try feed.context(of: request.replica)
@@ -36,9 +39,9 @@ extension SyncHandler {
       let start = max(request.after.offset, looked)
       // Where others may have deleted something it ends.
       var page = PageReader(
-        handler: self, request: request, access: access, range: range,
-        through: isBehind ? request.after.offset : start)
-      if !isBehind { try page.read() }
+        self, request, access, range, from: isBehind ? request.after.offset : start)
+      let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
+      if let shared { page = shared.page } else if !isBehind { try page.read() }
       let mark = try feed.context(of: request.replica).mark
       var now = try feed.range()
       // A delete that was dropped meanwhile may be missing in the page.
@@ -47,9 +50,10 @@ extension SyncHandler {
       // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
       // for a sync of the rest, and a reader who has got everything is told so.
       now.head = min(now.head, max(range.head, mark.position.offset))
-      return PullAnswer(
+      let answer = PullAnswer(
         entries: page.entries, cursor: range.position(ofOffset: page.through),
         range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
+      return (answer, shared ?? SharedPage(page))
     }
     throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
   }
@@ -68,7 +72,7 @@ extension SyncHandler {
 }
 
 /// The page that a call is answered with, while it is read.
-private struct PageReader {
+struct PageReader: Sendable {
   /// Entries that one call looks at before it answers with what it has found.
   private static let entriesPerCall = 32_768
   private static let headsPerPage = 1_024
@@ -77,16 +81,28 @@ private struct PageReader {
   let request: PullRequest
   let access: SyncAccess
   let range: FeedRange
+  /// Where it begins.
+  let start: UInt64
   /// Everything up to here was dealt with.
-  var through: UInt64
-  var entries: [FeedEntry] = []
+  private(set) var through: UInt64
+  private(set) var entries: [FeedEntry] = []
+  /// The replicas that wrote what it looked at.
+  private(set) var writers: Set<ReplicaID> = []
   /// Entries that others up to here supersede may be gone.
-  var droppedThrough: UInt64 = 0
+  private var droppedThrough: UInt64 = 0
   /// Keys that have gone, as the page says. Later entries have the labels, too, that the key had
   /// before, and need not say so again.
-  var gone: Set<[UInt8]> = []
+  private var gone: Set<[UInt8]> = []
   /// Keys that are there, as a page from the beginning says: its reader knows no others.
-  var there: Set<[UInt8]> = []
+  private var there: Set<[UInt8]> = []
+
+  init(
+    _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange,
+    from start: UInt64
+  ) {
+    (self.handler, self.request, self.access, self.range) = (handler, request, access, range)
+    (self.start, through) = (start, start)
+  }
 
   /// Reads on until the page is full, or the range ends.
   mutating func read() throws {
@@ -148,6 +164,7 @@ private struct PageReader {
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
     droppedThrough = needsBounds ? try handler.feed.bounds().historyFrom : 0
     return rows.map { row in
+      writers.insert(row.head.operation.replica)
       let outcome = Result { () throws(PeerError) in try self.outcome(of: row) }
       if case .success(let kind?) = outcome { note(row.head.key, kind) }
       return (row.head, outcome)
