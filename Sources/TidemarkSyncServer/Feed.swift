@@ -26,8 +26,10 @@ package protocol Feed: Sendable {
   ///   was lost meanwhile.
   func settle(through position: Position) throws(TidemarkError)
 
-  /// The mark and the lease of a replica, and the policies.
-  func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext
+  /// How far a replica's batches have come.
+  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark
+  /// The policies for what is pushed.
+  func policies() throws(TidemarkError) -> PolicyTable
   /// The states of keys now, in their order; nil for those of which nothing is known, and for what
   /// is too short or too long for a key. A key may be asked for more than once.
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?]

@@ -24,20 +24,6 @@ package struct FeedBounds: Sendable, Hashable {
   }
 }
 
-/// The replica that calls, as the feed knows it, and the rules for what it sends.
-package struct FeedContext: Sendable {
-  package var mark: FeedMark
-  /// Nil for none.
-  package var lease: LeaseRecord?
-  package var policies: PolicyTable
-
-  package init(mark: FeedMark, lease: LeaseRecord?, policies: PolicyTable) {
-    self.mark = mark
-    self.lease = lease
-    self.policies = policies
-  }
-}
-
 /// How far a replica's batches have come, and where that stands.
 package struct FeedMark: Sendable, Hashable {
   package var mark = ReplicaMark()

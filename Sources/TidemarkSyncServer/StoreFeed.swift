@@ -65,12 +65,14 @@ package final class StoreFeed: Feed {
     }
   }
 
-  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
-    let lease = leases[replica]
-    return try appending.withLock { (known: inout Known) throws(TidemarkError) in
-      FeedContext(
-        mark: try mark(of: replica, &known), lease: lease, policies: try policies(&known))
+  package func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try appending.withLock { (known: inout Known) throws(TidemarkError) in
+      try mark(of: replica, &known)
     }
+  }
+
+  package func policies() throws(TidemarkError) -> PolicyTable {
+    try appending.withLock { (known: inout Known) throws(TidemarkError) in try policies(&known) }
   }
 
   func policies(_ known: inout Known) throws(TidemarkError) -> PolicyTable {

@@ -14,7 +14,7 @@ extension SyncHandler {
   }
 
   func stageHello(_ request: HelloRequest, _ access: SyncAccess) throws -> HelloAnswer {
-    let mark = try feed.context(of: request.replica).mark
+    let mark = try feed.mark(of: request.replica)
     let lease = try renew(request, mark.mark)
     let now = feed.now.sinceEpoch
     // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a

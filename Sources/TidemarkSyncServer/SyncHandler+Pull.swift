@@ -30,8 +30,14 @@ extension SyncHandler {
   ) throws -> (answer: PullAnswer, page: SharedPage?) {
     for _ in 0..<Self.attempts {
       let range = try feed.range()
-      let context = try feed.context(of: request.replica)
-      let isBehind = try isBehindDeletes(request, range, context)
+      guard range.contains(request.after) else {
+        throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
+      }
+      let lease = feed.leases[request.replica]
+      let holdsNothing =
+        try request.after == .beginning && feed.mark(of: request.replica).mark.number == 0
+      let isBehind =
+        !holdsNothing && request.after.offset < cleared(range, lease).truncatedThrough
       guard !isBehind || request.ownOnly else {
         throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
       }
@@ -42,7 +48,7 @@ extension SyncHandler {
         self, request, access, range, from: isBehind ? request.after.offset : start)
       let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
       if let shared { page = shared.page } else if !isBehind { try page.read() }
-      let mark = try feed.context(of: request.replica).mark
+      let mark = try feed.mark(of: request.replica)
       var now = try feed.range()
       // A delete that was dropped meanwhile may be missing in the page.
       guard now.truncatedThrough == range.truncatedThrough else { continue }
@@ -52,22 +58,10 @@ extension SyncHandler {
       now.head = min(now.head, max(range.head, mark.position.offset))
       let answer = PullAnswer(
         entries: page.entries, cursor: range.position(ofOffset: page.through),
-        range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
+        range: cleared(now, lease), mark: mark.mark, reach: access.reach)
       return (answer, shared ?? SharedPage(page))
     }
     throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
-  }
-
-  /// Whether deletes may be gone that stood behind the cursor.
-  private func isBehindDeletes(
-    _ request: PullRequest, _ range: FeedRange, _ context: FeedContext
-  ) throws(PeerError) -> Bool {
-    guard range.contains(request.after) else {
-      throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
-    }
-    let holdsNothing = request.after == .beginning && context.mark.mark.number == 0
-    return !holdsNothing && request.after.offset < range.truncatedThrough
-      && context.lease?.clearedThrough ?? 0 < range.truncatedThrough
   }
 }
 

@@ -27,7 +27,11 @@ extension SyncHandler {
     }
     try check(request)
     var large = request.changes.compactMap(\.content.blob)
-    if !large.isEmpty, try !isAwaited(request) { large = [] }
+    // What was uploaded for the batch is worth reading if it may be its turn.
+    let replica = request.replica
+    if !large.isEmpty, try !feed.mark(of: replica).mark.precedes(request) || !hasLease(replica) {
+      large = []
+    }
     let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
       var whole = request
       let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
@@ -36,23 +40,17 @@ extension SyncHandler {
         try take(whole, uploads, attachments, access)
       }
     }
-    if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
+    if mark.mark.number > 0 { try feed.leases.notePush(of: replica, feed) }
     // Also a batch that was taken before may not be on the disk yet.
     return PushAnswer(
-      mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset),
+      mark: mark.mark, range: try range(for: replica, through: mark.position.offset),
       current: try current(of: request, mark.mark, through: mark.position.offset, access))
   }
 
-  /// Whether it may be the batch's turn, so that what was uploaded for it is worth reading.
-  private func isAwaited(_ request: PushRequest) throws(TidemarkError) -> Bool {
-    let context = try feed.context(of: request.replica)
-    return context.mark.mark.precedes(request) && hasLease(context)
-  }
-
-  /// Whether the replica may push, as far as leases say.
-  private func hasLease(_ context: FeedContext) -> Bool {
+  /// Whether a replica may push, as far as leases say.
+  private func hasLease(_ replica: ReplicaID) -> Bool {
     guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
-    return context.lease?.expires ?? 0 > feed.now.sinceEpoch
+    return feed.leases[replica]?.expires ?? 0 > feed.now.sinceEpoch
   }
 
   /// Refuses what is no batch.
@@ -90,15 +88,14 @@ extension SyncHandler {
     _ request: PushRequest, _ uploads: [UploadTable.Upload],
     _ attachments: [AttachmentID: AttachmentHold], _ access: SyncAccess
   ) throws -> FeedMark {
-    var context = try feed.context(of: request.replica)
+    let mark = try feed.mark(of: request.replica)
     #if TIDEMARK_PLANTED
-      let isItsTurn =
-        PlantedSyncBug.isOn(.markNotChecked) || context.mark.mark.precedes(request)
+      let isItsTurn = PlantedSyncBug.isOn(.markNotChecked) || mark.mark.precedes(request)
     #else
-      let isItsTurn = context.mark.mark.precedes(request)
+      let isItsTurn = mark.mark.precedes(request)
     #endif
-    guard isItsTurn else { return context.mark }
-    guard hasLease(context) else {
+    guard isItsTurn else { return mark }
+    guard hasLease(request.replica) else {
       throw PeerError(
         .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
     }
@@ -107,7 +104,7 @@ extension SyncHandler {
     try checkAttachments(of: request, attachments)
     for _ in 0..<Self.attempts {
       var judge = Judge(
-        request, feed: feed, access: access, policies: context.policies,
+        request, feed: feed, access: access, policies: try feed.policies(),
         validators: options.validators)
       var judged = try judge.run()
       judged.uploads = uploads.flatMap(\.names)
@@ -117,7 +114,7 @@ extension SyncHandler {
         feed.arriving.withLock { $0.claim(Array(attachments.keys), for: request.replica) }
         return mark
       case .markIs(let mark): return mark
-      case .conflict: context = try feed.context(of: request.replica)
+      case .conflict: break
       }
     }
     throw TidemarkError(.conflict, "the keys of the batch change too fast to be judged; try again")

@@ -4,12 +4,12 @@ package import TidemarkSync
 package import TidemarkSyncServer
 
 extension MemoryFeed {
-  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
-    let lease = leases[replica]
-    return try reading { (state) throws(TidemarkError) in
-      FeedContext(
-        mark: try state.index.mark(of: replica), lease: lease, policies: state.index.policies)
-    }
+  package func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try reading { (state) throws(TidemarkError) in try state.index.mark(of: replica) }
+  }
+
+  package func policies() throws(TidemarkError) -> PolicyTable {
+    try reading { (state) throws(TidemarkError) in state.index.policies }
   }
 
   package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {

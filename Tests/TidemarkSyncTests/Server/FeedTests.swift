@@ -251,9 +251,10 @@ final class RivalFeed: Feed {
   func settle(through position: Position) throws(TidemarkError) {
     try feed.settle(through: position)
   }
-  func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
-    try feed.context(of: replica)
+  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try feed.mark(of: replica)
   }
+  func policies() throws(TidemarkError) -> PolicyTable { try feed.policies() }
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
     try feed.states(of: keys)
   }
