@@ -33,10 +33,10 @@ package protocol Feed: Sendable {
   /// The states of keys now, in their order; nil for those of which nothing is known, and for what
   /// is too short or too long for a key. A key may be asked for more than once.
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?]
-  /// The puts and deletes at offsets, without their values; nil for what is not kept.
-  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?]
-  /// The values of the puts at offsets; nil for what is not kept.
-  func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?]
+  /// The puts and deletes at offsets, without their values, as far as they are kept.
+  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead]
+  /// The values of the puts at offsets, as far as they are kept.
+  func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]]
   /// A page of puts and deletes, without their values.
   func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage
   /// Appends a batch and the mark of its replica, all or nothing, if everything still is as it was

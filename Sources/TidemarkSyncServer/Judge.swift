@@ -125,13 +125,8 @@ struct Judge {
         bases.insert(base.offset)
       }
     }
-    let (offsets, entries) = (Array(same), Array(bases))
-    if !offsets.isEmpty {
-      for (offset, value) in zip(offsets, try feed.values(at: offsets)) { values[offset] = value }
-    }
-    if !entries.isEmpty {
-      for (offset, head) in zip(entries, try feed.heads(at: entries)) { self.bases[offset] = head }
-    }
+    values = try feed.values(at: Array(same))
+    self.bases = try feed.heads(at: Array(bases))
   }
 
   /// Takes back what changes from `index` on have done.

@@ -12,7 +12,7 @@ extension StoreFeed {
       guard let value = try table.value(of: type, key: key),
         let sequence = table.sequence(of: type, key: key)
       else { return nil }
-      return FeedRecord(value: value, position: try position(of: sequence))
+      return (value, try position(of: sequence))
     }
   }
 
@@ -118,7 +118,7 @@ extension StoreFeed {
       throw TidemarkError(
         .unknownOutcome, "the log took another number of entries than the batch has")
     }
-    let mark = try FeedMark(FeedRecord(value: record, position: end(of: result)))
+    let mark = try FeedMark(record, at: end(of: result))
     known.keep(mark, of: replica)
     return mark
   }

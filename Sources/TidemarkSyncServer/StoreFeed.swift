@@ -88,7 +88,7 @@ package final class StoreFeed: Feed {
       return mark
     }
     guard let record = try record(.feedMark, key: replica.bytes) else { return FeedMark() }
-    let mark = try FeedMark(record)
+    let mark = try FeedMark(record.value, at: record.position)
     known.keep(mark, of: replica)
     return mark
   }

@@ -149,14 +149,14 @@ extension SyncHandler {
   /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
   ///   place: the page that has named it is to be pulled again.
   func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
-    let range = try feed.range()
-    guard range.contains(request.position),
-      let head = try feed.heads(at: [request.position.offset])[0], head.kind == .put,
+    let offset = request.position.offset
+    guard try feed.range().contains(request.position),
+      let head = try feed.heads(at: [offset])[offset], head.kind == .put,
       access.reaches(key: head.key, labels: head.labels)
     else { throw Self.noValue }
     // As it is unpacked, and a copy of it.
     return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
-      guard let value = try feed.values(at: [request.position.offset])[0] else {
+      guard let value = try feed.values(at: [offset])[offset] else {
         throw Self.noValue
       }
       let first = min(max(request.offset, 0), value.count)

@@ -108,8 +108,8 @@ extension SyncHandler {
 
   private func keys(_ rows: ArraySlice<DigestTable.Row>, _ range: FeedRange) throws -> [DigestKey] {
     let heads = try feed.heads(at: rows.map(\.offset))
-    return try zip(rows, heads).map { row, head in
-      guard let head else {
+    return try rows.map { row in
+      guard let head = heads[row.offset] else {
         throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
       }
       return DigestKey(

@@ -51,10 +51,7 @@ extension SyncHandler {
       offsets.append(offset)
       guard left > 0 else { break }
     }
-    guard !offsets.isEmpty else { return [:] }
-    var values: [UInt64: [UInt8]] = [:]
-    for (offset, value) in zip(offsets, try feed.values(at: offsets)) { values[offset] = value }
-    return values
+    return try feed.values(at: offsets)
   }
 
   /// Longest value that comes with the verdict on a change that clashes with it.
@@ -130,19 +127,12 @@ extension SyncHandler {
     if kind == .put || kind == .delete { entry.time = head.attributes.time }
     guard kind == .put else { return entry }
     return try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
-      guard let value = try value(at: head.offset, in: values) else { return nil }
+      let known = try values[head.offset] ?? feed.values(at: [head.offset])[head.offset]
+      guard let value = known else { return nil }
       entry.content = SyncContent(
         value: value, labels: head.labels.map { EntryLabel($0) }, head.attributes)
       if takesBlobs { entry.content.moveApart() }
       return entry
     }
-  }
-
-  /// The value at an offset, which may be among those that are known.
-  private func value(
-    at offset: UInt64, in known: [UInt64: [UInt8]]
-  ) throws(TidemarkError) -> [UInt8]? {
-    if let value = known[offset] { return value }
-    return try feed.values(at: [offset])[0]
   }
 }

@@ -258,10 +258,10 @@ final class RivalFeed: Feed {
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
     try feed.states(of: keys)
   }
-  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
+  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
     try feed.heads(at: offsets)
   }
-  func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+  func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
     try feed.values(at: offsets)
   }
   func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage { try feed.read(query) }
