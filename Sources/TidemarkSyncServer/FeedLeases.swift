@@ -44,7 +44,7 @@ package final class FeedLeases: Sendable {
   }
 
   /// The lease of a replica; nil when it has none.
-  package subscript(_ replica: ReplicaID) -> LeaseRecord? { state.withLock { $0.table[replica] } }
+  subscript(_ replica: ReplicaID) -> LeaseRecord? { state.withLock { $0.table[replica] } }
 
   /// Ends the lease of a replica.
   func end(_ replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
@@ -59,12 +59,13 @@ package final class FeedLeases: Sendable {
   /// Takes note that a replica has pushed: from the first time on deletes are kept for it.
   func notePush(of replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard let lease = state.table[replica], !state.table.hasPushed(replica) else { return }
+      guard var lease = state.table[replica], !lease.hasPushed else { return }
+      lease.hasPushed = true
       if state.table.isRecorded(replica) {
-        state.table.record(replica, lease, hasPushed: true)
+        state.table.note(lease, of: replica)
         try state.keepDeletes(feed, for: lease)
       } else {
-        try state.record(lease, of: replica, hasPushed: true, feed)
+        try state.record(lease, of: replica, feed)
       }
     }
   }
@@ -78,13 +79,13 @@ package final class FeedLeases: Sendable {
     of replica: ReplicaID, to cursor: Position, _ feed: any Feed
   ) throws(TidemarkError) {
     try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard let known = state.table[replica] else { return }
-      let isFirst = known.cursor.offset == 0
-      guard state.table.advance(replica, to: cursor),
-        isFirst || !state.table.isRecorded(replica), let lease = state.table[replica]
-      else { return }
+      guard var lease = state.table[replica] else { return }
+      let isUnwritten = lease.cursor.offset == 0 || !state.table.isRecorded(replica)
+      let isFurther = lease.cursor.offset < cursor.offset
+      if isFurther { lease.cursor = cursor }
+      state.table.note(lease, of: replica)
       // A replica that only reads is answered on a full disk, too.
-      try? state.record(lease, of: replica, hasPushed: state.table.hasPushed(replica), feed)
+      if isFurther, isUnwritten { try? state.record(lease, of: replica, feed) }
     }
   }
 
@@ -102,17 +103,17 @@ package final class FeedLeases: Sendable {
 extension FeedLeases.State {
   /// Writes a lease down, or, where there are too many, remembers it.
   mutating func record(
-    _ lease: LeaseRecord, of replica: ReplicaID, hasPushed: Bool, _ feed: any Feed
+    _ lease: LeaseRecord, of replica: ReplicaID, _ feed: any Feed
   ) throws(TidemarkError) {
-    func hasRoom() -> Bool { table.mayRecord(replica, lease, hasPushed: hasPushed, most: most) }
+    func hasRoom() -> Bool { table.mayRecord(lease, of: replica, most: most) }
     if !hasRoom(),
       feed.now.sinceEpoch >= lastLookForExpired + FeedLeases.millisecondsBetweenLooks
     {
       try removeExpired(feed)
     }
-    guard hasRoom() else { return table.remember(replica, lease, hasPushed: hasPushed) }
+    guard hasRoom() else { return table.note(lease, of: replica) }
     try feed.append(.feedLease, key: replica.bytes, value: lease.encoded)
-    table.record(replica, lease, hasPushed: hasPushed)
+    table.record(lease, of: replica)
     try keepDeletes(feed, for: lease)
   }
 
@@ -161,8 +162,6 @@ extension FeedLeases.State {
     }
     guard !long.isEmpty else { return }
     try feed.append(.feedLease, long.map { (key: $0.replica.bytes, value: $0.lease.encoded) })
-    for (replica, lease) in long {
-      table.record(replica, lease, hasPushed: table.hasPushed(replica))
-    }
+    for (replica, lease) in long { table.note(lease, of: replica) }
   }
 }

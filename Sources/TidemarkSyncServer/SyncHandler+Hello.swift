@@ -64,7 +64,8 @@ extension SyncHandler {
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(
         expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
-        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0)
+        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0,
+        hasPushed: mark.number > 0 || known?.hasPushed ?? false)
       // A replica that holds nothing, or has just compared everything, has missed no delete.
       if holdsNothing || hasAll {
         lease.clearedThrough = range.truncatedThrough
@@ -72,15 +73,15 @@ extension SyncHandler {
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
       #endif
-      if !leases.table.isRecorded(request.replica)
-        || needsWriting(lease, after: known, period: period)
+      if let known, leases.table.isRecorded(request.replica),
+        !needsWriting(lease, after: known, period: period)
       {
-        try leases.record(lease, of: request.replica, hasPushed: mark.number > 0, feed)
-      } else {
         // The end in the record still stands.
-        lease.expires = known?.expires ?? expires
-        lease.readsUntil = known?.readsUntil ?? lease.readsUntil
-        leases.table.record(request.replica, lease, hasPushed: mark.number > 0)
+        lease.expires = known.expires
+        lease.readsUntil = known.readsUntil
+        leases.table.note(lease, of: request.replica)
+      } else {
+        try leases.record(lease, of: request.replica, feed)
       }
       try leases.keepDeletes(feed, for: lease)
       return lease
@@ -89,9 +90,9 @@ extension SyncHandler {
 
   /// A lease is not written anew at every hello, but when a sixteenth of it has passed.
   private func needsWriting(
-    _ lease: LeaseRecord, after known: LeaseRecord?, period: UInt64?
+    _ lease: LeaseRecord, after known: LeaseRecord, period: UInt64?
   ) -> Bool {
-    guard let known, known.clearedThrough == lease.clearedThrough else { return true }
+    guard known.clearedThrough == lease.clearedThrough else { return true }
     guard let period else { return known.expires != .max || known.readsUntil != lease.readsUntil }
     func isOld(_ end: UInt64, _ known: UInt64) -> Bool {
       end < known || end - known > period / 16
