@@ -109,10 +109,9 @@ struct PageReader: Sendable {
       let found = try handler.feed.read(query(limit: limit))
       left -= limit
       let rows = try outcomes(of: found.rows)
-      let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
+      let puts = rows.lazy.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try handler.smallValues(
-        puts.prefix(most - entries.count).map { ($0.0.offset, $0.0.valueLength) },
-        most: mostBytes - bytes)
+        of: puts.prefix(most - entries.count).map(\.0), most: mostBytes - bytes)
       for (head, outcome) in rows {
         if entries.count >= most { return }
         // The page may end before what cannot be told.
