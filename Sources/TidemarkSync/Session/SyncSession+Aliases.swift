@@ -99,9 +99,9 @@ extension SyncSession {
 
   /// Whether an own change that has come back was refused for its alias, and there still is none.
   func staysRefused(
-    _ sequence: UInt64, _ changes: AliasChanges, _ next: PeerProgress
+    _ sequence: UInt64, _ changes: AliasChanges
   ) throws(TidemarkError) -> Bool {
-    guard case .parked(let rejection) = next.waiting[sequence], rejection.code == Alias.refusal,
+    guard case .parked(let rejection) = progress.waiting[sequence], rejection.code == Alias.refusal,
       let change = try log.change(at: sequence), change.kind == .put
     else { return false }
     return changes.alias(ofKey: change.key) == nil

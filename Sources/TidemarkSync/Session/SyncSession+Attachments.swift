@@ -181,10 +181,10 @@ extension SyncSession {
   func takeUpAttachments() throws {
     let waiting = progress.waiting.reasons.filter { $0.value == .parked(Self.noAttachments) }
     guard attachmentBytes != nil, !waiting.isEmpty else { return }
-    try commit { _, next, _ in
+    try commit { _ in
       for sequence in waiting.keys {
-        next.waiting.remove(sequence)
-        next.again.insert(sequence)
+        progress.waiting.remove(sequence)
+        progress.again.insert(sequence)
       }
     }
   }

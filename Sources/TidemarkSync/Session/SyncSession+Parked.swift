@@ -67,12 +67,12 @@ extension SyncSession {
     try inParts(sequences) { changes in
       let contents = try changes.map { try log.content(of: $0) }
       var keys: [[UInt8]] = []
-      try commit { operations, next, _ in
+      try commit { operations in
         keys = []
         for (change, content) in zip(changes, contents) {
           // Somebody may have written in between.
           guard try isParked(change.sequence) else { continue }
-          next.waiting.remove(change.sequence)
+          progress.waiting.remove(change.sequence)
           try addAgain(change, content, into: &operations)
           keys.append(change.key)
         }
@@ -110,18 +110,18 @@ extension SyncSession {
     try inParts(sequences) { changes in
       let states = try changes.map { try remoteState(before: $0) }
       var part: [UInt64] = []
-      try commit { operations, next, _ in
+      try commit { operations in
         part = []
         for (change, known) in zip(changes, states) {
           guard try isParked(change.sequence) else { continue }
           part.append(change.sequence)
           guard let known else {
             // As if a policy had decided for whatever the peer has.
-            next.wait(change, for: .lost(.beginning))
+            progress.wait(change, for: .lost(.beginning))
             continue
           }
           let slot = try log.slot(ofKey: change.key)
-          next.waiting.remove(change.sequence)
+          progress.waiting.remove(change.sequence)
           try takeOver(known, ofKey: change.key, upon: slot, into: &operations)
         }
       }
@@ -200,13 +200,13 @@ extension SyncSession {
     remote.rounds = -1
     let state = remote
     let local = change.kind == .put ? try log.content(of: change) : nil
-    try commit { operations, next, _ in
+    try commit { operations in
       guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
         throw Self.waitsNoMore(sequence)
       }
       let slot = try log.slot(ofKey: key)
       try carryOut(
-        resolution, change, local, state, slot, isForUser: true, into: &operations, &next)
+        resolution, change, local, state, slot, isForUser: true, into: &operations)
     }
   }
 }

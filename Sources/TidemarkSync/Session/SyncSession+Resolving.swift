@@ -10,8 +10,6 @@ extension SyncSession {
 
   /// Runs the resolver on keys whose remote state is there.
   func resolveWaiting() throws {
-    let former = keysArriving
-    defer { keysArriving = former }
     var together: [Met] = []
     var alone: [Met] = []
     var bytes = 0
@@ -37,27 +35,25 @@ extension SyncSession {
   private func resolve(_ keys: [Met]) throws -> [Met] {
     guard !keys.isEmpty else { return [] }
     var left: [Met] = []
-    keysArriving = Set(keys.map(\.key))
-    try commit { operations, next, _ in
+    try commit(arriving: Set(keys.map(\.key))) { operations in
       left = []
       for (key, entry, state) in keys {
         let (sequence, reason) = (entry.sequence, entry.reason)
-        guard next.waiting[sequence] == reason else { continue }
+        guard progress.waiting[sequence] == reason else { continue }
         let newest = try log.newestChange(ofKey: key)
-        if keys.count > 1, let newest, try !pendingMembers(upTo: newest, in: next).isEmpty {
+        if keys.count > 1, let newest, try !pendingMembers(upTo: newest).isEmpty {
           left.append((key, entry, state))
           continue
         }
         #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting.remove(sequence) }
+          if PlantedSyncBug.isOn(.conflictForgotten) { progress.waiting.remove(sequence) }
         #endif
         // The change is pending until the resolver has decided. A policy decides on this change
         // only: one made since is judged by itself.
         if !reason.isLost || newest?.sequence == sequence || isLostForAll {
-          try meet(
-            key, state, isLost: reason.isLost, isAlone: true, into: &operations, &next)
+          try meet(key, state, isLost: reason.isLost, isAlone: true, into: &operations)
         }
-        if next.waiting[sequence]?.position != nil { next.waiting.remove(sequence) }
+        if progress.waiting[sequence]?.position != nil { progress.waiting.remove(sequence) }
       }
     }
     return left

@@ -121,20 +121,14 @@ package final class SyncSession {
   var urgent = UrgentEntries()
   /// Nil whenever it may not be what is to be sent next.
   var prepared: PreparedBatch?
-  /// Keys whose remote states are entered in one commit.
+  /// Keys whose remote states are entered in one commit, or that get a value laid beside another.
   var keysArriving: Set<[UInt8]> = []
-  /// Keys that got a value laid beside another in this commit.
-  var keysChosen: Set<[UInt8]> = []
-  /// Counts of the resolvers' decisions in this commit.
-  var counted = SyncTotals()
   /// Where the history began when positions of what it lacks were last forgotten.
   var prunedHistory: UInt64 = 0
   /// The last entry that was there when a resolver had decided.
   var resolvedThrough: UInt64 = 0
   /// The peer's names for keys; nil as long as nobody has asked.
   var aliases: KnownAliases?
-  /// The changes that this commit makes to them.
-  var aliasChanges: AliasChanges?
   /// The comparison that is under way.
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
