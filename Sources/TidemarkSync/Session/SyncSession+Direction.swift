@@ -20,17 +20,18 @@ public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
 }
 
 extension SyncSession {
-  /// Asks for what this store has appended itself, and for nothing of others: own deletes in the
-  /// feed are kept here until the cursor has passed them.
+  /// Asks for what stands behind the cursor. Where others' entries are not taken, it does for what
+  /// this store has appended itself: own deletes in the feed are kept here until the cursor has
+  /// passed them.
   /// - Returns: nil where the cursor is as far as it gets that way.
-  func pullOfOwn(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
+  func nextPull(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
     let cursor = progress.cursor.offset
-    guard capabilities.hasMarkBehindBatch, cursor < range.head, ownAskedAt != cursor else {
-      return nil
-    }
-    ownAskedAt = cursor
+    guard cursor < range.head,
+      reads || capabilities.hasMarkBehindBatch && ownAskedAt != cursor
+    else { return nil }
+    if !reads { ownAskedAt = cursor }
     var request = try pullRequest()
-    request.ownOnly = true
+    request.ownOnly = !reads
     return request
   }
 

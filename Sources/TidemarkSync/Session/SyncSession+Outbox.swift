@@ -29,11 +29,9 @@ extension SyncSession {
       // Entries that were looked at in vain need not be looked at again; it is written with what
       // comes.
       progress = draft.progress
-      tooManyWaiting = nil
       if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
       return nil
     }
-    tooManyWaiting = nil
     guard draft.progress.waiting.count < mostWaiting else {
       urgent = urgentNow
       tooManyWaiting = progress.waiting.count

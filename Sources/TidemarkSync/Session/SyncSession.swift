@@ -186,13 +186,26 @@ package final class SyncSession {
   // MARK: What next
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
-  /// - Parameter direction: which way entries go.
-  package func next(_ direction: SyncDirection = .both) throws -> Call? {
+  /// - Parameters:
+  ///   - direction: which way entries go.
+  ///   - gate: the calls that the budget lets through.
+  package func next(
+    _ direction: SyncDirection = .both, through gate: SyncGate = SyncGate()
+  ) throws -> Call? {
+    self.gate = gate
     reads = direction.pulls
     keysAsked = []
+    // As of a batch that could not be formed; the user may have decided since.
+    tooManyWaiting = nil
     guard range != nil else { return .hello(hello()) }
-    // Neither way is open before a comparison has ended.
-    if progress.resync != nil {
+    if gate.isNarrow {
+      // A comparison can be much.
+      guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
+        return nil
+      }
+      if formed != nil, try !isUrgent(least) { return nil }
+    } else if progress.resync != nil {
+      // Neither way is open before a comparison has ended.
       if let call = try nextOfResync() { return call }
       // The user must decide.
       guard progress.resync == nil else { return nil }
@@ -201,11 +214,7 @@ package final class SyncSession {
     // A batch under way is finished whichever way it goes: its outcome may count already.
     if let formed { return try call(for: formed) }
     if !direction.pushes { try passForeign() }
-    if direction.pulls {
-      if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
-    } else if let pull = try pullOfOwn(range) {
-      return .pull(pull)
-    }
+    if !gate.isNarrow, let pull = try nextPull(range) { return .pull(pull) }
     // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
