@@ -29,8 +29,9 @@ final class SharedPage: Sendable {
 
   /// An answer with this page, as a frame.
   func frame(_ answer: PullAnswer, _ coder: WireCoder) throws(PeerError) -> [UInt8] {
-    let body = try body.withLock { (known: inout (coder: WireCoder, body: WireBody)?)
-      throws(PeerError) in
+    let body = try body.withLock {
+      (known: inout (coder: WireCoder, body: WireBody)?)
+        throws(PeerError) in
       if let known, known.coder == coder { return known.body }
       let made = try coder.body(of: answer)
       known = (coder, made)

@@ -27,7 +27,7 @@ extension SyncHandler {
     }
     try check(request)
     var large = request.changes.compactMap(\.content.blob)
-    // What was uploaded for the batch is worth reading if it may be its turn.
+    // Uploaded values are worth reading if it may be the turn of the batch.
     let replica = request.replica
     if !large.isEmpty, try !feed.mark(of: replica).mark.precedes(request) || !hasLease(replica) {
       large = []

@@ -42,7 +42,7 @@ public struct WireCoder: Sendable, Hashable {
   /// The entries of a page, stored once for the frames of all its readers.
   package func body(of page: PullAnswer) throws(PeerError) -> WireBody {
     do throws(FormatError) {
-      let message = WireMessage.pullAnswer(page)
+      let message = WireMessage.pullAnswer(page).normalized
       try message.check()
       var writer = WireWriter(budget: limit, capacity: message.sizeHint)
       writer.last = page.cursor

@@ -145,7 +145,8 @@ extension SyncService {
 
   func encode(_ answer: StagedAnswer, _ coding: Coding) throws(Problem) -> Reply {
     do throws(PeerError) {
-      let body = coding == .frame
+      let body =
+        coding == .frame
         ? try answer.frame(writer) : try coding.encode(answer.message, writer)
       return Reply(body, coding)
     } catch {
