@@ -31,11 +31,17 @@ package final class PeerRecords {
       standing = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
     basis = (first.dropLast(standing.basis.sets.encodedBytes), standing.basis)
-    for (key, sequence) in numbered(.peerWaiting, bytes: Self.waitingBytes) {
+    let waiting = numbered(.peerWaiting, bytes: Self.waitingBytes)
+    for (key, sequence) in waiting.sorted(by: { $0.number < $1.number }) {
       let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
         try PeerProgress.Waiting(decoding: bytes)
       }
-      if let reason { standing.progress.waiting.restore(sequence, reason) }
+      guard let reason else { continue }
+      if let change = try log.change(at: sequence) {
+        standing.progress.waiting.restore(change, reason)
+      } else {
+        standing.progress.waiting.noteMissing(sequence)
+      }
     }
     standing.settled = try settled(standing.tail)
     // One that cannot be read keeps everything until it is written again.

@@ -179,10 +179,10 @@ extension SyncSession {
 
   /// Changes that waited for a peer that carries attachments are to be sent.
   func takeUpAttachments() throws {
-    let waiting = progress.waiting.reasons.filter { $0.value == .parked(Self.noAttachments) }
+    let waiting = progress.waiting.filter { $0.value == .parked(Self.noAttachments) }
     guard attachmentBytes != nil, !waiting.isEmpty else { return }
     try commit { _ in
-      for sequence in waiting.keys {
+      for (sequence, _) in waiting {
         progress.waiting.remove(sequence)
         progress.again.insert(sequence)
       }

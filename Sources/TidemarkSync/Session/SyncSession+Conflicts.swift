@@ -9,8 +9,10 @@ extension SyncSession {
   /// Keys whose remote state is needed and does not come with the feed any more.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    for (key, entry) in progress.waiting.conflicts {
-      guard let position = entry.reason.position, try !hasRemote(key, from: position) else {
+    for entry in progress.waiting.conflicts {
+      if let position = entry.reason.position, let found = try beside(ofKey: entry.key),
+        found.state.position.offset >= position.offset
+      {
         continue
       }
       // Where not everything may go, others can wait.
@@ -20,7 +22,7 @@ extension SyncSession {
       {
         continue
       }
-      keys.append(key)
+      keys.append(entry.key)
       // One of those that were asked for together may be to blame for a failure.
       if keys.count == limits.changes || failuresToTell > 0 { break }
     }
@@ -35,13 +37,6 @@ extension SyncSession {
       return RemoteState(entry)
     }
     return RemoteState(entry, rounds: state.rounds)
-  }
-
-  private func hasRemote(
-    _ key: [UInt8], from position: Position
-  ) throws(TidemarkError) -> Bool {
-    guard let found = try beside(ofKey: key) else { return false }
-    return found.state.position.offset >= position.offset
   }
 
   /// Takes what keys hold there.

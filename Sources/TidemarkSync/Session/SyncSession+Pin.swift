@@ -25,13 +25,9 @@ extension SyncSession {
     // The base of a refused change lies beside its key, and a put is its key's value. A change that
     // lay outside of a scope is decided, too, and not in the feed.
     var isQuiet = pending.isEmpty && scope.isEverything && progress.scope == 0
-    for (sequence, reason) in progress.waiting {
-      if case .parked = reason {
-        guard progress.waiting.isDelete(sequence) else { continue }
-      } else {
-        isQuiet = false
-      }
-      pending.insert(sequence)
+    for entry in progress.waiting.entries.values {
+      if !entry.reason.isParked { isQuiet = false }
+      if !entry.reason.isParked || entry.isDelete { pending.insert(entry.sequence) }
     }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }

@@ -160,24 +160,13 @@ package final class SyncSession {
     settledThrough = pin?.settledThrough ?? 0
     formed = standing?.formed
     sequencesInFlight = formed?.sequences ?? SequenceSet()
-    try restoreWaiting()
-  }
-
-  /// Learns the keys of what waits, and drops what a later change has taken the place of.
-  private func restoreWaiting() throws(TidemarkError) {
-    for sequence in progress.waiting.withoutKey {
-      guard let reason = progress.waiting[sequence] else { continue }
-      guard let change = try log.change(at: sequence) else {
-        // It went with the history.
-        progress.waiting.remove(sequence)
-        continue
+    // What a later change has taken the place of waits no more.
+    for entry in progress.waiting.entries.values where entry.reason.position == nil {
+      if let newest = try log.newestChange(ofKey: entry.key), newest.sequence > entry.sequence,
+        !isPending(newest)
+      {
+        progress.supersede(entry.key, by: newest.sequence)
       }
-      progress.waiting.learn(change)
-      guard reason.position == nil,
-        let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
-        !isPending(newest, in: progress)
-      else { continue }
-      progress.supersede(change.key, by: newest.sequence)
     }
   }
 
