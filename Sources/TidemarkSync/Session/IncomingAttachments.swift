@@ -53,7 +53,7 @@ struct IncomingAttachments {
   /// Whether the store may know of more.
   private var mayLackSome = true
   /// The one whose part was asked for.
-  private(set) var part: AttachmentPartFile?
+  var part: AttachmentPartFile?
 
   var isEmpty: Bool { rows.isEmpty && !mayLackSome }
 
@@ -90,8 +90,6 @@ struct IncomingAttachments {
     }
     return rows.first
   }
-
-  mutating func begin(_ part: AttachmentPartFile) { self.part = part }
 
   /// The first one has come, or cannot be had.
   mutating func removeFirst(hasFailed: Bool = false, isAbsent: Bool = false) {
@@ -143,7 +141,7 @@ extension SyncSession {
           let part = try log.contentPart(of: row.id, for: Self.fetchOwner)
         else { continue }
         while try !part.look(most: 64 << 20) {}
-        incoming.begin(part)
+        incoming.part = part
         let limit = max(
           AttachRequest.partBytes,
           min(gate.bytes, AttachRequest.mostBytes) / AttachRequest.partBytes
