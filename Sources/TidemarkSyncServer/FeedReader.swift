@@ -77,7 +77,7 @@ extension FeedHead {
     }
     offset = entry.sequence
     key = entry.key
-    labels = entry.labels
+    labels = kind == .put ? entry.labels : []
     valueLength = entry.head.hasValue ? entry.head.valueLength : 0
     operation = OperationID(attributes, at: entry.sequence, in: engine)
     commitTime = attributes.writerTime != 0 ? attributes.writerTime : entry.head.commitTime

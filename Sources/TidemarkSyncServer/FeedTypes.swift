@@ -114,7 +114,7 @@ package struct FeedHead: Sendable, Hashable {
   package var offset: UInt64
   package var kind: ChangeKind
   package var key: [UInt8]
-  /// In byte order.
+  /// In byte order; none of a delete.
   package var labels: [[UInt8]]
   package var valueLength: Int
   package var operation: OperationID

@@ -146,8 +146,7 @@ extension StoreFeed {
       case let sequence?: batch.addCondition(.sequence(sequence))
       }
     if change.kind == .put {
-      attributes.attachment = change.content.attachment?.engineID
-      let labels = try batch.addLabelSet(change.content.labelSet)
+      let labels = try batch.addLabelSet(judged.labelSets[entry.change])
       try batch.add(
         .put, key: change.key.rawSpan, value: value, labelSet: labels, attributes: attributes,
         condition: condition)

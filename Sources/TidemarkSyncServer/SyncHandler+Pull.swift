@@ -138,15 +138,15 @@ struct PageReader: Sendable {
   }
 
   private func query(limit: Int) -> FeedQuery {
-    var query = FeedQuery(after: through, through: range.head, limit: limit)
-    query.wantsLater = { [request] head in
-      !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
-    }
-    query.wantsFormer = { [request, access] head in
-      guard head.operation.replica != request.replica || request.includesOwn else { return false }
-      return !access.reads(head.key, head.kind == .put ? head.labels : [], request)
-    }
-    return query
+    FeedQuery(
+      after: through, through: range.head, limit: limit,
+      wantsFormer: { [request, access] head in
+        (head.operation.replica != request.replica || request.includesOwn)
+          && !access.reads(head.key, head.labels, request)
+      },
+      wantsLater: { [request] head in
+        !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
+      })
   }
 
   /// The meaning of entries to their reader, as far as it can be told.
@@ -191,7 +191,7 @@ struct PageReader: Sendable {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
     #endif
-    return access.reads(row.head.key, later.isDeleted ? [] : later.head.labels, request)
+    return access.reads(row.head.key, later.head.labels, request)
   }
 
   /// Whether the reader has yet to hear of a label that an entry has left out. It has heard of it
@@ -212,8 +212,7 @@ struct PageReader: Sendable {
 
   private func outcomeOfOthers(_ row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
-    if head.kind == .put, access.reads(head.key, head.labels, request) { return .put }
-    if head.kind == .delete, access.reads(head.key, [], request) { return .delete }
+    if access.reads(head.key, head.labels, request) { return head.kind == .put ? .put : .delete }
     let kind: FeedEntry.Kind? =
       gone.contains(head.key) ? nil : head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
