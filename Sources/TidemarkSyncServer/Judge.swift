@@ -237,7 +237,7 @@ struct Judge {
     return .applied(MarkRecord.planned(entry))
   }
 
-  private static let outOfScope = Rejection.outOfScope(
+  static let outOfScope = Rejection.outOfScope(
     "the authorization does not reach this entry")
 }
 

@@ -27,7 +27,7 @@ package struct JudgedBatch: Sendable {
   package var entries: [Entry] = []
   /// A verdict on what is about to be appended has its place in the batch.
   package var verdicts: [Verdict] = []
-  /// Names of the parts of large values that the batch has, and that need not be kept any more.
+  /// Keys of the parts of large values that the batch has, and that need not be kept any more.
   package var uploads: [[UInt8]] = []
   /// The revision of the policies that it was judged by.
   package var policies: UInt64

@@ -27,30 +27,27 @@ extension SyncHandler {
       }
       guard known >= 0, known < request.bytes.count else { return try unchanged() }
       let part = UploadPart(
-        replica: request.replica, blob: request.blob, offset: received,
-        length: request.bytes.count - known)
+        upload: name, offset: received, length: request.bytes.count - known)
       // A shorter one would be a record for a few bytes; the caller goes on from what is there.
       guard
         part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
       else { return try unchanged() }
-      try makeRoom(for: part, name, &uploads)
+      try makeRoom(for: part, &uploads)
       let place = try feed.append(
-        .feedUpload, key: part.name, value: Array(request.bytes[known...]))
+        .feedUpload, key: part.key, value: Array(request.bytes[known...]))
       uploads.add(part, at: feed.now)
       return (UploadAnswer(received: received + part.length), place)
     }
   }
 
-  private func makeRoom(
-    for part: UploadPart, _ name: UploadTable.Name, _ uploads: inout UploadTable
-  ) throws {
-    try dropOldUploads(&uploads, but: name)
+  private func makeRoom(for part: UploadPart, _ uploads: inout UploadTable) throws {
+    try dropOldUploads(&uploads, but: part.upload)
     var missing = uploads.bytes + part.length - options.uploadBytes
     guard missing > 0 else { return }
     var going: [UploadTable.Upload] = []
     // A newcomer that took the room of those that go on would lose it to them in turn.
     let idle = feed.time(before: Self.millisecondsUndisturbed)
-    for upload in uploads.untouched(since: idle, but: name) where missing > 0 {
+    for upload in uploads.untouched(since: idle, but: part.upload) where missing > 0 {
       going.append(upload)
       missing -= upload.received
     }
@@ -70,15 +67,9 @@ extension SyncHandler {
     _ uploads: inout UploadTable, but name: UploadTable.Name? = nil
   ) throws(TidemarkError) {
     try feed.remove(.feedUpload, keys: uploads.strays)
-    uploads.dropStrays()
-    try drop(oldUploads(uploads, but: name), &uploads)
-  }
-
-  /// Uploads that nobody has gone on with for so long.
-  func oldUploads(
-    _ uploads: UploadTable, but name: UploadTable.Name? = nil
-  ) -> [UploadTable.Upload] {
-    uploads.untouched(since: feed.time(before: Self.millisecondsKept), but: name)
+    uploads.strays = []
+    let time = feed.time(before: Self.millisecondsKept)
+    try drop(uploads.untouched(since: time, but: name), &uploads)
   }
 
   /// Takes uploads away, many with each commit: everybody else waits.
@@ -87,13 +78,13 @@ extension SyncHandler {
   ) throws(TidemarkError) {
     var rest = gone[...]
     while !rest.isEmpty {
-      var names: [[UInt8]] = []
+      var keys: [[UInt8]] = []
       var count = 0
-      for upload in rest where names.count < FeedLeases.recordsPerStep {
-        names += upload.names
+      for upload in rest where keys.count < FeedLeases.recordsPerStep {
+        keys += upload.keys
         count += 1
       }
-      try feed.remove(.feedUpload, keys: names)
+      try feed.remove(.feedUpload, keys: keys)
       for upload in rest.prefix(count) { uploads.remove(upload) }
       rest = rest.dropFirst(count)
     }
@@ -114,9 +105,7 @@ extension SyncHandler {
       }
       var value: [UInt8] = []
       value.reserveCapacity(blob.length)
-      for part in upload.names {
-        value += try feed.record(.feedUpload, key: part)?.value ?? []
-      }
+      for key in upload.keys { value += try feed.record(.feedUpload, key: key)?.value ?? [] }
       // Somebody else may have let it go meanwhile.
       guard value.count == blob.length else { continue }
       guard BlobID(of: value) == blob else {
@@ -138,7 +127,7 @@ extension SyncHandler {
     of request: PushRequest, _ uploads: [UploadTable.Upload]
   ) throws(PeerError) {
     let isThere = feed.uploads.withLock { known in
-      uploads.allSatisfy { known[$0.name]?.parts == $0.parts }
+      uploads.allSatisfy { known[$0.name]?.keys == $0.keys }
     }
     guard isThere, !request.changes.contains(where: { $0.content.blob != nil }) else {
       throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))

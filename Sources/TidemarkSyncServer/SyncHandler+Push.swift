@@ -107,7 +107,7 @@ extension SyncHandler {
         request, feed: feed, access: access, policies: try feed.policies(),
         validators: options.validators)
       var judged = try judge.run()
-      judged.uploads = uploads.flatMap(\.names)
+      judged.uploads = uploads.flatMap(\.keys)
       switch try feed.append(judged) {
       case .appended(let mark):
         feed.uploads.withLock { known in for upload in uploads { known.remove(upload) } }
