@@ -63,20 +63,15 @@ extension SyncHandler {
         .malformed,
         "the batch has \(request.changes.count) changes; at most \(options.limits.changes)")
     }
-    var bytes = 0
-    var largest = 0
-    var sequences: Set<UInt64> = []
-    for change in request.changes {
-      let content = change.content
-      let size = change.key.count + (content.blob?.length ?? content.value.count)
-      bytes += size
-      largest = max(largest, size)
-      guard sequences.insert(change.sequence).inserted else {
-        throw PeerError(.malformed, "the batch has two changes with the same sequence")
-      }
+    guard Set(request.changes.lazy.map(\.sequence)).count == request.changes.count else {
+      throw PeerError(.malformed, "the batch has two changes with the same sequence")
     }
+    let sizes = request.changes.lazy.map {
+      $0.key.count + ($0.content.blob?.length ?? $0.content.value.count)
+    }
+    let bytes = sizes.reduce(0, +)
     // One entry may be larger than a message is meant to be, but not the rest as well.
-    guard bytes - largest <= options.limits.bytes else {
+    guard bytes - (sizes.max() ?? 0) <= options.limits.bytes else {
       throw PeerError(
         .malformed, "the batch has \(bytes) bytes; about \(options.limits.bytes) are allowed")
     }
