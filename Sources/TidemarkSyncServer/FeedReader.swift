@@ -41,13 +41,6 @@ struct FeedReader: Sendable {
   /// - Parameter limit: how many entries to look at, where they were not looked at before.
   mutating func heads(after offset: UInt64, limit: Int) throws(TidemarkError) -> [FeedHead] {
     if offset < through { return latest.heads.filter { $0.offset > offset } }
-    return try next(limit: limit)
-  }
-
-  /// The next heads.
-  /// - Parameter limit: how many entries to look at.
-  private mutating func next(limit: Int) throws(TidemarkError) -> [FeedHead] {
-    let before = through
     var heads: [FeedHead] = []
     var bytes = 0
     for _ in 0..<limit {
@@ -61,7 +54,7 @@ struct FeedReader: Sendable {
       heads.append(head)
     }
     if through >= last { cursor = nil }
-    latest = (before, bytes <= Self.keptBytes ? heads : [])
+    latest = (offset, bytes <= Self.keptBytes ? heads : [])
     return heads
   }
 }

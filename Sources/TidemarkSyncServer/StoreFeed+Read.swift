@@ -94,13 +94,9 @@ extension StoreFeed {
   private static let keptReaders = 4
 
   package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
-    let kept = readers.withLock { readers -> FeedReader? in
-      guard
-        let index = readers.firstIndex(where: {
-          $0.continues(query.after, through: query.through)
-        })
-      else { return nil }
-      return readers.remove(at: index)
+    let kept = readers.withLock { readers in
+      let index = readers.firstIndex { $0.continues(query.after, through: query.through) }
+      return index.map { readers.remove(at: $0) }
     }
     var reader = kept ?? FeedReader(engine, after: query.after, through: query.through)
     let heads = try reader.heads(after: query.after, limit: query.limit)
@@ -111,15 +107,13 @@ extension StoreFeed {
         if readers.count > Self.keptReaders { readers.removeFirst() }
       }
     }
-    var page = FeedPage(rows: [], through: used.through)
-    page.rows.reserveCapacity(heads.count)
-    for head in heads {
+    let rows = try heads.map { (head) throws(TidemarkError) in
       var row = FeedPage.Row(head: head)
       if query.wantsLater(head) { row.later = try laterState(than: head, through: query.through) }
       if query.wantsFormer(head) { row.former = try former(of: head, isKept: true) }
-      page.rows.append(row)
+      return row
     }
-    return page
+    return FeedPage(rows: rows, through: used.through)
   }
 
   /// The labels that a key had before an entry: those that are stored with it, or, for one that was

@@ -29,11 +29,7 @@ package final class StoreFeed: Feed {
     try self.init(store.engine, store, Observers())
   }
 
-  /// A feed over a store that is open; closing the feed closes it.
-  package convenience init(_ store: Store) throws(TidemarkError) {
-    try self.init(store.engine, store)
-  }
-
+  /// A feed over what is open; closing the feed closes it.
   package init(
     _ engine: Engine, _ store: Store? = nil, _ news: Observers? = nil
   ) throws(TidemarkError) {

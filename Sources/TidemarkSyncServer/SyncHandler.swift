@@ -85,7 +85,7 @@ public final class SyncHandler: Sendable {
   public convenience init(
     serving store: Store, options: Options = Options()
   ) throws(TidemarkError) {
-    try self.init(feed: try StoreFeed(store), options: options)
+    try self.init(feed: try StoreFeed(store.engine, store), options: options)
   }
 
   /// Serves a feed.
