@@ -160,7 +160,7 @@ package final class SyncSession {
     settledThrough = pin?.settledThrough ?? 0
     formed = standing?.formed
     sequencesInFlight = formed?.sequences ?? SequenceSet()
-    // What a later change has taken the place of waits no more.
+    // An entry waits no more once a later change has taken its place.
     for entry in progress.waiting.entries.values where entry.reason.position == nil {
       if let newest = try log.newestChange(ofKey: entry.key), newest.sequence > entry.sequence,
         !isPending(newest)
