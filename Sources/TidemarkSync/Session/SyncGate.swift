@@ -51,14 +51,11 @@ extension SyncSession.Call {
 extension SyncSession.Answer {
   /// The bytes of the answer that a budget counts.
   var countedBytes: Int {
-    let entries: [FeedEntry]
     switch self {
-    case .pull(let page): entries = page.entries
-    case .values(let values): entries = values.entries
-    case .fetch(let answer): return answer.bytes?.count ?? 0
-    case .hello, .push, .digest, .attach: return 0
+    case .pull, .values: entries.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
+    case .fetch(let answer): answer.bytes?.count ?? 0
+    case .hello, .push, .digest, .attach: 0
     }
-    return entries.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
   }
 }
 

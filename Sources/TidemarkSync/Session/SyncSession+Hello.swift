@@ -119,7 +119,7 @@ extension SyncSession {
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
     // The backup's mark tells how much of the batch under way it holds; else all of it is sent
     // again.
-    let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
+    let stays = isTakenOrNext(answer.mark)
     let mustRename = !stays && (formed != nil || isForeign(answer.mark))
     #if TIDEMARK_PLANTED
       let renames = !PlantedSyncBug.isOn(.lateBatchForgotten) && mustRename
@@ -185,17 +185,15 @@ extension SyncSession {
       && !progress.names.contains(mark.number, mark.batchID)
   }
 
-  /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.
-  private func isNext(after mark: ReplicaMark) -> Bool {
+  /// Whether a mark tells of the batch under way, or that is the next that the peer takes, with
+  /// nothing lost before it.
+  private func isTakenOrNext(_ mark: ReplicaMark) -> Bool {
     guard let formed else { return false }
-    return formed.number == mark.number + 1 && mark.number == progress.number
-      && mark.batchID == progress.batchID
-  }
-
-  /// Whether a mark tells of the batch under way.
-  private func isTaken(by mark: ReplicaMark) -> Bool {
-    guard let formed, formed.number == mark.number else { return false }
-    return mark.batchID == formed.batchID || mark.batchID == formed.batchID.ofEmpty
+    if mark.number == formed.number {
+      return mark.batchID == formed.batchID || mark.batchID == formed.batchID.ofEmpty
+    }
+    return mark.number == progress.number && mark.batchID == progress.batchID
+      && formed.number == mark.number + 1
   }
 
   /// Whether the authorization reaches other entries than when the cursor was written down.

@@ -31,7 +31,13 @@ extension SyncSession {
     if comparing == nil { comparing = Comparing(table: try knownTable([[]])) }
     guard let now = comparing else { return nil }
     let paths = now.walk.next
-    let (keys, isFull) = firstKeys(of: now.differing)
+    var keys: [[UInt8]] = []
+    var bytes = 0
+    for found in now.differing.prefix(limits.changes) where bytes < Self.keyBytesPerCall {
+      keys.append(found.key)
+      bytes += found.key.count
+    }
+    let isFull = keys.count == limits.changes || bytes >= Self.keyBytesPerCall
     if !keys.isEmpty, isFull || paths.isEmpty { return .values(try valuesRequest(keys)) }
     if !paths.isEmpty {
       return .digest(DigestRequest(replica: replica, scope: scope, paths: paths))
@@ -41,20 +47,6 @@ extension SyncSession {
     // The hello tells that everything was compared, which renews the lease.
     range = nil
     return .hello(hello())
-  }
-
-  /// The keys to ask for next, and whether no more fit into a call.
-  private func firstKeys(
-    of differing: [DigestWalk.Difference]
-  ) -> (keys: [[UInt8]], isFull: Bool) {
-    var keys: [[UInt8]] = []
-    var bytes = 0
-    for found in differing {
-      guard keys.count < limits.changes, bytes < Self.keyBytesPerCall else { return (keys, true) }
-      keys.append(found.key)
-      bytes += found.key.count
-    }
-    return (keys, keys.count >= limits.changes || bytes >= Self.keyBytesPerCall)
   }
 
   /// Takes the sums of parts.

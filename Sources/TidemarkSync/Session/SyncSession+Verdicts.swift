@@ -60,7 +60,9 @@ extension SyncSession {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
     #endif
-    guard capabilities.isNumbered, verdicts.allSatisfy(\.isApplied) else { return false }
+    guard capabilities.isNumbered,
+      verdicts.allSatisfy({ if case .applied = $0 { true } else { false } })
+    else { return false }
     guard records.hasRemoteStates else { return true }
     for item in batch.items {
       if let change = try log.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
@@ -204,12 +206,6 @@ extension SyncSession {
       try giveUp(batch)
     }
     failures = 0
-  }
-}
-
-extension Verdict {
-  fileprivate var isApplied: Bool {
-    if case .applied = self { true } else { false }
   }
 }
 

@@ -41,13 +41,13 @@ package final class SyncSession {
       }
     }
 
-    /// Whether values are missing, since they travel apart: the peer has to fetch them first.
-    fileprivate var isWithoutValues: Bool {
+    /// The entries of the feed that it has.
+    var entries: [FeedEntry] {
       switch self {
-      case .pull(let page): page.entries.contains { $0.content.blob != nil }
-      case .values(let answer): answer.entries.contains { $0.content.blob != nil }
-      case .push(let answer): answer.current.contains { $0.content.blob != nil }
-      case .hello, .digest, .attach, .fetch: false
+      case .pull(let page): page.entries
+      case .values(let answer): answer.entries
+      case .push(let answer): answer.current
+      case .hello, .digest, .attach, .fetch: []
       }
     }
   }
@@ -251,7 +251,8 @@ package final class SyncSession {
     do { try answer.message.normalized.check() } catch {
       throw PeerError(.malformed, error.reason)
     }
-    guard !answer.isWithoutValues else {
+    // Values that travel apart the peer has to fetch first.
+    guard answer.entries.allSatisfy({ $0.content.blob == nil }) else {
       throw PeerError(.malformed, "a large value came by name only, which nobody has asked for")
     }
     try renewPin()
