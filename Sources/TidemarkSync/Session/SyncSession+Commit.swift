@@ -2,7 +2,6 @@ internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Commits: entries with what they change in the peer's records.
 extension SyncSession {
   /// Commits entries together with what they change in the peer's records.
   ///

@@ -208,17 +208,16 @@ extension SyncSession {
     progress.supersede(key, by: sequence)
     var beside = remote
     beside.rounds += 1
+    var resolution = resolution
     var free: [UInt8]?
     if case .both(let other) = resolution, local != nil {
       free = try freeKey(other.bytes, beside: key)
-      guard free != nil else {
-        return try carryOut(.ask, newest, local, remote, slot, into: &operations)
-      }
+      if free == nil { resolution = .ask }
     }
-    guard
-      let companions = try endPending(
-        upTo: newest, for: resolution, isForUser: isForUser, into: &operations)
-    else { return try carryOut(.ask, newest, local, remote, slot, into: &operations) }
+    let found = try endPending(
+      upTo: newest, for: resolution, isForUser: isForUser, into: &operations)
+    if found == nil { resolution = .ask }
+    let companions = found ?? []
     let group = newGroup(with: companions)
     switch resolution {
     case .local:

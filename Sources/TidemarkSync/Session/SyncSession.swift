@@ -78,7 +78,6 @@ package final class SyncSession {
   var limits = SyncLimits()
   /// Most bytes of an attachment that the peer takes, as of that hello; nil where it takes none.
   var attachmentBytes: Int?
-  /// The rules for the content of attachments.
   package var attachmentPolicy = AttachmentPolicy()
   var outgoing = OutgoingAttachments()
   var incoming = IncomingAttachments()
@@ -91,7 +90,6 @@ package final class SyncSession {
   var mostWaiting = 65_536
   /// About so many bytes of values that resolvers make of conflicts go into one commit.
   var bytesTogether = 4 << 20
-  /// The calls that a budget allows.
   var gate = SyncGate()
   /// Whether what others append is taken, as of the last call.
   var reads = true
@@ -108,7 +106,6 @@ package final class SyncSession {
   var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// The last batch under this store's name that the peer has told of, and how far its feed went.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
-  /// Gives batches their ids.
   var naming = BatchNaming()
   /// Whether verdicts were taken that are not written down: the peer would tell them again.
   package internal(set) var hasUnwritten = false
@@ -129,7 +126,6 @@ package final class SyncSession {
   var resolvedThrough: UInt64 = 0
   /// The peer's names for keys; nil as long as nobody has asked.
   var aliases: KnownAliases?
-  /// The comparison that is under way.
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
   var hasCompared = false
