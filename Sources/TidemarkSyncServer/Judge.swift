@@ -80,7 +80,7 @@ struct Judge {
       let group = request.changes[index].atomicGroup
       before.append((judged.entries.count, latest[request.changes[index].key]))
       let verdict = try judge(index)
-      if group != 0, !verdict.lets, !failed.contains(group) {
+      if group != 0, !verdict.isTaken, !failed.contains(group) {
         // None of the group may apply: everything since its first change is judged anew.
         failed.insert(group)
         rewind(to: firsts[group] ?? index)
@@ -239,14 +239,4 @@ struct Judge {
 
   static let outOfScope = Rejection.outOfScope(
     "the authorization does not reach this entry")
-}
-
-extension Verdict {
-  /// Whether the other changes of an atomic group may apply: this one does, or has already.
-  fileprivate var lets: Bool {
-    switch self {
-    case .applied, .duplicate: true
-    default: false
-    }
-  }
 }

@@ -129,13 +129,3 @@ extension AliasChanges {
       + "\(Key(owner).text.prefix(64)) and came for \(Key(key).text.prefix(64)), too"
   }
 }
-
-extension Verdict {
-  /// Whether the feed has what was sent.
-  var isTaken: Bool {
-    switch self {
-    case .applied, .duplicate: true
-    case .conflict, .lost, .rejected, .aborted: false
-    }
-  }
-}

@@ -70,27 +70,17 @@ extension SyncSession.Call {
     }
   }
 
-  /// The identity that tells the call from another one, without its content.
-  enum Identity: Hashable {
-    case hello
-    case push(UInt64, BatchID)
-    case pull(Position)
-    case values([[UInt8]])
-    case digest([[UInt8]])
-    case attach(AttachmentReference, Int, isQuestion: Bool)
-    case fetch(AttachmentReference, Int)
-  }
-
-  var identity: Identity {
+  /// Its kind and what tells it from another call of that, without its content.
+  var identity: [AnyHashable] {
     switch self {
-    case .hello: .hello
-    case .push(let request): .push(request.number, request.batchID)
-    case .pull(let request): .pull(request.after)
-    case .values(let request): .values(request.keys)
-    case .digest(let request): .digest(request.paths)
+    case .hello: ["hello"]
+    case .push(let request): ["push", request.number, request.batchID]
+    case .pull(let request): ["pull", request.after]
+    case .values(let request): ["values", request.keys]
+    case .digest(let request): ["digest", request.paths]
     case .attach(let request):
-      .attach(request.attachment, request.offset, isQuestion: request.bytes.isEmpty)
-    case .fetch(let request): .fetch(request.attachment, request.offset)
+      ["attach", request.attachment, request.offset, request.bytes.isEmpty]
+    case .fetch(let request): ["fetch", request.attachment, request.offset]
     }
   }
 }

@@ -153,9 +153,7 @@ extension SyncSession {
       let settledAt =
         version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
       if let position = version.position ?? settledAt {
-        return RemoteState(
-          same: version, try log.content(of: version), at: position,
-          version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica)
+        return try remoteState(of: version, at: position)
       }
       previous = version.previous
     }

@@ -191,8 +191,8 @@ extension SyncSession {
       let slot = try log.slot(ofKey: change.key)
     else { return }
     try add(
-      RemoteState(same: change, try log.content(of: change), at: entry.position, replica),
-      ofKey: change.key, upon: slot, into: &operations)
+      remoteState(of: change, at: entry.position), ofKey: change.key, upon: slot,
+      into: &operations)
   }
 
   /// A key has left the scope: it goes here, too, unless something is pending on it, or a cache has

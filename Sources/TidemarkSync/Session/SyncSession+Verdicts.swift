@@ -6,22 +6,13 @@ extension SyncSession {
   /// Takes what a peer says of our batches.
   /// - Parameter current: what stands at keys where a change has come to a conflict.
   func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
-    guard let batch = formed else { return }
     // Other numbers are for the next hello to find out about.
-    guard mark.number == batch.number else { return }
-    if mark.batchID == batch.batchID.ofEmpty {
-      try settleEmpty(batch)
-    } else if mark.batchID == batch.batchID {
-      guard mark.verdicts.count == batch.items.count else {
-        throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
-      }
-      try settle(batch, mark, current)
+    guard let batch = formed, mark.number == batch.number else { return }
+    if mark.batchID == batch.batchID.ofEmpty { return try settleEmpty(batch) }
+    guard mark.batchID == batch.batchID else { return }
+    guard mark.verdicts.count == batch.items.count else {
+      throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
     }
-  }
-
-  private func settle(
-    _ batch: FormedBatch, _ mark: ReplicaMark, _ current: [FeedEntry]
-  ) throws {
     let (verdicts, named) = try judgeAliases(batch, mark, sending?.changes)
     let sent = sending
     let end = endOfBatch(verdicts)
@@ -206,19 +197,5 @@ extension SyncSession {
       try giveUp(batch)
     }
     failures = 0
-  }
-}
-
-extension RemoteState {
-  /// The feed holds the same as a local change, by somebody else's.
-  init(
-    same change: LoggedChange, _ content: SyncContent, at position: Position,
-    _ replica: ReplicaID
-  ) {
-    self.init(
-      FeedEntry(
-        position: position, kind: change.kind == .put ? .put : .delete,
-        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key,
-        content: content, commitTime: change.commitTime, time: change.attributes.time))
   }
 }
