@@ -69,7 +69,7 @@ package protocol Feed: Sendable {
   // MARK: The part that its owner looks after
 
   /// The leases; every handler of the feed sees the same.
-  var leases: FeedLeases { get }
+  var leases: Lock<FeedLeases> { get }
   /// The large values that have come in part; every handler of the feed sees the same.
   var uploads: Lock<UploadTable> { get }
   /// The attachments whose content has come, or comes, ahead of the entries that name it; every

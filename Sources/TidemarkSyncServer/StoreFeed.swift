@@ -11,7 +11,7 @@ package final class StoreFeed: Feed {
   /// Kept so that it stays open; nil where the engine is all there is.
   private let store: Store?
   let records: Lock<RecordTable>
-  package let leases = FeedLeases()
+  package let leases = Lock(FeedLeases())
   package let uploads: Lock<UploadTable>
   package let arriving: Lock<ArrivingAttachments>
   /// Held while something is appended; what appending needs to know, decoded.

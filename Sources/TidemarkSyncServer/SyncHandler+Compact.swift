@@ -44,7 +44,9 @@ extension SyncHandler {
   ) throws(TidemarkError) -> CompactionSummary {
     do throws(TidemarkError) {
       // Replicas that have not called for so long may hold nothing of what is kept.
-      try feed.leases.prepareCompaction(feed)
+      try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+        try leases.prepareCompaction(feed)
+      }
       try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
         try dropOldUploads(&uploads)
       }

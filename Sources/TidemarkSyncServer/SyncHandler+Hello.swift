@@ -43,8 +43,8 @@ extension SyncHandler {
     let now = feed.now.sinceEpoch
     let period = options.leaseSeconds.map { UInt64($0) * 1000 }
     let expires = period.map { now + $0 } ?? .max
-    return try feed.leases.state.withLock {
-      (leases: inout FeedLeases.State) throws(TidemarkError) -> LeaseRecord? in
+    return try feed.leases.withLock {
+      (leases: inout FeedLeases) throws(TidemarkError) -> LeaseRecord? in
       let known = leases.table[request.replica]
       // A replica that has pushed holds something, whatever it has read.
       let holdsNothing = request.cursor == .beginning && mark.number == 0

@@ -33,7 +33,7 @@ extension SyncHandler {
       guard range.contains(request.after) else {
         throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
       }
-      let lease = feed.leases[request.replica]
+      let lease = feed.leases.withLock { $0[request.replica] }
       let holdsNothing =
         try request.after == .beginning && feed.mark(of: request.replica).mark.number == 0
       let isBehind =
@@ -52,7 +52,7 @@ extension SyncHandler {
       var now = try feed.range()
       // A delete that was dropped meanwhile may be missing in the page.
       guard now.truncatedThrough == range.truncatedThrough else { continue }
-      try feed.leases.notePull(of: request.replica, to: request.after, feed)
+      feed.leases.withLock { $0.notePull(of: request.replica, to: request.after, feed) }
       // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
       // for a sync of the rest, and a reader who has got everything is told so.
       now.head = min(now.head, max(range.head, mark.position.offset))

@@ -40,7 +40,7 @@ extension SyncHandler {
         try take(whole, uploads, attachments, access)
       }
     }
-    if mark.mark.number > 0 { try feed.leases.notePush(of: replica, feed) }
+    if mark.mark.number > 0 { try feed.leases.withLock { try $0.notePush(of: replica, feed) } }
     // Also a batch that was taken before may not be on the disk yet.
     return PushAnswer(
       mark: mark.mark, range: try range(for: replica, through: mark.position.offset),
@@ -50,7 +50,7 @@ extension SyncHandler {
   /// Whether a replica may push, as far as leases say.
   private func hasLease(_ replica: ReplicaID) -> Bool {
     guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
-    return feed.leases[replica]?.expires ?? 0 > feed.now.sinceEpoch
+    return feed.leases.withLock { $0[replica] }?.expires ?? 0 > feed.now.sinceEpoch
   }
 
   /// Refuses what is no batch.

@@ -24,7 +24,7 @@ package final class MemoryFeed: Feed {
     var failure: TidemarkError?
   }
 
-  package let leases = FeedLeases()
+  package let leases = Lock(FeedLeases())
   package let uploads = Lock(UploadTable())
   package let arriving = Lock(ArrivingAttachments())
   let state: Lock<State>

@@ -243,7 +243,7 @@ final class RivalFeed: Feed {
 
   var id: ReplicaID { feed.id }
   var now: Timestamp { feed.now }
-  var leases: FeedLeases { feed.leases }
+  var leases: Lock<FeedLeases> { feed.leases }
   var uploads: Lock<UploadTable> { feed.uploads }
   var arriving: Lock<ArrivingAttachments> { feed.arriving }
   var contents: Engine? { feed.contents }
