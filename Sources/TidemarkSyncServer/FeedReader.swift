@@ -72,23 +72,17 @@ extension FeedHead {
     key = entry.key
     labels = kind == .put ? entry.labels : []
     valueLength = entry.head.hasValue ? entry.head.valueLength : 0
-    operation = OperationID(attributes, at: entry.sequence, in: engine)
+    // An origin that no answer can tell of counts as none. Earlier versions took such from whoever
+    // pushed them, and the others' entries must stay readable beside it.
+    if let origin = attributes.origin, origin.sequence < WireLimits.counts {
+      operation = OperationID(
+        replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)
+    } else {
+      operation = OperationID(
+        replica: ReplicaID(padding: engine.replicaID), sequence: entry.sequence)
+    }
     commitTime = attributes.writerTime != 0 ? attributes.writerTime : entry.head.commitTime
     self.attributes = attributes
     previous = entry.head.previous
-  }
-}
-
-extension OperationID {
-  /// The replica that wrote an entry first: whoever it says, else the store that it stands in.
-  ///
-  /// An origin that no answer can tell of counts as none. Earlier versions took such from whoever
-  /// pushed them, and the others' entries must stay readable beside it.
-  init(_ attributes: EntryAttributes, at sequence: UInt64, in engine: Engine) {
-    if let origin = attributes.origin, origin.sequence < WireLimits.counts {
-      self.init(replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)
-    } else {
-      self.init(replica: ReplicaID(padding: engine.replicaID), sequence: sequence)
-    }
   }
 }

@@ -48,13 +48,12 @@ extension SyncHandler {
     guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
     else { return ContentAnswer(bytes: nil) }
     defer { reader.close() }
-    let end = min(reader.length, request.offset + request.limit)
-    return try LargeValues.shared.withRoom(for: max(0, end - request.offset)) {
+    let count = max(0, min(request.limit, reader.length - request.offset))
+    return try LargeValues.shared.withRoom(for: count) {
       var part: [UInt8] = []
-      part.reserveCapacity(max(0, end - request.offset))
-      while request.offset + part.count < end {
-        let offset = request.offset + part.count
-        part += try reader.read(at: offset, count: end - offset)
+      part.reserveCapacity(count)
+      while part.count < count {
+        part += try reader.read(at: request.offset + part.count, count: count - part.count)
       }
       return ContentAnswer(bytes: part)
     }

@@ -21,17 +21,15 @@ extension SyncHandler {
     return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
       let received = uploads[name]?.received ?? 0
       let known = received - request.offset
-      // Where nothing is appended, it is what was received before that must be on the disk.
-      func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
-        (UploadAnswer(received: received), try feed.range().headPosition)
-      }
-      guard known >= 0, known < request.bytes.count else { return try unchanged() }
       let part = UploadPart(
         upload: name, offset: received, length: request.bytes.count - known)
       // A shorter one would be a record for a few bytes; the caller goes on from what is there.
-      guard
+      let isLongEnough =
         part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
-      else { return try unchanged() }
+      guard known >= 0, part.length > 0, isLongEnough else {
+        // It is what was received before that must be on the disk.
+        return (UploadAnswer(received: received), try feed.range().headPosition)
+      }
       try makeRoom(for: part, &uploads)
       let place = try feed.append(
         .feedUpload, key: part.key, value: Array(request.bytes[known...]))
