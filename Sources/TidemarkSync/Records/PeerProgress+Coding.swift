@@ -19,21 +19,25 @@ internal import TidemarkSyncProtocol
 /// Step:
 /// ```
 /// u8      version, 6
-/// u32     low half of the XXH64 of the basis
-/// varint  epoch of the cursor, xor the basis's; varint offset
-/// varint  furthest: epoch, xor the basis's; zigzag distance of the offset from the cursor's
+/// varint  cursor: offset
+/// zigzag  furthest: distance of the offset from the cursor's
 /// varint  number
 /// zigzag  last number that was given, less number
-/// varint  id of the batch, xor that of the number, or none for number 0
 /// varint  frontier
-/// runs    ahead, again, lost: how they differ from the basis's
-/// varint  batch limit
-/// bytes   resumption
 /// varint  heard through
+/// u8      which of the next three are there: 1, 2, 4
+/// runs    ahead, again, lost: how they differ from the basis's
+/// bytes   resumption
+/// resync
+/// varint  epoch of the cursor, xor the basis's
+/// varint  epoch of furthest, xor the basis's
+/// varint  id of the batch, xor that of the number, or none for number 0
+/// varint  batch limit
 /// varint  compared through: epoch; varint offset
 /// varint  renamed through
-/// u8      1: a resync, which follows
+/// u32     low half of the XXH64 of the basis where it or the step has sets, else 0
 /// ```
+/// Zeros at the end are left out: most steps end with *heard through*.
 extension PeerProgress {
   private static let version: UInt8 = 6
 
@@ -98,24 +102,28 @@ extension PeerProgress {
   func encodedStep(_ basis: Basis) -> [UInt8] {
     var writer = ByteWriter()
     writer.u8(Self.version)
-    writer.u32(basis.sum)
-    writer.varint(cursor.epoch ^ basis.epoch)
     writer.varint(cursor.offset)
-    writer.varint(furthest.epoch ^ basis.epoch)
     writer.zigzag(Int64(bitPattern: furthest.offset &- cursor.offset))
     writer.varint(number)
     writer.zigzag(Int64(bitPattern: names.last &- number))
-    writer.varint(batchID.bits ^ usualID(number).bits)
     writer.varint(frontier)
-    sets.difference(from: basis.sets).encode(into: &writer)
-    writer.varint(batchLimit)
-    writer.blob(resumption)
     writer.varint(heardThrough)
+    let difference = sets.difference(from: basis.sets)
+    writer.u8(
+      (difference.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4))
+    if !difference.isEmpty { difference.encode(into: &writer) }
+    if !resumption.isEmpty { writer.blob(resumption) }
+    resync?.encode(into: &writer)
+    let end = writer.bytes.count
+    writer.varint(cursor.epoch ^ basis.epoch)
+    writer.varint(furthest.epoch ^ basis.epoch)
+    writer.varint(batchID.bits ^ usualID(number).bits)
+    writer.varint(batchLimit)
     writer.varint(comparedThrough.epoch)
     writer.varint(comparedThrough.offset)
     writer.varint(renamedThrough)
-    writer.u8(resync == nil ? 0 : 1)
-    resync?.encode(into: &writer)
+    writer.u32(difference.isEmpty && basis.sets.isEmpty ? 0 : basis.sum)
+    while writer.bytes.count > end, writer.bytes.last == 0 { writer.bytes.removeLast() }
     return writer.bytes
   }
 
@@ -141,7 +149,9 @@ extension PeerProgress {
     basis.sets = try Sets(from: &reader)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
     basis.note(bytes)
-    var rest = ByteReader(step)
+    // As many zeros as can have been left out.
+    let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: 80)
+    var rest = ByteReader(whole.rawSpan)
     try progress.decodeStep(&rest, basis)
     return (progress, basis)
   }
@@ -156,27 +166,31 @@ extension PeerProgress {
     _ reader: inout ByteReader, _ basis: Basis
   ) throws(FormatError) {
     try Self.checkVersion(&reader)
-    guard try reader.u32() == basis.sum else {
-      throw FormatError("a peer's progress refers to what is not there")
-    }
-    cursor.epoch = try reader.varint() ^ basis.epoch
     cursor.offset = try reader.varint()
-    furthest.epoch = try reader.varint() ^ basis.epoch
     furthest.offset = cursor.offset &+ UInt64(bitPattern: try reader.zigzag())
     number = try reader.varint()
     names.last = number &+ UInt64(bitPattern: try reader.zigzag())
-    batchID = BatchID(try reader.varint() ^ usualID(number).bits)
     frontier = try reader.varint()
     guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
-    sets = try Sets(from: &reader).difference(from: basis.sets)
-    batchLimit = try reader.varint()
-    resumption = try reader.blob()
     heardThrough = try reader.varint()
+    let parts = try reader.u8()
+    guard parts < 8 else { throw FormatError("unknown parts of a peer's progress") }
+    sets = basis.sets
+    if parts & 1 != 0 { sets = try Sets(from: &reader).difference(from: basis.sets) }
+    if parts & 2 != 0 { resumption = try reader.blob() }
+    if parts & 4 != 0 { resync = try Resync(from: &reader) }
+    cursor.epoch = try reader.varint() ^ basis.epoch
+    furthest.epoch = try reader.varint() ^ basis.epoch
+    batchID = BatchID(try reader.varint() ^ usualID(number).bits)
+    batchLimit = try reader.varint()
     comparedThrough.epoch = try reader.varint()
     comparedThrough.offset = try reader.varint()
     renamedThrough = try reader.varint()
-    if try reader.u8() != 0 { resync = try Resync(from: &reader) }
-    guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
+    let isOfSets = parts & 1 != 0 || !basis.sets.isEmpty
+    guard try reader.u32() == (isOfSets ? basis.sum : 0) else {
+      throw FormatError("a peer's progress refers to what is not there")
+    }
+    guard reader.remaining <= 80 else { throw FormatError("bytes after a peer's progress") }
   }
 }
 

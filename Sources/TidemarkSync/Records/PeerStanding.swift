@@ -8,8 +8,7 @@ internal import TidemarkEngine
 /// ```
 /// bytes   the pin
 /// bytes   the step of the progress
-/// u8      batch under way: 0 none, 1 it follows
-/// bytes   the batch, with 1
+/// bytes   the batch under way; empty for none
 /// bytes   the newest runs of positions
 /// ```
 struct PeerStanding {
@@ -29,8 +28,7 @@ struct PeerStanding {
     var writer = ByteWriter()
     let epoch = basis.epoch
     writer.blob(progress.encodedStep(basis))
-    writer.u8(formed == nil ? 0 : 1)
-    if let formed { writer.blob(formed.encoded(progress, epoch)) }
+    writer.blob(formed?.encoded(progress, epoch) ?? [])
     writer.blob(SettledRunsCoding.encode(tail[...], epoch: epoch))
     return pin.record(before: writer.bytes)
   }
@@ -41,13 +39,8 @@ struct PeerStanding {
     let step = try reader.blob()
     let (progress, basis) = try PeerProgress.decode(basis: basis, step: step.rawSpan)
     let epoch = basis.epoch
-    let isUnderWay = try reader.u8()
-    guard isUnderWay <= 1 else { throw FormatError("unknown place of the batch under way") }
-    var formed: FormedBatch?
-    if isUnderWay == 1 {
-      let bytes = try reader.blob()
-      formed = try FormedBatch(decoding: bytes.rawSpan, progress, epoch)
-    }
+    let bytes = try reader.blob()
+    let formed = bytes.isEmpty ? nil : try FormedBatch(decoding: bytes.rawSpan, progress, epoch)
     let tail = try SettledRunsCoding.decode(try reader.blob(), epoch: epoch)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's step") }
     return PeerStanding(progress: progress, basis: basis, formed: formed, tail: tail)
