@@ -42,9 +42,7 @@ package struct FormedBatch: Sendable, Hashable {
 }
 
 extension FormedBatch {
-  init(
-    decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64
-  ) throws(FormatError) {
+  init(decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
     number = try reader.varint()
     batchID = try reader.u8() == 0 ? progress.usualID(number) : BatchID(try reader.u64())

@@ -196,9 +196,7 @@ struct UrgentEntries {
   }
 
   /// Looks for more behind what was looked at before.
-  mutating func look(
-    _ session: SyncSession, _ progress: PeerProgress
-  ) throws(TidemarkError) {
+  mutating func look(_ session: SyncSession, _ progress: PeerProgress) throws(TidemarkError) {
     guard found.count < most else { return }
     let from = max(lookedThrough, progress.frontier) + 1
     let through = min(session.log.head, from + Self.lookAhead - 1)

@@ -181,9 +181,7 @@ struct Forming {
   /// The last change of a key that can go in the place of an older one: what belongs to an atomic
   /// group, or comes after other entries, goes in its own. So what goes in the place of another
   /// waits for nothing that is newer than that, and entries cannot wait for each other.
-  func newest(
-    inPlaceOf change: LoggedChange
-  ) throws(TidemarkError) -> LoggedChange? {
+  func newest(inPlaceOf change: LoggedChange) throws(TidemarkError) -> LoggedChange? {
     if try session.log.isNewest(change) { return change }
     guard try session.log.slot(ofKey: change.key) != nil else { return nil }
     var candidate: LoggedChange?

@@ -67,9 +67,7 @@ extension SyncSession {
 
   /// The state that was laid beside a key's value, with the sequence of its record.
   /// - Returns: nil when there is nothing, or what was there is not in the feed any more.
-  func beside(
-    ofKey key: [UInt8]
-  ) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
+  func beside(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard let found = try records.remote(ofKey: key),
       range?.contains(found.state.position) ?? true
     else { return nil }

@@ -39,9 +39,7 @@ extension SyncSession {
     return scope.contains(key: change.key, labels: labels)
   }
 
-  private func adopt(
-    _ lost: [(key: [UInt8], sequence: UInt64)], isLast: Bool = false
-  ) throws {
+  private func adopt(_ lost: [(key: [UInt8], sequence: UInt64)], isLast: Bool = false) throws {
     try commit { operations in
       for (key, sequence) in lost {
         guard let newest = try log.newestChange(ofKey: key), newest.sequence == sequence,

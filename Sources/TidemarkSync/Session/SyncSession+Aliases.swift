@@ -84,9 +84,7 @@ extension SyncSession {
 
   /// An own change has come back with what the peer calls its key. It may be an old one: what was
   /// learnt of a later one stays.
-  private func learn(
-    _ alias: Alias, ofOwn change: LoggedChange, _ changes: inout AliasChanges
-  ) {
+  private func learn(_ alias: Alias, ofOwn change: LoggedChange, _ changes: inout AliasChanges) {
     let known = changes.alias(ofKey: change.key)
     if change.kind == .delete {
       if known == alias { changes.remove(ofKey: change.key) }
@@ -98,9 +96,7 @@ extension SyncSession {
   }
 
   /// Whether an own change that has come back was refused for its alias, and there still is none.
-  func staysRefused(
-    _ sequence: UInt64, _ changes: AliasChanges
-  ) throws(TidemarkError) -> Bool {
+  func staysRefused(_ sequence: UInt64, _ changes: AliasChanges) throws(TidemarkError) -> Bool {
     guard case .parked(let rejection) = progress.waiting[sequence], rejection.code == Alias.refusal,
       let change = try log.change(at: sequence), change.kind == .put
     else { return false }

@@ -86,13 +86,10 @@ extension SyncSession {
 
   /// The next part of a content, or the question for what the peer has of it.
   /// - Returns: nil when it cannot be sent: its changes go to the user then.
-  private func part(
-    of row: OutgoingAttachments.Row
-  ) throws(TidemarkError) -> AttachRequest? {
+  private func part(of row: OutgoingAttachments.Row) throws(TidemarkError) -> AttachRequest? {
     let length = Int(clamping: row.id.length)
     if length > attachmentBytes ?? 0 {
-      outgoing.refuse(
-        row.id, .tooLarge(AttachmentReference(row.id), most: attachmentBytes ?? 0))
+      outgoing.refuse(row.id, .tooLarge(AttachmentReference(row.id), most: attachmentBytes ?? 0))
       return nil
     }
     var request = AttachRequest(
@@ -157,9 +154,7 @@ extension SyncSession {
 
   /// Lets go of content that the peer has acknowledged with the changes that name it, where that is
   /// wanted, and no other peer is to get it from here.
-  func releaseContent(
-    of batch: FormedBatch, _ verdicts: [Verdict]
-  ) throws(TidemarkError) {
+  func releaseContent(of batch: FormedBatch, _ verdicts: [Verdict]) throws(TidemarkError) {
     for (item, verdict) in zip(batch.items, verdicts) where verdict.isTaken {
       guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment

@@ -256,9 +256,7 @@ extension SyncSession {
   /// Where a local state is laid beside its key: nothing that stands there, or comes in the same
   /// commit, is written over.
   /// - Returns: nil when no name that is free is short enough.
-  private func freeKey(
-    _ wanted: [UInt8], beside key: [UInt8]
-  ) throws(TidemarkError) -> [UInt8]? {
+  private func freeKey(_ wanted: [UInt8], beside key: [UInt8]) throws(TidemarkError) -> [UInt8]? {
     let suffix =
       wanted.starts(with: key) && wanted.count > key.count
       ? Array(wanted.dropFirst(key.count)) : [UInt8(ascii: "'")]
@@ -288,13 +286,11 @@ extension SyncSession {
     var attributes = EntryAttributes()
     attributes.origin = EntryAttributes.Origin(
       replica: remote.operation.replica.bytes, sequence: remote.operation.sequence)
-    attributes.base = .position(
-      epoch: remote.position.epoch, offset: remote.position.offset)
+    attributes.base = .position(epoch: remote.position.epoch, offset: remote.position.offset)
     attributes.time = remote.time
     attributes.writerTime = remote.commitTime
     if !remote.isDeleted { noteIncoming(remote.content.attachment?.engineID, ofKey: key) }
-    try operations.add(
-      remote.isDeleted ? nil : remote.content, ofKey: key, attributes, upon: slot)
+    try operations.add(remote.isDeleted ? nil : remote.content, ofKey: key, attributes, upon: slot)
   }
 
   /// Writes a resolver's result as a change of our own, as urgent as the one that it goes back to.

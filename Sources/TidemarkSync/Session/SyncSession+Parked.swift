@@ -39,9 +39,7 @@ extension SyncSession {
   }
 
   /// Refused changes, in parts that one commit each takes, so that none holds up other writers.
-  private func inParts(
-    _ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void
-  ) throws {
+  private func inParts(_ sequences: [UInt64], _ body: ([LoggedChange]) throws -> Void) throws {
     var part: [LoggedChange] = []
     var bytes = 0
     for sequence in sequences {
@@ -193,8 +191,7 @@ extension SyncSession {
         throw Self.waitsNoMore(sequence)
       }
       let slot = try log.slot(ofKey: key)
-      try carryOut(
-        resolution, change, local, state, slot, isForUser: true, into: &operations)
+      try carryOut(resolution, change, local, state, slot, isForUser: true, into: &operations)
     }
   }
 }

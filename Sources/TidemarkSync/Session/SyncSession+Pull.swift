@@ -181,9 +181,7 @@ extension SyncSession {
 
   /// An own operation that the feed has may have given way here to what stands before it, as long
   /// as nobody knew that the feed has it: after the peer was restored.
-  private func catchUp(
-    _ entry: FeedEntry, into operations: inout OperationBatch
-  ) throws {
+  private func catchUp(_ entry: FeedEntry, into operations: inout OperationBatch) throws {
     guard progress.heardThrough > 0, let change = try log.change(at: entry.operation.sequence),
       change.isOwn, !keysArriving.contains(change.key),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence != change.sequence,
@@ -197,9 +195,7 @@ extension SyncSession {
 
   /// A key has left the scope: it goes here, too, unless something is pending on it, or a cache has
   /// it, which has nothing to do with the feed.
-  func purge(
-    _ entry: FeedEntry, into operations: inout OperationBatch
-  ) throws(TidemarkError) {
+  func purge(_ entry: FeedEntry, into operations: inout OperationBatch) throws(TidemarkError) {
     guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
       let newest = try log.newestChange(ofKey: entry.key), !isPending(newest),
       !isUnheard(newest), newest.attributes.entryClass == .owned

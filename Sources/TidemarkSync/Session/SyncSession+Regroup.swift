@@ -8,9 +8,7 @@ internal import TidemarkSyncProtocol
 /// another key, goes in a new group, with the other members as they are here now.
 extension SyncSession {
   /// The pending changes of a key, up to its newest, that belong to groups.
-  func pendingMembers(
-    upTo newest: LoggedChange
-  ) throws(TidemarkError) -> [LoggedChange] {
+  func pendingMembers(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     try unsent(upTo: newest).filter { $0.attributes.atomicGroup != 0 && isPending($0) }
   }
 
@@ -56,9 +54,7 @@ extension SyncSession {
 
   /// The changes of other keys that belong to the groups of a key's changes.
   /// - Returns: nil when one of them was given up, so that none may apply.
-  private func companions(
-    of members: [LoggedChange]
-  ) throws(TidemarkError) -> [LoggedChange]? {
+  private func companions(of members: [LoggedChange]) throws(TidemarkError) -> [LoggedChange]? {
     var found: [LoggedChange] = []
     for member in members {
       var seen: Set<[UInt8]> = [member.key]

@@ -271,8 +271,7 @@ extension SyncSession {
         let known = try reflectedRemote(ofKey: entry.key, newest: newest),
         let fingerprint = try fingerprint(of: known, entry.key)
       else { continue }
-      table.add(
-        DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: newest.sequence))
+      table.add(DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: newest.sequence))
     }
     table.finish()
     return table

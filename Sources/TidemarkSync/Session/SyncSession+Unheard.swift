@@ -90,8 +90,7 @@ extension SyncSession {
         ofKey: change.key, from: former),
       version.kind == .put
     else { return }
-    try records.write(
-      remoteState(of: version, at: position), ofKey: change.key, into: &operations)
+    try records.write(remoteState(of: version, at: position), ofKey: change.key, into: &operations)
   }
 
   /// The state that a version gives its key here, where the feed holds the same.

@@ -221,9 +221,7 @@ package final class SyncSession {
   }
 
   /// Asks for what stands behind the cursor, waiting for it when there is nothing.
-  package func pullRequest(
-    waitMilliseconds: UInt32 = 0
-  ) throws(TidemarkError) -> PullRequest {
+  package func pullRequest(waitMilliseconds: UInt32 = 0) throws(TidemarkError) -> PullRequest {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
       limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
