@@ -71,12 +71,6 @@ struct OutgoingAttachments {
     rows.values.max { ($0.priority, $1.sequence) < ($1.priority, $0.sequence) }
   }
 
-  /// The content is whole at the peer.
-  mutating func arrived(_ id: AttachmentID) {
-    there.insert(id)
-    release(id)
-  }
-
   /// Changes that name it go to the user.
   mutating func refuse(_ id: AttachmentID, _ rejection: Rejection) {
     refused[id] = rejection

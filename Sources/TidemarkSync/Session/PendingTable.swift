@@ -98,7 +98,8 @@ struct PendingTable: Sendable {
       let value = entry.head.valueSequence
       if isLive(value) { touched[entry.sequence] = value }
     default:
-      kill(touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous)
+      let former = touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous
+      if let place = place(of: former) { kill(place) }
       let change = try LoggedChange(entry)
       guard change.isOwn, try session.isWorthSending(change) else { return }
       let row = row(change)
@@ -188,18 +189,14 @@ struct PendingTable: Sendable {
       let start = run.lowerBound == 0 ? first : index(after: run.lowerBound - 1)
       for place in start..<max(start, index(after: run.upperBound))
       where rows[place].isLive && !session.isPending(rows[place].sequence, in: progress) {
-        killRow(place)
+        kill(place)
       }
     }
   }
 
   private func isLive(_ sequence: UInt64) -> Bool { place(of: sequence) != nil }
 
-  private mutating func kill(_ sequence: UInt64) {
-    if let place = place(of: sequence) { killRow(place) }
-  }
-
-  private mutating func killRow(_ index: Int) {
+  private mutating func kill(_ index: Int) {
     count -= 1
     bytes -= Int(rows[index].bytes)
     perLabelSet[rows[index].labelSet, default: 1] -= 1

@@ -109,12 +109,6 @@ extension SyncSession {
     for key in keys { changes.remove(ofKey: key) }
     return changes
   }
-
-  /// All that is known goes: the remote end is another one.
-  func forgettingAliases() throws(TidemarkError) -> AliasChanges {
-    let known = try knownAliases()
-    return try aliasChanges(ofAbsent: known.all.compactMap { known.key(ofAlias: $0)?.bytes })
-  }
 }
 
 extension AliasChanges {

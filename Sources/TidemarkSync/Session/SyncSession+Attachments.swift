@@ -144,7 +144,8 @@ extension SyncSession {
       outgoing.rows[asked.id]?.offset = answer.received
       return
     }
-    outgoing.arrived(asked.id)
+    outgoing.there.insert(asked.id)
+    outgoing.release(asked.id)
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.releasedEarly) { try log.releaseContent(asked.id) }
     #endif

@@ -57,8 +57,10 @@ extension SyncSession {
 
   private static let attempts = 64
 
-  /// Writes down what was taken and is not written yet.
+  /// Writes down what was taken and is not written yet, and that nothing need be kept for the peer
+  /// of what was looked at since and is not for it.
   package func writeDown() throws {
+    let hasPassed = progress.feed != nil && pin.map { $0.frontier < progress.frontier } ?? false
     guard hasUnwritten || hasPassed else { return }
     try commit(.buffered, keepsPrepared: true) { _ in }
   }

@@ -51,7 +51,17 @@ extension SyncSession {
     let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
     try commit(aliases: named) { operations in
       for key in asked {
-        if try found[key] == nil && parkOutOfReach(key) { continue }
+        // The state that a change clashes with may be out of reach by now: to take it for deleted
+        // could cost the change.
+        if found[key] == nil, progress.reach != 0,
+          let waiting = progress.waiting.entry(ofKey: key),
+          let wanted = waiting.reason.position, wanted != .beginning,
+          let change = try log.change(at: waiting.sequence)
+        {
+          let why = "the authorization does not reach what stands there"
+          progress.wait(change, for: .parked(.outOfScope(why)))
+          continue
+        }
         let entry = found[key] ?? FeedEntry.nothing(key, at: answer.range.headPosition)
         let state = try remoteState(entry)
         // The version that stands there may be older than the conflict said, after a restored
@@ -71,19 +81,6 @@ extension SyncSession {
       }
     }
     try resolveWaiting()
-  }
-
-  /// The state that a change clashes with may be out of reach by now: to take it for deleted
-  /// could cost the change.
-  private func parkOutOfReach(_ key: [UInt8]) throws(TidemarkError) -> Bool {
-    guard progress.reach != 0, let waiting = progress.waiting.entry(ofKey: key),
-      let wanted = waiting.reason.position, wanted != .beginning,
-      let change = try log.change(at: waiting.sequence)
-    else { return false }
-    progress.wait(
-      change,
-      for: .parked(.outOfScope("the authorization does not reach what stands there")))
-    return true
   }
 
   /// A version too large to be laid beside a change that waits takes its place, where it was lost
@@ -192,7 +189,13 @@ extension SyncSession {
       if content == there, try pendingMembers(upTo: newest).isEmpty { resolution = .remote }
       if content == local { resolution = .local }
     }
-    if !isLost, local == there, try goesWithGroup(newest) { resolution = .local }
+    // A change that another has made alike is sent all the same: it is a duplicate there, and lets
+    // the others of its group go, or of one that goes before it.
+    if !isLost, local == there, progress.waiting[newest.sequence]?.isParked != true,
+      try !pendingMembers(upTo: newest).isEmpty
+    {
+      resolution = .local
+    }
     decision?.resolution = resolution
     return (resolution, decision)
   }
@@ -218,7 +221,8 @@ extension SyncSession {
       upTo: newest, for: resolution, isForUser: isForUser, into: &operations)
     if found == nil { resolution = .ask }
     let companions = found ?? []
-    let group = newGroup(with: companions)
+    let group =
+      companions.isEmpty ? 0 : OperationBatch.unnumberedGroup | log.random() & (1 << 28 - 1)
     switch resolution {
     case .local:
       try records.write(beside, ofKey: key, into: &operations)

@@ -81,7 +81,9 @@ extension SyncSession {
   private func beginAnew(with answer: HelloAnswer) throws {
     let hadPeer = progress.feed != nil
     comparing = nil
-    try commit(aliases: try forgettingAliases()) { _ in
+    let aliases = try knownAliases()
+    let named = aliases.all.compactMap { aliases.key(ofAlias: $0)?.bytes }
+    try commit(aliases: aliasChanges(ofAbsent: named)) { _ in
       formed = nil
       var next = PeerProgress()
       next.waiting = progress.waiting

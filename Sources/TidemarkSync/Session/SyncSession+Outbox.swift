@@ -60,12 +60,6 @@ extension SyncSession {
   /// So many entries that are not for the peer are looked at before that is written down.
   private static let entriesToPass: UInt64 = 1_024
 
-  /// Whether something was looked at since the last commit that is not for the peer, so that
-  /// nothing need be kept for it.
-  var hasPassed: Bool {
-    progress.feed != nil && pin.map { $0.frontier < progress.frontier } ?? false
-  }
-
   /// The batch as it is sent: the same each time. Where compaction has dropped what an entry
   /// held, which happens only to entries that newer ones have replaced, an empty batch goes in
   /// its place, with another id: whichever of both the peer holds decides.

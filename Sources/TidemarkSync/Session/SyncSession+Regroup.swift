@@ -12,13 +12,6 @@ extension SyncSession {
     try unsent(upTo: newest).filter { $0.attributes.atomicGroup != 0 && isPending($0) }
   }
 
-  /// Whether a change that another has made alike is sent all the same: it is a duplicate there,
-  /// and lets the others of its group go, or of one that goes before it.
-  func goesWithGroup(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    if case .parked = progress.waiting[change.sequence] { return false }
-    return try !pendingMembers(upTo: change).isEmpty
-  }
-
   /// Own changes of a key, up to its newest and that first, which are not in the feed.
   private func unsent(upTo newest: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     var found: [LoggedChange] = []
@@ -110,12 +103,6 @@ extension SyncSession {
         }
       }
     }
-  }
-
-  /// The number of the group that a result is written in; 0 for none.
-  func newGroup(with companions: [LoggedChange]) -> UInt64 {
-    guard !companions.isEmpty else { return 0 }
-    return OperationBatch.unnumberedGroup | log.random() & (1 << 28 - 1)
   }
 }
 

@@ -105,10 +105,4 @@ extension SyncSession {
         content: try log.content(of: version), commitTime: version.commitTime,
         time: version.attributes.time))
   }
-
-  /// From where on the remote state of a key is wanted that a verdict tells of. One that tells of
-  /// nothing means that a delete is gone there: what is known of it here counts no more.
-  func toFetch(_ position: Position) -> Position {
-    position == .beginning ? range?.headPosition ?? position : position
-  }
 }

@@ -129,7 +129,9 @@ extension SyncSession {
       if let change, position != .beginning {
         try catchUp(change, from: position, into: &operations)
       }
-    case .conflict(let position): reason = .conflict(toFetch(position))
+    case .conflict(let position):
+      // One with nothing means that a delete is gone there: what is known of it counts no more.
+      reason = .conflict(position == .beginning ? range?.headPosition ?? position : position)
     case .lost(let position): reason = .lost(position)
     case .rejected(let rejection): reason = .parked(rejection)
     case .aborted: progress.again.insert(sequence)
