@@ -92,7 +92,8 @@ extension Forming {
         progress.decide(member.sequence)
         continue
       }
-      progress.wait(member, for: .aborted)
+      let why = "it was to apply together with others, of which one did not"
+      progress.wait(member, for: .parked(Rejection(code: "aborted", message: why)))
     }
   }
 }

@@ -88,7 +88,9 @@ extension SyncSession {
   func base(of change: LoggedChange) throws(TidemarkError) -> ChangeBase {
     let former = try log.change(at: change.previous)
     guard let known = try knownRemote(ofKey: change.key, from: former) else { return .absent }
-    return known.isAbsent ? .absent : ChangeBase(known.position)
+    // At the beginning there was nothing.
+    let isAbsent = known.isAbsent || known.position == .beginning
+    return isAbsent ? .absent : .position(known.position)
   }
 
   /// The version that a change was made upon, for a three-way merge.
@@ -111,12 +113,5 @@ extension FeedEntry {
     FeedEntry(
       position: position, kind: kind, operation: OperationID(replica: .none, sequence: 0),
       key: key)
-  }
-}
-
-extension ChangeBase {
-  /// On what stands at a position; at the beginning there was nothing.
-  init(_ position: Position) {
-    self = position == .beginning ? .absent : .position(position)
   }
 }

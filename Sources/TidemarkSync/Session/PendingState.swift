@@ -27,11 +27,6 @@ public enum PendingState: Sendable, Hashable {
 }
 
 extension PeerProgress.Waiting {
-  /// Others were to apply together with it, and one of them did not.
-  static let aborted = Self.parked(
-    Rejection(
-      code: "aborted", message: "it was to apply together with others, of which one did not"))
-
   /// Where the remote state stands that is waited for.
   var position: Position? {
     switch self {

@@ -141,20 +141,14 @@ extension SyncSession {
     return false
   }
 
-  /// Whether a key that the peer tells nothing of may only be out of reach, and still be there.
-  private var mayBeOutOfReach: Bool {
-    progress.reach != 0 || progress.resync?.evicts ?? false
-  }
-
-  /// A key that the feed does not know any more counts as deleted there.
-  private func lost(_ key: [UInt8]) -> RemoteState {
-    RemoteState(.nothing(key, at: comparing?.walk.position ?? .beginning))
-  }
-
-  /// A key that may have left the authorization stands where it stood when that was known: if it
-  /// comes back, nothing may seem to stand behind it.
-  private func left(_ newest: LoggedChange) -> FeedEntry? {
-    position(of: newest).map { .nothing(newest.key, at: $0, .left) }
+  /// The entry in the place of a key that the peer tells nothing of. It counts as deleted there.
+  /// One that may only be out of reach, and still be there, stands where it stood when that was
+  /// known: if it comes back, nothing may seem to stand behind it.
+  private func gone(_ newest: LoggedChange) -> FeedEntry? {
+    guard progress.reach != 0 || progress.resync?.evicts ?? false else {
+      return .nothing(newest.key, at: comparing?.walk.position ?? .beginning)
+    }
+    return position(of: newest).map { .nothing(newest.key, at: $0, .left) }
   }
 
   // MARK: Purging
@@ -173,12 +167,14 @@ extension SyncSession {
     for start in stride(from: 0, to: keys.count, by: 256) {
       try commit { operations in
         for key in keys[start..<min(start + 256, keys.count)] {
+          guard let newest = try log.newestChange(ofKey: key) else { continue }
+          let entry = gone(newest)
           if isRefused {
-            try giveBack(key, into: &operations)
-          } else if !mayBeOutOfReach {
-            try meet(key, lost(key), into: &operations)
-          } else if let newest = try log.newestChange(ofKey: key), let entry = left(newest) {
+            try giveBack(newest, entry, into: &operations)
+          } else if let entry, entry.kind == .left {
             try purge(entry, into: &operations)
+          } else if let entry {
+            try meet(key, RemoteState(entry), into: &operations)
           }
         }
       }
@@ -188,13 +184,13 @@ extension SyncSession {
 
   /// Brings a key back into the feed, which has lost it.
   private func giveBack(
-    _ key: [UInt8], into operations: inout OperationBatch
+    _ newest: LoggedChange, _ gone: FeedEntry?, into operations: inout OperationBatch
   ) throws(TidemarkError) {
-    guard let newest = try log.newestChange(ofKey: key), newest.kind == .put,
-      let slot = try log.slot(ofKey: key), !isPending(newest)
+    guard newest.kind == .put, let slot = try log.slot(ofKey: newest.key), !isPending(newest)
     else { return }
-    let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
-    if let state { try records.write(state, ofKey: key, into: &operations) }
+    if let gone {
+      try records.write(RemoteState(gone), ofKey: newest.key, into: &operations)
+    }
     try adopt(newest, upon: slot, into: &operations)
   }
 
