@@ -84,11 +84,10 @@ struct PageReader: Sendable {
   private(set) var writers: Set<ReplicaID> = []
   /// Entries that others up to here supersede may be gone.
   private var droppedThrough: UInt64 = 0
-  /// Keys that have gone, as the page says. Later entries have the labels, too, that the key had
-  /// before, and need not say so again.
-  private var gone: Set<[UInt8]> = []
-  /// Keys that are there, as a page from the beginning says: its reader knows no others.
-  private var there: Set<[UInt8]> = []
+  /// Whether keys are there, as the page says. Later entries of one that has gone have the labels,
+  /// too, that it had before, and need not say so again. The reader of a page from the beginning
+  /// knows of no keys but those that are there.
+  private var isThere: [[UInt8]: Bool] = [:]
 
   init(
     _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange,
@@ -169,13 +168,11 @@ struct PageReader: Sendable {
 
   /// Takes note of what the page tells of a key, as far as it matters for later entries.
   private mutating func note(_ key: [UInt8], _ kind: FeedEntry.Kind) {
-    switch kind {
-    case .put, .own:
-      if !gone.isEmpty { gone.remove(key) }
-      if begins { there.insert(key) }
-    case .left, .delete:
-      gone.insert(key)
-      if begins { there.remove(key) }
+    let hasGone = kind == .left || kind == .delete
+    if begins || hasGone {
+      isThere[key] = !hasGone
+    } else if !isThere.isEmpty {
+      isThere[key] = nil
     }
   }
 
@@ -204,17 +201,17 @@ struct PageReader: Sendable {
   /// The meaning of an entry to its reader; nil when it is none of its business.
   private func outcome(of row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
     guard !isSuperseded(row) else { return nil }
-    guard row.head.operation.replica == request.replica else { return try outcomeOfOthers(row) }
-    guard request.includesOwn else { return .own }
+    let isOwn = row.head.operation.replica == request.replica
+    if isOwn, !request.includesOwn { return .own }
     // An entry that its reader has sent must be told of wherever it lies.
-    return try outcomeOfOthers(row) ?? .own
+    return try outcomeOfOthers(row) ?? (isOwn ? .own : nil)
   }
 
   private func outcomeOfOthers(_ row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
     if access.reads(head.key, head.labels, request) { return head.kind == .put ? .put : .delete }
     let kind: FeedEntry.Kind? =
-      gone.contains(head.key) ? nil : head.kind == .delete ? .delete : .left
+      isThere[head.key] == false ? nil : head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)
     let left = former.rows.filter { lacks($0.left) }.map(\.label)
     // One of them may have put the key into what is asked for, and one that it still has into what
@@ -227,7 +224,7 @@ struct PageReader: Sendable {
     guard request.after == .beginning else {
       throw PeerError(.cursorGone, "what entries behind the cursor held before is not kept")
     }
-    return there.contains(head.key) ? kind : nil
+    return isThere[head.key] == true ? kind : nil
   }
 }
 
