@@ -66,27 +66,19 @@ package struct FeedQuery: Sendable {
   package var wantsLater: @Sendable (FeedHead) -> Bool = { _ in false }
 }
 
-/// A page of entries.
-package struct FeedPage: Sendable {
-  package struct Row: Sendable {
-    package var head: FeedHead
-    /// The labels that the key had before the entry, where they are wanted.
-    package var former: FormerLabels?
-    /// The state of the key, if a later entry gave it that.
-    package var later: FeedState?
+/// An entry of a page.
+package struct FeedRow: Sendable {
+  package var head: FeedHead
+  /// The labels that the key had before the entry, where they are wanted.
+  package var former: FormerLabels?
+  /// The state of the key, if a later entry gave it that.
+  package var later: FeedState?
 
-    package init(head: FeedHead) { self.head = head }
-  }
-
-  package var rows: [Row]
-  /// Everything up to here was looked at.
-  package var through: UInt64
-
-  package init(rows: [Row], through: UInt64) {
-    self.rows = rows
-    self.through = through
-  }
+  package init(head: FeedHead) { self.head = head }
 }
+
+/// A page of entries; everything up to an offset was looked at for it.
+package typealias FeedPage = (rows: [FeedRow], through: UInt64)
 
 /// The state of a key in a feed.
 package struct FeedState: Sendable, Hashable {

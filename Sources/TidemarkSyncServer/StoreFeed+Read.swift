@@ -108,12 +108,12 @@ extension StoreFeed {
       }
     }
     let rows = try heads.map { (head) throws(TidemarkError) in
-      var row = FeedPage.Row(head: head)
+      var row = FeedRow(head: head)
       if query.wantsLater(head) { row.later = try laterState(than: head, through: query.through) }
       if query.wantsFormer(head) { row.former = try former(of: head, isKept: true) }
       return row
     }
-    return FeedPage(rows: rows, through: used.through)
+    return (rows, used.through)
   }
 
   /// The labels that a key had before an entry: those that are stored with it, or, for one that was

@@ -150,7 +150,7 @@ struct PageReader: Sendable {
 
   /// The meaning of entries to their reader, as far as it can be told.
   private mutating func outcomes(
-    of rows: [FeedPage.Row]
+    of rows: [FeedRow]
   ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
     // It rises before anything is dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
@@ -181,7 +181,7 @@ struct PageReader: Sendable {
   ///
   /// A value that has left the reader's scope is told of by what it was before, so an entry stays
   /// unless the last one lies within.
-  private func isSuperseded(_ row: FeedPage.Row) -> Bool {
+  private func isSuperseded(_ row: FeedRow) -> Bool {
     guard let later = row.later, later.head.operation.replica != request.replica else {
       return false
     }
@@ -199,7 +199,7 @@ struct PageReader: Sendable {
   }
 
   /// The meaning of an entry to its reader; nil when it is none of its business.
-  private func outcome(of row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
+  private func outcome(of row: FeedRow) throws(PeerError) -> FeedEntry.Kind? {
     guard !isSuperseded(row) else { return nil }
     let isOwn = row.head.operation.replica == request.replica
     if isOwn, !request.includesOwn { return .own }
@@ -207,7 +207,7 @@ struct PageReader: Sendable {
     return try outcomeOfOthers(row) ?? (isOwn ? .own : nil)
   }
 
-  private func outcomeOfOthers(_ row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
+  private func outcomeOfOthers(_ row: FeedRow) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
     if access.reads(head.key, head.labels, request) { return head.kind == .put ? .put : .delete }
     let kind: FeedEntry.Kind? =

@@ -37,11 +37,11 @@ extension MemoryFeed {
   package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
     try reading { (state) throws(TidemarkError) in
       let last = min(query.through, state.log.head)
-      var page = FeedPage(rows: [], through: query.after)
+      var page: FeedPage = ([], query.after)
       while page.through < last, page.through - query.after < UInt64(query.limit) {
         page.through += 1
         guard let change = state.log.change(at: page.through) else { continue }
-        var row = FeedPage.Row(head: change.head)
+        var row = FeedRow(head: change.head)
         if query.wantsFormer(change.head) {
           row.former = change.head.attributes.former?.placed(at: page.through)
         }
