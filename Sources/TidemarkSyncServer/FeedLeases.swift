@@ -117,7 +117,7 @@ package struct FeedLeases: Sendable {
   /// case, and nothing was kept for them any more.
   private mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
     lastLookForExpired = feed.now.sinceEpoch
-    var rest = table.expired(at: feed.now)[...]
+    var rest = table.expired(at: lastLookForExpired)[...]
     while !rest.isEmpty {
       let step = rest.prefix(Self.recordsPerStep)
       rest = rest.dropFirst(step.count)

@@ -141,11 +141,11 @@ struct Judge {
     case .put:
       if let held, !held.isDeleted, isEqual(index, to: held) { return .duplicate(held.position) }
     }
-    if change.atomicGroup != 0, failed.contains(change.atomicGroup) {
-      return try applies(index, upon: held) ? .aborted : contest(index, held, plans: false)
+    let plans = !failed.contains(change.atomicGroup)
+    if try !applies(index, upon: held), let verdict = contest(index, held, plans: plans) {
+      return verdict
     }
-    if try applies(index, upon: held) { return plan(index, upon: held) }
-    return contest(index, held, plans: true)
+    return plans ? plan(index, upon: held) : .aborted
   }
 
   /// The state that a change finds at its key: what the batch itself has made of it, or what the
@@ -198,8 +198,8 @@ struct Judge {
     }
   }
 
-  /// The verdict on a change that does not apply by itself.
-  private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> Verdict {
+  /// The verdict on a change that does not apply by itself; nil where the policy decides for it.
+  private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> Verdict? {
     let change = request.changes[index]
     // Nothing is known of what was deleted so long ago that its delete is gone, not even when.
     guard let held else { return .conflict(.beginning) }
@@ -210,13 +210,11 @@ struct Judge {
       let isLater =
         time != held.commitTime
         ? time > held.commitTime : held.head.operation.replica < request.replica
-      guard isLater else {
-        if plans, change.kind == .put {
-          judged.entries.append(JudgedBatch.Entry(change: index, kind: .loses))
-        }
-        return .lost(held.position)
+      if isLater { return nil }
+      if plans, change.kind == .put {
+        judged.entries.append(JudgedBatch.Entry(change: index, kind: .loses))
       }
-      return plans ? plan(index, upon: held) : .aborted
+      return .lost(held.position)
     }
   }
 

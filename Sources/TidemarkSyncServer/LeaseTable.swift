@@ -75,9 +75,8 @@ struct LeaseTable: Sendable {
   }
 
   /// The replicas whose leases stand in the log and have run out.
-  func expired(at now: Timestamp) -> [ReplicaID] {
-    let time = now.sinceEpoch
-    return recorded.filter { $0.value.expires <= time }.map(\.key)
+  func expired(at time: UInt64) -> [ReplicaID] {
+    recorded.filter { $0.value.expires <= time }.map(\.key)
   }
 
   /// The leases that stand in the log and end later than that.

@@ -81,9 +81,7 @@ extension StoreFeed {
       #else
         let isChecked = true
       #endif
-      guard !isChecked || mark.mark.precedes(judged.request) else {
-        return .markIs(mark)
-      }
+      guard !isChecked || mark.mark.precedes(judged.request) else { return .markIs(mark) }
       guard try policies(&known).revision == judged.policies else { return .conflict }
       do throws(TidemarkError) { return .appended(try commit(judged, &known)) } catch {
         if error.code == .conflict { return .conflict }
