@@ -66,14 +66,14 @@ package protocol Feed: Sendable {
   func observe(_ body: @escaping @Sendable () -> Void) -> Int
   func stopObserving(_ token: Int)
 
-  // MARK: The part that its owner looks after
+  // MARK: The part that its owner looks after, of which every handler of the feed sees the same
 
-  /// The leases; every handler of the feed sees the same.
+  /// The leases.
   var leases: Lock<FeedLeases> { get }
-  /// The large values that have come in part; every handler of the feed sees the same.
+  /// The large values that have come in part.
   var uploads: Lock<UploadTable> { get }
-  /// The attachments whose content has come, or comes, ahead of the entries that name it; every
-  /// handler of the feed sees the same. Not held while content is read or written.
+  /// The attachments whose content has come, or comes, ahead of the entries that name it. Not held
+  /// while content is read or written.
   var arriving: Lock<ArrivingAttachments> { get }
   /// When the newest record of a name was written; nil when there is none.
   func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp?

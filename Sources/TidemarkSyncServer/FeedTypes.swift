@@ -15,13 +15,6 @@ package struct FeedBounds: Sendable, Hashable {
     self.durable = durable
     self.historyFrom = historyFrom
   }
-
-  /// The range through an offset, or as far as it is on the disk if that is further.
-  func range(through offset: UInt64) -> FeedRange {
-    var part = range
-    part.head = min(max(durable, offset), range.head)
-    return part
-  }
 }
 
 /// How far a replica's batches have come, and where that stands.

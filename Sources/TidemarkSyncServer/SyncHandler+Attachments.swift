@@ -132,7 +132,6 @@ extension SyncHandler {
   private func makeRoom(
     for request: AttachRequest, _ name: ArrivingAttachments.Name, _ engine: Engine
   ) throws {
-    // A newcomer that took the room of those that go on would lose it to them in turn.
     let idle = feed.time(before: Self.millisecondsUndisturbed)
     try feed.arriving.withLock { (arriving: inout ArrivingAttachments) throws(PeerError) in
       dropOldAttachments(&arriving, but: name)

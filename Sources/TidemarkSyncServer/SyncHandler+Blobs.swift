@@ -43,7 +43,6 @@ extension SyncHandler {
     var missing = uploads.bytes + part.length - options.uploadBytes
     guard missing > 0 else { return }
     var going: [UploadTable.Upload] = []
-    // A newcomer that took the room of those that go on would lose it to them in turn.
     let idle = feed.time(before: Self.millisecondsUndisturbed)
     for upload in uploads.untouched(since: idle, but: part.upload) where missing > 0 {
       going.append(upload)
@@ -55,8 +54,8 @@ extension SyncHandler {
     }
   }
 
-  /// An upload that goes on is left alone; one that nobody has gone on with for so long goes. So it
-  /// is with attachments.
+  /// An upload that goes on is left alone: a newcomer that took its room would lose it to it in turn.
+  /// One that nobody has gone on with for so long goes. So it is with attachments.
   static let millisecondsUndisturbed: UInt64 = 60_000
   static let millisecondsKept: UInt64 = 7 * 86_400_000
 

@@ -14,8 +14,7 @@ internal import TidemarkSyncProtocol
 /// A call is answered after everything that it tells of is durable, see ``StagedAnswer``. Nothing
 /// but the feed is kept: a handler that is opened again goes on as if nothing had happened.
 ///
-/// Authorization is decided before: every call takes what the caller's
-/// authorization reaches.
+/// Authorization is decided before: every call takes what the caller's authorization reaches.
 public final class SyncHandler: Sendable {
   /// The settings of a handler beside its store.
   public struct Options: Sendable {
@@ -180,11 +179,14 @@ public final class SyncHandler: Sendable {
   ///
   /// An answer takes it after everything else: what it tells of lies in the range then, and is on
   /// the disk when the range is.
-  /// - Parameter offset: where to end, if that much can be seen and is not on the disk yet.
+  /// - Parameter offset: where to end, unless more is on the disk, or less can be seen.
   func range(
     for replica: ReplicaID, through offset: UInt64 = .max
   ) throws(TidemarkError) -> FeedRange {
-    cleared(try feed.bounds().range(through: offset), feed.leases.withLock { $0[replica] })
+    let bounds = try feed.bounds()
+    var range = bounds.range
+    range.head = min(max(bounds.durable, offset), range.head)
+    return cleared(range, feed.leases.withLock { $0[replica] })
   }
 
   /// The range for a replica with a lease.
