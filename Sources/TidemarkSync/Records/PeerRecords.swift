@@ -33,10 +33,9 @@ package final class PeerRecords {
     basis = standing.basis
     let waiting = numbered(.peerWaiting, bytes: Self.waitingBytes)
     for (key, sequence) in waiting.sorted(by: { $0.number < $1.number }) {
-      let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
-        try PeerProgress.Waiting(decoding: bytes)
+      guard let reason = try read(.peerWaiting, key, PeerProgress.Waiting.init(decoding:)) else {
+        continue
       }
-      guard let reason else { continue }
       if let change = try log.change(at: sequence) {
         standing.progress.waiting.restore(change, reason)
       } else {
@@ -80,9 +79,7 @@ package final class PeerRecords {
   /// record.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
-      let state = try read(
-        .remoteState, key,
-        { (bytes) throws(FormatError) in try RemoteState(decoding: bytes) })
+      let state = try read(.remoteState, key, RemoteState.init(decoding:))
     else { return nil }
     return (sequence, state)
   }
