@@ -180,9 +180,7 @@ struct UrgentEntries {
     }
   }
 
-  mutating func remove(_ change: LoggedChange) {
-    found[change.sequence] = nil
-  }
+  mutating func remove(_ change: LoggedChange) { found[change.sequence] = nil }
 
   /// Looks for all that there is, unless it is too much.
   mutating func lookThrough(

@@ -46,9 +46,7 @@ struct Forming {
     least = session.gate.isNarrow ? Int64(session.gate.leastPriority ?? .max) : nil
   }
 
-  var isFull: Bool {
-    isClosed || items.count >= most || bytes >= session.batchBytes
-  }
+  var isFull: Bool { isClosed || items.count >= most || bytes >= session.batchBytes }
 
   /// So often the entries are looked through, as long as none can go.
   private static let passes = 16

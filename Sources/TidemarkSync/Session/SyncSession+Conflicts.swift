@@ -119,18 +119,14 @@ extension SyncSession {
       {
         return
       }
-      try add(remote, ofKey: key, upon: slot, into: &operations)
-      return
+      return try add(remote, ofKey: key, upon: slot, into: &operations)
     }
     #if TIDEMARK_PLANTED
       let waits = try !PlantedSyncBug.isOn(.resolvedInFlight) && isInFlight(key)
     #else
       let waits = try isInFlight(key)
     #endif
-    if waits {
-      try records.write(remote, ofKey: key, into: &operations)
-      return
-    }
+    if waits { return try records.write(remote, ofKey: key, into: &operations) }
     let local = newest.kind == .put ? try log.content(of: newest) : nil
     guard remote.fitsBeside || isLost else {
       return progress.wait(newest, for: .parked(Self.tooLarge))
@@ -143,8 +139,7 @@ extension SyncSession {
     if !isAlone, resolution.writes, isLater {
       // The decision concerns other keys, or there is much of it: the resolver is asked again.
       try records.write(remote, ofKey: key, into: &operations)
-      progress.wait(newest, for: .conflict(remote.position))
-      return
+      return progress.wait(newest, for: .conflict(remote.position))
     }
     if let decision { totals.count(decision) }
     try carryOut(resolution, newest, local, remote, slot, into: &operations)
@@ -164,24 +159,21 @@ extension SyncSession {
       if isBase || there != nil && there == base {
         // Nobody has changed anything there since.
         resolution = .local
-      } else if newest.isBroughtBack, local == base {
-        // It must not win over what others have made of it since the peer was restored.
-        resolution = .remote
       } else if newest.isBroughtBack {
-        // Nobody here has written it. Another may have brought back a later one.
-        resolution = remote.commitTime >= newest.commitTime ? .remote : .local
+        // It must not win over what others have made of it since the peer was restored. Nobody here
+        // has written it, and another may have brought back a later one.
+        let isOlder = local == base || remote.commitTime >= newest.commitTime
+        resolution = isOlder ? .remote : .local
       } else if remote.rounds >= Self.mostRounds {
-        resolution = .ask
         decision = ConflictResolver.Decision(resolution: .ask)
       } else {
-        let said = resolver.decide(
+        decision = resolver.decide(
           Conflict(
             key: newest.key, base: base, local: local, remote: there,
             localTime: HybridTime(newest.commitTime).orderedTimestamp,
             remoteTime: HybridTime(remote.commitTime).orderedTimestamp))
-        resolution = said.resolution
-        decision = said
       }
+      resolution = decision?.resolution ?? resolution
     }
     if case .merged(let content) = resolution {
       // A value that no store takes would fail again and again.

@@ -45,13 +45,12 @@ struct PreparedBatch {
       progress.waiting == former.waiting, progress.batchLimit == former.batchLimit,
       progress.scope == former.scope, progress.resync == nil, former.resync == nil
     else { return nil }
-    var draft = draft
-    var next = progress
-    next.frontier = draft.progress.frontier
-    next.sets = draft.progress.sets
-    next.waiting = draft.progress.waiting
-    draft.progress = next
-    return draft
+    var next = draft
+    next.progress = progress
+    next.progress.frontier = draft.progress.frontier
+    next.progress.sets = draft.progress.sets
+    next.progress.waiting = draft.progress.waiting
+    return next
   }
 }
 
@@ -99,7 +98,5 @@ extension SyncSession {
     SyncGate(isNarrow: gate.isNarrow, leastPriority: gate.leastPriority, bytes: batchBytes)
   }
 
-  func newBatchID(_ number: UInt64) -> BatchID {
-    naming.next(number) { log.random() }
-  }
+  func newBatchID(_ number: UInt64) -> BatchID { naming.next(number) { log.random() } }
 }
