@@ -1,5 +1,6 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The own entries that a peer has not decided yet and that are the newest of their keys.
 ///
@@ -52,13 +53,7 @@ struct PendingTable: Sendable {
 
   /// The first row behind a sequence.
   func index(after sequence: UInt64) -> Int {
-    var low = 0
-    var high = rows.count
-    while low < high {
-      let middle = (low + high) / 2
-      if rows[middle].sequence <= sequence { low = middle + 1 } else { high = middle }
-    }
-    return low
+    rows.partitioningIndex { $0.sequence > sequence }
   }
 
   // MARK: Bringing it up to date

@@ -30,25 +30,23 @@ extension SyncSession {
       progress.resumption = page.resumption
       // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
       for entry in page.entries {
-        guard let sequence = try ownSequence(of: entry),
-          try !staysRefused(sequence, named)
-        else { continue }
+        guard let sequence = try ownSequence(of: entry), try !staysRefused(sequence, named) else {
+          continue
+        }
         try confirm(sequence, at: entry.position)
       }
       for (index, entry) in page.entries.enumerated() {
-        switch entry.kind {
-        case .own: try catchUp(entry, into: &operations)
-        case .put, .delete:
-          guard last[entry.key] == index, try !isKnown(entry) else { continue }
-          let remote = try remoteState(entry)
-          if try isReplaced(entry) {
-            try records.write(remote, ofKey: entry.key, into: &operations)
-          } else {
-            try meet(entry.key, remote, into: &operations)
-          }
-        case .left:
-          guard last[entry.key] == index, try !isKnown(entry) else { continue }
+        if entry.kind == .own {
+          try catchUp(entry, into: &operations)
+          continue
+        }
+        guard last[entry.key] == index, try !isKnown(entry) else { continue }
+        if entry.kind == .left {
           try purge(entry, into: &operations)
+        } else if try isReplaced(entry) {
+          try records.write(remoteState(entry), ofKey: entry.key, into: &operations)
+        } else {
+          try meet(entry.key, remoteState(entry), into: &operations)
         }
       }
     }
@@ -64,12 +62,11 @@ extension SyncSession {
       return entry.position.offset <= progress.comparedThrough.offset
     }
     // A change that never went hides an own change below it that stands there, and for longer.
-    let found =
+    let known =
       isUnheard(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
       : try reflectedRemote(ofKey: entry.key, newest: newest)
-    guard let known = found else { return false }
-    return known.position.offset >= entry.position.offset
+    return known.map { $0.position.offset >= entry.position.offset } ?? false
   }
 
   /// Whether an entry bears our name, and neither counts as settled nor is under way.
