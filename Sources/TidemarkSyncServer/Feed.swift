@@ -119,4 +119,23 @@ extension Feed {
     guard !keys.isEmpty else { return }
     try append(type, keys.map { (key: $0, value: []) })
   }
+
+  /// Takes the records of things away, many with each commit: everybody else waits.
+  /// - Parameter body: told of everything whose records are gone.
+  func remove<Thing>(
+    _ type: RecordType, of things: [Thing], keys: (Thing) -> [[UInt8]], _ body: (Thing) -> Void
+  ) throws(TidemarkError) {
+    var rest = things[...]
+    while !rest.isEmpty {
+      var gone: [[UInt8]] = []
+      let step = rest.prefix { thing in
+        guard gone.count < FeedLeases.recordsPerStep else { return false }
+        gone += keys(thing)
+        return true
+      }
+      try remove(type, keys: gone)
+      step.forEach(body)
+      rest = rest.dropFirst(step.count)
+    }
+  }
 }

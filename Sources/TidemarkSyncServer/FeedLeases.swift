@@ -117,13 +117,8 @@ package struct FeedLeases: Sendable {
   /// case, and nothing was kept for them any more.
   private mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
     lastLookForExpired = feed.now.sinceEpoch
-    var rest = table.expired(at: lastLookForExpired)[...]
-    while !rest.isEmpty {
-      let step = rest.prefix(Self.recordsPerStep)
-      rest = rest.dropFirst(step.count)
-      try feed.remove(.feedLease, keys: step.map(\.bytes))
-      for replica in step { table.remove(replica) }
-    }
+    let expired = table.expired(at: lastLookForExpired)
+    try feed.remove(.feedLease, of: expired, keys: { [$0.bytes] }) { table.remove($0) }
   }
 
   /// Ends leases that would last longer than leases do now: of a time when they had no end, or

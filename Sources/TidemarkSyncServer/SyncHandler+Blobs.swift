@@ -48,7 +48,7 @@ extension SyncHandler {
       going.append(upload)
       missing -= upload.received
     }
-    try drop(going, &uploads)
+    try feed.remove(.feedUpload, of: going, keys: \.keys) { uploads.remove($0) }
     guard missing <= 0 else {
       throw PeerError(.busy, "too many large values are on their way", retryAfter: .seconds(10))
     }
@@ -65,26 +65,8 @@ extension SyncHandler {
   ) throws(TidemarkError) {
     try feed.remove(.feedUpload, keys: uploads.strays)
     uploads.strays = []
-    let time = feed.time(before: Self.millisecondsKept)
-    try drop(uploads.untouched(since: time, but: name), &uploads)
-  }
-
-  /// Takes uploads away, many with each commit: everybody else waits.
-  private func drop(
-    _ gone: [UploadTable.Upload], _ uploads: inout UploadTable
-  ) throws(TidemarkError) {
-    var rest = gone[...]
-    while !rest.isEmpty {
-      var keys: [[UInt8]] = []
-      var count = 0
-      for upload in rest where keys.count < FeedLeases.recordsPerStep {
-        keys += upload.keys
-        count += 1
-      }
-      try feed.remove(.feedUpload, keys: keys)
-      for upload in rest.prefix(count) { uploads.remove(upload) }
-      rest = rest.dropFirst(count)
-    }
+    let old = uploads.untouched(since: feed.time(before: Self.millisecondsKept), but: name)
+    try feed.remove(.feedUpload, of: old, keys: \.keys) { uploads.remove($0) }
   }
 
   /// Puts the large values of a batch in their places, as far as they are there. That takes long,
@@ -107,7 +89,8 @@ extension SyncHandler {
       guard value.count == blob.length else { continue }
       guard BlobID(of: value) == blob else {
         try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
-          try drop([upload], &uploads)
+          try feed.remove(.feedUpload, keys: upload.keys)
+          uploads.remove(upload)
         }
         throw PeerError(.malformed, "a large value is not what its name says")
       }
