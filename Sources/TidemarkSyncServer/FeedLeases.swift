@@ -98,9 +98,7 @@ package struct FeedLeases: Sendable {
   /// Keeps the deletes behind what the slowest live replica has read.
   /// - Parameter lease: the only one that has changed. If it needs no more than is kept, nothing is
   ///   done where many leases would have to be looked at and that was done not long ago.
-  mutating func keepDeletes(
-    _ feed: any Feed, for lease: LeaseRecord? = nil
-  ) throws(TidemarkError) {
+  mutating func keepDeletes(_ feed: any Feed, for lease: LeaseRecord? = nil) throws(TidemarkError) {
     guard let seconds, seconds > 0 else { return }
     let now = feed.now.sinceEpoch
     if let lease, !lease.isReading(at: now) || lease.cursor.offset >= kept ?? .max {

@@ -235,6 +235,5 @@ struct Judge {
     return .applied(MarkRecord.planned(entry))
   }
 
-  static let outOfScope = Rejection.outOfScope(
-    "the authorization does not reach this entry")
+  static let outOfScope = Rejection.outOfScope("the authorization does not reach this entry")
 }

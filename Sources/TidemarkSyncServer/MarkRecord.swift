@@ -47,8 +47,7 @@ enum MarkRecord {
       guard place.offset > 0, place.offset <= entries else {
         throw FormatError("a verdict on what is not in its batch")
       }
-      return verdict.at(
-        Position(epoch: own.epoch, offset: own.offset - entries + place.offset - 1))
+      return verdict.at(Position(epoch: own.epoch, offset: own.offset - entries + place.offset - 1))
     }
     return mark
   }

@@ -5,9 +5,7 @@ internal import TidemarkSyncProtocol
 extension StoreFeed {
   // MARK: Records
 
-  package func record(
-    _ type: RecordType, key: [UInt8]
-  ) throws(TidemarkError) -> FeedRecord? {
+  package func record(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> FeedRecord? {
     try records.withLock { (table: inout RecordTable) throws(TidemarkError) -> FeedRecord? in
       guard let value = try table.value(of: type, key: key),
         let sequence = table.sequence(of: type, key: key)
@@ -16,9 +14,7 @@ extension StoreFeed {
     }
   }
 
-  package func recordTime(
-    _ type: RecordType, key: [UInt8]
-  ) throws(TidemarkError) -> Timestamp? {
+  package func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp? {
     guard let sequence = records.withLock({ $0.sequence(of: type, key: key) }),
       let entry = try engine.entryIfKept(at: sequence)
     else { return nil }

@@ -32,8 +32,7 @@ extension StoreFeed {
       guard entry.key == key else { break }
       return try state(entry)
     }
-    throw TidemarkError(
-      .damaged, "the log does not hold what the index says of a key; run verify")
+    throw TidemarkError(.damaged, "the log does not hold what the index says of a key; run verify")
   }
 
   private func laterState(

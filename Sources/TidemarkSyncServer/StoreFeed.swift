@@ -127,8 +127,7 @@ package final class StoreFeed: Feed {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.deletesNotKept) { bounds.droppedThrough = 0 }
     #endif
-    return FeedRange(
-      epochs: epochs, head: bounds.visible, truncatedThrough: bounds.droppedThrough)
+    return FeedRange(epochs: epochs, head: bounds.visible, truncatedThrough: bounds.droppedThrough)
   }
 
   /// Where a sequence stands, durable or not yet.

@@ -115,8 +115,7 @@ extension SyncHandler {
       throw PeerError(
         .busy, "what has come of an attachment is being read again", retryAfter: .seconds(0))
     }
-    let received = try part.append(
-      request.bytes, at: request.offset, now: feed.now.sinceEpoch)
+    let received = try part.append(request.bytes, at: request.offset, now: feed.now.sinceEpoch)
     guard received == request.attachment.length else { return received }
     do throws(TidemarkError) {
       let hold = try part.finish()

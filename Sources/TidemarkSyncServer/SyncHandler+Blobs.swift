@@ -21,8 +21,7 @@ extension SyncHandler {
     return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
       let received = uploads[name]?.received ?? 0
       let known = received - request.offset
-      let part = UploadPart(
-        upload: name, offset: received, length: request.bytes.count - known)
+      let part = UploadPart(upload: name, offset: received, length: request.bytes.count - known)
       // A shorter one would be a record for a few bytes; the caller goes on from what is there.
       let isLongEnough =
         part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
@@ -31,8 +30,7 @@ extension SyncHandler {
         return (UploadAnswer(received: received), try feed.range().headPosition)
       }
       try makeRoom(for: part, &uploads)
-      let place = try feed.append(
-        .feedUpload, key: part.key, value: Array(request.bytes[known...]))
+      let place = try feed.append(.feedUpload, key: part.key, value: Array(request.bytes[known...]))
       uploads.add(part, at: feed.now)
       return (UploadAnswer(received: received + part.length), place)
     }
@@ -103,9 +101,7 @@ extension SyncHandler {
 
   /// Makes sure that what was put in its place before is what is there still.
   /// - Throws: ``PeerError`` of kind `busy` when a value has not come, or not whole.
-  func checkUploads(
-    of request: PushRequest, _ uploads: [UploadTable.Upload]
-  ) throws(PeerError) {
+  func checkUploads(of request: PushRequest, _ uploads: [UploadTable.Upload]) throws(PeerError) {
     let isThere = feed.uploads.withLock { known in
       uploads.allSatisfy { known[$0.name]?.keys == $0.keys }
     }

@@ -36,8 +36,7 @@ extension SyncHandler {
       let lease = feed.leases.withLock { $0[request.replica] }
       let holdsNothing =
         try request.after == .beginning && feed.mark(of: request.replica).mark.number == 0
-      let isBehind =
-        !holdsNothing && request.after.offset < cleared(range, lease).truncatedThrough
+      let isBehind = !holdsNothing && request.after.offset < cleared(range, lease).truncatedThrough
       guard !isBehind || request.ownOnly else {
         throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
       }
