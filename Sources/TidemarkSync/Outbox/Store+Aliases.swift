@@ -11,9 +11,7 @@ extension Store {
   public func alias(
     forKey key: some BytesConvertible & Sendable, at name: String
   ) async throws(TidemarkError) -> Alias? {
-    try await onSyncThread { (store) throws(TidemarkError) in
-      try store.alias(forKey: key, at: name)
-    }
+    try await onSyncThread { try $0.alias(forKey: key, at: name) }
   }
 
   /// The key that a peer calls so.
@@ -22,9 +20,7 @@ extension Store {
   ///   - name: of the peer.
   /// - Returns: nil where no key here is called so.
   public func key(forAlias alias: Alias, at name: String) async throws(TidemarkError) -> Key? {
-    try await onSyncThread { (store) throws(TidemarkError) in
-      try store.key(forAlias: alias, at: name)
-    }
+    try await onSyncThread { try $0.key(forAlias: alias, at: name) }
   }
 }
 
@@ -34,15 +30,11 @@ extension Store.Blocking {
     forKey key: some BytesConvertible, at name: String
   ) throws(TidemarkError) -> Alias? {
     let bytes = key.withBytes { [UInt8](copying: $0) }
-    return try withHost(name) { (state) throws(TidemarkError) in
-      try state.session().knownAliases().alias(ofKey: bytes)
-    }
+    return try ask(name) { try $0.session().knownAliases().alias(ofKey: bytes) }
   }
 
   /// The key that a peer calls so; see ``Tidemark/Store/key(forAlias:at:)``.
   public func key(forAlias alias: Alias, at name: String) throws(TidemarkError) -> Key? {
-    try withHost(name) { (state) throws(TidemarkError) in
-      try state.session().knownAliases().key(ofAlias: alias)
-    }
+    try ask(name) { try $0.session().knownAliases().key(ofAlias: alias) }
   }
 }

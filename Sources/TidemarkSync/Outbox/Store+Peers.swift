@@ -33,7 +33,7 @@ public struct PeerInfo: Sendable, Hashable {
 extension Store {
   /// The peers that the store has replicated with, by name.
   public func peers() async throws(TidemarkError) -> [PeerInfo] {
-    try await onSyncThread { (store) throws(TidemarkError) in try store.peers() }
+    try await onSyncThread { try $0.peers() }
   }
 
   /// Forgets a peer: what was sent to it and taken from it, what it refused and what is in
@@ -41,7 +41,7 @@ extension Store {
   /// it is replicated with again, everything is compared as at the first time.
   /// - Throws: `invalidArgument` when a replicator of this process has it, or nobody knows it.
   public func forget(peer name: String) async throws(TidemarkError) {
-    try await onSyncThread { (store) throws(TidemarkError) in try store.forget(peer: name) }
+    try await onSyncThread { try $0.forget(peer: name) }
   }
 }
 
@@ -54,11 +54,8 @@ extension Store.Blocking {
     for name in try peerNames() {
       let host = try SyncHost.of(store, name: name)
       let isLive = host.isTaken
-      result.append(
-        try host.performHere { (state: inout HostState) throws(TidemarkError) in
-          try state.info(isLive: isLive)
-        })
-      if let kept = held[name] { result[result.count - 1].held = kept }
+      let kept = held[name] ?? HeldHistory(peer: name)
+      result.append(try host.toldHere { try $0.info(isLive: isLive, kept) })
     }
     return result
   }
@@ -83,14 +80,14 @@ extension Store.Blocking {
       throw TidemarkError(
         .invalidArgument, "a replicator named \(name) is there; let go of it first")
     }
-    try host.performHere { (state: inout HostState) throws(TidemarkError) in
-      try state.forget(isLast: names.count == 1)
-    }
+    try host.toldHere { try $0.forget(isLast: names.count == 1) }
   }
 }
 
 extension HostState {
-  fileprivate mutating func info(isLive: Bool) throws(TidemarkError) -> PeerInfo {
+  fileprivate mutating func info(
+    isLive: Bool, _ held: HeldHistory
+  ) throws(TidemarkError) -> PeerInfo {
     let session = try session()
     let pending = try pendingSummary()
     func time(_ milliseconds: UInt64) -> Timestamp? {
@@ -102,7 +99,7 @@ extension HostState {
       entriesToTake: status.head - min(status.head, cursor.offset), pending: pending,
       lastSuccess: time(status.lastSuccess), leaseEnds: time(status.leaseEnds),
       lastError: status.error.isEmpty ? nil : status.error, lastErrorTime: time(status.errorTime),
-      isLive: isLive, held: HeldHistory(peer: name))
+      isLive: isLive, held: held)
   }
 
   /// Takes the peer's records out of the log.

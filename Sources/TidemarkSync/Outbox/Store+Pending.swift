@@ -9,7 +9,7 @@ extension Store {
   /// - Parameter name: of the peer. Nil counts what at least one peer lacks, each entry once; in a
   ///   store that knows no peer, that is all own entries.
   public func pending(for name: String? = nil) async throws(TidemarkError) -> PendingSummary {
-    try await onSyncThread { (store) throws(TidemarkError) in try store.pending(for: name) }
+    try await onSyncThread { try $0.pending(for: name) }
   }
 
   /// Entries that are not synced, in the order of their sequences.
@@ -22,8 +22,8 @@ extension Store {
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
   ) async throws(TidemarkError) -> PendingPage {
-    try await onSyncThread { (store) throws(TidemarkError) in
-      try store.pendingEntries(for: name, label: label, after: sequence, limit: limit)
+    try await onSyncThread {
+      try $0.pendingEntries(for: name, label: label, after: sequence, limit: limit)
     }
   }
 
@@ -31,27 +31,24 @@ extension Store {
   public func pendingByLabel(for name: String? = nil) async throws(TidemarkError) -> [EntryLabel:
     Int]
   {
-    try await onSyncThread { (store) throws(TidemarkError) in
-      try store.pendingByLabel(for: name)
-    }
+    try await onSyncThread { try $0.pendingByLabel(for: name) }
   }
 
   func onSyncThread<R: Sendable>(
-    _ body: @escaping @Sendable (Blocking) throws(TidemarkError) -> R
-  ) async throws(TidemarkError) -> R { try await offPool("tidemark-sync", body) }
+    _ body: @escaping @Sendable (Blocking) throws -> R
+  ) async throws(TidemarkError) -> R {
+    try await offPool("tidemark-sync") { (store) throws(TidemarkError) in
+      do { return try body(store) } catch { throw TidemarkError(sync: error) }
+    }
+  }
 }
 
 extension Store.Blocking {
   /// How much is not synced; see ``Tidemark/Store/pending(for:)``.
   public func pending(for name: String? = nil) throws(TidemarkError) -> PendingSummary {
-    var names: [String] = []
-    if let name { names = [name] } else { names = try peerNames() }
-    guard names.count > 1 else {
-      return try withHost(names.first) { (state) throws(TidemarkError) in
-        try state.pendingSummary()
-      }
-    }
-    return try united(names)
+    let names = if let name { [name] } else { try peerNames() }
+    return names.count > 1
+      ? try united(names) : try ask(names.first) { try $0.pendingSummary() }
   }
 
   /// The entries that at least one of several peers lacks.
@@ -59,7 +56,7 @@ extension Store.Blocking {
     var rows: [UInt64: Int] = [:]
     var result = PendingSummary()
     for name in names {
-      try withHost(name) { (state) throws(TidemarkError) in
+      try ask(name) { state in
         let summary = try state.pendingSummary()
         result.inFlight += summary.inFlight
         result.parked += summary.parked
@@ -81,21 +78,17 @@ extension Store.Blocking {
   public func pendingEntries(
     for name: String? = nil, label: EntryLabel? = nil, after sequence: UInt64 = 0, limit: Int = 1000
   ) throws(TidemarkError) -> PendingPage {
-    try withHost(try onlyPeer(name)) { (state) throws(TidemarkError) in
-      try state.pendingPage(after: sequence, limit: limit, label)
-    }
+    try ask(onlyPeer(name)) { try $0.pendingPage(after: sequence, limit: limit, label) }
   }
 
   /// How many entries that are not synced carry each label.
   public func pendingByLabel(for name: String? = nil) throws(TidemarkError) -> [EntryLabel: Int] {
-    try withHost(try onlyPeer(name)) { (state) throws(TidemarkError) in
-      try state.pendingByLabel()
-    }
+    try ask(onlyPeer(name)) { try $0.pendingByLabel() }
   }
 
   /// The entries that a peer has refused; see ``Replicator/parked()``.
   public func parked(for name: String? = nil) throws(TidemarkError) -> [ParkedEntry] {
-    try withHost(try onlyPeer(name)) { (state) throws(TidemarkError) in try state.parked() }
+    try ask(onlyPeer(name)) { try $0.parked() }
   }
 
   /// Sends a refused entry once more; see ``Replicator/retry(_:)``.
@@ -103,7 +96,7 @@ extension Store.Blocking {
   public func retryParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)
     -> UInt64
   {
-    try told(name) { try $0.session().retry(sequence) }
+    try ask(onlyPeer(name)) { try $0.session().retry(sequence) }
   }
 
   /// Sends refused entries once more, many in one commit; see ``Replicator/retry(all:)``.
@@ -112,7 +105,7 @@ extension Store.Blocking {
   public func retryParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
     -> [UInt64]
   {
-    try told(name) { try $0.session().retry(sequences) }
+    try ask(onlyPeer(name)) { try $0.session().retry(sequences) }
   }
 
   /// Gives refused entries up, many in one commit; see ``Replicator/discard(all:)``.
@@ -122,7 +115,7 @@ extension Store.Blocking {
   public func discardParked(all sequences: [UInt64], for name: String? = nil) throws(TidemarkError)
     -> [Key]
   {
-    try told(name) { try $0.discard(sequences) }
+    try ask(onlyPeer(name)) { try $0.discard(sequences) }
   }
 
   /// Gives a refused entry up; see ``Replicator/discard(_:)``.
@@ -130,7 +123,7 @@ extension Store.Blocking {
   public func discardParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)
     -> [Key]
   {
-    try told(name) { try $0.discard(sequence) }
+    try ask(onlyPeer(name)) { try $0.discard(sequence) }
   }
 
   /// The only peer of the store, or none, where no name is given.
@@ -145,19 +138,10 @@ extension Store.Blocking {
     return names.first
   }
 
-  /// Does something with the session of the only peer; what fails is told as a `TidemarkError`.
-  private func told<R>(
+  /// Does something with the session of a peer, or of none.
+  func ask<R>(
     _ name: String?, _ body: (inout HostState) throws -> R
   ) throws(TidemarkError) -> R {
-    let name = try onlyPeer(name)
-    do { return try SyncHost.of(store, name: name ?? "").performHere(body) } catch {
-      throw TidemarkError(sync: error)
-    }
-  }
-
-  func withHost<R>(
-    _ name: String?, _ body: (inout HostState) throws(TidemarkError) -> R
-  ) throws(TidemarkError) -> R {
-    try SyncHost.of(store, name: name ?? "").performHere(body)
+    try SyncHost.of(store, name: name ?? "").toldHere(body)
   }
 }

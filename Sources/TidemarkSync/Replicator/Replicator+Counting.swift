@@ -55,7 +55,7 @@ extension Replicator {
       guard let counted = state.countedThrough else { return true }
       return counted != through && !state.status.phase.isCall
     }
-    guard isDue, let pending = try? host.performHere({ try $0.pendingSummary() }) else { return }
+    guard isDue, let pending = try? host.toldHere({ try $0.pendingSummary() }) else { return }
     note(pending, through: through)
   }
 

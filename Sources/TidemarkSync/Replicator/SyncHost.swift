@@ -80,10 +80,10 @@ final class SyncHost: Sendable {
   func perform<R: Sendable>(
     _ body: @escaping @Sendable (inout HostState) throws -> R
   ) async throws -> R {
-    guard let thread else { return try performHere(body) }
+    guard let thread else { return try state.withLock(body) }
     return try await withCheckedThrowingContinuation { continuation in
       thread.add { [state] in
-        continuation.resume(with: Result { try state.withLock { try body(&$0) } })
+        continuation.resume(with: Result { try state.withLock(body) })
       }
     }
   }
@@ -100,11 +100,11 @@ final class SyncHost: Sendable {
     thread?.add { [state] in state.withLock { body(&$0) } }
   }
 
-  /// Does something with the session on the calling thread, which waits.
-  func performHere<R, E: Error>(
-    _ body: (inout HostState) throws(E) -> R
-  ) throws(E) -> R {
-    try state.withLock(body)
+  /// Likewise, on the calling thread, which waits.
+  func toldHere<R>(
+    _ body: (inout HostState) throws -> R
+  ) throws(TidemarkError) -> R {
+    do { return try state.withLock(body) } catch { throw TidemarkError(sync: error) }
   }
 }
 
