@@ -52,10 +52,8 @@ extension Store.Blocking {
     let held = Dictionary(
       try store.heldHistory().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
     for name in try peerNames() {
-      let host = try SyncHost.of(store, name: name)
-      let isLive = host.isTaken
       let kept = held[name] ?? HeldHistory(peer: name)
-      result.append(try host.toldHere { try $0.info(isLive: isLive, kept) })
+      result.append(try ask(name) { try $0.info(kept) })
     }
     return result
   }
@@ -75,19 +73,12 @@ extension Store.Blocking {
     guard names.contains(name) else {
       throw TidemarkError(.invalidArgument, "the store knows no peer named \(name)")
     }
-    let host = try SyncHost.of(store, name: name)
-    guard !host.isTaken else {
-      throw TidemarkError(
-        .invalidArgument, "a replicator named \(name) is there; let go of it first")
-    }
-    try host.toldHere { try $0.forget(isLast: names.count == 1) }
+    try ask(name) { try $0.forget(isLast: names.count == 1) }
   }
 }
 
 extension HostState {
-  fileprivate mutating func info(
-    isLive: Bool, _ held: HeldHistory
-  ) throws(TidemarkError) -> PeerInfo {
+  fileprivate mutating func info(_ held: HeldHistory) throws(TidemarkError) -> PeerInfo {
     let session = try session()
     let pending = try pendingSummary()
     func time(_ milliseconds: UInt64) -> Timestamp? {
@@ -99,12 +90,16 @@ extension HostState {
       entriesToTake: status.head - min(status.head, cursor.offset), pending: pending,
       lastSuccess: time(status.lastSuccess), leaseEnds: time(status.leaseEnds),
       lastError: status.error.isEmpty ? nil : status.error, lastErrorTime: time(status.errorTime),
-      isLive: isLive, held: held)
+      isLive: settings != nil, held: held)
   }
 
   /// Takes the peer's records out of the log.
   /// - Parameter isLast: no other peer is left that could know of remote states.
   fileprivate mutating func forget(isLast: Bool) throws(TidemarkError) {
+    guard settings == nil else {
+      throw TidemarkError(
+        .invalidArgument, "a replicator named \(name) is there; let go of it first")
+    }
     var batch = OperationBatch()
     try session().records.removeAll(isLast: isLast, into: &batch)
     try engine.commit(batch, durability: .durable)

@@ -113,8 +113,13 @@ public final class Replicator: Sendable {
     self.name = name
     self.peer = peer
     self.configuration = configuration
-    host = try SyncHost.of(store, name: name)
-    try host.take(scope, resolver, peer.capabilities, configuration.attachments)
+    let host = try SyncHost.of(store, name: name)
+    try host.take(
+      HostState.Settings(
+        scope: scope, resolver: resolver, capabilities: peer.capabilities,
+        attachments: configuration.attachments))
+    // Once it is taken: `deinit`, which releases it, runs for what fails from here on.
+    self.host = host
   }
 
   deinit {

@@ -12,7 +12,6 @@ final class SyncHost: Sendable {
   private let state: Lock<HostState>
   /// Nil where there are to be no threads.
   private let thread: JobThread?
-  private let claim = Lock(false)
 
   private init(_ engine: Engine, name: String, usesThreads: Bool) throws(TidemarkError) {
     self.engine = engine
@@ -49,30 +48,20 @@ final class SyncHost: Sendable {
 
   /// Takes the host for a replicator.
   /// - Throws: `invalidArgument` when another one has it.
-  func take(
-    _ scope: SyncScope, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities,
-    _ attachments: AttachmentPolicy
-  ) throws(TidemarkError) {
-    let isFree = claim.withLock { isTaken in
-      defer { isTaken = true }
-      return !isTaken
+  func take(_ settings: HostState.Settings) throws(TidemarkError) {
+    try toldHere { state in
+      guard state.settings == nil else {
+        throw TidemarkError(
+          .invalidArgument,
+          "the store has a replicator named \(state.name) already; give this one another name, or "
+            + "let go of the other")
+      }
+      state.configure(settings)
     }
-    guard isFree else {
-      throw TidemarkError(
-        .invalidArgument,
-        "the store has a replicator named \(name) already; give this one another name, or let go "
-          + "of the other")
-    }
-    state.withLock { $0.configure(scope, resolver, capabilities, attachments) }
   }
 
   /// The replicator is gone.
-  func release() {
-    claim.withLock { $0 = false }
-    state.withLock { $0.configure(nil, .localWins, PeerCapabilities(), AttachmentPolicy()) }
-  }
-
-  var isTaken: Bool { claim.withLock { $0 } }
+  func release() { state.withLock { $0.configure(nil) } }
 
   // MARK: Working
 
@@ -110,13 +99,18 @@ final class SyncHost: Sendable {
 
 /// The state that a host guards.
 struct HostState {
+  /// The wishes of the replicator that has the host.
+  struct Settings {
+    var scope = SyncScope.everything
+    var resolver = ConflictResolver.localWins
+    var capabilities = PeerCapabilities()
+    var attachments = AttachmentPolicy()
+  }
+
   let engine: Engine
   let name: String
-  /// Nil where no replicator has said it: then the one that was written down counts.
-  private var scope: SyncScope?
-  private var resolver = ConflictResolver.localWins
-  private var capabilities = PeerCapabilities()
-  private var attachments = AttachmentPolicy()
+  /// Nil where no replicator has the host: then the scope that was written down counts.
+  private(set) var settings: Settings?
   private var opened: SyncSession?
   /// How many sessions there have been: answers to the calls of an earlier one do not count.
   private(set) var sessions = 0
@@ -140,23 +134,17 @@ struct HostState {
     self.name = name
   }
 
-  mutating func configure(
-    _ scope: SyncScope?, _ resolver: ConflictResolver, _ capabilities: PeerCapabilities,
-    _ attachments: AttachmentPolicy
-  ) {
+  mutating func configure(_ settings: Settings?) {
     // The next session reads from the log what this one knows.
     try? opened?.writeDown()
-    self.attachments = attachments
-    self.scope = scope
-    self.capabilities = capabilities
-    self.resolver = resolver
+    self.settings = settings
     reopen()
   }
 
   /// Goes on with another scope.
   mutating func change(_ scope: SyncScope) throws {
     try opened?.writeDown()
-    self.scope = scope
+    settings?.scope = scope
     reopen()
   }
 
@@ -166,20 +154,24 @@ struct HostState {
   /// The session, read from the log if it is not there.
   mutating func session() throws(TidemarkError) -> SyncSession {
     if let opened { return opened }
-    var session = try SyncSession(
-      log, name: name, scope: scope ?? .everything, resolver: resolver,
-      capabilities: capabilities)
+    var session = try newSession(settings ?? Settings())
     if let known = try session.records.status() {
       status = known
       recorded = known
-      if scope == nil, !known.scope.isEverything {
-        session = try SyncSession(
-          log, name: name, scope: known.scope, resolver: resolver, capabilities: capabilities)
+      if settings == nil, !known.scope.isEverything {
+        session = try newSession(Settings(scope: known.scope))
       }
     }
-    session.attachmentPolicy = attachments
     opened = session
     sessions += 1
+    return session
+  }
+
+  private func newSession(_ settings: Settings) throws(TidemarkError) -> SyncSession {
+    let session = try SyncSession(
+      log, name: name, scope: settings.scope, resolver: settings.resolver,
+      capabilities: settings.capabilities)
+    session.attachmentPolicy = settings.attachments
     return session
   }
 
