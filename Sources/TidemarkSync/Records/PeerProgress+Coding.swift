@@ -6,7 +6,7 @@ internal import TidemarkSyncProtocol
 ///
 /// Basis:
 /// ```
-/// u8      version, 5
+/// u8      version, 6
 /// u8      1: the feed is known
 /// bytes   the feed, 16, if known
 /// u64     scope
@@ -18,40 +18,24 @@ internal import TidemarkSyncProtocol
 /// ```
 /// Step:
 /// ```
-/// u8      version, 5
-/// varint  parts, see below
-/// varint  cursor: offset; with 1 u64 epoch, else it is the basis's
-/// zigzag  furthest: distance of the offset from the cursor's; with 2 u64 epoch, else likewise
+/// u8      version, 6
+/// u32     low half of the XXH64 of the basis
+/// varint  epoch of the cursor, xor the basis's; varint offset
+/// varint  furthest: epoch, xor the basis's; zigzag distance of the offset from the cursor's
 /// varint  number
 /// zigzag  last number that was given, less number
-/// u64     id of the batch, with 4: else that of the number, or none for number 0
+/// varint  id of the batch, xor that of the number, or none for number 0
 /// varint  frontier
-/// runs    ahead, again, lost: with 8, how they differ from the basis's
-/// varint  batch limit, with 16
-/// resync  with 32
-/// bytes   resumption, with 64
-/// varint  heard through, with 128
-/// place   compared through, with 256: u64 epoch, varint offset
-/// varint  renamed through, with 1024
-/// u32     low half of the XXH64 of the basis, with 512: where it or the step has sets
+/// runs    ahead, again, lost: how they differ from the basis's
+/// varint  batch limit
+/// bytes   resumption
+/// varint  heard through
+/// varint  compared through: epoch; varint offset
+/// varint  renamed through
+/// u8      1: a resync, which follows
 /// ```
 extension PeerProgress {
-  private static let version: UInt8 = 5
-
-  private struct Parts: OptionSet {
-    var rawValue: UInt64
-    static let cursorEpoch = Parts(rawValue: 1)
-    static let furthestEpoch = Parts(rawValue: 2)
-    static let batchID = Parts(rawValue: 4)
-    static let sets = Parts(rawValue: 8)
-    static let batchLimit = Parts(rawValue: 16)
-    static let resync = Parts(rawValue: 32)
-    static let resumption = Parts(rawValue: 64)
-    static let heardThrough = Parts(rawValue: 128)
-    static let comparedThrough = Parts(rawValue: 256)
-    static let basisSum = Parts(rawValue: 512)
-    static let renamedThrough = Parts(rawValue: 1024)
-  }
+  private static let version: UInt8 = 6
 
   /// The id that a number has unless another one is told.
   func usualID(_ number: UInt64) -> BatchID {
@@ -62,16 +46,16 @@ extension PeerProgress {
   struct Basis: Sendable, Hashable {
     var epoch: UInt64 = 0
     var sets = Sets()
+    /// The part that stands before the sets.
+    private(set) var head: [UInt8] = []
     /// Tells its bytes from those of another one, upon which a step would make no sense.
     var sum: UInt32 = 0
 
     mutating func note(_ bytes: RawSpan) {
+      head = [UInt8](copying: bytes).dropLast(sets.encodedBytes)
       sum = UInt32(truncatingIfNeeded: XXH64.hash(bytes, seed: 0))
     }
   }
-
-  /// The basis for the steps from now on.
-  var nextBasis: Basis { Basis(epoch: cursor.epoch, sets: sets) }
 
   /// Whether the sets have gone so far from a basis's that a new one is worth its bytes.
   ///
@@ -112,40 +96,26 @@ extension PeerProgress {
 
   /// - Parameter basis: the one that was written last.
   func encodedStep(_ basis: Basis) -> [UInt8] {
-    let epoch = basis.epoch
-    let difference = sets.difference(from: basis.sets)
-    var parts = Parts()
-    func note(_ isThere: Bool, _ part: Parts) { if isThere { parts.insert(part) } }
-    note(cursor.epoch != epoch, .cursorEpoch)
-    note(furthest.epoch != epoch, .furthestEpoch)
-    note(batchID != usualID(number), .batchID)
-    note(!difference.isEmpty, .sets)
-    note(batchLimit != 0, .batchLimit)
-    note(resync != nil, .resync)
-    note(!resumption.isEmpty, .resumption)
-    note(heardThrough != 0, .heardThrough)
-    note(comparedThrough != .beginning, .comparedThrough)
-    note(renamedThrough != 0, .renamedThrough)
-    note(!difference.isEmpty || !basis.sets.isEmpty, .basisSum)
     var writer = ByteWriter()
     writer.u8(Self.version)
-    writer.varint(parts.rawValue)
+    writer.u32(basis.sum)
+    writer.varint(cursor.epoch ^ basis.epoch)
     writer.varint(cursor.offset)
-    if parts.contains(.cursorEpoch) { writer.u64(cursor.epoch) }
+    writer.varint(furthest.epoch ^ basis.epoch)
     writer.zigzag(Int64(bitPattern: furthest.offset &- cursor.offset))
-    if parts.contains(.furthestEpoch) { writer.u64(furthest.epoch) }
     writer.varint(number)
     writer.zigzag(Int64(bitPattern: names.last &- number))
-    if parts.contains(.batchID) { writer.u64(batchID.bits) }
+    writer.varint(batchID.bits ^ usualID(number).bits)
     writer.varint(frontier)
-    if parts.contains(.sets) { difference.encode(into: &writer) }
-    if batchLimit != 0 { writer.varint(batchLimit) }
+    sets.difference(from: basis.sets).encode(into: &writer)
+    writer.varint(batchLimit)
+    writer.blob(resumption)
+    writer.varint(heardThrough)
+    writer.varint(comparedThrough.epoch)
+    writer.varint(comparedThrough.offset)
+    writer.varint(renamedThrough)
+    writer.u8(resync == nil ? 0 : 1)
     resync?.encode(into: &writer)
-    if !resumption.isEmpty { writer.blob(resumption) }
-    if heardThrough != 0 { writer.varint(heardThrough) }
-    if parts.contains(.comparedThrough) { comparedThrough.encode(into: &writer) }
-    if renamedThrough != 0 { writer.varint(renamedThrough) }
-    if parts.contains(.basisSum) { writer.u32(basis.sum) }
     return writer.bytes
   }
 
@@ -154,7 +124,6 @@ extension PeerProgress {
   ) throws(FormatError) -> (progress: PeerProgress, basis: Basis) {
     var progress = PeerProgress()
     var basis = Basis()
-    basis.note(bytes)
     var reader = ByteReader(bytes)
     try checkVersion(&reader)
     if try reader.u8() & 1 != 0 { progress.feed = try ReplicaID(from: &reader) }
@@ -171,6 +140,7 @@ extension PeerProgress {
     }
     basis.sets = try Sets(from: &reader)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
+    basis.note(bytes)
     var rest = ByteReader(step)
     try progress.decodeStep(&rest, basis)
     return (progress, basis)
@@ -185,31 +155,27 @@ extension PeerProgress {
   private mutating func decodeStep(
     _ reader: inout ByteReader, _ basis: Basis
   ) throws(FormatError) {
-    let epoch = basis.epoch
     try Self.checkVersion(&reader)
-    let parts = Parts(rawValue: try reader.varint())
-    let cursorOffset = try reader.varint()
-    cursor = Position(
-      epoch: parts.contains(.cursorEpoch) ? try reader.u64() : epoch, offset: cursorOffset)
-    let furthestOffset = cursorOffset &+ UInt64(bitPattern: try reader.zigzag())
-    furthest = Position(
-      epoch: parts.contains(.furthestEpoch) ? try reader.u64() : epoch, offset: furthestOffset)
+    guard try reader.u32() == basis.sum else {
+      throw FormatError("a peer's progress refers to what is not there")
+    }
+    cursor.epoch = try reader.varint() ^ basis.epoch
+    cursor.offset = try reader.varint()
+    furthest.epoch = try reader.varint() ^ basis.epoch
+    furthest.offset = cursor.offset &+ UInt64(bitPattern: try reader.zigzag())
     number = try reader.varint()
     names.last = number &+ UInt64(bitPattern: try reader.zigzag())
-    batchID = parts.contains(.batchID) ? BatchID(try reader.u64()) : usualID(number)
+    batchID = BatchID(try reader.varint() ^ usualID(number).bits)
     frontier = try reader.varint()
     guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
-    sets = basis.sets
-    if parts.contains(.sets) { sets = try Sets(from: &reader).difference(from: basis.sets) }
-    if parts.contains(.batchLimit) { batchLimit = try reader.varint() }
-    if parts.contains(.resync) { resync = try Resync(from: &reader) }
-    if parts.contains(.resumption) { resumption = try reader.blob() }
-    if parts.contains(.heardThrough) { heardThrough = try reader.varint() }
-    if parts.contains(.comparedThrough) { comparedThrough = try Position(from: &reader) }
-    if parts.contains(.renamedThrough) { renamedThrough = try reader.varint() }
-    let isOfBasis =
-      parts.contains(.basisSum) ? try reader.u32() == basis.sum : basis.sets.isEmpty
-    guard isOfBasis else { throw FormatError("a peer's progress refers to what is not there") }
+    sets = try Sets(from: &reader).difference(from: basis.sets)
+    batchLimit = try reader.varint()
+    resumption = try reader.blob()
+    heardThrough = try reader.varint()
+    comparedThrough.epoch = try reader.varint()
+    comparedThrough.offset = try reader.varint()
+    renamedThrough = try reader.varint()
+    if try reader.u8() != 0 { resync = try Resync(from: &reader) }
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's progress") }
   }
 }

@@ -8,7 +8,7 @@ package final class PeerRecords {
   let name: [UInt8]
   private(set) var table: RecordTable
   /// The progress's basis as it was written last.
-  private var basis: (head: [UInt8], parts: PeerProgress.Basis) = ([], PeerProgress.Basis())
+  private var basis = PeerProgress.Basis()
 
   init(_ log: ReplicationLog, peer: [UInt8]) throws(TidemarkError) {
     self.log = log
@@ -30,7 +30,7 @@ package final class PeerRecords {
       (pin, rest) = try RetentionPin.split(value.rawSpan)
       standing = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
-    basis = (first.dropLast(standing.basis.sets.encodedBytes), standing.basis)
+    basis = standing.basis
     for (key, sequence) in numbered(.peerWaiting, bytes: Self.waitingBytes) {
       let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
         try PeerProgress.Waiting(decoding: bytes)
@@ -104,7 +104,7 @@ package final class PeerRecords {
 
   /// The part of a commit that is about the peer; it counts once the commit has succeeded.
   struct Written {
-    fileprivate var basis: (head: [UInt8], parts: PeerProgress.Basis)
+    fileprivate var basis: PeerProgress.Basis
     var pin: RetentionPin
   }
 
@@ -122,16 +122,15 @@ package final class PeerRecords {
       try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
     }
     var written = Written(basis: basis, pin: pin)
-    if progress.cursor.epoch != basis.parts.epoch || progress.isFar(from: basis.parts)
-      || progress.encodedHead(basis.parts.epoch) != basis.head
+    if progress.cursor.epoch != basis.epoch || progress.isFar(from: basis)
+      || progress.encodedHead(basis.epoch) != basis.head
     {
-      var next = progress.nextBasis
-      let bytes = progress.encodedBasis(next)
-      next.note(bytes.rawSpan)
-      written.basis = (progress.encodedHead(next.epoch), next)
+      written.basis = PeerProgress.Basis(epoch: progress.cursor.epoch, sets: progress.sets)
+      let bytes = progress.encodedBasis(written.basis)
+      written.basis.note(bytes.rawSpan)
       try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
-    let step = PeerStanding.encode(progress, written.basis.parts, formed, settled.tail, pin)
+    let step = PeerStanding.encode(progress, written.basis, formed, settled.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }

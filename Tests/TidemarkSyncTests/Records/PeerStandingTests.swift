@@ -169,8 +169,9 @@ struct PeerStandingTests {
     var random = SeededGenerator(seed: seed)
     for round in 0..<2_000 as Range<UInt64> {
       let (progress, formed, tail) = progress(round % 40 + 1)
-      let parts = PeerProgress.Basis(epoch: 7, sets: self.progress(round % 7).0.sets)
+      var parts = PeerProgress.Basis(epoch: 7, sets: self.progress(round % 7).0.sets)
       var basis = progress.encodedBasis(parts)
+      parts.note(basis.rawSpan)
       var record = PeerStanding.encode(
         progress, parts, formed, tail, RetentionPin(frontier: 3, settledThrough: 2, renewed: 77))
       for _ in 0...random.int(below: 4) {
