@@ -30,7 +30,7 @@ extension Replicator {
           (isFresh, poked) = (false, pokes)
           backoff.reset()
           if let held {
-            isFresh = try await replicator.hold(held, seen, pokes: pokes)
+            try await replicator.hold(held, seen)
           } else {
             isFresh = try await replicator.idle(seen, pokes: pokes, asked: &asked)
           }
@@ -141,22 +141,14 @@ extension Replicator {
     fresh isFresh: Bool, pokes: UInt64, _ answer: Heard? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws -> HoldReason? {
-    let (held, hasAnswer): (HoldReason?, Bool)
     do {
-      (held, hasAnswer) = try await calls(fresh: isFresh, answer, until: isDone)
+      let held = try await calls(fresh: isFresh, answer, until: isDone)
+      end(Round(pokes: pokes, heldBack: held))
+      return held
     } catch {
       end(Round(pokes: pokes, error: error))
       throw error
     }
-    if hasAnswer || held == nil {
-      let time = store.engine.environment.clock.now()
-      change {
-        $0.lastError = nil
-        $0.lastSuccess = time
-      }
-    }
-    end(Round(pokes: pokes, heldBack: held))
-    return held
   }
 
   private func end(_ round: Round) {
@@ -167,7 +159,7 @@ extension Replicator {
   private func calls(
     fresh isFresh: Bool, _ first: Heard?,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool
-  ) async throws -> (HoldReason?, hasAnswer: Bool) {
+  ) async throws -> HoldReason? {
     let (direction, budget) = (configuration.direction, configuration.budget)
     var hasAnswer = false
     if isFresh {
@@ -181,20 +173,21 @@ extension Replicator {
       try Task.checkCancellation()
       let received = answer
       hasAnswer = hasAnswer || received != nil
-      let (step, totals, left) = try await host.perform { state in
-        let step = try state.advance(received, direction, budget, until: isDone)
-        return (step, state.totals, try state.session().entriesToTake)
+      let (next, session, totals, left) = try await host.perform { state in
+        let next = try state.advance(received, direction, budget, until: isDone)
+        return (next, state.sessions, state.totals, try state.session().entriesToTake)
       }
       change {
         $0.totals = totals
         $0.entriesToTake = left
       }
       if received != nil { host.changed.raise() }
-      let call: SyncSession.Call
-      let session: Int
-      switch step {
-      case .call(let next, let asking): (call, session) = (next, asking)
-      case .done(let held): return (held, hasAnswer)
+      guard let call = next.call else {
+        if hasAnswer || next.held == nil {
+          let time = store.engine.environment.clock.now()
+          change { ($0.lastError, $0.lastSuccess) = (nil, time) }
+        }
+        return next.held
       }
       change { $0.phase = call.phase }
       await countPending(always: false)
@@ -211,17 +204,9 @@ extension Replicator {
   }
 
   /// Tells the session that a call has failed.
-  private func giveUp(_ error: any Error) async throws -> Never {
+  func giveUp(_ error: any Error) async throws -> Never {
     let failure = PeerError(anything: error)
-    try await host.perform { state in
-      let session = try state.session()
-      // A call that was cancelled says nothing of the peer.
-      if error is CancellationError {
-        session.disconnect()
-      } else {
-        try session.failed(failure)
-      }
-    }
+    try await host.perform { try $0.session().failed(failure) }
     try Task.checkCancellation()
     throw failure
   }
@@ -233,20 +218,13 @@ struct Heard: Sendable {
   var session: Int
 }
 
-/// The next step of a round.
-private enum Step: Sendable {
-  /// A call, and the session that makes it.
-  case call(SyncSession.Call, Int)
-  /// Nothing, or nothing that the budget lets through, for this reason.
-  case done(HoldReason?)
-}
-
 extension HostState {
   /// Takes an answer and says what comes next.
+  /// - Returns: nil for the call at the end of the round; and why something is held back then.
   fileprivate mutating func advance(
     _ heard: Heard?, _ direction: SyncDirection, _ budget: SyncBudget?,
     until isDone: (inout HostState) throws -> Bool
-  ) throws -> Step {
+  ) throws -> (call: SyncSession.Call?, held: HoldReason?) {
     // Where nothing is to be read or written nothing else would notice.
     if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
     if engine.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
@@ -259,10 +237,10 @@ extension HostState {
         throw error
       }
       noteAnswer(answer, session)
-      if try isDone(&self) { return .done(nil) }
+      if try isDone(&self) { return (nil, nil) }
     }
     let (allowed, reason) = try permit(budget)
-    guard let gate = allowed else { return .done(reason) }
+    guard let gate = allowed else { return (nil, reason) }
     guard let call = try session.next(direction, through: gate) else {
       repeats.reset()
       if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
@@ -271,7 +249,7 @@ extension HostState {
       }
       // Entries that others have written are not known.
       let isHeldBack = try reason != nil && (direction.pulls || pendingSummary().entries > 0)
-      return .done(isHeldBack ? reason : nil)
+      return (nil, isHeldBack ? reason : nil)
     }
     do throws(PeerError) { try repeats.note(call) } catch {
       try session.failed(error)
@@ -279,7 +257,7 @@ extension HostState {
     }
     try charge(sent: call.countedBytes(after: chargedBatch), budget)
     if case .push(let request) = call { chargedBatch = request.batchID }
-    return .call(call, sessions)
+    return (call, nil)
   }
 
   /// Whether a round would end at once, having made no call and found nothing to complain of.

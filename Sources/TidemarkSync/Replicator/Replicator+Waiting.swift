@@ -9,7 +9,7 @@ extension Replicator {
   /// - Parameter asked: when the peer has last said how far it is, in nanoseconds of the monotonic
   ///   clock. Local writes, whoever they are for, put off the next time no further than the poll
   ///   interval.
-  /// - Returns: whether the peer is to be asked anew how far it is.
+  /// - Returns: whether the peer is to be asked anew how far it is, be there a poke or not.
   func idle(_ seen: UInt64, pokes poked: UInt64, asked: inout UInt64) async throws -> Bool {
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
@@ -23,17 +23,13 @@ extension Replicator {
     change { $0.phase = .idle }
     guard configuration.direction.pulls else {
       await news.wait(beyond: seen)
-      try Task.checkCancellation()
-      return pokes.count != poked
+      return false
     }
     guard peer.capabilities.canWait, configuration.longPoll > .zero else {
       // Whichever is first: something written here, a poke, or the time.
-      let isOver = try await sleep(left, unless: news, beyond: seen)
-      return isOver || pokes.count != poked
+      return try await sleep(left, unless: news, beyond: seen)
     }
-    guard let (answer, session) = try await longPoll(seen, pokes: poked) else {
-      return pokes.count != poked
-    }
+    guard let (answer, session) = try await longPoll(seen, pokes: poked) else { return false }
     // Nothing was to be sent for as long as the call took.
     try await host.perform { try $0.session().writeDown() }
     asked = clock.monotonicNanoseconds()
@@ -82,19 +78,13 @@ extension Replicator {
       await news.wait(beyond: seen)
       try Task.checkCancellation()
       seen = news.count
-      if let outcome = result.withLock({ $0 }) { return (try await taken(outcome), session) }
+      if let outcome = result.withLock({ $0 }) {
+        do { return (try outcome.get(), session) } catch { try await giveUp(error) }
+      }
       guard pokes.count == poked,
         try await host.perform({ try $0.hasNothingToDo(direction, budget) })
       else { return nil }
       await countPending(always: true)
-    }
-  }
-
-  private func taken(_ outcome: Result<PullAnswer, any Error>) async throws -> PullAnswer {
-    do { return try outcome.get() } catch {
-      let failure = PeerError(anything: error)
-      try await host.perform { state in try state.session().failed(failure) }
-      throw failure
     }
   }
 
@@ -106,11 +96,8 @@ extension Replicator {
   private static let shortestHoldMilliseconds: Int64 = 1_000
 
   /// Waits until the budget may let something through.
-  /// - Returns: whether the peer is to be asked anew how far it is.
-  func hold(
-    _ reason: HoldReason, _ seen: UInt64, pokes poked: UInt64
-  ) async throws -> Bool {
-    guard news.count == seen else { return pokes.count != poked }
+  func hold(_ reason: HoldReason, _ seen: UInt64) async throws {
+    guard news.count == seen else { return }
     try await host.perform { state in try state.recordStatus() }
     await countPending(always: true)
     change { $0.phase = .heldBack(reason) }
@@ -120,7 +107,6 @@ extension Replicator {
       wait = min(wait, .milliseconds(max(Self.shortestHoldMilliseconds, left)))
     }
     _ = try await sleep(wait, unless: news, beyond: seen)
-    return pokes.count != poked
   }
 
   // MARK: After a failure
