@@ -32,10 +32,9 @@ package final class PeerRecords {
     } catch { throw Self.unreadable(error) }
     basis = standing.basis
     for (key, sequence) in numbered(.peerWaiting, bytes: Self.waitingBytes) {
-      let reason = try read(.peerWaiting, key) { (bytes) throws(FormatError) in
-        try PeerProgress.Waiting(decoding: bytes)
+      if let reason = try read(.peerWaiting, key, PeerProgress.Waiting.init(decoding:)) {
+        standing.progress.waiting.restore(sequence, reason)
       }
-      if let reason { standing.progress.waiting.restore(sequence, reason) }
     }
     standing.settled = try settled(standing.tail)
     // One that cannot be read keeps everything until it is written again.
@@ -74,9 +73,7 @@ package final class PeerRecords {
   /// record.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
-      let state = try read(
-        .remoteState, key,
-        { (bytes) throws(FormatError) in try RemoteState(decoding: bytes) })
+      let state = try read(.remoteState, key, RemoteState.init(decoding:))
     else { return nil }
     return (sequence, state)
   }

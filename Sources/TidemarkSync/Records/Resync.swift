@@ -3,21 +3,11 @@ internal import TidemarkEngine
 /// The work that puts things right with a peer before anything else goes on; a part of its
 /// progress.
 ///
-/// One comparison by digest serves all cases. They differ in whether entries that the feed has lost
-/// are taken up first (`adopts`), and in where the feed is read on afterwards.
-///
-/// ```
-/// case                   found out by                          adopts  reads on from
-/// new feed               hello: another feed id                yes     the feed's beginning
-/// restored peer          hello: cursor or known end is not     yes     the last common position
-///                        in its range
-/// changed scope          hello: another fingerprint            yes     the compared position *
-/// changed authorization  hello: another reach; what the peer   yes     the compared position *
-///                        tells nothing of goes (`evicts`)
-/// expired lease          hello, or a refused push              no      the compared position *
-/// lost cursor            a refused pull: deletes may be gone   no      the compared position
-/// ```
-/// \* The cursor, where a restored feed is still being read for own operations (`keepsCursor`).
+/// One comparison by digest serves all cases, which are in `HowReplicationWorks.md`, "The resync".
+/// They differ in whether entries that the feed has lost are taken up first (`adopts`): not where a
+/// lease has expired or a cursor was lost. And they differ in where the feed is read on afterwards:
+/// a new feed from its beginning, a restored one from the last common position, and others from the
+/// compared position, unless the cursor stays for own operations (`keepsCursor`).
 ///
 /// A peer without digests is read from the beginning instead. A store that has read nothing yet has
 /// nothing to compare when its scope changes. A copy of a store takes a new name, which has no

@@ -26,7 +26,7 @@ package struct SettledRuns: Sendable {
       bytes = SettledRunsCoding.encode(runs)
     }
 
-    var runs: [Run] { SettledRunsCoding.runs(bytes) }
+    var runs: [Run] { (try? SettledRunsCoding.decode(bytes)) ?? [] }
   }
 
   static let runsPerPiece = 64

@@ -35,16 +35,6 @@ enum SettledRunsCoding {
     return writer.bytes
   }
 
-  /// The runs of a record that was encoded here.
-  static func runs(_ bytes: [UInt8]) -> [SettledRun] {
-    var runs: [SettledRun] = []
-    try? read(bytes, 0) { run in
-      runs.append(run)
-      return true
-    }
-    return runs
-  }
-
   /// The first run of a record that ends at a sequence or behind it.
   static func run(endingFrom sequence: UInt64, in bytes: [UInt8]) -> SettledRun? {
     var found: SettledRun?

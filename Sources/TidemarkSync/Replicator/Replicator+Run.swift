@@ -71,18 +71,15 @@ extension Replicator {
   func drive<R: Sendable>(
     _ driver: State.Driver, _ body: (Replicator) async throws -> R
   ) async throws -> R {
-    while true {
-      let seen = rounds.count
+    try await rounds.first {
       let other = state.withLock { state in
         defer { if state.driver == .nobody { state.driver = driver } }
         return state.driver
       }
-      if other == .nobody { break }
-      guard other == .once else {
+      guard other != .run else {
         throw TidemarkError(.invalidArgument, "the replicator runs already")
       }
-      await rounds.wait(beyond: seen)
-      try Task.checkCancellation()
+      return other == .nobody ? () : nil
     }
     let engine = store.engine
     let token = engine.observe { [news, pokes, weak engine] in

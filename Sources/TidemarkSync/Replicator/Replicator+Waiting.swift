@@ -191,12 +191,7 @@ extension Replicator {
 
   private func waitForResume() async throws {
     change { $0.phase = .paused(.storeSuspended) }
-    while store.isSuspended {
-      let seen = news.count
-      guard store.isSuspended, !store.engine.isClosed else { return }
-      await news.wait(beyond: seen)
-      try Task.checkCancellation()
-    }
+    try await news.first { store.isSuspended && !store.engine.isClosed ? nil : () }
   }
 
   // MARK: Time

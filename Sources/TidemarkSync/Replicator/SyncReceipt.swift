@@ -34,13 +34,7 @@ public struct SyncReceipt: Sendable {
   /// Waits until it is known what became of the entry. Cancelling ends the waiting only.
   /// - Throws: `cancelled`; what reading the log throws.
   public func outcome() async throws(TidemarkError) -> SyncOutcome {
-    while true {
-      let seen = host.changed.count
-      if let outcome = try await current { return outcome }
-      try TidemarkError.checkCancellation()
-      await host.changed.wait(beyond: seen)
-      try TidemarkError.checkCancellation()
-    }
+    try await TidemarkError.asSyncError { try await host.changed.first { try await current } }
   }
 }
 

@@ -25,6 +25,16 @@ final class SyncSignal: Sendable {
     for waiter in waiters.values { waiter.resume() }
   }
 
+  /// The first answer: asks now and whenever it was raised.
+  func first<T>(_ body: () async throws -> T?) async throws -> T {
+    while true {
+      let seen = count
+      if let answer = try await body() { return answer }
+      await wait(beyond: seen)
+      try Task.checkCancellation()
+    }
+  }
+
   /// Waits until it was raised more often than that, or the task is cancelled.
   func wait(beyond count: UInt64) async {
     let id = state.withLock { state in

@@ -33,16 +33,10 @@ extension TidemarkError {
       self.init(.undecidedDeletions, error.description, cause: error)
     case let error as TooManyParked:
       self.init(.tooManyParked, error.description, cause: error)
-    case is CancellationError: self = .taskCancelled
+    case is CancellationError: self.init(.cancelled, "the task was cancelled")
     default:
       // A peer of the program's own may throw anything.
       self.init(.peerFailed, "the peer: \(error)", cause: error)
     }
-  }
-
-  private static let taskCancelled = TidemarkError(.cancelled, "the task was cancelled")
-
-  static func checkCancellation() throws(TidemarkError) {
-    guard !Task.isCancelled else { throw .taskCancelled }
   }
 }
