@@ -84,9 +84,7 @@ struct BudgetLedger: Sendable, Hashable {
 extension BudgetLedger {
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("written by a later version", isNewer: true)
-    }
+    try reader.version(Self.version)
     start = try reader.varint()
     back = try reader.varint()
     used = min(try reader.varint(), UInt64.max / 4)

@@ -70,16 +70,6 @@ public struct SyncBudget: Sendable {
     self.onExpensive = onExpensive
     self.onConstrained = onConstrained
   }
-
-  /// The traffic over a network of a condition.
-  func rule(for condition: NetworkCondition) -> Rule {
-    switch condition {
-    case .unrestricted: .everything
-    case .expensive: onExpensive
-    case .constrained: onConstrained
-    case .offline: .nothing
-    }
-  }
 }
 
 /// Why a replicator holds back what it could send or take. It goes on by itself.
@@ -101,7 +91,14 @@ extension SyncBudget {
   ) -> (gate: SyncGate?, reason: HoldReason?) {
     var gate = SyncGate()
     var reason: HoldReason?
-    switch rule(for: condition) {
+    let rule: Rule =
+      switch condition {
+      case .unrestricted: .everything
+      case .expensive: onExpensive
+      case .constrained: onConstrained
+      case .offline: .nothing
+      }
+    switch rule {
     case .everything: break
     case .nothing: return (nil, .network(condition))
     case .priority(let least):

@@ -31,16 +31,6 @@ public struct Conflict: Sendable, Hashable {
     self.localTime = localTime
     self.remoteTime = remoteTime
   }
-
-  /// A conflict by readings of hybrid clocks.
-  package init(
-    key: [UInt8], base: SyncContent?, local: SyncContent?, remote: SyncContent?,
-    localTime: HybridTime, remoteTime: HybridTime
-  ) {
-    self.init(
-      key: Key(key), base: base, local: local, remote: remote,
-      localTime: localTime.orderedTimestamp, remoteTime: remoteTime.orderedTimestamp)
-  }
 }
 
 /// The outcome for a key on which both sides have written.

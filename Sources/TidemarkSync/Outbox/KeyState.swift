@@ -17,22 +17,14 @@ extension HostState {
   mutating func states(ofKeys keys: [[UInt8]]) throws(TidemarkError) -> [KeyState] {
     let table = try pending()
     let session = try session()
-    var states: [KeyState] = []
-    for key in keys {
+    return try keys.map { (key) throws(TidemarkError) in
       guard let newest = try log.newestChange(ofKey: key),
         newest.attributes.entryClass == .owned, newest.kind != .evict
-      else {
-        states.append(.local)
-        continue
-      }
-      if table.row(newest.sequence) != nil {
-        states.append(.waiting(try state(of: newest)))
-      } else {
-        let isThere = newest.attributes.origin != nil || session.position(of: newest) != nil
-        states.append(isThere ? .synced : .local)
-      }
+      else { return .local }
+      if table.row(newest.sequence) != nil { return .waiting(try state(of: newest)) }
+      let isThere = newest.attributes.origin != nil || session.position(of: newest) != nil
+      return isThere ? .synced : .local
     }
-    return states
   }
 }
 

@@ -48,14 +48,11 @@ extension Store {
 extension Store.Blocking {
   /// The peers that the store has replicated with; see ``Tidemark/Store/peers()``.
   public func peers() throws(TidemarkError) -> [PeerInfo] {
-    var result: [PeerInfo] = []
     let held = Dictionary(
       try store.heldHistory().map { ($0.peer, $0) }, uniquingKeysWith: { $1 })
-    for name in try peerNames() {
-      let kept = held[name] ?? HeldHistory(peer: name)
-      result.append(try ask(name) { try $0.info(kept) })
+    return try peerNames().map { (name) throws(TidemarkError) in
+      try ask(name) { try $0.info(held[name] ?? HeldHistory(peer: name)) }
     }
-    return result
   }
 
   /// The names of all peers, in byte order.

@@ -125,7 +125,7 @@ extension PeerProgress {
     var progress = PeerProgress()
     var basis = Basis()
     var reader = ByteReader(bytes)
-    try checkVersion(&reader)
+    try reader.version(version)
     if try reader.u8() & 1 != 0 { progress.feed = try ReplicaID(from: &reader) }
     progress.scope = try reader.u64()
     progress.reach = try reader.u64()
@@ -146,16 +146,10 @@ extension PeerProgress {
     return (progress, basis)
   }
 
-  private static func checkVersion(_ reader: inout ByteReader) throws(FormatError) {
-    guard try reader.u8() == version else {
-      throw FormatError("written by another version", isNewer: true)
-    }
-  }
-
   private mutating func decodeStep(
     _ reader: inout ByteReader, _ basis: Basis
   ) throws(FormatError) {
-    try Self.checkVersion(&reader)
+    try reader.version(Self.version)
     guard try reader.u32() == basis.sum else {
       throw FormatError("a peer's progress refers to what is not there")
     }
@@ -254,6 +248,11 @@ extension ByteWriter {
 }
 
 extension ByteReader {
+  /// A byte that no other version has.
+  mutating func version(_ version: UInt8) throws(FormatError) {
+    if try u8() != version { throw FormatError("written by another version", isNewer: true) }
+  }
+
   mutating func text() throws(FormatError) -> String {
     guard let text = String(validating: try blob(), as: UTF8.self) else {
       throw FormatError("text that is not UTF-8")

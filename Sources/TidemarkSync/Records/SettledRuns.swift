@@ -48,7 +48,12 @@ package struct SettledRuns: Sendable {
   package var isEmpty: Bool { pieces.isEmpty && tail.isEmpty }
 
   /// All runs, in the order of their sequences.
-  package var runs: [Run] { Self.joined(pieces.flatMap(\.runs) + tail) }
+  package var runs: [Run] { Self.joined(parts.flatMap { $0 }) }
+
+  /// The same, a piece at a time: all of them may be many.
+  private var parts: some Sequence<[Run]> {
+    (0...pieces.count).lazy.map { $0 < pieces.count ? pieces[$0].runs : tail }
+  }
 
   /// Where an operation stands in the feed; nil when it is not there.
   package func position(of sequence: UInt64) -> Position? {
@@ -122,16 +127,14 @@ package struct SettledRuns: Sendable {
   func pruned<E: Error>(
     above least: Int, _ isNeeded: (Run) throws(E) -> Bool
   ) throws(E) -> [Run]? {
-    // A piece at a time: all of them may be many.
-    let count = pieces.reduce(tail.count) { $0 + $1.runs.count }
+    let count = parts.reduce(0) { $0 + $1.count }
     guard count > least else { return nil }
     var kept: [Run] = []
-    for piece in pieces {
-      for run in piece.runs where try isNeeded(run) { kept.append(run) }
+    for part in parts {
+      for run in part where try isNeeded(run) { kept.append(run) }
       guard kept.count <= count / 2 else { return nil }
     }
-    for run in tail where try isNeeded(run) { kept.append(run) }
-    return kept.count <= count / 2 ? kept : nil
+    return kept
   }
 
   /// Keeps some runs and no others.
@@ -149,12 +152,9 @@ package struct SettledRuns: Sendable {
   /// Looks for the operations that stand behind what was read of the feed.
   mutating func findUnread(after offset: UInt64) {
     unread = nil
-    func look(at runs: [Run]) {
-      for run in runs where run.lastOffset > offset { noteUnread(run.first, run.lastOffset) }
+    for part in parts {
+      for run in part where run.lastOffset > offset { noteUnread(run.first, run.lastOffset) }
     }
-    // One after the other: all of them may be many.
-    for piece in pieces { look(at: piece.runs) }
-    look(at: tail)
   }
 
   /// Everything up to an offset was read.

@@ -41,20 +41,12 @@ struct PeerStatus: Sendable, Hashable {
     writer.text(error)
     return writer.bytes
   }
-
-  /// Whether more than times differs, so that it is worth a record.
-  func differs(from other: PeerStatus?) -> Bool {
-    guard let other else { return true }
-    return target != other.target || scope != other.scope || error != other.error
-  }
 }
 
 extension PeerStatus {
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    guard try reader.u8() == Self.version else {
-      throw FormatError("written by a later version", isNewer: true)
-    }
+    try reader.version(Self.version)
     target = try reader.text()
     var labels: [EntryLabel] = []
     for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
@@ -112,7 +104,11 @@ extension HostState {
     guard session.progress.feed != nil else { return }
     status.scope = session.scope
     let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
-    guard status.differs(from: recorded) || age >= Self.recordInterval else { return }
+    if let recorded, recorded.target == status.target, recorded.scope == status.scope,
+      recorded.error == status.error, age < Self.recordInterval
+    {
+      return
+    }
     var batch = OperationBatch()
     try RecordTable.add(.peerStatus, key: Array(name.utf8), value: status.encoded, to: &batch)
     let result = try engine.commit(batch, durability: .buffered)

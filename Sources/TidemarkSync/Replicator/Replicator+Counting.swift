@@ -53,7 +53,8 @@ extension Replicator {
     let through = store.lastSequence
     let isDue = state.withLock { state in
       guard let counted = state.countedThrough else { return true }
-      return counted != through && !state.status.phase.isCall
+      let isCalling = [.connecting, .pushing, .pulling].contains(state.status.phase)
+      return counted != through && !isCalling
     }
     guard isDue, let pending = try? host.toldHere({ try $0.pendingSummary() }) else { return }
     note(pending, through: through)
@@ -65,15 +66,5 @@ extension Replicator {
       state.isCountDue = false
     }
     change { $0.pending = pending }
-  }
-}
-
-extension SyncStatus.Phase {
-  /// Whether a call to the peer is under way.
-  fileprivate var isCall: Bool {
-    switch self {
-    case .connecting, .pushing, .pulling: true
-    case .stopped, .idle, .waiting, .heldBack, .paused: false
-    }
   }
 }

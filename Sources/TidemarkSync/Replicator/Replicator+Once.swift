@@ -37,13 +37,11 @@ extension Replicator {
       let isBlocked = try state.session().isBlocked(through: goal)
       return (state.totals, try state.pendingSummary(), isBlocked)
     }
-    var report = SyncReport(totals: totals - before)
-    report.pending = pending
-    report.heldBack = held
-    report.isComplete = !isLate && !isBlocked && held == nil
     note(pending, through: through)
-    if isLate { report.lastError = status.lastError }
-    return report
+    return SyncReport(
+      totals: totals - before, pending: pending,
+      isComplete: !isLate && !isBlocked && held == nil, heldBack: held,
+      lastError: isLate ? status.lastError : nil)
   }
 
   private struct DeadlinePassed: Error {}

@@ -202,7 +202,8 @@ extension Replicator {
 
   /// Tells the session that a call has failed.
   func giveUp(_ error: any Error) async throws -> Never {
-    let failure = PeerError(anything: error)
+    // Any error may come from a peer. What is unknown may pass, so that nothing is given up for it.
+    let failure = error as? PeerError ?? PeerError(.unavailable, "\(error)")
     try await host.perform { try $0.session().failed(failure) }
     try Task.checkCancellation()
     throw failure
@@ -279,13 +280,5 @@ extension SyncSession.Call {
     case .push, .attach: .pushing
     case .pull, .values, .digest, .fetch: .pulling
     }
-  }
-}
-
-extension PeerError {
-  /// Any error may come from a peer. What is unknown may pass, so that nobody gives anything up for
-  /// it.
-  init(anything error: any Error) {
-    self = error as? PeerError ?? PeerError(.unavailable, "\(error)")
   }
 }

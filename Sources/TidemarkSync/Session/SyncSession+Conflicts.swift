@@ -192,8 +192,8 @@ extension SyncSession {
         let said = resolver.decide(
           Conflict(
             key: newest.key, base: base, local: local, remote: there,
-            localTime: HybridTime(newest.commitTime),
-            remoteTime: HybridTime(remote.commitTime)))
+            localTime: HybridTime(newest.commitTime).orderedTimestamp,
+            remoteTime: HybridTime(remote.commitTime).orderedTimestamp))
         resolution = said.resolution
         decision = said
       }

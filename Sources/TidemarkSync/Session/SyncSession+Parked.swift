@@ -182,7 +182,8 @@ extension SyncSession {
       key: change.key, base: try baseContent(of: change),
       local: change.kind == .put ? try log.content(of: change) : nil,
       remote: remote.flatMap { $0.isDeleted ? nil : $0.content },
-      localTime: HybridTime(change.commitTime), remoteTime: HybridTime(remote?.commitTime ?? 0))
+      localTime: HybridTime(change.commitTime).orderedTimestamp,
+      remoteTime: HybridTime(remote?.commitTime ?? 0).orderedTimestamp)
   }
 
   /// Carries out what the user has decided on a key.
