@@ -106,7 +106,7 @@ struct FieldMerge {
       result.names.append(name)
       result.members[name] = ParsedJSON.Object.Member(nameText: member.nameText, value: value)
     }
-    return ParsedJSON(.object(result), text: Self.text(of: result)[...])
+    return ParsedJSON(result, text: Self.text(of: result)[...])
   }
 
   private mutating func choice(

@@ -5,13 +5,6 @@ internal import TidemarkEngine
 ///
 /// Reading is bounded in depth and in the number of values, since a value may come from anybody.
 struct ParsedJSON: Sendable {
-  enum Shape: Sendable {
-    /// A string, a number, or one of the three words.
-    case scalar
-    case array([ParsedJSON])
-    case object(Object)
-  }
-
   /// The members of an object, whose names are unique.
   struct Object: Sendable {
     struct Member: Sendable {
@@ -28,12 +21,15 @@ struct ParsedJSON: Sendable {
   /// Most values, at all depths together, of a text that is merged.
   static let mostValues = 1 << 18
 
-  var shape: Shape
   var text: ArraySlice<UInt8>
+  /// Nil for what is no object.
+  var object: Object?
+  /// Nil for what is no array.
+  private var elements: [ParsedJSON]?
 
-  init(_ shape: Shape, text: ArraySlice<UInt8>) {
-    self.shape = shape
+  init(_ object: Object, text: ArraySlice<UInt8>) {
     self.text = text
+    self.object = object
   }
 
   /// - Returns: nil when the text is no JSON, has a name twice in an object, or goes beyond the
@@ -59,7 +55,7 @@ struct ParsedJSON: Sendable {
         elements.append(element)
         next = Int(tape[next].next)
       }
-      shape = .array(elements)
+      self.elements = elements
     case .object:
       var object = Object()
       for number in tape.members(of: index) {
@@ -70,13 +66,9 @@ struct ParsedJSON: Sendable {
         guard object.members.updateValue(member, forKey: name) == nil else { return nil }
         object.names.append(name)
       }
-      shape = .object(object)
-    case .null, .yes, .no, .number, .string: shape = .scalar
+      self.object = object
+    case .null, .yes, .no, .number, .string: break
     }
-  }
-
-  var object: Object? {
-    if case .object(let object) = shape { object } else { nil }
   }
 }
 
@@ -85,20 +77,17 @@ extension ParsedJSON: Equatable {
   /// exact value.
   static func == (a: ParsedJSON, b: ParsedJSON) -> Bool {
     if a.text == b.text { return true }
-    switch (a.shape, b.shape) {
-    case (.object(let a), .object(let b)):
+    if let a = a.object, let b = b.object {
       return a.names.count == b.names.count
         && a.members.allSatisfy { $0.value.value == b.members[$0.key]?.value }
-    case (.array(let a), .array(let b)): return a == b
-    case (.scalar, .scalar): return isSameScalar(a.text, b.text)
-    default: return false
     }
-  }
-
-  private static func isSameScalar(_ a: ArraySlice<UInt8>, _ b: ArraySlice<UInt8>) -> Bool {
+    if let a = a.elements, let b = b.elements { return a == b }
     let quote = UInt8(ascii: "\"")
-    if a.first == quote, b.first == quote { return JSONTape.unescaped(a) == JSONTape.unescaped(b) }
-    guard let a = JSONDecimal(a), let b = JSONDecimal(b) else { return false }
+    if a.text.first == quote, b.text.first == quote {
+      return JSONTape.unescaped(a.text) == JSONTape.unescaped(b.text)
+    }
+    // Only numbers are left that may say the same in other words.
+    guard let a = JSONDecimal(a.text), let b = JSONDecimal(b.text) else { return false }
     return a == b
   }
 }

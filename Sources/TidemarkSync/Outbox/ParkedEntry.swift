@@ -40,15 +40,6 @@ extension HostState {
     let table = try pending()
     return try session().discard(sequences, table).dependents.map { Key($0.key) }
   }
-
-  mutating func conflicts() throws(TidemarkError) -> [Conflict] {
-    let session = try session()
-    var result: [Conflict] = []
-    for (change, state) in try session.waitingForUser() where state == .needsDecision {
-      result.append(try session.conflict(change))
-    }
-    return result
-  }
 }
 
 extension Replicator {
@@ -108,7 +99,11 @@ extension Replicator {
 
   /// The keys on which the resolver leaves the decision to the user, with both sides.
   public func conflicts() async throws(TidemarkError) -> [Conflict] {
-    try await host.told { try $0.conflicts() }
+    try await host.told { state in
+      let session = try state.session()
+      let undecided = try session.waitingForUser().filter { $0.reason == .needsDecision }
+      return try undecided.map { try session.conflict($0.change) }
+    }
   }
 
   /// Decides on a key that ``conflicts()`` has told of. A new put or delete of the key decides,

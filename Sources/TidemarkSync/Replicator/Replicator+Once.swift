@@ -22,15 +22,9 @@ extension Replicator {
   private func syncUntil(_ deadline: ContinuousClock.Instant?) async throws -> SyncReport {
     let (goal, retries) = (store.lastSequence, deadline != nil)
     let before = try await host.perform { $0.totals }
-    var held: HoldReason?
-    var isLate = false
-    do {
-      held = try await within(deadline) { [self] () async throws -> HoldReason? in
-        if state.withLock({ $0.driver == .run }) { return try await joinRun(retries: retries) }
-        return try await drive(.once) { try await $0.once(goal, retries: retries) }
-      }
-    } catch is DeadlinePassed {
-      isLate = true
+    let outcome = try await within(deadline) { [self] () async throws -> HoldReason? in
+      if state.withLock({ $0.driver == .run }) { return try await joinRun(retries: retries) }
+      return try await drive(.once) { try await $0.once(goal, retries: retries) }
     }
     let through = store.lastSequence
     let (totals, pending, isBlocked) = try await host.perform { state in
@@ -38,13 +32,12 @@ extension Replicator {
       return (state.totals, try state.pendingSummary(), isBlocked)
     }
     note(pending, through: through)
+    let (isLate, held) = (outcome == nil, outcome ?? nil)
     return SyncReport(
       totals: totals - before, pending: pending,
       isComplete: !isLate && !isBlocked && held == nil, heldBack: held,
       lastError: isLate ? status.lastError : nil)
   }
-
-  private struct DeadlinePassed: Error {}
 
   /// Whether waiting does not mend it.
   private func needsSomebody(_ error: any Error) -> Bool {
@@ -77,35 +70,34 @@ extension Replicator {
   private func joinRun(retries: Bool) async throws -> HoldReason? {
     poke()
     let wanted = pokes.count
-    while true {
-      let seen = rounds.count
+    let round = try await rounds.first { () throws -> Round? in
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
-        guard let error = round.error else { return round.heldBack }
-        if !retries || needsSomebody(error) { throw error }
+        guard let error = round.error, retries, !needsSomebody(error) else { return round }
       }
       guard driver == .run else {
         throw TidemarkError(.invalidArgument, "the replicator was stopped meanwhile")
       }
-      await rounds.wait(beyond: seen)
-      try Task.checkCancellation()
+      return nil
     }
+    if let error = round.error { throw error }
+    return round.heldBack
   }
 
   /// Runs `body`, no longer than until a deadline.
+  /// - Returns: nil when that came first.
   private func within<R: Sendable>(
     _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> R
-  ) async throws -> R {
+  ) async throws -> R? {
     guard let deadline else { return try await body() }
-    return try await withThrowingTaskGroup(of: R.self) { group in
-      group.addTask(operation: body)
+    return try await withThrowingTaskGroup(of: R?.self) { group in
+      group.addTask { try await body() }
       group.addTask {
         try await Task.sleep(until: deadline, clock: .continuous)
-        throw DeadlinePassed()
+        return nil
       }
       defer { group.cancelAll() }
-      guard let result = try await group.next() else { throw CancellationError() }
-      return result
+      return try await group.next() ?? nil
     }
   }
 }
