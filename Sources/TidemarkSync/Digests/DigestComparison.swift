@@ -67,8 +67,8 @@ private struct DigestComparison {
         throw PeerError(error)
       }
       guard walk.position.map({ $0 == answer.position }) ?? true else { return nil }
-      let here: DigestTable
-      if let table, table.answers(first) { here = table } else { here = try gather(paths, view) }
+      let here =
+        if let table, table.answers(first) { table } else { try gather(paths, view) }
       table = here
       for found in try walk.take(answer, here, key: { try engine.entry(at: $0.offset).key }) {
         switch (found.local, found.remote) {

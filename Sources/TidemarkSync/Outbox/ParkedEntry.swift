@@ -19,16 +19,13 @@ public struct ParkedEntry: Sendable, Hashable {
 
 extension HostState {
   mutating func parked() throws(TidemarkError) -> [ParkedEntry] {
-    var result: [ParkedEntry] = []
-    for (change, state) in try session().waitingForUser() {
-      guard case .parked(let rejection) = state else { continue }
-      result.append(
-        ParkedEntry(
-          key: Key(change.key), sequence: change.sequence,
-          kind: change.kind == .put ? .put : .delete,
-          commitTime: HybridTime(change.commitTime).timestamp, rejection: rejection))
+    try session().waitingForUser().compactMap { change, state in
+      guard case .parked(let rejection) = state else { return nil }
+      return ParkedEntry(
+        key: Key(change.key), sequence: change.sequence,
+        kind: change.kind == .put ? .put : .delete,
+        commitTime: HybridTime(change.commitTime).timestamp, rejection: rejection)
     }
-    return result
   }
 
   mutating func discard(_ sequence: UInt64) throws -> [Key] {

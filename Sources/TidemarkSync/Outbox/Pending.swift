@@ -36,9 +36,7 @@ extension HostState {
     var summary = PendingSummary()
     summary.entries = table.count
     summary.bytes = table.bytes
-    for sequence in session.sequencesInFlight.sequences where table.row(sequence) != nil {
-      summary.inFlight += 1
-    }
+    summary.inFlight = session.sequencesInFlight.sequences.count { table.row($0) != nil }
     var waits: Set<UInt64> = []
     for (sequence, reason) in session.progress.waiting where !reason.state.goesOn {
       guard let row = table.row(sequence) else { continue }

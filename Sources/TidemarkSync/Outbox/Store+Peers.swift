@@ -58,10 +58,9 @@ extension Store.Blocking {
   /// The names of all peers, in byte order.
   func peerNames() throws(TidemarkError) -> [String] {
     let table = try RecordTable(store.engine)
-    var names = Set(table.keys(of: .peerProgress))
-    names.formUnion(table.keys(of: .peerStatus))
-    names.formUnion(PeerRecords.pinned(in: table))
-    return names.map { String(decoding: $0, as: UTF8.self) }.sorted()
+    let names = table.keys(of: .peerProgress) + table.keys(of: .peerStatus)
+    let all = Set(names + PeerRecords.pinned(in: table))
+    return all.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
   /// Forgets a peer; see ``Tidemark/Store/forget(peer:)``.
