@@ -8,15 +8,9 @@ package struct ArrivingAttachments: Sendable {
     var attachment: AttachmentID
   }
 
-  /// Content that has come whole.
-  private struct Arrived: Sendable {
-    /// Keeps it until an entry names it; nil once one does.
-    var hold: AttachmentHold?
-    var touched: UInt64
-  }
-
   private var coming: [Name: AttachmentPartFile] = [:]
-  private var arrived: [Name: Arrived] = [:]
+  /// Content that has come whole; the hold keeps it until an entry names it, and is nil then.
+  private var arrived: [Name: (hold: AttachmentHold?, touched: UInt64)] = [:]
   /// So many are remembered that have come.
   private static let mostRemembered = 4_096
 
@@ -54,14 +48,13 @@ package struct ArrivingAttachments: Sendable {
   /// Content has come whole.
   mutating func arrive(_ name: Name, _ hold: AttachmentHold, at now: UInt64) {
     coming[name] = nil
-    arrived[name] = Arrived(hold: hold, touched: now)
+    arrived[name] = (hold, now)
     guard arrived.count > Self.mostRemembered else { return }
     // Contents that entries name go first, and of these the oldest.
-    let old = arrived.min {
-      ($0.value.hold == nil ? 0 : 1, $0.value.touched) < (
-        $1.value.hold == nil ? 0 : 1, $1.value.touched
-      )
+    func order(_ row: (hold: AttachmentHold?, touched: UInt64)) -> (Int, UInt64) {
+      (row.hold == nil ? 0 : 1, row.touched)
     }
+    let old = arrived.min { order($0.value) < order($1.value) }
     if let old { arrived[old.key] = nil }
   }
 

@@ -8,8 +8,9 @@ struct DigestCache: Sendable {
     var reach: SyncScope?
   }
 
-  private struct Row {
+  struct Row {
     var name: Name
+    /// Up to here the feed was looked at for the table.
     var head: UInt64
     var table: DigestTable
   }
@@ -21,18 +22,15 @@ struct DigestCache: Sendable {
   /// The last one used stands at the end.
   private var rows: [Row] = []
 
-  /// Takes out a table that can tell of a part, with up to where the feed was looked at for it.
-  mutating func take(_ name: Name, _ path: [UInt8]) -> (table: DigestTable, head: UInt64)? {
-    guard let index = rows.lastIndex(where: { $0.name == name && $0.table.answers(path) }) else {
-      return nil
-    }
-    let row = rows.remove(at: index)
-    return (row.table, row.head)
+  /// Takes out a table that can tell of a part.
+  mutating func take(_ name: Name, _ path: [UInt8]) -> Row? {
+    let index = rows.lastIndex { $0.name == name && $0.table.answers(path) }
+    return index.map { rows.remove(at: $0) }
   }
 
   /// Keeps a table, and lets go of others for it.
-  mutating func insert(_ name: Name, head: UInt64, _ table: DigestTable) {
-    rows.append(Row(name: name, head: head, table: table))
+  mutating func insert(_ row: Row) {
+    rows.append(row)
     while rows.count > Self.tables
       || (rows.count > 1 && rows.reduce(0) { $0 + $1.table.rowCount } > Self.rowsOfAll)
     {

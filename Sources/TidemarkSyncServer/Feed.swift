@@ -26,15 +26,17 @@ package protocol Feed: Sendable {
   ///   was lost meanwhile.
   func settle(through position: Position) throws(TidemarkError)
 
-  /// The mark and the lease of a replica, and the policies.
-  func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext
+  /// How far a replica's batches have come.
+  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark
+  /// The policies for what is pushed.
+  func policies() throws(TidemarkError) -> PolicyTable
   /// The states of keys now, in their order; nil for those of which nothing is known, and for what
   /// is too short or too long for a key. A key may be asked for more than once.
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?]
-  /// The puts and deletes at offsets, without their values; nil for what is not kept.
-  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?]
-  /// The values of the puts at offsets; nil for what is not kept.
-  func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?]
+  /// The puts and deletes at offsets, without their values, as far as they are kept.
+  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead]
+  /// The values of the puts at offsets, as far as they are kept.
+  func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]]
   /// A page of puts and deletes, without their values.
   func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage
   /// Appends a batch and the mark of its replica, all or nothing, if everything still is as it was
@@ -67,7 +69,7 @@ package protocol Feed: Sendable {
   // MARK: The part that its owner looks after
 
   /// The leases; every handler of the feed sees the same.
-  var leases: FeedLeases { get }
+  var leases: Lock<FeedLeases> { get }
   /// The large values that have come in part; every handler of the feed sees the same.
   var uploads: Lock<UploadTable> { get }
   /// The attachments whose content has come, or comes, ahead of the entries that name it; every

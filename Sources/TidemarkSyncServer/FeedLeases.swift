@@ -6,66 +6,55 @@ internal import TidemarkSyncProtocol
 ///
 /// They are written down without a sync of their own: whose lease a cut of the power takes has to
 /// compare, and nothing else.
-package final class FeedLeases: Sendable {
+package struct FeedLeases: Sendable {
   /// How often expired leases are looked for when there is no room, in milliseconds.
   private static let millisecondsBetweenLooks: UInt64 = 60_000
   /// Most records that go in one step.
   static let recordsPerStep = 1_000
 
-  struct State {
-    var table = LeaseTable()
-    /// For how long a lease goes on; nil where there is no end. 0 gives none.
-    var seconds: UInt32?
-    /// How many may be written down.
-    var most = 10_000
-    /// When leases that have run out were last taken away, in milliseconds since 1970.
-    fileprivate var lastLookForExpired: UInt64 = 0
-    /// Deletes behind it are kept, and when that was last computed from all leases.
-    fileprivate var kept: UInt64?
-    fileprivate var lastComputed: UInt64?
-    fileprivate var isRead = false
-  }
-
-  let state = Lock(State())
+  var table = LeaseTable()
+  /// For how long a lease goes on; nil where there is no end. 0 gives none.
+  private var seconds: UInt32?
+  /// How many may be written down.
+  private var most = 10_000
+  /// When leases that have run out were last taken away, in milliseconds since 1970.
+  private var lastLookForExpired: UInt64 = 0
+  /// Deletes behind it are kept, and when that was last computed from all leases.
+  private var kept: UInt64?
+  private var lastComputed: UInt64?
+  private var isRead = false
 
   package init() {}
 
   /// Takes the settings of a handler over; the first one has the leases read.
-  func begin(
-    _ feed: any Feed, seconds: UInt32?, most: Int
-  ) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      if !state.isRead { state.table = try LeaseTable(feed) }
-      state.isRead = true
-      state.seconds = seconds
-      state.most = most
-      try state.keepDeletes(feed)
-    }
+  mutating func begin(_ feed: any Feed, seconds: UInt32?, most: Int) throws(TidemarkError) {
+    if !isRead { table = try LeaseTable(feed) }
+    isRead = true
+    self.seconds = seconds
+    self.most = most
+    try keepDeletes(feed)
   }
 
   /// The lease of a replica; nil when it has none.
-  package subscript(_ replica: ReplicaID) -> LeaseRecord? { state.withLock { $0.table[replica] } }
+  subscript(_ replica: ReplicaID) -> LeaseRecord? { table[replica] }
 
   /// Ends the lease of a replica.
-  func end(_ replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard state.table[replica] != nil else { return }
-      if state.table.isRecorded(replica) { try feed.remove(.feedLease, keys: [replica.bytes]) }
-      state.table.remove(replica)
-      try state.keepDeletes(feed)
-    }
+  mutating func end(_ replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
+    guard table[replica] != nil else { return }
+    if table.isRecorded(replica) { try feed.remove(.feedLease, keys: [replica.bytes]) }
+    table.remove(replica)
+    try keepDeletes(feed)
   }
 
   /// Takes note that a replica has pushed: from the first time on deletes are kept for it.
-  func notePush(of replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard let lease = state.table[replica], !state.table.hasPushed(replica) else { return }
-      if state.table.isRecorded(replica) {
-        state.table.record(replica, lease, hasPushed: true)
-        try state.keepDeletes(feed, for: lease)
-      } else {
-        try state.record(lease, of: replica, hasPushed: true, feed)
-      }
+  mutating func notePush(of replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
+    guard var lease = table[replica], !lease.hasPushed else { return }
+    lease.hasPushed = true
+    if table.isRecorded(replica) {
+      table.note(lease, of: replica)
+      try keepDeletes(feed, for: lease)
+    } else {
+      try record(lease, of: replica, feed)
     }
   }
 
@@ -74,45 +63,35 @@ package final class FeedLeases: Sendable {
   /// That it has begun to read is written down, so that deletes are kept for it from then on, also
   /// when the feed is opened anew. What is let go because it has read further is computed when a
   /// compaction asks: it takes a look at all leases.
-  func notePull(
-    of replica: ReplicaID, to cursor: Position, _ feed: any Feed
-  ) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      guard let known = state.table[replica] else { return }
-      let isFirst = known.cursor.offset == 0
-      guard state.table.advance(replica, to: cursor),
-        isFirst || !state.table.isRecorded(replica), let lease = state.table[replica]
-      else { return }
-      // A replica that only reads is answered on a full disk, too.
-      try? state.record(lease, of: replica, hasPushed: state.table.hasPushed(replica), feed)
-    }
+  mutating func notePull(of replica: ReplicaID, to cursor: Position, _ feed: any Feed) {
+    guard var lease = table[replica] else { return }
+    let isUnwritten = lease.cursor.offset == 0 || !table.isRecorded(replica)
+    let isFurther = lease.cursor.offset < cursor.offset
+    if isFurther { lease.cursor = cursor }
+    table.note(lease, of: replica)
+    // A replica that only reads is answered on a full disk, too.
+    if isFurther, isUnwritten { try? record(lease, of: replica, feed) }
   }
 
   /// Prepares a compaction: deletes are kept as the leases have it now, leases that would last
   /// longer than they do now are shortened, and those that have run out go.
-  func prepareCompaction(_ feed: any Feed) throws(TidemarkError) {
-    try state.withLock { (state: inout State) throws(TidemarkError) in
-      try state.keepDeletes(feed)
-      try state.shorten(feed)
-      try state.removeExpired(feed)
-    }
+  mutating func prepareCompaction(_ feed: any Feed) throws(TidemarkError) {
+    try keepDeletes(feed)
+    try shorten(feed)
+    try removeExpired(feed)
   }
-}
 
-extension FeedLeases.State {
   /// Writes a lease down, or, where there are too many, remembers it.
   mutating func record(
-    _ lease: LeaseRecord, of replica: ReplicaID, hasPushed: Bool, _ feed: any Feed
+    _ lease: LeaseRecord, of replica: ReplicaID, _ feed: any Feed
   ) throws(TidemarkError) {
-    func hasRoom() -> Bool { table.mayRecord(replica, lease, hasPushed: hasPushed, most: most) }
-    if !hasRoom(),
-      feed.now.sinceEpoch >= lastLookForExpired + FeedLeases.millisecondsBetweenLooks
-    {
+    func hasRoom() -> Bool { table.mayRecord(lease, of: replica, most: most) }
+    if !hasRoom(), feed.now.sinceEpoch >= lastLookForExpired + Self.millisecondsBetweenLooks {
       try removeExpired(feed)
     }
-    guard hasRoom() else { return table.remember(replica, lease, hasPushed: hasPushed) }
+    guard hasRoom() else { return table.note(lease, of: replica) }
     try feed.append(.feedLease, key: replica.bytes, value: lease.encoded)
-    table.record(replica, lease, hasPushed: hasPushed)
+    table.record(lease, of: replica)
     try keepDeletes(feed, for: lease)
   }
 
@@ -136,11 +115,11 @@ extension FeedLeases.State {
 
   /// Takes leases that have run out from the log. Their replicas have to compare everything in any
   /// case, and nothing was kept for them any more.
-  fileprivate mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
+  private mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
     lastLookForExpired = feed.now.sinceEpoch
     var rest = table.expired(at: feed.now)[...]
     while !rest.isEmpty {
-      let step = rest.prefix(FeedLeases.recordsPerStep)
+      let step = rest.prefix(Self.recordsPerStep)
       rest = rest.dropFirst(step.count)
       try feed.remove(.feedLease, keys: step.map(\.bytes))
       for replica in step { table.remove(replica) }
@@ -149,11 +128,10 @@ extension FeedLeases.State {
 
   /// Ends leases that would last longer than leases do now: of a time when they had no end, or
   /// when the clock was far ahead. Nobody may ever come back to renew them.
-  fileprivate mutating func shorten(_ feed: any Feed) throws(TidemarkError) {
+  private mutating func shorten(_ feed: any Feed) throws(TidemarkError) {
     guard let seconds, seconds > 0 else { return }
     let latest = feed.now.sinceEpoch + UInt64(seconds) * 1000
-    let long = table.ending(after: latest).prefix(FeedLeases.recordsPerStep).map {
-      (replica, lease) in
+    let long = table.ending(after: latest).prefix(Self.recordsPerStep).map { replica, lease in
       var shorter = lease
       shorter.expires = min(lease.expires, latest)
       shorter.readsUntil = min(lease.readsUntil, latest)
@@ -161,8 +139,6 @@ extension FeedLeases.State {
     }
     guard !long.isEmpty else { return }
     try feed.append(.feedLease, long.map { (key: $0.replica.bytes, value: $0.lease.encoded) })
-    for (replica, lease) in long {
-      table.record(replica, lease, hasPushed: table.hasPushed(replica))
-    }
+    for (replica, lease) in long { table.note(lease, of: replica) }
   }
 }

@@ -41,13 +41,6 @@ struct FeedReader: Sendable {
   /// - Parameter limit: how many entries to look at, where they were not looked at before.
   mutating func heads(after offset: UInt64, limit: Int) throws(TidemarkError) -> [FeedHead] {
     if offset < through { return latest.heads.filter { $0.offset > offset } }
-    return try next(limit: limit)
-  }
-
-  /// The next heads.
-  /// - Parameter limit: how many entries to look at.
-  private mutating func next(limit: Int) throws(TidemarkError) -> [FeedHead] {
-    let before = through
     var heads: [FeedHead] = []
     var bytes = 0
     for _ in 0..<limit {
@@ -61,7 +54,7 @@ struct FeedReader: Sendable {
       heads.append(head)
     }
     if through >= last { cursor = nil }
-    latest = (before, bytes <= Self.keptBytes ? heads : [])
+    latest = (offset, bytes <= Self.keptBytes ? heads : [])
     return heads
   }
 }
@@ -77,25 +70,19 @@ extension FeedHead {
     }
     offset = entry.sequence
     key = entry.key
-    labels = entry.labels
+    labels = kind == .put ? entry.labels : []
     valueLength = entry.head.hasValue ? entry.head.valueLength : 0
-    operation = OperationID(attributes, at: entry.sequence, in: engine)
+    // An origin that no answer can tell of counts as none. Earlier versions took such from whoever
+    // pushed them, and the others' entries must stay readable beside it.
+    if let origin = attributes.origin, origin.sequence < WireLimits.counts {
+      operation = OperationID(
+        replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)
+    } else {
+      operation = OperationID(
+        replica: ReplicaID(padding: engine.replicaID), sequence: entry.sequence)
+    }
     commitTime = attributes.writerTime != 0 ? attributes.writerTime : entry.head.commitTime
     self.attributes = attributes
     previous = entry.head.previous
-  }
-}
-
-extension OperationID {
-  /// The replica that wrote an entry first: whoever it says, else the store that it stands in.
-  ///
-  /// An origin that no answer can tell of counts as none. Earlier versions took such from whoever
-  /// pushed them, and the others' entries must stay readable beside it.
-  init(_ attributes: EntryAttributes, at sequence: UInt64, in engine: Engine) {
-    if let origin = attributes.origin, origin.sequence < WireLimits.counts {
-      self.init(replica: ReplicaID(padding: origin.replica), sequence: origin.sequence)
-    } else {
-      self.init(replica: ReplicaID(padding: engine.replicaID), sequence: sequence)
-    }
   }
 }

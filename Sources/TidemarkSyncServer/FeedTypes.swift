@@ -24,20 +24,6 @@ package struct FeedBounds: Sendable, Hashable {
   }
 }
 
-/// The replica that calls, as the feed knows it, and the rules for what it sends.
-package struct FeedContext: Sendable {
-  package var mark: FeedMark
-  /// Nil for none.
-  package var lease: LeaseRecord?
-  package var policies: PolicyTable
-
-  package init(mark: FeedMark, lease: LeaseRecord?, policies: PolicyTable) {
-    self.mark = mark
-    self.lease = lease
-    self.policies = policies
-  }
-}
-
 /// How far a replica's batches have come, and where that stands.
 package struct FeedMark: Sendable, Hashable {
   package var mark = ReplicaMark()
@@ -46,12 +32,10 @@ package struct FeedMark: Sendable, Hashable {
   /// Before the first batch.
   package init() {}
 
-  /// Reads it from its record.
-  package init(_ record: FeedRecord) throws(TidemarkError) {
-    position = record.position
-    do throws(FormatError) {
-      mark = try MarkRecord.decode(record.value.rawSpan, at: record.position)
-    } catch {
+  /// Reads it from its record, which stands at a position.
+  package init(_ record: [UInt8], at position: Position) throws(TidemarkError) {
+    self.position = position
+    do throws(FormatError) { mark = try MarkRecord.decode(record.rawSpan, at: position) } catch {
       throw TidemarkError(
         error.isNewer ? .formatTooNew : .damaged,
         "the mark of a replica in the feed cannot be read: \(error.reason)", cause: error)
@@ -130,7 +114,7 @@ package struct FeedHead: Sendable, Hashable {
   package var offset: UInt64
   package var kind: ChangeKind
   package var key: [UInt8]
-  /// In byte order.
+  /// In byte order; none of a delete.
   package var labels: [[UInt8]]
   package var valueLength: Int
   package var operation: OperationID
@@ -148,29 +132,9 @@ package struct FeedHead: Sendable, Hashable {
 }
 
 /// A key in a scan.
-package struct FeedKey: Sendable {
-  package var key: [UInt8]
-  package var labels: [[UInt8]]
-  package var attachment: AttachmentID?
-  package var offset: UInt64
-
-  package init(
-    key: [UInt8], labels: [[UInt8]], attachment: AttachmentID? = nil, offset: UInt64
-  ) {
-    self.key = key
-    self.labels = labels
-    self.attachment = attachment
-    self.offset = offset
-  }
-}
+package typealias FeedKey = (
+  key: [UInt8], labels: [[UInt8]], attachment: AttachmentID?, offset: UInt64
+)
 
 /// A record of the handler's.
-package struct FeedRecord: Sendable, Hashable {
-  package var value: [UInt8]
-  package var position: Position
-
-  package init(value: [UInt8], position: Position) {
-    self.value = value
-    self.position = position
-  }
-}
+package typealias FeedRecord = (value: [UInt8], position: Position)

@@ -35,18 +35,20 @@ public final class HandlerPeer: Peer {
   public var capabilities: PeerCapabilities { handler.capabilities }
 
   public func hello(_ request: HelloRequest) async throws -> HelloAnswer {
-    try await call(SyncHandler.hello, request)
+    try await call { try $0.hello(request, access: $1) }
   }
 
   public func push(_ request: PushRequest) async throws -> PushAnswer {
-    try await call(SyncHandler.push, request)
+    try await call { try $0.push(request, access: $1) }
   }
 
   /// Reads the feed after a position; where there is nothing, waits for it as long as asked.
   public func pull(_ request: PullRequest) async throws -> PullAnswer {
     func read(from lookedThrough: Position = .beginning) async throws -> PullAnswer {
-      try await call { (handler, access) throws(PeerError) in
-        try handler.settled(try handler.stagePull(request, access, lookedThrough), \.range)
+      try await call { handler, access in
+        try handler.settled(\.range) {
+          try handler.stagePull(request, access, lookedThrough).answer
+        }
       }
     }
     guard request.waitMilliseconds > 0 else { return try await read() }
@@ -78,49 +80,35 @@ public final class HandlerPeer: Peer {
   }
 
   public func values(_ request: ValuesRequest) async throws -> ValuesAnswer {
-    try await call(SyncHandler.values, request)
+    try await call { try $0.values(request, access: $1) }
   }
 
   public func digest(_ request: DigestRequest) async throws -> DigestAnswer {
-    try await call(SyncHandler.digest, request)
+    try await call { try $0.digest(request, access: $1) }
   }
 
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
-    try await call(SyncHandler.attach, request)
+    try await call { try $0.attach(request, access: $1) }
   }
 
   public func fetch(_ request: ContentRequest) async throws -> ContentAnswer {
-    try await call(SyncHandler.fetch, request)
+    try await call { try $0.fetch(request, access: $1) }
   }
 
   public func close() async {
     guard closesHandler else { return }
     // The peer has nobody to tell that closing failed; what was answered is durable anyway.
-    _ = try? await call { (handler, _) throws(PeerError) -> Bool in
-      do throws(TidemarkError) { try handler.close() } catch { throw PeerError(error) }
-      return true
-    }
-  }
-
-  private func call<Q: Sendable, R: Sendable>(
-    _ method: @escaping @Sendable (SyncHandler) -> (Q, SyncAccess) throws(PeerError) -> R,
-    _ request: Q
-  ) async throws(PeerError) -> R {
-    try await call { (handler, access) throws(PeerError) in
-      try method(handler)(request, access)
-    }
+    try? await call { handler, _ in try handler.close() }
   }
 
   private func call<R: Sendable>(
-    _ body: @escaping @Sendable (SyncHandler, SyncAccess) throws(PeerError) -> R
-  ) async throws(PeerError) -> R {
+    _ body: @escaping @Sendable (SyncHandler, SyncAccess) throws -> R
+  ) async throws -> R {
     let (handler, access) = (handler, access)
     guard usesThreads else { return try body(handler, access) }
-    let result: Result<R, PeerError>
+    let result: Result<R, any Error>
     do throws(TidemarkError) {
-      result = try await onOwnThread("tidemark-peer") { () throws(TidemarkError) in
-        Result { () throws(PeerError) in try body(handler, access) }
-      }
+      result = try await onOwnThread("tidemark-peer") { Result { try body(handler, access) } }
     } catch { throw PeerError(.unavailable, error.message) }
     return try result.get()
   }

@@ -8,22 +8,6 @@ internal import TidemarkSyncProtocol
 /// nothing where there is nothing, or after an own change that is the key's state still. Of the
 /// others the key's policy decides. What earlier changes of the batch did counts for later ones.
 struct Judge {
-  /// The part of a key's state that counts, as the batch itself has made it, or as the feed has it.
-  private struct Held {
-    var place: Position
-    var isDeleted: Bool
-    var operation: OperationID
-    var commitTime: UInt64
-    /// None where it is deleted.
-    var labels: [[UInt8]]
-    var attachment: AttachmentID?
-    var former: FormerLabels
-    /// As ``JudgedBatch/Entry/Kind`` has it.
-    var revision: UInt64?
-    /// The change that has made it; nil where the feed has it.
-    var change: Int?
-  }
-
   /// How often as many changes are looked at as there are, when atomic groups fail.
   private static let rounds = 64
 
@@ -35,17 +19,16 @@ struct Judge {
   private let feedTime: UInt64
   /// By change; nil for those that can be judged.
   private let refused: [Rejection?]
-  private let labelSets: [[[UInt8]]]
 
   /// The feed's part: by change, the state of its key; by offset, values that changes may be equal
   /// to, and entries that they were made upon.
   private var states: [FeedState?] = []
   private var values: [UInt64: [UInt8]] = [:]
   private var bases: [UInt64: FeedHead] = [:]
-  private var entries: [JudgedBatch.Entry] = []
+  /// The batch as far as it is judged.
+  private var judged: JudgedBatch
   /// By key, the last entry that changes it.
   private var latest: [[UInt8]: Int] = [:]
-  private var verdicts: [Verdict] = []
   /// By change: how many entries there were before it, and the last of them that changes its key.
   private var before: [(entries: Int, latest: Int?)] = []
   /// Atomic groups of which a change does not apply.
@@ -60,10 +43,18 @@ struct Judge {
     self.access = access
     self.policies = policies
     feedTime = min(feed.now.sinceEpoch, (1 << 48) - 1) << 16 | 0xffff
-    refused = request.changes.map {
-      ChangeCheck.rejection(of: $0, by: request.replica, validators)
+    let labelSets = request.changes.map { $0.kind == .put ? $0.content.labelSet : [] }
+    refused = zip(request.changes, labelSets).map { change, labels in
+      if let rejection = ChangeCheck.rejection(of: change, by: request.replica, validators) {
+        return rejection
+      }
+      // The key's content does not matter here: what a verdict says must not depend on that.
+      let isWithin =
+        change.kind == .put
+        ? access.reaches(key: change.key, labels: labels) : access.mayReach(key: change.key)
+      return isWithin ? nil : Self.outOfScope
     }
-    labelSets = request.changes.map { $0.kind == .put ? $0.content.labelSet : [] }
+    judged = JudgedBatch(request: request, labelSets: labelSets, policies: policies.revision)
   }
 
   /// Judges the batch upon the feed as it is now.
@@ -71,53 +62,49 @@ struct Judge {
   mutating func run() throws(TidemarkError) -> JudgedBatch {
     try look()
     latest.reserveCapacity(request.changes.count)
-    entries.reserveCapacity(request.changes.count)
-    verdicts.reserveCapacity(request.changes.count)
+    judged.entries.reserveCapacity(request.changes.count)
+    judged.verdicts.reserveCapacity(request.changes.count)
     before.reserveCapacity(request.changes.count)
     var firsts: [UInt64: Int] = [:]
     for (index, change) in request.changes.enumerated() where change.atomicGroup != 0 {
       firsts[change.atomicGroup] = firsts[change.atomicGroup] ?? index
     }
     var work = 0
-    while verdicts.count < request.changes.count {
+    while judged.verdicts.count < request.changes.count {
       work += 1
       guard work <= Self.rounds * (request.changes.count + 64) else {
         throw TidemarkError(
           .limitExceeded, "the batch's atomic groups are too entangled; send fewer at a time")
       }
-      let index = verdicts.count
+      let index = judged.verdicts.count
       let group = request.changes[index].atomicGroup
-      before.append((entries.count, latest[request.changes[index].key]))
+      before.append((judged.entries.count, latest[request.changes[index].key]))
       let verdict = try judge(index)
-      if group != 0, !verdict.lets, !failed.contains(group) {
+      if group != 0, !verdict.isTaken, !failed.contains(group) {
         // None of the group may apply: everything since its first change is judged anew.
         failed.insert(group)
         rewind(to: firsts[group] ?? index)
       } else {
-        verdicts.append(verdict)
+        judged.verdicts.append(verdict)
       }
     }
-    return JudgedBatch(
-      request: request, entries: entries, verdicts: verdicts, policies: policies.revision)
+    return judged
   }
 
   /// Asks the feed for everything that the batch is judged upon, in three calls. A change is judged
   /// and put down by one such look: somebody else may write in between.
   private mutating func look() throws(TidemarkError) {
-    let changes = request.changes.indices.filter {
-      refused[$0] == nil && access.mayReach(key: request.changes[$0].key)
-    }
-    states = [FeedState?](repeating: nil, count: request.changes.count)
+    let changes = request.changes.indices.filter { refused[$0] == nil }
     let found = try feed.states(of: changes.map { request.changes[$0].key })
-    for (index, state) in zip(changes, found) { states[index] = state }
+    states = [FeedState?](repeating: nil, count: request.changes.count)
     var same: Set<UInt64> = []
     var bases: Set<UInt64> = []
-    for index in changes {
+    for (index, state) in zip(changes, found) {
       let change = request.changes[index]
-      let state = states[index]
+      states[index] = state
       if let state, !state.isDeleted, change.kind == .put,
         state.head.valueLength == change.content.value.count,
-        state.head.labels == labelSets[index]
+        state.head.labels == judged.labelSets[index]
       {
         same.insert(state.position.offset)
       }
@@ -125,13 +112,8 @@ struct Judge {
         bases.insert(base.offset)
       }
     }
-    let (offsets, entries) = (Array(same), Array(bases))
-    if !offsets.isEmpty {
-      for (offset, value) in zip(offsets, try feed.values(at: offsets)) { values[offset] = value }
-    }
-    if !entries.isEmpty {
-      for (offset, head) in zip(entries, try feed.heads(at: entries)) { self.bases[offset] = head }
-    }
+    values = try feed.values(at: Array(same))
+    self.bases = try feed.heads(at: Array(bases))
   }
 
   /// Takes back what changes from `index` on have done.
@@ -139,9 +121,9 @@ struct Judge {
     while before.count > index {
       let last = before.removeLast()
       latest[request.changes[before.count].key] = last.latest
-      entries.removeLast(entries.count - last.entries)
+      judged.entries.removeLast(judged.entries.count - last.entries)
     }
-    verdicts.removeLast(verdicts.count - index)
+    judged.verdicts.removeLast(judged.verdicts.count - index)
   }
 
   // MARK: One change
@@ -149,75 +131,59 @@ struct Judge {
   private mutating func judge(_ index: Int) throws(TidemarkError) -> Verdict {
     if let rejection = refused[index] { return .rejected(rejection) }
     let change = request.changes[index]
-    // The key's content does not matter here: what a verdict says must not depend on that.
-    guard access.mayReach(key: change.key) else { return .rejected(Self.outOfScope) }
     let held = held(before: index)
-    if let held, !held.isDeleted, !access.reaches(key: change.key, labels: held.labels) {
+    if let held, !held.isDeleted, !access.reaches(key: change.key, labels: held.head.labels) {
       return .rejected(Self.outOfScope)
     }
     switch change.kind {
     case .delete:
-      guard let held, !held.isDeleted else { return .duplicate(held?.place ?? .beginning) }
+      guard let held, !held.isDeleted else { return .duplicate(held?.position ?? .beginning) }
     case .put:
-      guard access.reaches(key: change.key, labels: labelSets[index]) else {
-        return .rejected(Self.outOfScope)
-      }
-      if let held, !held.isDeleted, isEqual(index, to: held) { return .duplicate(held.place) }
+      if let held, !held.isDeleted, isEqual(index, to: held) { return .duplicate(held.position) }
     }
     if change.atomicGroup != 0, failed.contains(change.atomicGroup) {
-      return try applies(change, upon: held) ? .aborted : contest(index, held, plans: false)
+      return try applies(index, upon: held) ? .aborted : contest(index, held, plans: false)
     }
-    if try applies(change, upon: held) { return plan(index, upon: held) }
+    if try applies(index, upon: held) { return plan(index, upon: held) }
     return contest(index, held, plans: true)
   }
 
-  /// The state that a change finds at its key; nil for none.
-  private func held(before index: Int) -> Held? {
-    if let entry = before[index].latest {
-      let index = entries[entry].change
-      let change = request.changes[index]
-      return Held(
-        place: MarkRecord.planned(entry), isDeleted: change.kind == .delete,
-        operation: OperationID(replica: request.replica, sequence: change.sequence),
-        commitTime: min(change.commitTime, feedTime), labels: labelSets[index],
-        attachment: change.content.attachment?.engineID, former: entries[entry].former,
-        change: index)
-    }
-    return states[index].map { state in
-      let head = state.head
-      return Held(
-        place: state.position, isDeleted: state.isDeleted, operation: head.operation,
-        commitTime: state.commitTime, labels: state.isDeleted ? [] : head.labels,
-        attachment: head.attributes.attachment,
-        former: head.attributes.former ?? FormerLabels(forgottenThrough: head.offset),
-        revision: state.isDeleted ? 0 : state.revision)
-    }
+  /// The state that a change finds at its key: what the batch itself has made of it, or what the
+  /// feed has; nil for none.
+  private func held(before index: Int) -> FeedState? {
+    guard let latest = before[index].latest else { return states[index] }
+    // An entry of the batch has no offset yet.
+    let head = judged.head(of: judged.entries[latest], at: 0, previous: 0)
+    return FeedState(
+      head: head, position: MarkRecord.planned(latest), revision: 0,
+      commitTime: min(head.commitTime, feedTime))
   }
 
   /// Whether a put gives a key what it holds.
-  private func isEqual(_ index: Int, to held: Held) -> Bool {
+  private func isEqual(_ index: Int, to held: FeedState) -> Bool {
     let content = request.changes[index].content
-    guard held.labels == labelSets[index], held.attachment == content.attachment?.engineID else {
-      return false
+    guard held.head.labels == judged.labelSets[index],
+      held.head.attributes.attachment == content.attachment?.engineID
+    else { return false }
+    if let latest = before[index].latest {
+      return request.changes[judged.entries[latest].change].content.value == content.value
     }
-    if let change = held.change { return request.changes[change].content.value == content.value }
-    return values[held.place.offset] == content.value
+    return values[held.position.offset] == content.value
   }
 
   /// Whether a change was made upon what its key holds.
-  private func applies(
-    _ change: PushedChange, upon held: Held?
-  ) throws(TidemarkError) -> Bool {
+  private func applies(_ index: Int, upon held: FeedState?) throws(TidemarkError) -> Bool {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.baseIgnored) { return true }
     #endif
-    if let held, held.operation.replica == request.replica,
-      held.operation.sequence < change.sequence
+    let change = request.changes[index]
+    if let operation = held?.head.operation, operation.replica == request.replica,
+      operation.sequence < change.sequence
     {
       return true
     }
     // No writer can know the place of what is only about to be appended.
-    if case .position(let base) = change.base, held?.change == nil, held?.place == base {
+    if case .position(let base) = change.base, before[index].latest == nil, held?.position == base {
       return true
     }
     // An absent key and a deleted one are in the same state.
@@ -233,53 +199,44 @@ struct Judge {
   }
 
   /// The verdict on a change that does not apply by itself.
-  private mutating func contest(_ index: Int, _ held: Held?, plans: Bool) -> Verdict {
+  private mutating func contest(_ index: Int, _ held: FeedState?, plans: Bool) -> Verdict {
     let change = request.changes[index]
     // Nothing is known of what was deleted so long ago that its delete is gone, not even when.
     guard let held else { return .conflict(.beginning) }
     switch policies.policy(for: change.key) {
-    case .detect: return .conflict(held.place)
+    case .detect: return .conflict(held.position)
     case .lastWriterWins:
       let time = min(change.commitTime, feedTime)
       let isLater =
         time != held.commitTime
-        ? time > held.commitTime : held.operation.replica < request.replica
+        ? time > held.commitTime : held.head.operation.replica < request.replica
       guard isLater else {
         if plans, change.kind == .put {
-          entries.append(JudgedBatch.Entry(change: index, kind: .loses))
+          judged.entries.append(JudgedBatch.Entry(change: index, kind: .loses))
         }
-        return .lost(held.place)
+        return .lost(held.position)
       }
       return plans ? plan(index, upon: held) : .aborted
     }
   }
 
   /// Puts a change down as one that applies.
-  private mutating func plan(_ index: Int, upon held: Held?) -> Verdict {
-    let entry = entries.count
+  private mutating func plan(_ index: Int, upon held: FeedState?) -> Verdict {
+    let entry = judged.entries.count
     var planned = JudgedBatch.Entry(change: index, kind: .applies(upon: 0))
     if let held {
-      planned.kind = .applies(upon: held.revision)
-      // An entry of the batch has no offset yet.
+      let revision = held.isDeleted ? 0 : held.revision
+      planned.kind = .applies(upon: before[index].latest == nil ? revision : nil)
+      let head = held.head
       planned.former = FormerLabels(
-        after: held.former, held.labels, at: held.change == nil ? held.place.offset : 0,
-        next: labelSets[index])
+        after: head.attributes.former ?? FormerLabels(forgottenThrough: head.offset), head.labels,
+        at: head.offset, next: judged.labelSets[index])
     }
-    entries.append(planned)
+    judged.entries.append(planned)
     latest[request.changes[index].key] = entry
     return .applied(MarkRecord.planned(entry))
   }
 
-  private static let outOfScope = Rejection.outOfScope(
+  static let outOfScope = Rejection.outOfScope(
     "the authorization does not reach this entry")
-}
-
-extension Verdict {
-  /// Whether the other changes of an atomic group may apply: this one does, or has already.
-  fileprivate var lets: Bool {
-    switch self {
-    case .applied, .duplicate: true
-    default: false
-    }
-  }
 }

@@ -1,3 +1,4 @@
+internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
@@ -21,10 +22,12 @@ package struct JudgedBatch: Sendable {
   }
 
   package var request: PushRequest
-  package var entries: [Entry]
+  /// By change, the labels that it gives its key, as ``FeedHead`` has them.
+  package var labelSets: [[[UInt8]]]
+  package var entries: [Entry] = []
   /// A verdict on what is about to be appended has its place in the batch.
-  package var verdicts: [Verdict]
-  /// Names of the parts of large values that the batch has, and that need not be kept any more.
+  package var verdicts: [Verdict] = []
+  /// Keys of the parts of large values that the batch has, and that need not be kept any more.
   package var uploads: [[UInt8]] = []
   /// The revision of the policies that it was judged by.
   package var policies: UInt64
@@ -50,6 +53,7 @@ package struct JudgedBatch: Sendable {
     if change.kind == .put {
       attributes.hash = change.content.hash
       attributes.maxAge = change.content.maxAgeSeconds
+      if entry.kind != .loses { attributes.attachment = change.content.attachment?.engineID }
     }
     return attributes
   }
@@ -59,8 +63,7 @@ package struct JudgedBatch: Sendable {
     let change = request.changes[entry.change]
     let isPut = change.kind == .put
     return FeedHead(
-      offset: offset, kind: change.kind, key: change.key,
-      labels: isPut ? change.content.labelSet : [],
+      offset: offset, kind: change.kind, key: change.key, labels: labelSets[entry.change],
       valueLength: isPut ? change.content.value.count : 0,
       operation: OperationID(replica: request.replica, sequence: change.sequence),
       commitTime: change.commitTime, attributes: attributes(of: entry), previous: previous)

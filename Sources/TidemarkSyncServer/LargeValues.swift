@@ -13,11 +13,6 @@ final class LargeValues: Sendable {
   /// - Parameter most: in bytes; a single call may have more while there is no other.
   init(most: Int) { self.most = most }
 
-  /// Runs a call that reads a value, which counts if it is a large one.
-  func withRoom<R>(forValueOf length: Int, _ body: () throws -> R) throws -> R {
-    try withRoom(for: length > BlobID.leastLength ? length : 0, body)
-  }
-
   /// Runs a call that holds so many bytes.
   /// - Throws: ``PeerError`` of kind `busy` where others hold too much.
   func withRoom<R>(for bytes: Int, _ body: () throws -> R) throws -> R {

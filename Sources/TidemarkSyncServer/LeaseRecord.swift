@@ -10,7 +10,7 @@ internal import TidemarkSyncProtocol
 /// varint  the highest delete that was gone when the replica began with nothing
 /// varint  until when deletes are kept for it
 /// ```
-package struct LeaseRecord: Equatable, Sendable {
+struct LeaseRecord: Sendable {
   private static let version: UInt8 = 2
 
   var expires: UInt64
@@ -20,6 +20,12 @@ package struct LeaseRecord: Equatable, Sendable {
   var cursor: Position
   /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.
   var clearedThrough: UInt64
+  /// Whether the replica is known to have pushed. Its mark tells that, not this record.
+  var hasPushed: Bool
+
+  /// Whether the replica may hold what others delete. A page that it has not asked beyond may have
+  /// reached it; but what it does not hear of then, it finds out by its next pull.
+  var isActive: Bool { hasPushed || cursor.offset > 0 }
 
   /// Whether deletes behind the cursor are kept for the replica.
   func isReading(at time: UInt64) -> Bool { min(expires, readsUntil) > time }
@@ -37,7 +43,7 @@ package struct LeaseRecord: Equatable, Sendable {
 }
 
 extension LeaseRecord {
-  init(decoding bytes: RawSpan) throws(FormatError) {
+  init(decoding bytes: RawSpan, hasPushed: Bool) throws(FormatError) {
     var reader = ByteReader(bytes)
     guard try reader.u8() == Self.version else {
       throw FormatError("unknown version of a lease", isNewer: true)
@@ -46,6 +52,7 @@ extension LeaseRecord {
     cursor = Position(epoch: try reader.u64(), offset: try reader.varint())
     clearedThrough = try reader.varint()
     readsUntil = try reader.varint()
+    self.hasPushed = hasPushed
     guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
   }
 }

@@ -14,18 +14,9 @@ struct LeaseTable: Sendable {
   /// Most leases that are only remembered.
   static let mostUnrecorded = 1_000
 
-  private struct Row {
-    var lease: LeaseRecord
-    var hasPushed: Bool
-
-    /// Whether the replica may hold what others delete. A page that it has not asked beyond may
-    /// have reached it; but what it does not hear of then, it finds out by its next pull.
-    var isActive: Bool { hasPushed || lease.cursor.offset > 0 }
-  }
-
-  private var rows: [ReplicaID: Row] = [:]
+  private var recorded: [ReplicaID: LeaseRecord] = [:]
   private var idle = 0
-  private var unrecorded: [ReplicaID: (row: Row, lastUse: UInt64)] = [:]
+  private var unrecorded: [ReplicaID: (lease: LeaseRecord, lastUse: UInt64)] = [:]
   private var uses: UInt64 = 0
 
   init() {}
@@ -36,45 +27,42 @@ struct LeaseTable: Sendable {
     let pushed = Set(feed.recordKeys(of: .feedMark))
     for key in feed.recordKeys(of: .feedLease) {
       guard let replica = ReplicaID(key), let record = try feed.record(.feedLease, key: key),
-        let lease = try? LeaseRecord(decoding: record.value.rawSpan)
+        let lease = try? LeaseRecord(
+          decoding: record.value.rawSpan, hasPushed: pushed.contains(key))
       else { continue }
-      set(replica, Row(lease: lease, hasPushed: pushed.contains(key)))
+      set(replica, lease)
     }
   }
 
   /// How many stand in the log, and how many are only remembered.
-  var counts: (recorded: Int, unrecorded: Int) { (rows.count, unrecorded.count) }
+  var counts: (recorded: Int, unrecorded: Int) { (recorded.count, unrecorded.count) }
 
   subscript(_ replica: ReplicaID) -> LeaseRecord? {
-    rows[replica]?.lease ?? unrecorded[replica]?.row.lease
+    recorded[replica] ?? unrecorded[replica]?.lease
   }
 
   /// Whether a lease stands in the log.
-  func isRecorded(_ replica: ReplicaID) -> Bool { rows[replica] != nil }
-
-  /// Whether the replica is known to have pushed.
-  func hasPushed(_ replica: ReplicaID) -> Bool {
-    rows[replica]?.hasPushed ?? unrecorded[replica]?.row.hasPushed ?? false
-  }
+  func isRecorded(_ replica: ReplicaID) -> Bool { recorded[replica] != nil }
 
   /// Whether there is room in the log for a lease.
   /// - Parameter most: how many leases there may be.
-  func mayRecord(_ replica: ReplicaID, _ lease: LeaseRecord, hasPushed: Bool, most: Int) -> Bool {
-    if rows[replica] != nil { return true }
-    guard rows.count < most else { return false }
-    return Row(lease: lease, hasPushed: hasPushed).isActive || idle < min(Self.mostIdle, most)
+  func mayRecord(_ lease: LeaseRecord, of replica: ReplicaID, most: Int) -> Bool {
+    if isRecorded(replica) { return true }
+    return recorded.count < most && (lease.isActive || idle < min(Self.mostIdle, most))
   }
 
   /// Takes a lease up that stands in the log.
-  mutating func record(_ replica: ReplicaID, _ lease: LeaseRecord, hasPushed: Bool) {
+  mutating func record(_ lease: LeaseRecord, of replica: ReplicaID) {
     unrecorded[replica] = nil
-    set(replica, Row(lease: lease, hasPushed: hasPushed || self.hasPushed(replica)))
+    set(replica, lease)
   }
 
-  /// Remembers a lease that does not, in the place of another one if there are too many.
-  mutating func remember(_ replica: ReplicaID, _ lease: LeaseRecord, hasPushed: Bool) {
+  /// Takes note of a lease where it is. One that does not stand in the log is remembered, in the
+  /// place of another one if there are too many.
+  mutating func note(_ lease: LeaseRecord, of replica: ReplicaID) {
+    guard !isRecorded(replica) else { return set(replica, lease) }
     uses += 1
-    unrecorded[replica] = (Row(lease: lease, hasPushed: hasPushed), uses)
+    unrecorded[replica] = (lease, uses)
     guard unrecorded.count > Self.mostUnrecorded,
       let oldest = unrecorded.min(by: { $0.value.lastUse < $1.value.lastUse })
     else { return }
@@ -89,13 +77,12 @@ struct LeaseTable: Sendable {
   /// The replicas whose leases stand in the log and have run out.
   func expired(at now: Timestamp) -> [ReplicaID] {
     let time = now.sinceEpoch
-    return rows.filter { $0.value.lease.expires <= time }.map(\.key)
+    return recorded.filter { $0.value.expires <= time }.map(\.key)
   }
 
   /// The leases that stand in the log and end later than that.
-  func ending(after time: UInt64) -> [(ReplicaID, LeaseRecord)] {
-    rows.filter { max($0.value.lease.expires, $0.value.lease.readsUntil) > time }
-      .map { ($0.key, $0.value.lease) }
+  func ending(after time: UInt64) -> [ReplicaID: LeaseRecord] {
+    recorded.filter { max($0.value.expires, $0.value.readsUntil) > time }
   }
 
   /// The least offset behind which some replica with a live lease has yet to read; nil when there
@@ -106,33 +93,13 @@ struct LeaseTable: Sendable {
   /// not said for so long that it reads nothing is kept: if it reads after all, it has to compare.
   func earliestCursor(at now: Timestamp) -> UInt64? {
     let time = now.sinceEpoch
-    var earliest: UInt64?
-    for row in rows.values where row.lease.isReading(at: time) && row.isActive {
-      earliest = min(earliest ?? .max, row.lease.cursor.offset)
-    }
-    return earliest
+    return recorded.values.lazy.filter { $0.isReading(at: time) && $0.isActive }
+      .map(\.cursor.offset).min()
   }
 
-  /// Takes note of how far a replica has read.
-  /// - Returns: whether it has read further than was known.
-  mutating func advance(_ replica: ReplicaID, to cursor: Position) -> Bool {
-    if var row = rows[replica] {
-      guard row.lease.cursor.offset < cursor.offset else { return false }
-      row.lease.cursor = cursor
-      set(replica, row)
-      return true
-    }
-    guard let row = unrecorded[replica]?.row else { return false }
-    uses += 1
-    unrecorded[replica]?.lastUse = uses
-    guard row.lease.cursor.offset < cursor.offset else { return false }
-    unrecorded[replica]?.row.lease.cursor = cursor
-    return true
-  }
-
-  private mutating func set(_ replica: ReplicaID, _ row: Row?) {
-    if let old = rows[replica], !old.isActive { idle -= 1 }
-    if let row, !row.isActive { idle += 1 }
-    rows[replica] = row
+  private mutating func set(_ replica: ReplicaID, _ lease: LeaseRecord?) {
+    if let old = recorded[replica], !old.isActive { idle -= 1 }
+    if let lease, !lease.isActive { idle += 1 }
+    recorded[replica] = lease
   }
 }

@@ -16,6 +16,17 @@ public struct StagedAnswer: Sendable {
   public let message: WireMessage
   /// Everything that it tells of lies up to here.
   let through: Position
+  /// Its page, which others may get as well.
+  var page: SharedPage?
+
+  /// The answer as a frame; a page that others get as well is encoded once.
+  /// - Throws: ``PeerError`` as ``WireCoder/encode(_:)`` does.
+  public func frame(_ coder: WireCoder) throws(PeerError) -> [UInt8] {
+    guard let page, case .pullAnswer(let answer) = message else {
+      return try coder.encode(message)
+    }
+    return try page.frame(answer, coder)
+  }
 }
 
 extension SyncHandler {
@@ -26,42 +37,47 @@ extension SyncHandler {
   ///   - access: what the caller's authorization reaches.
   ///   - lookedThrough: the cursor of an empty page that the same pull was answered with before, if
   ///     that has not gone out: what was looked at for it is not looked at again.
+  ///   - other: the answer to somebody else. A pull that asks this handler for the same, with the
+  ///     same authorization, gets its page without another look; see ``StagedAnswer/frame(_:)``.
   /// - Throws: ``PeerError``: `malformed` for a message that is no request.
   public func stage(
     _ message: WireMessage, access: SyncAccess = .everything,
-    lookedThrough: Position = .beginning
+    lookedThrough: Position = .beginning, sharing other: StagedAnswer? = nil
   ) throws(PeerError) -> StagedAnswer {
-    switch message {
-    case .helloRequest(let request):
-      let answer = try stageHello(request, access)
-      return StagedAnswer(message: .helloAnswer(answer), through: answer.range.headPosition)
-    case .pushRequest(let request):
-      let answer = try stagePush(request, access)
-      return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
-    case .pullRequest(let request):
-      let answer = try stagePull(request, access, lookedThrough)
-      return StagedAnswer(message: .pullAnswer(answer), through: answer.range.headPosition)
-    case .valuesRequest(let request):
-      let answer = try stageValues(request, access)
-      return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)
-    case .digestRequest(let request):
-      let answer = try stageDigest(request, access)
-      return StagedAnswer(message: .digestAnswer(answer), through: answer.range.headPosition)
-    case .uploadRequest(let request):
-      let (answer, place) = try stageUpload(request, access)
-      return StagedAnswer(message: .uploadAnswer(answer), through: place)
-    case .downloadRequest(let request):
-      let answer = try stageDownload(request, access)
-      return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
-    case .attachRequest(let request):
-      let answer = try stageAttach(request, access)
-      return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
-    case .fetchRequest(let request):
-      let answer = try stageFetch(request, access)
-      return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
-    case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
-      .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
-      throw PeerError(.malformed, "the message is no request")
+    try answering {
+      switch message {
+      case .helloRequest(let request):
+        let answer = try stageHello(request, access)
+        return StagedAnswer(message: .helloAnswer(answer), through: answer.range.headPosition)
+      case .pushRequest(let request):
+        let answer = try stagePush(request, access)
+        return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
+      case .pullRequest(let request):
+        let (answer, page) = try stagePull(request, access, lookedThrough, sharing: other?.page)
+        return StagedAnswer(
+          message: .pullAnswer(answer), through: answer.range.headPosition, page: page)
+      case .valuesRequest(let request):
+        let answer = try stageValues(request, access)
+        return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)
+      case .digestRequest(let request):
+        let answer = try stageDigest(request, access)
+        return StagedAnswer(message: .digestAnswer(answer), through: answer.range.headPosition)
+      case .uploadRequest(let request):
+        let (answer, place) = try stageUpload(request, access)
+        return StagedAnswer(message: .uploadAnswer(answer), through: place)
+      case .downloadRequest(let request):
+        let answer = try stageDownload(request, access)
+        return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
+      case .attachRequest(let request):
+        let answer = try stageAttach(request, access)
+        return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
+      case .fetchRequest(let request):
+        let answer = try stageFetch(request, access)
+        return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
+      case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
+        .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
+        throw PeerError(.malformed, "the message is no request")
+      }
     }
   }
 
@@ -85,10 +101,12 @@ extension SyncHandler {
     do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
   }
 
-  /// An answer with a range that holds everything that it tells of, once that is on the disk.
+  /// Makes an answer, with a range that holds everything that it tells of; returns once that is on
+  /// the disk.
   func settled<Answer>(
-    _ answer: Answer, _ range: (Answer) -> FeedRange
+    _ range: (Answer) -> FeedRange, _ body: () throws -> Answer
   ) throws(PeerError) -> Answer {
+    let answer = try answering(body)
     try settle(through: range(answer).headPosition)
     return answer
   }

@@ -24,7 +24,7 @@ extension Store.Blocking {
     for key in keys {
       guard let id = ReplicaID(key) else { continue }
       let lease = try table.value(of: .feedLease, key: key).flatMap {
-        try? LeaseRecord(decoding: $0.rawSpan)
+        try? LeaseRecord(decoding: $0.rawSpan, hasPushed: false)
       }
       let cursor = lease?.cursor ?? .beginning
       let ends = lease.flatMap { $0.expires == .max ? nil : Int64(clamping: $0.expires) }

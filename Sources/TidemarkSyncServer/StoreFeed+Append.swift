@@ -12,7 +12,7 @@ extension StoreFeed {
       guard let value = try table.value(of: type, key: key),
         let sequence = table.sequence(of: type, key: key)
       else { return nil }
-      return FeedRecord(value: value, position: try position(of: sequence))
+      return (value, try position(of: sequence))
     }
   }
 
@@ -118,7 +118,7 @@ extension StoreFeed {
       throw TidemarkError(
         .unknownOutcome, "the log took another number of entries than the batch has")
     }
-    let mark = try FeedMark(FeedRecord(value: record, position: end(of: result)))
+    let mark = try FeedMark(record, at: end(of: result))
     known.keep(mark, of: replica)
     return mark
   }
@@ -146,8 +146,7 @@ extension StoreFeed {
       case let sequence?: batch.addCondition(.sequence(sequence))
       }
     if change.kind == .put {
-      attributes.attachment = change.content.attachment?.engineID
-      let labels = try batch.addLabelSet(change.content.labelSet)
+      let labels = try batch.addLabelSet(judged.labelSets[entry.change])
       try batch.add(
         .put, key: change.key.rawSpan, value: value, labelSet: labels, attributes: attributes,
         condition: condition)

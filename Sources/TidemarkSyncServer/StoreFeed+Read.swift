@@ -63,35 +63,27 @@ extension StoreFeed {
       commitTime: min(head.commitTime, info.updated))
   }
 
-  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
-    var values: [[UInt8]?] = []
-    values.reserveCapacity(offsets.count)
-    for offset in offsets { values.append(try value(at: offset)) }
+  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
+    var values: [UInt64: [UInt8]] = [:]
+    for offset in offsets {
+      do throws(TidemarkError) {
+        values[offset] = try engine.withValue(of: offset) { (value, _) throws(TidemarkError) in
+          [UInt8](copying: value)
+        }
+      } catch {
+        if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
+        // A compaction may have dropped it, superseded, since its head was read.
+        guard error.code == .damaged, try engine.entryIfKept(at: offset) == nil else { throw error }
+      }
+    }
     return values
   }
 
-  private func value(at offset: UInt64) throws(TidemarkError) -> [UInt8]? {
-    do throws(TidemarkError) {
-      return try engine.withValue(of: offset) { (value, _) throws(TidemarkError) in
-        [UInt8](copying: value)
-      }
-    } catch {
-      if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
-      // A compaction may have dropped it, superseded, since its head was read.
-      guard error.code == .damaged, try engine.entryIfKept(at: offset) == nil else { throw error }
-      return nil
-    }
-  }
-
-  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
-    var heads: [FeedHead?] = []
-    heads.reserveCapacity(offsets.count)
+  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
+    var heads: [UInt64: FeedHead] = [:]
     for offset in offsets {
-      let entry = try engine.entryIfKept(at: offset)
-      heads.append(
-        try entry.flatMap { (entry) throws(TidemarkError) in
-          try FeedHead(entry, in: engine)
-        })
+      guard let entry = try engine.entryIfKept(at: offset) else { continue }
+      heads[offset] = try FeedHead(entry, in: engine)
     }
     return heads
   }
@@ -102,13 +94,9 @@ extension StoreFeed {
   private static let keptReaders = 4
 
   package func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage {
-    let kept = readers.withLock { readers -> FeedReader? in
-      guard
-        let index = readers.firstIndex(where: {
-          $0.continues(query.after, through: query.through)
-        })
-      else { return nil }
-      return readers.remove(at: index)
+    let kept = readers.withLock { readers in
+      let index = readers.firstIndex { $0.continues(query.after, through: query.through) }
+      return index.map { readers.remove(at: $0) }
     }
     var reader = kept ?? FeedReader(engine, after: query.after, through: query.through)
     let heads = try reader.heads(after: query.after, limit: query.limit)
@@ -119,15 +107,13 @@ extension StoreFeed {
         if readers.count > Self.keptReaders { readers.removeFirst() }
       }
     }
-    var page = FeedPage(rows: [], through: used.through)
-    page.rows.reserveCapacity(heads.count)
-    for head in heads {
+    let rows = try heads.map { (head) throws(TidemarkError) in
       var row = FeedPage.Row(head: head)
       if query.wantsLater(head) { row.later = try laterState(than: head, through: query.through) }
       if query.wantsFormer(head) { row.former = try former(of: head, isKept: true) }
-      page.rows.append(row)
+      return row
     }
-    return page
+    return FeedPage(rows: rows, through: used.through)
   }
 
   /// The labels that a key had before an entry: those that are stored with it, or, for one that was
@@ -165,9 +151,10 @@ extension StoreFeed {
       let wanted = rows.filter { wants($0.key) }
       try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
         guard info.attributes.entryClass == .owned else { return }
-        let found = FeedKey(
+        let found = (
           key: wanted[index].key, labels: info.labels, attachment: info.attributes.attachment,
-          offset: info.valueSequence)
+          offset: info.valueSequence
+        )
         try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
           try body(found, value)
         }

@@ -11,7 +11,7 @@ package final class StoreFeed: Feed {
   /// Kept so that it stays open; nil where the engine is all there is.
   private let store: Store?
   let records: Lock<RecordTable>
-  package let leases = FeedLeases()
+  package let leases = Lock(FeedLeases())
   package let uploads: Lock<UploadTable>
   package let arriving: Lock<ArrivingAttachments>
   /// Held while something is appended; what appending needs to know, decoded.
@@ -29,11 +29,7 @@ package final class StoreFeed: Feed {
     try self.init(store.engine, store, Observers())
   }
 
-  /// A feed over a store that is open; closing the feed closes it.
-  package convenience init(_ store: Store) throws(TidemarkError) {
-    try self.init(store.engine, store)
-  }
-
+  /// A feed over what is open; closing the feed closes it.
   package init(
     _ engine: Engine, _ store: Store? = nil, _ news: Observers? = nil
   ) throws(TidemarkError) {
@@ -65,12 +61,14 @@ package final class StoreFeed: Feed {
     }
   }
 
-  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
-    let lease = leases[replica]
-    return try appending.withLock { (known: inout Known) throws(TidemarkError) in
-      FeedContext(
-        mark: try mark(of: replica, &known), lease: lease, policies: try policies(&known))
+  package func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try appending.withLock { (known: inout Known) throws(TidemarkError) in
+      try mark(of: replica, &known)
     }
+  }
+
+  package func policies() throws(TidemarkError) -> PolicyTable {
+    try appending.withLock { (known: inout Known) throws(TidemarkError) in try policies(&known) }
   }
 
   func policies(_ known: inout Known) throws(TidemarkError) -> PolicyTable {
@@ -86,7 +84,7 @@ package final class StoreFeed: Feed {
       return mark
     }
     guard let record = try record(.feedMark, key: replica.bytes) else { return FeedMark() }
-    let mark = try FeedMark(record)
+    let mark = try FeedMark(record.value, at: record.position)
     known.keep(mark, of: replica)
     return mark
   }

@@ -14,25 +14,23 @@ extension SyncHandler {
   public func attach(
     _ request: AttachRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> AttachAnswer {
-    try settled(try stageAttach(request, access), \.range)
+    try settled(\.range) { try stageAttach(request, access) }
   }
 
-  func stageAttach(
-    _ request: AttachRequest, _ access: SyncAccess
-  ) throws(PeerError) -> AttachAnswer {
-    try answering {
-      guard access.canPush else {
-        throw PeerError(.forbidden, "the authorization does not allow to write")
-      }
-      // It need not have come over a wire.
-      try WireMessage.attachRequest(request).check()
-      let engine = try contents()
-      var received = 0
-      let rejection = rejection(of: request, access)
-      if rejection == nil { received = try take(request, access, engine) }
-      return AttachAnswer(
-        received: received, rejection: rejection, range: try range(for: request.replica))
+  func stageAttach(_ request: AttachRequest, _ access: SyncAccess) throws -> AttachAnswer {
+    guard access.canPush else {
+      throw PeerError(.forbidden, "the authorization does not allow to write")
     }
+    // It need not have come over a wire.
+    try WireMessage.attachRequest(request).check()
+    let engine = try contents()
+    let rejection: Rejection? =
+      request.attachment.length > options.attachmentBytes
+      ? .tooLarge(request.attachment, most: options.attachmentBytes)
+      : access.mayReach(key: request.key) ? nil : Judge.outOfScope
+    return AttachAnswer(
+      received: rejection == nil ? try take(request, access, engine) : 0, rejection: rejection,
+      range: try range(for: request.replica))
   }
 
   /// Answers with a part of the content of the attachment that a key's entry names.
@@ -40,29 +38,24 @@ extension SyncHandler {
   public func fetch(
     _ request: ContentRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ContentAnswer {
-    try stageFetch(request, access)
+    try answering { try stageFetch(request, access) }
   }
 
-  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws(PeerError)
-    -> ContentAnswer
-  {
-    try answering {
-      try WireMessage.fetchRequest(request).check()
-      let engine = try contents()
-      let id = request.attachment.engineID
-      guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
-      else { return ContentAnswer(bytes: nil) }
-      defer { reader.close() }
-      let end = min(reader.length, request.offset + request.limit)
-      return try LargeValues.shared.withRoom(for: max(0, end - request.offset)) {
-        var part: [UInt8] = []
-        part.reserveCapacity(max(0, end - request.offset))
-        while request.offset + part.count < end {
-          let offset = request.offset + part.count
-          part += try reader.read(at: offset, count: end - offset)
-        }
-        return ContentAnswer(bytes: part)
+  func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws -> ContentAnswer {
+    try WireMessage.fetchRequest(request).check()
+    let engine = try contents()
+    let id = request.attachment.engineID
+    guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
+    else { return ContentAnswer(bytes: nil) }
+    defer { reader.close() }
+    let count = max(0, min(request.limit, reader.length - request.offset))
+    return try LargeValues.shared.withRoom(for: count) {
+      var part: [UInt8] = []
+      part.reserveCapacity(count)
+      while part.count < count {
+        part += try reader.read(at: request.offset + part.count, count: count - part.count)
       }
+      return ContentAnswer(bytes: part)
     }
   }
 
@@ -72,16 +65,6 @@ extension SyncHandler {
       throw PeerError(.malformed, "this server takes no attachments")
     }
     return engine
-  }
-
-  private func rejection(of request: AttachRequest, _ access: SyncAccess) -> Rejection? {
-    if request.attachment.length > options.attachmentBytes {
-      return .tooLarge(request.attachment, most: options.attachmentBytes)
-    }
-    guard access.mayReach(key: request.key) else {
-      return .outOfScope("the authorization does not reach this entry")
-    }
-    return nil
   }
 
   /// Whether a key's entry names an attachment, as far as the caller's authorization reaches.
@@ -149,11 +132,10 @@ extension SyncHandler {
   private func makeRoom(
     for request: AttachRequest, _ name: ArrivingAttachments.Name, _ engine: Engine
   ) throws {
-    let old = feed.time(before: Self.millisecondsKept)
     // A newcomer that took the room of those that go on would lose it to them in turn.
     let idle = feed.time(before: Self.millisecondsUndisturbed)
     try feed.arriving.withLock { (arriving: inout ArrivingAttachments) throws(PeerError) in
-      for old in arriving.untouched(since: old, but: name) { arriving.drop(old) }
+      dropOldAttachments(&arriving, but: name)
       func isFull() -> Bool {
         arriving.bytes + request.bytes.count > options.attachmentUploadBytes
           || arriving[name] == nil && arriving.count >= options.attachmentUploads
@@ -172,11 +154,11 @@ extension SyncHandler {
   }
 
   /// Gives up what nobody has gone on with for so long.
-  func dropOldAttachments() {
+  func dropOldAttachments(
+    _ arriving: inout ArrivingAttachments, but name: ArrivingAttachments.Name? = nil
+  ) {
     let time = feed.time(before: Self.millisecondsKept)
-    feed.arriving.withLock { arriving in
-      for old in arriving.untouched(since: time) { arriving.drop(old) }
-    }
+    for old in arriving.untouched(since: time, but: name) { arriving.drop(old) }
   }
 
   // MARK: Naming them
@@ -186,10 +168,10 @@ extension SyncHandler {
   func holdAttachments(
     of request: PushRequest, _ access: SyncAccess
   ) throws -> [AttachmentID: AttachmentHold] {
+    guard options.attachmentBytes > 0, let engine = feed.contents else { return [:] }
     var holds: [AttachmentID: AttachmentHold] = [:]
     for change in request.changes {
-      guard let id = change.content.attachment?.engineID else { continue }
-      guard options.attachmentBytes > 0, let engine = feed.contents,
+      guard let id = change.content.attachment?.engineID,
         let hold = try hold(id, for: change.key, request.replica, access, engine)
       else { continue }
       holds[id] = hold
@@ -205,12 +187,12 @@ extension SyncHandler {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.attachmentNotAwaited) { return }
     #endif
-    for change in request.changes {
-      guard let attachment = change.content.attachment else { continue }
-      guard holds[attachment.engineID] != nil else {
-        throw PeerError(
-          .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
-      }
+    let isHere = request.changes.allSatisfy {
+      $0.content.attachment.map { holds[$0.engineID] != nil } ?? true
+    }
+    guard isHere else {
+      throw PeerError(
+        .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
     }
   }
 }

@@ -11,48 +11,41 @@ extension SyncHandler {
   /// - Throws: ``PeerError``: `malformed` for what makes no sense, `forbidden`, `unavailable`.
   func stageUpload(
     _ request: UploadRequest, _ access: SyncAccess
-  ) throws(PeerError) -> (UploadAnswer, Position) {
-    try answering {
-      guard access.canPush else {
-        throw PeerError(.forbidden, "the authorization does not allow to write")
+  ) throws -> (UploadAnswer, Position) {
+    guard access.canPush else {
+      throw PeerError(.forbidden, "the authorization does not allow to write")
+    }
+    // It need not have come over a wire.
+    try WireMessage.uploadRequest(request).check()
+    let name = UploadTable.Name(replica: request.replica, blob: request.blob)
+    return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
+      let received = uploads[name]?.received ?? 0
+      let known = received - request.offset
+      let part = UploadPart(
+        upload: name, offset: received, length: request.bytes.count - known)
+      // A shorter one would be a record for a few bytes; the caller goes on from what is there.
+      let isLongEnough =
+        part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
+      guard known >= 0, part.length > 0, isLongEnough else {
+        // It is what was received before that must be on the disk.
+        return (UploadAnswer(received: received), try feed.range().headPosition)
       }
-      // It need not have come over a wire.
-      try WireMessage.uploadRequest(request).check()
-      let name = UploadTable.Name(replica: request.replica, blob: request.blob)
-      return try feed.uploads.withLock { (uploads: inout UploadTable) throws(any Error) in
-        let received = uploads[name]?.received ?? 0
-        let known = received - request.offset
-        // Where nothing is appended, it is what was received before that must be on the disk.
-        func unchanged() throws(TidemarkError) -> (UploadAnswer, Position) {
-          (UploadAnswer(received: received), try feed.range().headPosition)
-        }
-        guard known >= 0, known < request.bytes.count else { return try unchanged() }
-        let part = UploadPart(
-          replica: request.replica, blob: request.blob, offset: received,
-          length: request.bytes.count - known)
-        // A shorter one would be a record for a few bytes; the caller goes on from what is there.
-        guard
-          part.length >= UploadRequest.leastBytes || received + part.length == request.blob.length
-        else { return try unchanged() }
-        try makeRoom(for: part, name, &uploads)
-        let place = try feed.append(
-          .feedUpload, key: part.name, value: Array(request.bytes[known...]))
-        uploads.add(part, at: feed.now)
-        return (UploadAnswer(received: received + part.length), place)
-      }
+      try makeRoom(for: part, &uploads)
+      let place = try feed.append(
+        .feedUpload, key: part.key, value: Array(request.bytes[known...]))
+      uploads.add(part, at: feed.now)
+      return (UploadAnswer(received: received + part.length), place)
     }
   }
 
-  private func makeRoom(
-    for part: UploadPart, _ name: UploadTable.Name, _ uploads: inout UploadTable
-  ) throws {
-    try dropOldUploads(&uploads, but: name)
+  private func makeRoom(for part: UploadPart, _ uploads: inout UploadTable) throws {
+    try dropOldUploads(&uploads, but: part.upload)
     var missing = uploads.bytes + part.length - options.uploadBytes
     guard missing > 0 else { return }
     var going: [UploadTable.Upload] = []
     // A newcomer that took the room of those that go on would lose it to them in turn.
     let idle = feed.time(before: Self.millisecondsUndisturbed)
-    for upload in uploads.untouched(since: idle, but: name) where missing > 0 {
+    for upload in uploads.untouched(since: idle, but: part.upload) where missing > 0 {
       going.append(upload)
       missing -= upload.received
     }
@@ -72,15 +65,9 @@ extension SyncHandler {
     _ uploads: inout UploadTable, but name: UploadTable.Name? = nil
   ) throws(TidemarkError) {
     try feed.remove(.feedUpload, keys: uploads.strays)
-    uploads.dropStrays()
-    try drop(oldUploads(uploads, but: name), &uploads)
-  }
-
-  /// Uploads that nobody has gone on with for so long.
-  func oldUploads(
-    _ uploads: UploadTable, but name: UploadTable.Name? = nil
-  ) -> [UploadTable.Upload] {
-    uploads.untouched(since: feed.time(before: Self.millisecondsKept), but: name)
+    uploads.strays = []
+    let time = feed.time(before: Self.millisecondsKept)
+    try drop(uploads.untouched(since: time, but: name), &uploads)
   }
 
   /// Takes uploads away, many with each commit: everybody else waits.
@@ -89,13 +76,13 @@ extension SyncHandler {
   ) throws(TidemarkError) {
     var rest = gone[...]
     while !rest.isEmpty {
-      var names: [[UInt8]] = []
+      var keys: [[UInt8]] = []
       var count = 0
-      for upload in rest where names.count < FeedLeases.recordsPerStep {
-        names += upload.names
+      for upload in rest where keys.count < FeedLeases.recordsPerStep {
+        keys += upload.keys
         count += 1
       }
-      try feed.remove(.feedUpload, keys: names)
+      try feed.remove(.feedUpload, keys: keys)
       for upload in rest.prefix(count) { uploads.remove(upload) }
       rest = rest.dropFirst(count)
     }
@@ -116,9 +103,7 @@ extension SyncHandler {
       }
       var value: [UInt8] = []
       value.reserveCapacity(blob.length)
-      for part in upload.names {
-        value += try feed.record(.feedUpload, key: part)?.value ?? []
-      }
+      for key in upload.keys { value += try feed.record(.feedUpload, key: key)?.value ?? [] }
       // Somebody else may have let it go meanwhile.
       guard value.count == blob.length else { continue }
       guard BlobID(of: value) == blob else {
@@ -140,7 +125,7 @@ extension SyncHandler {
     of request: PushRequest, _ uploads: [UploadTable.Upload]
   ) throws(PeerError) {
     let isThere = feed.uploads.withLock { known in
-      uploads.allSatisfy { known[$0.name]?.parts == $0.parts }
+      uploads.allSatisfy { known[$0.name]?.keys == $0.keys }
     }
     guard isThere, !request.changes.contains(where: { $0.content.blob != nil }) else {
       throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
@@ -150,26 +135,22 @@ extension SyncHandler {
   /// Answers with a part of a large value that stands in the feed.
   /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
   ///   place: the page that has named it is to be pulled again.
-  func stageDownload(
-    _ request: DownloadRequest, _ access: SyncAccess
-  ) throws(PeerError) -> DownloadAnswer {
-    try answering {
-      let range = try feed.range()
-      guard range.contains(request.position),
-        let head = try feed.heads(at: [request.position.offset])[0], head.kind == .put,
-        access.reaches(key: head.key, labels: head.labels)
-      else { throw Self.noValue }
-      // As it is unpacked, and a copy of it.
-      return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
-        guard let value = try feed.values(at: [request.position.offset])[0] else {
-          throw Self.noValue
-        }
-        let first = min(max(request.offset, 0), value.count)
-        // Every call reads the value as a whole: those that want next to nothing get more.
-        let wanted = max(request.limit, UploadRequest.leastBytes)
-        let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
-        return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
+  func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
+    let offset = request.position.offset
+    guard try feed.range().contains(request.position),
+      let head = try feed.heads(at: [offset])[offset], head.kind == .put,
+      access.reaches(key: head.key, labels: head.labels)
+    else { throw Self.noValue }
+    // As it is unpacked, and a copy of it.
+    return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
+      guard let value = try feed.values(at: [offset])[offset] else {
+        throw Self.noValue
       }
+      let first = min(max(request.offset, 0), value.count)
+      // Every call reads the value as a whole: those that want next to nothing get more.
+      let wanted = max(request.limit, UploadRequest.leastBytes)
+      let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
+      return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
     }
   }
 

@@ -25,7 +25,8 @@ extension SyncHandler {
   public func space(from minimum: Int = 0) throws(TidemarkError) -> SyncSpace {
     var space = try feed.space(from: minimum)
     // They go at the next compaction, and nothing else might ever make it worth while.
-    let old = feed.uploads.withLock { oldUploads($0).reduce(0) { $0 + $1.received } }
+    let time = feed.time(before: Self.millisecondsKept)
+    let old = feed.uploads.withLock { $0.untouched(since: time).reduce(0) { $0 + $1.received } }
     if old >= minimum { space.reclaimable = min(space.reclaimable + old, space.log) }
     return space
   }
@@ -41,20 +42,19 @@ extension SyncHandler {
   public func compact(
     unless shouldStop: @escaping @Sendable () -> Bool = { false }
   ) throws(TidemarkError) -> CompactionSummary {
-    do throws(TidemarkError) { try clearUp() } catch {
+    do throws(TidemarkError) {
+      // Replicas that have not called for so long may hold nothing of what is kept.
+      try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+        try leases.prepareCompaction(feed)
+      }
+      try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
+        try dropOldUploads(&uploads)
+      }
+      feed.arriving.withLock { dropOldAttachments(&$0) }
+    } catch {
       // A full disk is what a compaction is to help with.
       guard error.code == .noSpace else { throw error }
     }
     return try feed.compact(unless: shouldStop)
-  }
-
-  /// Takes away what nobody needs of what is kept for replicas.
-  private func clearUp() throws(TidemarkError) {
-    // Replicas that have not called for so long may hold nothing of what is kept.
-    try feed.leases.prepareCompaction(feed)
-    try feed.uploads.withLock { (uploads: inout UploadTable) throws(TidemarkError) in
-      try dropOldUploads(&uploads)
-    }
-    dropOldAttachments()
   }
 }

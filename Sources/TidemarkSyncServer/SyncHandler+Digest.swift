@@ -17,39 +17,35 @@ extension SyncHandler {
   public func digest(
     _ request: DigestRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> DigestAnswer {
-    try settled(try stageDigest(request, access), \.range)
+    try settled(\.range) { try stageDigest(request, access) }
   }
 
-  func stageDigest(
-    _ request: DigestRequest, _ access: SyncAccess
-  ) throws(PeerError) -> DigestAnswer {
-    try answering {
-      // It need not have come over a wire.
-      try WireMessage.digestRequest(request).normalized.check()
-      guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
-        throw PeerError(
-          .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
-      }
-      let name = DigestCache.Name(scope: request.scope, reach: access.scope)
-      let (table, head) = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
-        try self.table(name, request.paths, access, &cache)
-      }
-      let range = try range(for: request.replica)
-      var answer = DigestAnswer(
-        position: range.position(ofOffset: head), range: range, parts: [], reach: access.reach)
-      var bytes = 0
-      var keys = 0
-      for path in request.paths {
-        guard table.answers(path) else { break }
-        let part = try part(path, of: table, range)
-        bytes += part.size
-        if case .keys(let found) = part.content { keys += found.count }
-        let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
-        if isTooMuch, !answer.parts.isEmpty { break }
-        answer.parts.append(part)
-      }
-      return answer
+  func stageDigest(_ request: DigestRequest, _ access: SyncAccess) throws -> DigestAnswer {
+    // It need not have come over a wire.
+    try WireMessage.digestRequest(request).normalized.check()
+    guard request.paths.allSatisfy({ $0.count <= DigestTable.pathBytes }) else {
+      throw PeerError(
+        .malformed, "a part has at most \(DigestTable.pathBytes) bytes of a key's hash")
     }
+    let name = DigestCache.Name(scope: request.scope, reach: access.scope)
+    let row = try digests.withLock { (cache: inout DigestCache) throws(TidemarkError) in
+      try gathered(name, request.paths, access, &cache)
+    }
+    let range = try range(for: request.replica)
+    var answer = DigestAnswer(
+      position: range.position(ofOffset: row.head), range: range, parts: [], reach: access.reach)
+    var bytes = 0
+    var keys = 0
+    for path in request.paths {
+      guard row.table.answers(path) else { break }
+      let part = try part(path, of: row.table, range)
+      bytes += part.size
+      if case .keys(let found) = part.content { keys += found.count }
+      let isTooMuch = bytes > Self.answerBytes || keys > Self.mostKeys
+      if isTooMuch, !answer.parts.isEmpty { break }
+      answer.parts.append(part)
+    }
+    return answer
   }
 
   private func part(
@@ -62,38 +58,43 @@ extension SyncHandler {
       guard rows.count <= Self.mostKeys else {
         throw PeerError(.failed, "too many keys have the same hash")
       }
-      return DigestPart(total: total, content: .keys(try keys(rows, range)))
+      let heads = try feed.heads(at: rows.map(\.offset))
+      let keys = try rows.map { row in
+        guard let head = heads[row.offset] else {
+          throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+        }
+        return DigestKey(
+          key: head.key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
+          high: row.fingerprint.high)
+      }
+      return DigestPart(total: total, content: .keys(keys))
     }
   }
 
   /// A table that can tell of the first of some parts of what the feed holds now.
-  private func table(
+  private func gathered(
     _ name: DigestCache.Name, _ paths: [[UInt8]], _ access: SyncAccess, _ cache: inout DigestCache
-  ) throws(TidemarkError) -> (DigestTable, UInt64) {
-    if let (table, head) = cache.take(name, paths[0]), let now = try unchangedHead(since: head) {
-      cache.insert(name, head: now, table)
-      return (table, now)
+  ) throws(TidemarkError) -> DigestCache.Row {
+    if var row = cache.take(name, paths[0]), let now = try unchangedHead(since: row.head) {
+      row.head = now
+      cache.insert(row)
+      return row
     }
     var table = DigestTable(paths: paths)
     let head = try feed.scan(
       wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
     ) { (found, value) throws(TidemarkError) in
-      let hash = ContentFingerprint.keyHash(found.key.rawSpan)
-      guard table.covers(hash: hash),
-        name.scope.contains(key: found.key, labels: found.labels),
+      guard name.scope.contains(key: found.key, labels: found.labels),
         access.reaches(key: found.key, labels: found.labels)
       else { return }
       table.add(
-        DigestTable.Row(
-          hash: hash,
-          fingerprint: ContentFingerprint(
-            key: found.key.rawSpan, value: value, labels: found.labels,
-            attachment: found.attachment),
-          offset: found.offset))
+        key: found.key, value, labels: found.labels, attachment: found.attachment,
+        offset: found.offset)
     }
     table.finish()
-    cache.insert(name, head: head, table)
-    return (table, head)
+    let row = DigestCache.Row(name: name, head: head, table: table)
+    cache.insert(row)
+    return row
   }
 
   /// Where the feed ends, if nothing but records has come behind an offset; else nil.
@@ -108,18 +109,6 @@ extension SyncHandler {
     // A delete that has come and gone again since leaves nothing to be found there.
     guard try feed.range().truncatedThrough <= head else { return nil }
     return end
-  }
-
-  private func keys(_ rows: ArraySlice<DigestTable.Row>, _ range: FeedRange) throws -> [DigestKey] {
-    let heads = try feed.heads(at: rows.map(\.offset))
-    return try zip(rows, heads).map { row, head in
-      guard let head else {
-        throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
-      }
-      return DigestKey(
-        key: head.key, position: range.position(ofOffset: row.offset), low: row.fingerprint.low,
-        high: row.fingerprint.high)
-    }
   }
 }
 

@@ -10,33 +10,29 @@ extension SyncHandler {
   public func hello(
     _ request: HelloRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> HelloAnswer {
-    try settled(try stageHello(request, access), \.range)
+    try settled(\.range) { try stageHello(request, access) }
   }
 
-  func stageHello(
-    _ request: HelloRequest, _ access: SyncAccess
-  ) throws(PeerError) -> HelloAnswer {
-    try answering {
-      let mark = try feed.context(of: request.replica).mark
-      let lease = try renew(request, mark.mark)
-      let now = feed.now.sinceEpoch
-      // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
-      // feed: a position before everything is in every feed, and a late batch that was formed by it
-      // would be taken by any.
-      let bounds = try feed.bounds()
-      let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
-      let range = try range(for: request.replica, through: end)
-      var answer = HelloAnswer(
-        feed: feed.id, range: range, mark: mark.mark, time: now,
-        limits: options.limits, reach: access.reach,
-        attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
-          ? nil : options.attachmentBytes)
-      if options.leaseSeconds != nil {
-        answer.isLeaseExpired = lease == nil
-        answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
-      }
-      return answer
+  func stageHello(_ request: HelloRequest, _ access: SyncAccess) throws -> HelloAnswer {
+    let mark = try feed.mark(of: request.replica)
+    let lease = try renew(request, mark.mark)
+    let now = feed.now.sinceEpoch
+    // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
+    // feed: a position before everything is in every feed, and a late batch that was formed by it
+    // would be taken by any.
+    let bounds = try feed.bounds()
+    let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
+    let range = try range(for: request.replica, through: end)
+    var answer = HelloAnswer(
+      feed: feed.id, range: range, mark: mark.mark, time: now,
+      limits: options.limits, reach: access.reach,
+      attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
+        ? nil : options.attachmentBytes)
+    if options.leaseSeconds != nil {
+      answer.isLeaseExpired = lease == nil
+      answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
     }
+    return answer
   }
 
   /// - Returns: the lease; nil when it has run out.
@@ -47,8 +43,8 @@ extension SyncHandler {
     let now = feed.now.sinceEpoch
     let period = options.leaseSeconds.map { UInt64($0) * 1000 }
     let expires = period.map { now + $0 } ?? .max
-    return try feed.leases.state.withLock {
-      (leases: inout FeedLeases.State) throws(TidemarkError) -> LeaseRecord? in
+    return try feed.leases.withLock {
+      (leases: inout FeedLeases) throws(TidemarkError) -> LeaseRecord? in
       let known = leases.table[request.replica]
       // A replica that has pushed holds something, whatever it has read.
       let holdsNothing = request.cursor == .beginning && mark.number == 0
@@ -68,7 +64,8 @@ extension SyncHandler {
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(
         expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
-        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0)
+        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0,
+        hasPushed: mark.number > 0 || known?.hasPushed ?? false)
       // A replica that holds nothing, or has just compared everything, has missed no delete.
       if holdsNothing || hasAll {
         lease.clearedThrough = range.truncatedThrough
@@ -76,15 +73,15 @@ extension SyncHandler {
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
       #endif
-      if !leases.table.isRecorded(request.replica)
-        || needsWriting(lease, after: known, period: period)
+      if let known, leases.table.isRecorded(request.replica),
+        !needsWriting(lease, after: known, period: period)
       {
-        try leases.record(lease, of: request.replica, hasPushed: mark.number > 0, feed)
-      } else {
         // The end in the record still stands.
-        lease.expires = known?.expires ?? expires
-        lease.readsUntil = known?.readsUntil ?? lease.readsUntil
-        leases.table.record(request.replica, lease, hasPushed: mark.number > 0)
+        lease.expires = known.expires
+        lease.readsUntil = known.readsUntil
+        leases.table.note(lease, of: request.replica)
+      } else {
+        try leases.record(lease, of: request.replica, feed)
       }
       try leases.keepDeletes(feed, for: lease)
       return lease
@@ -93,9 +90,9 @@ extension SyncHandler {
 
   /// A lease is not written anew at every hello, but when a sixteenth of it has passed.
   private func needsWriting(
-    _ lease: LeaseRecord, after known: LeaseRecord?, period: UInt64?
+    _ lease: LeaseRecord, after known: LeaseRecord, period: UInt64?
   ) -> Bool {
-    guard let known, known.clearedThrough == lease.clearedThrough else { return true }
+    guard known.clearedThrough == lease.clearedThrough else { return true }
     guard let period else { return known.expires != .max || known.readsUntil != lease.readsUntil }
     func isOld(_ end: UInt64, _ known: UInt64) -> Bool {
       end < known || end - known > period / 16

@@ -17,60 +17,56 @@ extension SyncHandler {
   public func pull(
     _ request: PullRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PullAnswer {
-    try settled(try stagePull(request, access), \.range)
+    try settled(\.range) { try stagePull(request, access).answer }
   }
 
-  /// - Parameter lookedThrough: up to here there is nothing for the caller, as it was found before;
-  ///   nothing is acknowledged by that.
+  /// - Parameters:
+  ///   - lookedThrough: up to here there is nothing for the caller, as it was found before;
+  ///     nothing is acknowledged by that.
+  ///   - other: a page that somebody else gets, to be given again where it is the same.
   func stagePull(
-    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning
-  ) throws(PeerError) -> PullAnswer {
-    try answering {
-      for _ in 0..<Self.attempts {
-        let range = try feed.range()
-        let context = try feed.context(of: request.replica)
-        let isBehind = try isBehindDeletes(request, range, context)
-        guard !isBehind || request.ownOnly else {
-          throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
-        }
-        let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
-        let start = max(request.after.offset, looked)
-        // Where others may have deleted something it ends.
-        var page = PageReader(
-          handler: self, request: request, access: access, range: range,
-          through: isBehind ? request.after.offset : start)
-        if !isBehind { try page.read() }
-        let mark = try feed.context(of: request.replica).mark
-        var now = try feed.range()
-        // A delete that was dropped meanwhile may be missing in the page.
-        guard now.truncatedThrough == range.truncatedThrough else { continue }
-        try feed.leases.notePull(of: request.replica, to: request.after, feed)
-        // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
-        // for a sync of the rest, and a reader who has got everything is told so.
-        now.head = min(now.head, max(range.head, mark.position.offset))
-        return PullAnswer(
-          entries: page.entries, cursor: range.position(ofOffset: page.through),
-          range: cleared(now, context.lease), mark: mark.mark, reach: access.reach)
+    _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
+    sharing other: SharedPage? = nil
+  ) throws -> (answer: PullAnswer, page: SharedPage?) {
+    for _ in 0..<Self.attempts {
+      let range = try feed.range()
+      guard range.contains(request.after) else {
+        throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
       }
-      throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
+      let lease = feed.leases.withLock { $0[request.replica] }
+      let holdsNothing =
+        try request.after == .beginning && feed.mark(of: request.replica).mark.number == 0
+      let isBehind =
+        !holdsNothing && request.after.offset < cleared(range, lease).truncatedThrough
+      guard !isBehind || request.ownOnly else {
+        throw PeerError(.cursorGone, "deletes behind the cursor may be gone")
+      }
+      let looked = range.contains(lookedThrough) ? lookedThrough.offset : 0
+      let start = max(request.after.offset, looked)
+      // Where others may have deleted something it ends.
+      var page = PageReader(
+        self, request, access, range, from: isBehind ? request.after.offset : start)
+      let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
+      if let shared { page = shared.page } else if !isBehind { try page.read() }
+      let mark = try feed.mark(of: request.replica)
+      var now = try feed.range()
+      // A delete that was dropped meanwhile may be missing in the page.
+      guard now.truncatedThrough == range.truncatedThrough else { continue }
+      feed.leases.withLock { $0.notePull(of: request.replica, to: request.after, feed) }
+      // The answer tells of nothing that came since it was begun, but for the mark: nobody waits
+      // for a sync of the rest, and a reader who has got everything is told so.
+      now.head = min(now.head, max(range.head, mark.position.offset))
+      let answer = PullAnswer(
+        entries: page.entries, cursor: range.position(ofOffset: page.through),
+        range: cleared(now, lease), mark: mark.mark, reach: access.reach)
+      return (answer, shared ?? SharedPage(page))
     }
-  }
-
-  /// Whether deletes may be gone that stood behind the cursor.
-  private func isBehindDeletes(
-    _ request: PullRequest, _ range: FeedRange, _ context: FeedContext
-  ) throws(PeerError) -> Bool {
-    guard range.contains(request.after) else {
-      throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
-    }
-    let holdsNothing = request.after == .beginning && context.mark.mark.number == 0
-    return !holdsNothing && request.after.offset < range.truncatedThrough
-      && context.lease?.clearedThrough ?? 0 < range.truncatedThrough
+    throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
   }
 }
 
 /// The page that a call is answered with, while it is read.
-private struct PageReader {
+struct PageReader: Sendable {
   /// Entries that one call looks at before it answers with what it has found.
   private static let entriesPerCall = 32_768
   private static let headsPerPage = 1_024
@@ -79,16 +75,28 @@ private struct PageReader {
   let request: PullRequest
   let access: SyncAccess
   let range: FeedRange
+  /// Where it begins.
+  let start: UInt64
   /// Everything up to here was dealt with.
-  var through: UInt64
-  var entries: [FeedEntry] = []
+  private(set) var through: UInt64
+  private(set) var entries: [FeedEntry] = []
+  /// The replicas that wrote what it looked at.
+  private(set) var writers: Set<ReplicaID> = []
   /// Entries that others up to here supersede may be gone.
-  var droppedThrough: UInt64 = 0
+  private var droppedThrough: UInt64 = 0
   /// Keys that have gone, as the page says. Later entries have the labels, too, that the key had
   /// before, and need not say so again.
-  var gone: Set<[UInt8]> = []
+  private var gone: Set<[UInt8]> = []
   /// Keys that are there, as a page from the beginning says: its reader knows no others.
-  var there: Set<[UInt8]> = []
+  private var there: Set<[UInt8]> = []
+
+  init(
+    _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange,
+    from start: UInt64
+  ) {
+    (self.handler, self.request, self.access, self.range) = (handler, request, access, range)
+    (self.start, through) = (start, start)
+  }
 
   /// Reads on until the page is full, or the range ends.
   mutating func read() throws {
@@ -101,10 +109,9 @@ private struct PageReader {
       let found = try handler.feed.read(query(limit: limit))
       left -= limit
       let rows = try outcomes(of: found.rows)
-      let puts = rows.filter { if case .success(.put?) = $1 { true } else { false } }
+      let puts = rows.lazy.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try handler.smallValues(
-        puts.prefix(most - entries.count).map { ($0.0.offset, $0.0.valueLength) },
-        most: mostBytes - bytes)
+        of: puts.prefix(most - entries.count).map(\.0), most: mostBytes - bytes)
       for (head, outcome) in rows {
         if entries.count >= most { return }
         // The page may end before what cannot be told.
@@ -131,15 +138,15 @@ private struct PageReader {
   }
 
   private func query(limit: Int) -> FeedQuery {
-    var query = FeedQuery(after: through, through: range.head, limit: limit)
-    query.wantsLater = { [request] head in
-      !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
-    }
-    query.wantsFormer = { [request, access] head in
-      guard head.operation.replica != request.replica || request.includesOwn else { return false }
-      return !access.reads(head.key, head.kind == .put ? head.labels : [], request)
-    }
-    return query
+    FeedQuery(
+      after: through, through: range.head, limit: limit,
+      wantsFormer: { [request, access] head in
+        (head.operation.replica != request.replica || request.includesOwn)
+          && !access.reads(head.key, head.labels, request)
+      },
+      wantsLater: { [request] head in
+        !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
+      })
   }
 
   /// The meaning of entries to their reader, as far as it can be told.
@@ -150,6 +157,7 @@ private struct PageReader {
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
     droppedThrough = needsBounds ? try handler.feed.bounds().historyFrom : 0
     return rows.map { row in
+      writers.insert(row.head.operation.replica)
       let outcome = Result { () throws(PeerError) in try self.outcome(of: row) }
       if case .success(let kind?) = outcome { note(row.head.key, kind) }
       return (row.head, outcome)
@@ -183,7 +191,7 @@ private struct PageReader {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
     #endif
-    return access.reads(row.head.key, later.isDeleted ? [] : later.head.labels, request)
+    return access.reads(row.head.key, later.head.labels, request)
   }
 
   /// Whether the reader has yet to hear of a label that an entry has left out. It has heard of it
@@ -204,8 +212,7 @@ private struct PageReader {
 
   private func outcomeOfOthers(_ row: FeedPage.Row) throws(PeerError) -> FeedEntry.Kind? {
     let head = row.head
-    if head.kind == .put, access.reads(head.key, head.labels, request) { return .put }
-    if head.kind == .delete, access.reads(head.key, [], request) { return .delete }
+    if access.reads(head.key, head.labels, request) { return head.kind == .put ? .put : .delete }
     let kind: FeedEntry.Kind? =
       gone.contains(head.key) ? nil : head.kind == .delete ? .delete : .left
     let former = row.former ?? FormerLabels(forgottenThrough: head.offset)

@@ -18,43 +18,39 @@ extension SyncHandler {
   public func push(
     _ request: PushRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> PushAnswer {
-    try settled(try stagePush(request, access), \.range)
+    try settled(\.range) { try stagePush(request, access) }
   }
 
-  func stagePush(_ request: PushRequest, _ access: SyncAccess) throws(PeerError) -> PushAnswer {
-    try answering {
-      guard access.canPush else {
-        throw PeerError(.forbidden, "the authorization does not allow to write")
-      }
-      try check(request)
-      var large = request.changes.compactMap(\.content.blob)
-      if !large.isEmpty, try !isAwaited(request) { large = [] }
-      let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
-        var whole = request
-        let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
-        let attachments = try holdAttachments(of: whole, access)
-        return try turn.withLock { _ throws(any Error) in
-          try take(whole, uploads, attachments, access)
-        }
-      }
-      if mark.mark.number > 0 { try feed.leases.notePush(of: request.replica, feed) }
-      // Also a batch that was taken before may not be on the disk yet.
-      return PushAnswer(
-        mark: mark.mark, range: try range(for: request.replica, through: mark.position.offset),
-        current: try current(of: request, mark.mark, through: mark.position.offset, access))
+  func stagePush(_ request: PushRequest, _ access: SyncAccess) throws -> PushAnswer {
+    guard access.canPush else {
+      throw PeerError(.forbidden, "the authorization does not allow to write")
     }
+    try check(request)
+    var large = request.changes.compactMap(\.content.blob)
+    // Uploaded values are worth reading if it may be the turn of the batch.
+    let replica = request.replica
+    if !large.isEmpty, try !feed.mark(of: replica).mark.precedes(request) || !hasLease(replica) {
+      large = []
+    }
+    let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
+      var whole = request
+      let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
+      let attachments = try holdAttachments(of: whole, access)
+      return try turn.withLock { _ throws(any Error) in
+        try take(whole, uploads, attachments, access)
+      }
+    }
+    if mark.mark.number > 0 { try feed.leases.withLock { try $0.notePush(of: replica, feed) } }
+    // Also a batch that was taken before may not be on the disk yet.
+    return PushAnswer(
+      mark: mark.mark, range: try range(for: replica, through: mark.position.offset),
+      current: try current(of: request, mark.mark, through: mark.position.offset, access))
   }
 
-  /// Whether it may be the batch's turn, so that what was uploaded for it is worth reading.
-  private func isAwaited(_ request: PushRequest) throws(TidemarkError) -> Bool {
-    let context = try feed.context(of: request.replica)
-    return context.mark.mark.precedes(request) && hasLease(context)
-  }
-
-  /// Whether the replica may push, as far as leases say.
-  private func hasLease(_ context: FeedContext) -> Bool {
+  /// Whether a replica may push, as far as leases say.
+  private func hasLease(_ replica: ReplicaID) -> Bool {
     guard let seconds = options.leaseSeconds, seconds > 0 else { return true }
-    return context.lease?.expires ?? 0 > feed.now.sinceEpoch
+    return feed.leases.withLock { $0[replica] }?.expires ?? 0 > feed.now.sinceEpoch
   }
 
   /// Refuses what is no batch.
@@ -67,20 +63,15 @@ extension SyncHandler {
         .malformed,
         "the batch has \(request.changes.count) changes; at most \(options.limits.changes)")
     }
-    var bytes = 0
-    var largest = 0
-    var sequences: Set<UInt64> = []
-    for change in request.changes {
-      let content = change.content
-      let size = change.key.count + (content.blob?.length ?? content.value.count)
-      bytes += size
-      largest = max(largest, size)
-      guard sequences.insert(change.sequence).inserted else {
-        throw PeerError(.malformed, "the batch has two changes with the same sequence")
-      }
+    guard Set(request.changes.lazy.map(\.sequence)).count == request.changes.count else {
+      throw PeerError(.malformed, "the batch has two changes with the same sequence")
     }
+    let sizes = request.changes.lazy.map {
+      $0.key.count + ($0.content.blob?.length ?? $0.content.value.count)
+    }
+    let bytes = sizes.reduce(0, +)
     // One entry may be larger than a message is meant to be, but not the rest as well.
-    guard bytes - largest <= options.limits.bytes else {
+    guard bytes - (sizes.max() ?? 0) <= options.limits.bytes else {
       throw PeerError(
         .malformed, "the batch has \(bytes) bytes; about \(options.limits.bytes) are allowed")
     }
@@ -92,15 +83,14 @@ extension SyncHandler {
     _ request: PushRequest, _ uploads: [UploadTable.Upload],
     _ attachments: [AttachmentID: AttachmentHold], _ access: SyncAccess
   ) throws -> FeedMark {
-    var context = try feed.context(of: request.replica)
+    let mark = try feed.mark(of: request.replica)
     #if TIDEMARK_PLANTED
-      let isItsTurn =
-        PlantedSyncBug.isOn(.markNotChecked) || context.mark.mark.precedes(request)
+      let isItsTurn = PlantedSyncBug.isOn(.markNotChecked) || mark.mark.precedes(request)
     #else
-      let isItsTurn = context.mark.mark.precedes(request)
+      let isItsTurn = mark.mark.precedes(request)
     #endif
-    guard isItsTurn else { return context.mark }
-    guard hasLease(context) else {
+    guard isItsTurn else { return mark }
+    guard hasLease(request.replica) else {
       throw PeerError(
         .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
     }
@@ -109,17 +99,17 @@ extension SyncHandler {
     try checkAttachments(of: request, attachments)
     for _ in 0..<Self.attempts {
       var judge = Judge(
-        request, feed: feed, access: access, policies: context.policies,
+        request, feed: feed, access: access, policies: try feed.policies(),
         validators: options.validators)
       var judged = try judge.run()
-      judged.uploads = uploads.flatMap(\.names)
+      judged.uploads = uploads.flatMap(\.keys)
       switch try feed.append(judged) {
       case .appended(let mark):
         feed.uploads.withLock { known in for upload in uploads { known.remove(upload) } }
         feed.arriving.withLock { $0.claim(Array(attachments.keys), for: request.replica) }
         return mark
       case .markIs(let mark): return mark
-      case .conflict: context = try feed.context(of: request.replica)
+      case .conflict: break
       }
     }
     throw TidemarkError(.conflict, "the keys of the batch change too fast to be judged; try again")

@@ -9,56 +9,56 @@ extension SyncHandler {
   public func values(
     _ request: ValuesRequest, access: SyncAccess = .everything
   ) throws(PeerError) -> ValuesAnswer {
-    try settled(try stageValues(request, access), \.range)
+    try settled(\.range) { try stageValues(request, access) }
   }
 
-  func stageValues(
-    _ request: ValuesRequest, _ access: SyncAccess
-  ) throws(PeerError) -> ValuesAnswer {
-    try answering {
-      let keys = request.keys.prefix(options.limits.changes)
-      let states = try feed.states(of: Array(keys))
-      let puts = zip(keys, states).compactMap { key, state -> (UInt64, Int)? in
-        guard let state, !state.isDeleted, access.reaches(key: key, labels: state.head.labels)
-        else { return nil }
-        return (state.head.offset, state.head.valueLength)
+  func stageValues(_ request: ValuesRequest, _ access: SyncAccess) throws -> ValuesAnswer {
+    let keys = Array(request.keys.prefix(options.limits.changes))
+    let (entries, answered) = try entries(
+      ofKeys: keys, try feed.states(of: keys), most: options.limits.bytes, access,
+      takesBlobs: request.takesBlobs)
+    return ValuesAnswer(
+      entries: entries, answered: answered, range: try range(for: request.replica),
+      reach: access.reach)
+  }
+
+  /// The entries at keys, from the first key on, as many as go into so many bytes.
+  /// - Returns: with them, how many keys were looked at: one at least, where there is one.
+  private func entries(
+    ofKeys keys: [[UInt8]], _ states: [FeedState?], most: Int, _ access: SyncAccess,
+    takesBlobs: Bool
+  ) throws -> (entries: [FeedEntry], answered: Int) {
+    let puts = zip(keys, states).lazy.compactMap { key, state in
+      state.flatMap {
+        !$0.isDeleted && access.reaches(key: key, labels: $0.head.labels) ? $0.head : nil
       }
-      let values = try smallValues(puts, most: options.limits.bytes)
-      var entries: [FeedEntry] = []
-      var bytes = 0
-      var answered = 0
-      for (key, state) in zip(keys, states) {
-        if let found = try entry(ofKey: key, state, values, access, request.takesBlobs) {
-          let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
-          let size = key.count + labels + (found.content.blob?.length ?? found.content.value.count)
-          if answered > 0, bytes + size > options.limits.bytes { break }
-          bytes += size
-          entries.append(found)
-        }
-        answered += 1
-      }
-      return ValuesAnswer(
-        entries: entries, answered: answered, range: try range(for: request.replica),
-        reach: access.reach)
     }
+    let values = try smallValues(of: puts, most: most)
+    var entries: [FeedEntry] = []
+    var bytes = 0
+    for (index, (key, state)) in zip(keys, states).enumerated() {
+      guard let found = try entry(ofKey: key, state, values, access, takesBlobs) else { continue }
+      let labels = found.content.labels.reduce(0) { $0 + $1.bytes.count }
+      bytes += key.count + labels + (found.content.blob?.length ?? found.content.value.count)
+      if index > 0, bytes > most { return (entries, index) }
+      entries.append(found)
+    }
+    return (entries, keys.count)
   }
 
-  /// Reads the small ones of some values, in their order, as many as go into so many bytes: by one
-  /// call to the feed.
+  /// Reads the small ones of some puts' values, in their order, as many as go into so many bytes:
+  /// by one call to the feed.
   func smallValues(
-    _ wanted: [(offset: UInt64, length: Int)], most bytes: Int
+    of puts: some Sequence<FeedHead>, most bytes: Int
   ) throws(TidemarkError) -> [UInt64: [UInt8]] {
     var offsets: [UInt64] = []
     var left = bytes
-    for (offset, length) in wanted where length <= BlobID.leastLength {
-      left -= length
-      offsets.append(offset)
+    for put in puts where put.valueLength <= BlobID.leastLength {
+      left -= put.valueLength
+      offsets.append(put.offset)
       guard left > 0 else { break }
     }
-    guard !offsets.isEmpty else { return [:] }
-    var values: [UInt64: [UInt8]] = [:]
-    for (offset, value) in zip(offsets, try feed.values(at: offsets)) { values[offset] = value }
-    return values
+    return try feed.values(at: offsets)
   }
 
   /// Longest value that comes with the verdict on a change that clashes with it.
@@ -82,23 +82,14 @@ extension SyncHandler {
       }
     }
     guard !keys.isEmpty else { return [] }
-    let states = try feed.states(of: keys)
-    let small = states.compactMap { $0?.head }.filter {
-      $0.kind == .put && $0.valueLength <= Self.bytesWithVerdict
+    let small = try feed.states(of: keys).map { state in
+      state.flatMap { $0.head.valueLength <= Self.bytesWithVerdict ? $0 : nil }
     }
-    let values = try smallValues(
-      small.map { ($0.offset, $0.valueLength) }, most: Self.bytesWithVerdicts)
-    var found: [FeedEntry] = []
-    var bytes = 0
-    for (key, state) in zip(keys, states) where bytes < Self.bytesWithVerdicts {
-      guard let state, state.isDeleted || state.head.valueLength <= Self.bytesWithVerdict,
-        let entry = try entry(ofKey: key, state, values, access, false),
-        entry.position.offset <= last, entry.content.value.count <= Self.bytesWithVerdict
-      else { continue }
-      bytes += key.count + entry.content.value.count
-      found.append(entry)
+    return try entries(
+      ofKeys: keys, small, most: Self.bytesWithVerdicts, access, takesBlobs: false
+    ).entries.filter {
+      $0.position.offset <= last && $0.content.value.count <= Self.bytesWithVerdict
     }
-    return found
   }
 
   private func entry(
@@ -130,23 +121,17 @@ extension SyncHandler {
   ) throws -> FeedEntry? {
     var entry = FeedEntry(
       position: position, kind: kind, operation: head.operation, key: kind == .own ? [] : head.key,
-      commitTime: head.commitTime)
-    if kind == .put || kind == .delete { entry.time = head.attributes.time }
+      commitTime: head.commitTime,
+      time: kind == .put || kind == .delete ? head.attributes.time : nil)
     guard kind == .put else { return entry }
-    return try LargeValues.shared.withRoom(forValueOf: head.valueLength) {
-      guard let value = try value(at: head.offset, in: values) else { return nil }
+    let large = head.valueLength > BlobID.leastLength ? head.valueLength : 0
+    return try LargeValues.shared.withRoom(for: large) {
+      let known = try values[head.offset] ?? feed.values(at: [head.offset])[head.offset]
+      guard let value = known else { return nil }
       entry.content = SyncContent(
         value: value, labels: head.labels.map { EntryLabel($0) }, head.attributes)
       if takesBlobs { entry.content.moveApart() }
       return entry
     }
-  }
-
-  /// The value at an offset, which may be among those that are known.
-  private func value(
-    at offset: UInt64, in known: [UInt64: [UInt8]]
-  ) throws(TidemarkError) -> [UInt8]? {
-    if let value = known[offset] { return value }
-    return try feed.values(at: [offset])[0]
   }
 }

@@ -85,7 +85,7 @@ public final class SyncHandler: Sendable {
   public convenience init(
     serving store: Store, options: Options = Options()
   ) throws(TidemarkError) {
-    try self.init(feed: try StoreFeed(store), options: options)
+    try self.init(feed: try StoreFeed(store.engine, store), options: options)
   }
 
   /// Serves a feed.
@@ -102,7 +102,9 @@ public final class SyncHandler: Sendable {
     self.options = options
     // A policy that is not known here is said at once.
     _ = try PolicyTable(feed)
-    try feed.leases.begin(feed, seconds: options.leaseSeconds, most: options.mostLeases)
+    try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+      try leases.begin(feed, seconds: options.leaseSeconds, most: options.mostLeases)
+    }
   }
 
   /// Bounds of what options may allow.
@@ -137,7 +139,9 @@ public final class SyncHandler: Sendable {
   /// Ends the lease of a replica that will not come back, so that nothing is kept for it. If it
   /// comes back all the same, it has to compare everything before it may push.
   public func forget(_ replica: ReplicaID) throws(TidemarkError) {
-    try feed.leases.end(replica, feed)
+    try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+      try leases.end(replica, feed)
+    }
     _ = try feed.settledRange()
   }
 
@@ -168,7 +172,7 @@ public final class SyncHandler: Sendable {
 
   /// How far a replica's batches have come.
   package func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
-    try feed.context(of: replica).mark.mark
+    try feed.mark(of: replica).mark
   }
 
   /// The range of the feed, as far as it matters to a replica: one that held nothing when deletes
@@ -180,7 +184,7 @@ public final class SyncHandler: Sendable {
   func range(
     for replica: ReplicaID, through offset: UInt64 = .max
   ) throws(TidemarkError) -> FeedRange {
-    cleared(try feed.bounds().range(through: offset), feed.leases[replica])
+    cleared(try feed.bounds().range(through: offset), feed.leases.withLock { $0[replica] })
   }
 
   /// The range for a replica with a lease.

@@ -11,33 +11,33 @@ internal import TidemarkSyncProtocol
 /// u32       how many bytes come before the part
 /// u32       length of the part
 /// ```
-struct UploadPart: Sendable, Hashable {
-  var replica: ReplicaID
-  var blob: BlobID
+struct UploadPart: Sendable {
+  var upload: UploadTable.Name
   var offset: Int
   var length: Int
 
-  var name: [UInt8] {
+  var key: [UInt8] {
     var writer = ByteWriter(capacity: 44)
-    writer.raw(replica.bytes)
-    writer.u64(blob.low)
-    writer.u64(blob.high)
-    for number in [blob.length, offset, length] { writer.u32(UInt32(number)) }
+    writer.raw(upload.replica.bytes)
+    writer.u64(upload.blob.low)
+    writer.u64(upload.blob.high)
+    for number in [upload.blob.length, offset, length] { writer.u32(UInt32(number)) }
     return writer.bytes
   }
 }
 
 extension UploadPart {
-  /// - Returns: nil for what is no part's name.
-  init?(name: [UInt8]) {
-    var reader = ByteReader(name.rawSpan)
+  /// - Returns: nil for what is no part's key.
+  init?(key: [UInt8]) {
+    var reader = ByteReader(key.rawSpan)
     guard let bytes = try? reader.array(ReplicaID.byteCount), let low = try? reader.u64(),
       let high = try? reader.u64(), let whole = try? reader.u32(), let offset = try? reader.u32(),
       let length = try? reader.u32(), reader.remaining == 0
     else { return nil }
-    self.init(
-      replica: ReplicaID(padding: bytes), blob: BlobID(low: low, high: high, length: Int(whole)),
-      offset: Int(offset), length: Int(length))
+    let blob = BlobID(low: low, high: high, length: Int(whole))
+    upload = UploadTable.Name(replica: ReplicaID(padding: bytes), blob: blob)
+    self.offset = Int(offset)
+    self.length = Int(length)
   }
 }
 
@@ -48,42 +48,38 @@ package struct UploadTable: Sendable {
     var blob: BlobID
   }
 
-  struct Upload: Sendable, Hashable {
+  struct Upload: Sendable {
     var name: Name
-    /// In their order, one behind the other from the beginning.
-    var parts: [UploadPart] = []
+    /// The keys of its parts' records, which follow one another from the beginning.
+    var keys: [[UInt8]] = []
+    /// The length of these parts.
+    var received = 0
     /// When a part came last, in milliseconds since 1970.
-    var touched: UInt64
-
-    var received: Int { parts.last.map { $0.offset + $0.length } ?? 0 }
-    /// The names of the records.
-    var names: [[UInt8]] { parts.map(\.name) }
+    var touched: UInt64 = 0
   }
 
   private var rows: [Name: Upload] = [:]
   /// The length of all parts together.
   private(set) var bytes = 0
   /// Records of no use: parts behind a gap, which a failure left.
-  private(set) var strays: [[UInt8]] = []
+  var strays: [[UInt8]] = []
 
   package init() {}
 
   /// Finds the parts that a feed has.
   package init(_ feed: any Feed) throws(TidemarkError) {
     var parts: [UploadPart] = []
-    for name in feed.recordKeys(of: .feedUpload) {
-      if let part = UploadPart(name: name) { parts.append(part) } else { strays.append(name) }
+    for key in feed.recordKeys(of: .feedUpload) {
+      if let part = UploadPart(key: key) { parts.append(part) } else { strays.append(key) }
     }
     for part in parts.sorted(by: { $0.offset < $1.offset }) {
-      let name = Name(replica: part.replica, blob: part.blob)
-      let received = self[name]?.received ?? 0
-      if received == part.offset {
-        // The log's clock may be ahead; and a part that cannot be read stops nobody else.
-        let time = (try? feed.recordTime(.feedUpload, key: part.name)) ?? feed.now
-        add(part, at: min(time, feed.now))
-      } else {
-        strays.append(part.name)
+      guard part.offset == self[part.upload]?.received ?? 0 else {
+        strays.append(part.key)
+        continue
       }
+      // The log's clock may be ahead; and a part that cannot be read stops nobody else.
+      let time = (try? feed.recordTime(.feedUpload, key: part.key)) ?? feed.now
+      add(part, at: min(time, feed.now))
     }
   }
 
@@ -91,11 +87,11 @@ package struct UploadTable: Sendable {
 
   /// Takes note of a part that the feed has got.
   mutating func add(_ part: UploadPart, at now: Timestamp) {
-    let name = Name(replica: part.replica, blob: part.blob)
-    var upload = rows[name] ?? Upload(name: name, touched: 0)
-    upload.parts.append(part)
+    var upload = rows[part.upload] ?? Upload(name: part.upload)
+    upload.keys.append(part.key)
+    upload.received += part.length
     upload.touched = max(upload.touched, now.sinceEpoch)
-    rows[name] = upload
+    rows[part.upload] = upload
     bytes += part.length
   }
 
@@ -103,8 +99,6 @@ package struct UploadTable: Sendable {
     guard let gone = rows.removeValue(forKey: upload.name) else { return }
     bytes -= gone.received
   }
-
-  mutating func dropStrays() { strays = [] }
 
   /// Uploads that nobody has gone on with since, the longest idle first.
   func untouched(since time: UInt64, but name: Name? = nil) -> [Upload] {

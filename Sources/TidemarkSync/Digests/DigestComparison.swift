@@ -96,18 +96,13 @@ private struct DigestComparison {
       let wanted = rows.filter { table.covers(hash: ContentFingerprint.keyHash($0.key.rawSpan)) }
       try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
         let key = wanted[index].key
-        let hash = ContentFingerprint.keyHash(key.rawSpan)
-        guard table.covers(hash: hash), info.attributes.entryClass == .owned,
-          scope.contains(key: key, labels: info.labels.map { EntryLabel($0) })
+        guard info.attributes.entryClass == .owned, scope.contains(key: key, labels: info.labels)
         else { return }
-        let fingerprint = try engine.withValue(of: info.valueSequence) {
-          (value, _) throws(TidemarkError) in
-          ContentFingerprint(
-            key: key.rawSpan, value: value, labels: info.labels,
-            attachment: info.attributes.attachment)
+        try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+          table.add(
+            key: key, value, labels: info.labels, attachment: info.attributes.attachment,
+            offset: info.valueSequence)
         }
-        table.add(
-          DigestTable.Row(hash: hash, fingerprint: fingerprint, offset: info.valueSequence))
       }
     }
     table.finish()

@@ -31,9 +31,15 @@ package final class PeerRecords {
       standing = try PeerStanding.decode(rest.rawSpan, basis: first.rawSpan)
     } catch { throw Self.unreadable(error) }
     basis = standing.basis
-    for (key, sequence) in numbered(.peerWaiting, bytes: Self.waitingBytes) {
-      if let reason = try read(.peerWaiting, key, PeerProgress.Waiting.init(decoding:)) {
-        standing.progress.waiting.restore(sequence, reason)
+    let waiting = numbered(.peerWaiting, bytes: Self.waitingBytes)
+    for (key, sequence) in waiting.sorted(by: { $0.number < $1.number }) {
+      guard let reason = try read(.peerWaiting, key, PeerProgress.Waiting.init(decoding:)) else {
+        continue
+      }
+      if let change = try log.change(at: sequence) {
+        standing.progress.waiting.restore(change, reason)
+      } else {
+        standing.progress.waiting.noteMissing(sequence)
       }
     }
     standing.settled = try settled(standing.tail)

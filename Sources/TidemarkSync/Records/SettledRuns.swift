@@ -5,8 +5,8 @@ internal import TidemarkSyncProtocol
 ///
 /// The newest runs, the *tail*, are written down with every step of the progress, until there are
 /// 8; the others are kept in pieces of 64, each a record, of which only those that changed are
-/// written. A commit works on a copy, which counts once it has succeeded; the copy shares the bytes
-/// of all pieces that do not change.
+/// written. A commit keeps a copy to go back to if it fails; the copy shares the bytes of all
+/// pieces that do not change.
 package struct SettledRuns: Sendable {
   package typealias Run = SettledRun
 

@@ -4,58 +4,41 @@ internal import TidemarkEngine
 /// at most, since the newest that waits speaks for the key.
 ///
 /// The reasons are kept in the log, a record for each, of which those that changed are written with
-/// the next commit. The keys are read from there when a session begins.
+/// the next commit. What the entries are is read from there when a session begins.
 package struct WaitingEntries: Sendable, Hashable {
   package typealias Reason = PeerProgress.Waiting
 
   /// An entry that waits.
   struct Entry: Sendable, Hashable {
     var sequence: UInt64
+    var key: [UInt8]
     var reason: Reason
     /// Whether it belongs to a write that applies at the peer as a whole.
-    var isOfGroup = false
-  }
-
-  /// The facts known of an entry besides its reason.
-  private struct Place: Sendable, Hashable {
-    var key: [UInt8]
     var isOfGroup: Bool
     var isDelete: Bool
   }
 
-  package private(set) var reasons: [UInt64: Reason] = [:]
-  private var places: [UInt64: Place] = [:]
+  private(set) var entries: [UInt64: Entry] = [:]
   private var sequences: [[UInt8]: UInt64] = [:]
   /// Entries whose records are not as they are here.
   private(set) var changed: Set<UInt64> = []
 
-  package var isEmpty: Bool { reasons.isEmpty }
-  package var count: Int { reasons.count }
-  package var keys: some Collection<UInt64> { reasons.keys }
-  package var values: some Collection<Reason> { reasons.values }
+  package var isEmpty: Bool { entries.isEmpty }
+  package var count: Int { entries.count }
+  package var keys: some Collection<UInt64> { entries.keys }
+  package var values: some Collection<Reason> { entries.values.lazy.map(\.reason) }
 
   /// Why an entry waits; nil when it does not.
-  package subscript(sequence: UInt64) -> Reason? { reasons[sequence] }
-
-  /// Whether an entry that waits deletes its key, or what it does was not looked up yet.
-  func isDelete(_ sequence: UInt64) -> Bool { places[sequence]?.isDelete ?? true }
+  package subscript(sequence: UInt64) -> Reason? { entries[sequence]?.reason }
 
   /// The entry of a key that waits.
-  func entry(ofKey key: [UInt8]) -> Entry? {
-    guard let sequence = sequences[key], let reason = reasons[sequence] else { return nil }
-    return Entry(
-      sequence: sequence, reason: reason, isOfGroup: places[sequence]?.isOfGroup ?? false)
-  }
+  func entry(ofKey key: [UInt8]) -> Entry? { sequences[key].flatMap { entries[$0] } }
 
-  /// The keys whose remote state the resolver needs, with the entries that wait for it: in the
+  /// The entries that wait for the remote states of their keys, which the resolver needs: in the
   /// order of the keys, so that the same happens in every run.
-  var conflicts: [(key: [UInt8], entry: Entry)] {
-    guard reasons.values.contains(where: { $0.position != nil }) else { return [] }
-    var found: [(key: [UInt8], entry: Entry)] = []
-    for key in sequences.keys {
-      if let entry = entry(ofKey: key), entry.reason.position != nil { found.append((key, entry)) }
-    }
-    return found.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+  var conflicts: [Entry] {
+    entries.values.filter { $0.reason.position != nil && sequences[$0.key] == $0.sequence }
+      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 
   /// Lets an entry wait.
@@ -68,32 +51,33 @@ package struct WaitingEntries: Sendable, Hashable {
       guard former.sequence <= change.sequence else { return nil }
       if !Self.isOlderKept { remove(former.sequence) }
     }
-    if reasons[change.sequence] != reason { changed.insert(change.sequence) }
-    reasons[change.sequence] = reason
-    learn(change)
+    if self[change.sequence] != reason { changed.insert(change.sequence) }
+    restore(change, reason)
     return former?.sequence == change.sequence ? nil : former
   }
 
-  /// Takes note of what an entry that waits is, now that it was looked up.
-  mutating func learn(_ change: LoggedChange) {
-    places[change.sequence] = Place(
-      key: change.key, isOfGroup: change.attributes.atomicGroup != 0,
-      isDelete: change.kind == .delete)
+  /// Takes what the log says.
+  mutating func restore(_ change: LoggedChange, _ reason: Reason) {
+    entries[change.sequence] = Entry(
+      sequence: change.sequence, key: change.key, reason: reason,
+      isOfGroup: change.attributes.atomicGroup != 0, isDelete: change.kind == .delete)
     sequences[change.key] = change.sequence
   }
 
   mutating func remove(_ sequence: UInt64) {
-    guard reasons.removeValue(forKey: sequence) != nil else { return }
+    guard let entry = entries.removeValue(forKey: sequence) else { return }
     changed.insert(sequence)
-    guard let place = places.removeValue(forKey: sequence) else { return }
-    if sequences[place.key] == sequence { sequences[place.key] = nil }
+    if sequences[entry.key] == sequence { sequences[entry.key] = nil }
   }
 
   /// Nothing waits any more.
   mutating func removeAll() {
-    changed.formUnion(reasons.keys)
-    (reasons, places, sequences) = ([:], [:], [:])
+    changed.formUnion(entries.keys)
+    (entries, sequences) = ([:], [:])
   }
+
+  /// Takes note of an entry in the log's records that went with the history.
+  mutating func noteMissing(_ sequence: UInt64) { changed.insert(sequence) }
 
   /// Takes note that the records are as this is.
   mutating func wereWritten() { changed = [] }
@@ -105,18 +89,6 @@ package struct WaitingEntries: Sendable, Hashable {
       false
     #endif
   }
-
-  // MARK: Read from the log
-
-  /// Takes what the log says; the key is learnt later.
-  mutating func restore(_ sequence: UInt64, _ reason: Reason) {
-    reasons[sequence] = reason
-  }
-
-  /// Entries whose keys are not known yet, in the order of the log.
-  var withoutKey: [UInt64] {
-    reasons.keys.filter { places[$0] == nil }.sorted()
-  }
 }
 
 extension PeerProgress.Waiting {
@@ -127,7 +99,9 @@ extension PeerProgress.Waiting {
 }
 
 extension WaitingEntries: Sequence {
-  package func makeIterator() -> Dictionary<UInt64, Reason>.Iterator { reasons.makeIterator() }
+  package func makeIterator() -> some IteratorProtocol<(key: UInt64, value: Reason)> {
+    entries.lazy.map { (key: $0.key, value: $0.value.reason) }.makeIterator()
+  }
 }
 
 extension PeerProgress {

@@ -197,7 +197,7 @@ struct HostState {
 /// Counts calls that are made again and again without getting anywhere.
 struct CallRepeats {
   private static let most = 3
-  private var last: SyncSession.Call.Identity?
+  private var last: [AnyHashable] = []
   private var count = 0
 
   /// Takes note of a call.
@@ -212,7 +212,7 @@ struct CallRepeats {
   }
 
   mutating func reset() {
-    last = nil
+    last = []
     count = 0
   }
 }

@@ -14,8 +14,10 @@ extension Forming {
     let pending = members.filter {
       $0.sequence == change.sequence || session.isPending($0, in: progress)
     }
+    var sent: [LoggedChange] = []
     var lacksContent = false
     for member in pending where try session.isWithin(member) {
+      sent.append(member)
       if waitsForContent(member) { lacksContent = true }
     }
     let isBroken = try isBroken(members, but: pending)
@@ -30,8 +32,6 @@ extension Forming {
       }
       return
     }
-    var sent: [LoggedChange] = []
-    for member in pending where try session.isWithin(member) { sent.append(member) }
     guard items.isEmpty || fits(sent) else { return endBatch(before: change) }
     // Members out of scope are done with.
     for member in pending {

@@ -46,13 +46,13 @@ extension Forming {
 
   // MARK: Priority
 
-  /// Whether an entry goes only when nothing else does; then it is kept for the end. What others
-  /// wait for cannot.
+  /// Whether an entry goes only when nothing else does, or when everything may again; then it is
+  /// kept until then. What others wait for cannot wait for the end.
   func canWait(_ change: LoggedChange) -> Bool {
-    guard change.attributes.priority < 0, !session.setAside.wanted.contains(change.sequence) else {
-      return false
-    }
-    session.setAside.low.insert(change.sequence)
+    let priority = change.attributes.priority
+    let isForEnd = priority < 0 && !session.setAside.wanted.contains(change.sequence)
+    guard least.map({ priority < $0 }) ?? isForEnd else { return false }
+    if priority < 0 { session.setAside.low.insert(change.sequence) }
     return true
   }
 
@@ -67,10 +67,11 @@ extension Forming {
   }
 
   /// Takes what is more urgent than what was written before it.
-  /// - Parameter least: only what has this priority or a higher one.
-  mutating func takeUrgent(atLeast least: Int64 = .min) throws(TidemarkError) {
+  mutating func takeUrgent() throws(TidemarkError) {
+    // Where nothing else goes, nothing would bring nearer what lies far behind.
+    if least != nil { try session.urgent.lookThrough(session, progress) }
     try session.urgent.look(session, progress)
-    for change in session.urgent.inOrder where change.attributes.priority >= least {
+    for change in session.urgent.inOrder where change.attributes.priority >= least ?? .min {
       if isFull { return }
       if held.contains(change.sequence) { continue }
       guard session.isPending(change, in: progress) else {
@@ -82,7 +83,7 @@ extension Forming {
       if try dependsOnVerdict(together) { continue }
       guard try !isPreceded(together) else {
         // It goes in its turn; but where there is none for others, it must be found again.
-        if !session.gate.isNarrow { session.urgent.remove(change) }
+        if least == nil { session.urgent.remove(change) }
         continue
       }
       let before = items.count

@@ -31,6 +31,8 @@ struct Forming {
   /// Whether the batch ends here, although there would be room.
   var isClosed = false
   let most: Int
+  /// Only what has this priority or a higher one goes, where not everything may; else nil.
+  let least: Int64?
 
   init(_ session: SyncSession) {
     self.session = session
@@ -41,6 +43,7 @@ struct Forming {
     most = min(
       session.limits.changes,
       progress.batchLimit == 0 ? .max : Int(clamping: progress.batchLimit))
+    least = session.gate.isNarrow ? Int64(session.gate.leastPriority ?? .max) : nil
   }
 
   var isFull: Bool {
@@ -67,12 +70,15 @@ struct Forming {
     held = session.setAside.held
     held.formUnion(session.outgoing.sequences)
     held = held.intersection(progress.again)
-    if session.gate.isNarrow { return try takeNarrow(session.gate.leastPriority ?? .max) }
     try takeUrgent()
-    let known = session.setAside.low.subtracting(session.setAside.wanted)
-    guard try takeAgain(progress.again.subtracting(known).subtracting(held), isLast: false),
-      try takeNew()
-    else { return }
+    var first = progress.again.subtracting(held)
+    if least == nil {
+      first = first.subtracting(session.setAside.low.subtracting(session.setAside.wanted))
+    }
+    // Others than those of a high priority are found in the order of the log only.
+    guard try takeAgain(first, isLast: false), least ?? 0 <= 0, try takeNew(), least == nil else {
+      return
+    }
     var rest = progress.again.intersection(session.setAside.low)
     // A change that came after others that are in this batch now can go, too.
     while try takeAgain(rest, isLast: true) {

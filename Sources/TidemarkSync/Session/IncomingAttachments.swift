@@ -41,7 +41,7 @@ struct IncomingAttachments {
   /// So many are looked after at a time; the store is asked for others when these have come.
   private static let mostRows = 1_024
 
-  private var rows: [Row] = []
+  private(set) var rows: [Row] = []
   private var ids: Set<AttachmentID> = []
   /// Contents that could not be stored here; they are tried again after the next hello.
   private var failed: Set<AttachmentID> = []
@@ -51,9 +51,9 @@ struct IncomingAttachments {
   /// The feed's end, and how far the authorization reached, at the last hello.
   private var greeted: (head: UInt64, reach: UInt64?)?
   /// Whether the store may know of more.
-  private var mayLackSome = true
+  var mayLackSome = true
   /// The one whose part was asked for.
-  private(set) var part: AttachmentPartFile?
+  var part: AttachmentPartFile?
 
   var isEmpty: Bool { rows.isEmpty && !mayLackSome }
 
@@ -78,20 +78,6 @@ struct IncomingAttachments {
     rows.append((id, key))
     ids.insert(id)
   }
-
-  /// The next one to fetch.
-  /// - Parameter look: finds those that the store knows of.
-  mutating func next(
-    _ look: (inout Self) throws(TidemarkError) -> Void
-  ) throws(TidemarkError) -> Row? {
-    if rows.isEmpty, mayLackSome {
-      mayLackSome = false
-      try look(&self)
-    }
-    return rows.first
-  }
-
-  mutating func begin(_ part: AttachmentPartFile) { self.part = part }
 
   /// The first one has come, or cannot be had.
   mutating func removeFirst(hasFailed: Bool = false, isAbsent: Bool = false) {
@@ -124,26 +110,27 @@ extension SyncSession {
 
   /// The next part to fetch; nil when there is none, or it may not come now.
   func nextFetch() throws(TidemarkError) -> ContentRequest? {
-    guard let most = mostFetched, attachmentBytes != nil, !gate.isNarrow else { return nil }
-    while let row = try incoming.next({ (incoming) throws(TidemarkError) in
-      for sequence in try log.entriesWithoutContent() {
-        // The peer tells nothing of what lies outside of the scope.
-        guard let change = try log.change(at: sequence), let id = change.attributes.attachment,
-          id.length <= UInt64(most), scope.contains(key: change.key, labels: change.labels)
-        else { continue }
-        incoming.add(id, change.key)
+    while isFetching, !gate.isNarrow {
+      guard let row = incoming.rows.first else {
+        incoming.mayLackSome = false
+        for sequence in try log.entriesWithoutContent() {
+          // The peer tells nothing of what lies outside of the scope.
+          if let change = try log.change(at: sequence),
+            scope.contains(key: change.key, labels: change.labels)
+          {
+            noteIncoming(change.attributes.attachment, ofKey: change.key)
+          }
+        }
+        continue
       }
-    }) {
       do throws(TidemarkError) {
         if try log.hasContent(row.id) {
           incoming.removeFirst()
           continue
         }
-        guard
-          let part = try log.contentPart(of: row.id, for: Self.fetchOwner)
-        else { continue }
+        guard let part = try log.contentPart(of: row.id, for: Self.fetchOwner) else { continue }
         while try !part.look(most: 64 << 20) {}
-        incoming.begin(part)
+        incoming.part = part
         let limit = max(
           AttachRequest.partBytes,
           min(gate.bytes, AttachRequest.mostBytes) / AttachRequest.partBytes
@@ -165,8 +152,7 @@ extension SyncSession {
     guard let bytes = answer.bytes else { return incoming.removeFirst(isAbsent: true) }
     do throws(TidemarkError) {
       let before = part.received
-      let received = try part.append(
-        bytes, at: before, now: log.now.sinceEpoch)
+      let received = try part.append(bytes, at: before, now: log.now.sinceEpoch)
       totals.attachmentBytesTaken += received - before
       guard received == Int(clamping: part.id.length) else {
         // A part that brings nothing on would be asked for again and again.

@@ -58,10 +58,10 @@ extension SyncSession {
   /// The version that the feed is known to hold at a key, as far as it shows here: a change that is
   /// neither pending nor in the feed hides what lies below.
   func reflectedRemote(
-    ofKey key: [UInt8], newest: LoggedChange?, in progress: PeerProgress
+    ofKey key: [UInt8], newest: LoggedChange?
   ) throws(TidemarkError) -> KnownRemote? {
     guard let newest else { return nil }
-    if isPending(newest, in: progress) { return try knownRemote(ofKey: key, from: newest) }
+    if isPending(newest) { return try knownRemote(ofKey: key, from: newest) }
     return position(of: newest).map { .version(newest, $0) }
   }
 

@@ -5,16 +5,6 @@ internal import TidemarkSyncProtocol
 /// The attachments that changes wait for on their way to the peer. Nothing of it is kept: the peer
 /// says again how much it has.
 struct OutgoingAttachments {
-  /// The standing of an attachment, as far as the changes that name it are concerned.
-  enum Standing {
-    /// Its content is whole at the peer.
-    case there
-    /// The changes that name it go to the user.
-    case refused(Rejection)
-    /// Its content has to be sent first.
-    case waits
-  }
-
   /// An attachment whose content is to be sent.
   struct Row {
     var id: AttachmentID
@@ -31,9 +21,13 @@ struct OutgoingAttachments {
   /// So many are looked after at a time; the others wait until these have gone.
   private static let mostRows = 1_024
 
-  private var rows: [AttachmentID: Row] = [:]
-  private var there: Set<AttachmentID> = []
-  private var refused: [AttachmentID: Rejection] = [:]
+  /// Contents that are to be sent.
+  var rows: [AttachmentID: Row] = [:]
+  /// Contents that are whole at the peer, until the changes that name them are there, too: it is
+  /// asked again for the next one.
+  var there: Set<AttachmentID> = []
+  /// Contents that cannot be there: the changes that name them go to the user.
+  private(set) var refused: [AttachmentID: Rejection] = [:]
   /// Changes whose attachments wait until there is room for them here.
   private var later = SequenceSet()
   /// All changes that wait for content.
@@ -57,14 +51,6 @@ struct OutgoingAttachments {
     for id in rows.keys { rows[id]?.offset = nil }
   }
 
-  func standing(of id: AttachmentID) -> Standing {
-    if there.contains(id) { return .there }
-    return refused[id].map { .refused($0) } ?? .waits
-  }
-
-  /// Whether changes that wait, or are to be sent, name it.
-  func contains(_ id: AttachmentID) -> Bool { rows[id] != nil }
-
   /// Lets a change wait for its content.
   mutating func add(_ change: LoggedChange, _ id: AttachmentID) {
     sequences.insert(change.sequence)
@@ -84,11 +70,6 @@ struct OutgoingAttachments {
   var next: Row? {
     rows.values.max { ($0.priority, $1.sequence) < ($1.priority, $0.sequence) }
   }
-
-  subscript(id: AttachmentID) -> Row? { rows[id] }
-
-  /// The peer has so much of it.
-  mutating func note(_ id: AttachmentID, received: Int) { rows[id]?.offset = received }
 
   /// The content is whole at the peer.
   mutating func arrived(_ id: AttachmentID) {
@@ -112,9 +93,6 @@ struct OutgoingAttachments {
     sequences = sequences.subtracting(later)
     later = SequenceSet()
   }
-
-  /// Changes that name it are with the peer: it is asked again for the next one.
-  mutating func forget(_ id: AttachmentID) { there.remove(id) }
 
   /// Whether changes have ceased to wait since the last time.
   mutating func takeReleased() -> Bool {

@@ -17,7 +17,8 @@ struct PendingTable: Sendable {
 
   /// In the order of their sequences; those that are decided stay, dead, until they are many.
   private(set) var rows: [Row] = []
-  private var live = 0
+  /// How many are live.
+  private(set) var count = 0
   /// Bytes of what is live.
   private(set) var bytes = 0
   /// How many live rows have a label set, by its number.
@@ -25,7 +26,9 @@ struct PendingTable: Sendable {
   /// All rows before this one are dead.
   private var first = 0
   private var through: UInt64
-  private var labelSets = LabelSets()
+  /// Label sets by number, and their numbers.
+  private var labelSets: [[EntryLabel]] = [[]]
+  private var numbers: [[EntryLabel]: UInt32] = [[]: 0]
   /// Touches of pending entries: what comes after a touch names it as the version before.
   private var touched: [UInt64: UInt64] = [:]
   /// The explicit sets when they were looked at last.
@@ -35,9 +38,8 @@ struct PendingTable: Sendable {
   init(after frontier: UInt64) { through = frontier }
 
   var liveRows: some Sequence<Row> { rows[first...].lazy.filter(\.isLive) }
-  var count: Int { live }
 
-  func labels(ofSet number: UInt32) -> [EntryLabel] { labelSets[number] }
+  func labels(ofSet number: UInt32) -> [EntryLabel] { labelSets[Int(number)] }
 
   /// The row of an entry; nil when it is not pending.
   func row(_ sequence: UInt64) -> Row? { place(of: sequence).map { rows[$0] } }
@@ -65,7 +67,7 @@ struct PendingTable: Sendable {
     try addExplicit(session)
     try readOn(session)
     removeDecided(session)
-    if rows.count > 64, rows.count > 2 * live {
+    if rows.count > 64, rows.count > 2 * count {
       rows.removeAll { !$0.isLive }
       first = 0
     }
@@ -99,14 +101,14 @@ struct PendingTable: Sendable {
       kill(touched.removeValue(forKey: entry.head.previous) ?? entry.head.previous)
       let change = try LoggedChange(entry)
       guard change.isOwn, try session.isWorthSending(change) else { return }
-      let row = Self.row(change, &labelSets)
+      let row = row(change)
       rows.append(row)
-      count(row)
+      note(row)
     }
   }
 
-  private mutating func count(_ row: Row) {
-    live += 1
+  private mutating func note(_ row: Row) {
+    count += 1
     bytes += Int(row.bytes)
     perLabelSet[row.labelSet, default: 0] += 1
   }
@@ -118,18 +120,23 @@ struct PendingTable: Sendable {
     guard !isLive(change.sequence), session.isPending(change, in: session.progress),
       try session.isWorthSending(change)
     else { return }
-    let row = Self.row(change, &labelSets)
+    let row = row(change)
     let place = index(after: change.sequence - 1)..<index(after: change.sequence)
     rows.replaceSubrange(place, with: CollectionOfOne(row))
     first = 0
-    count(row)
+    note(row)
   }
 
-  private static func row(_ change: LoggedChange, _ labelSets: inout LabelSets) -> Row {
-    Row(
+  private mutating func row(_ change: LoggedChange) -> Row {
+    let labelSet = numbers[change.labels] ?? UInt32(clamping: labelSets.count)
+    if labelSet == labelSets.count {
+      labelSets.append(change.labels)
+      numbers[change.labels] = labelSet
+    }
+    return Row(
       sequence: change.sequence,
       bytes: UInt32(clamping: min(change.key.count + change.valueLength, Int(Row.dead) - 1)),
-      labelSet: labelSets.index(of: change.labels))
+      labelSet: labelSet)
   }
 
   /// Entries that were looked at and have come back: a batch that failed, a peer that was
@@ -156,7 +163,7 @@ struct PendingTable: Sendable {
         let newest = try session.log.newestChange(ofKey: change.key),
         newest.sequence == sequence, try session.isWorthSending(change)
       else { continue }
-      found.append(Self.row(change, &labelSets))
+      found.append(row(change))
       if let slot = try session.log.slot(ofKey: change.key), slot.sequence != sequence {
         touched[slot.sequence] = sequence
       }
@@ -171,7 +178,7 @@ struct PendingTable: Sendable {
     rows.append(contentsOf: found)
     rows.sort { $0.sequence < $1.sequence }
     first = 0
-    for row in found { count(row) }
+    for row in found { note(row) }
   }
 
   private mutating func removeDecided(_ session: SyncSession) {
@@ -193,26 +200,10 @@ struct PendingTable: Sendable {
   }
 
   private mutating func killRow(_ index: Int) {
-    live -= 1
+    count -= 1
     bytes -= Int(rows[index].bytes)
     perLabelSet[rows[index].labelSet, default: 1] -= 1
     rows[index].bytes = Row.dead
-  }
-}
-
-/// Label sets by number.
-struct LabelSets: Sendable {
-  private var sets: [[EntryLabel]] = [[]]
-  private var numbers: [[EntryLabel]: UInt32] = [[]: 0]
-
-  subscript(_ index: UInt32) -> [EntryLabel] { sets[Int(index)] }
-
-  mutating func index(of labels: [EntryLabel]) -> UInt32 {
-    if let known = numbers[labels] { return known }
-    let index = UInt32(clamping: sets.count)
-    sets.append(labels)
-    numbers[labels] = index
-    return index
   }
 }
 

@@ -42,14 +42,14 @@ extension SyncSession {
   private func adopt(
     _ lost: [(key: [UInt8], sequence: UInt64)], isLast: Bool = false
   ) throws {
-    try commit { operations, next, _ in
+    try commit { operations in
       for (key, sequence) in lost {
         guard let newest = try log.newestChange(ofKey: key), newest.sequence == sequence,
           let slot = try log.slot(ofKey: key)
         else { continue }
         try adopt(newest, upon: slot, into: &operations)
       }
-      if isLast { next.resync?.adopts = false }
+      if isLast { progress.resync?.adopts = false }
     }
   }
 

@@ -99,9 +99,9 @@ extension SyncSession {
 
   /// Whether an own change that has come back was refused for its alias, and there still is none.
   func staysRefused(
-    _ sequence: UInt64, _ changes: AliasChanges, _ next: PeerProgress
+    _ sequence: UInt64, _ changes: AliasChanges
   ) throws(TidemarkError) -> Bool {
-    guard case .parked(let rejection) = next.waiting[sequence], rejection.code == Alias.refusal,
+    guard case .parked(let rejection) = progress.waiting[sequence], rejection.code == Alias.refusal,
       let change = try log.change(at: sequence), change.kind == .put
     else { return false }
     return changes.alias(ofKey: change.key) == nil
@@ -127,15 +127,5 @@ extension AliasChanges {
     guard let owner = self.key(ofAlias: alias), owner != key else { return nil }
     return "two keys cannot have the alias \(alias.text.prefix(64)), which is that of "
       + "\(Key(owner).text.prefix(64)) and came for \(Key(key).text.prefix(64)), too"
-  }
-}
-
-extension Verdict {
-  /// Whether the feed has what was sent.
-  var isTaken: Bool {
-    switch self {
-    case .applied, .duplicate: true
-    case .conflict, .lost, .rejected, .aborted: false
-    }
   }
 }

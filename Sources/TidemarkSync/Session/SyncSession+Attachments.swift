@@ -41,20 +41,15 @@ extension SyncSession {
   func nextPartOfBatch(_ batch: FormedBatch) throws(TidemarkError) -> AttachRequest? {
     guard !isGivenUp, !lacksContent else { return nil }
     for (change, id) in try attachments(of: batch) {
-      while true {
-        switch outgoing.standing(of: id) {
-        case .there: break
-        case .refused:
+      while !outgoing.there.contains(id) {
+        guard outgoing.refused[id] == nil else {
           lacksContent = true
           return nil
-        case .waits:
-          outgoing.add(change, id)
-          if let row = outgoing[id], let part = try part(of: row) { return part }
-          // There may be too many on their way; they have gone before the next try.
-          guard outgoing[id] == nil, case .waits = outgoing.standing(of: id) else { continue }
-          return try nextPart()
         }
-        break
+        outgoing.add(change, id)
+        // There may be too many on their way; they have gone before the next try.
+        guard let row = outgoing.rows[id] else { return try nextPart() }
+        if let part = try part(of: row) { return part }
       }
     }
     return nil
@@ -149,7 +144,8 @@ extension SyncSession {
       totals.attachmentBytesSent += min(max(0, answer.received - asked.offset), asked.count)
     }
     guard answer.received == length else {
-      return outgoing.note(asked.id, received: answer.received)
+      outgoing.rows[asked.id]?.offset = answer.received
+      return
     }
     outgoing.arrived(asked.id)
     #if TIDEMARK_PLANTED
@@ -168,8 +164,8 @@ extension SyncSession {
       guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment
       else { continue }
-      outgoing.forget(id)
-      guard attachmentPolicy.afterUpload == .release, !outgoing.contains(id) else { continue }
+      outgoing.there.remove(id)
+      guard attachmentPolicy.afterUpload == .release, outgoing.rows[id] == nil else { continue }
       let others = try log.pins(besides: records.pinKey)
       // One that cannot be read keeps everything.
       let isKept = others.contains { $0?.isPending(item.sequence) ?? true }
@@ -179,12 +175,12 @@ extension SyncSession {
 
   /// Changes that waited for a peer that carries attachments are to be sent.
   func takeUpAttachments() throws {
-    let waiting = progress.waiting.reasons.filter { $0.value == .parked(Self.noAttachments) }
+    let waiting = progress.waiting.filter { $0.value == .parked(Self.noAttachments) }
     guard attachmentBytes != nil, !waiting.isEmpty else { return }
-    try commit { _, next, _ in
-      for sequence in waiting.keys {
-        next.waiting.remove(sequence)
-        next.again.insert(sequence)
+    try commit { _ in
+      for (sequence, _) in waiting {
+        progress.waiting.remove(sequence)
+        progress.again.insert(sequence)
       }
     }
   }
@@ -195,18 +191,15 @@ extension Forming {
   /// user since it cannot be there.
   mutating func waitsForContent(_ change: LoggedChange) -> Bool {
     guard change.kind == .put, let id = change.attributes.attachment else { return false }
-    let standing: OutgoingAttachments.Standing =
-      session.attachmentBytes == nil
-      ? .refused(SyncSession.noAttachments) : session.outgoing.standing(of: id)
-    switch standing {
-    case .there: return false
-    case .refused(let rejection):
+    let hasNone = session.attachmentBytes == nil
+    if let rejection = hasNone ? SyncSession.noAttachments : session.outgoing.refused[id] {
       progress.again.remove(change.sequence)
       progress.wait(change, for: .parked(rejection))
-    case .waits:
-      session.outgoing.add(change, id)
-      hold(change.sequence)
+      return true
     }
+    guard !session.outgoing.there.contains(id) else { return false }
+    session.outgoing.add(change, id)
+    hold(change.sequence)
     return true
   }
 }

@@ -1,41 +1,55 @@
 internal import Tidemark
 internal import TidemarkEngine
+internal import TidemarkSyncProtocol
 
-/// Commits: entries with what they change in the peer's records.
 extension SyncSession {
   /// Commits entries together with what they change in the peer's records.
   ///
   /// - Parameters:
   ///   - durability: of what the peer would say again, it need not be on the disk at once.
   ///   - keepsPrepared: whether the batch that is prepared may still be what is to be sent next.
-  ///   - body: adds entries and changes the progress; runs again from the same state when somebody
-  ///     else wrote one of the keys in between.
+  ///   - changes: those of the peer's names for keys.
+  ///   - arriving: the keys whose remote states are entered.
+  ///   - body: adds entries and changes the session, which is as it was before where that fails;
+  ///     runs again when somebody else wrote one of the keys in between.
   func commit(
     _ durability: Durability = .durable, keepsPrepared: Bool = false,
-    _ body: (inout OperationBatch, inout PeerProgress, inout SettledRuns) throws -> Void
+    aliases changes: AliasChanges? = nil, arriving: Set<[UInt8]> = [],
+    _ body: (inout OperationBatch) throws -> Void
   ) throws {
     let kept = keepsPrepared ? prepared : nil
     prepared = nil
+    let former = (progress, settled, totals)
+    let (batch, sent) = (formed, sending)
     for _ in 0..<Self.attempts {
-      keysChosen = []
-      counted = SyncTotals()
-      aliasChanges = nil
-      var batch = OperationBatch()
-      var next = progress
-      var runs = settled
-      if let range { next.note(range) }
-      try body(&batch, &next, &runs)
-      do throws(TidemarkError) {
-        if let aliasChanges { try records.write(aliasChanges, into: &batch) }
-        try commit(&batch, next, &runs, formed, durability)
-        if let aliasChanges { aliases?.apply(aliasChanges) }
-        if counted.resolved > 0 { resolvedThrough = log.head }
-        totals = totals + counted
-        prepared = kept
-        return
+      keysArriving = arriving
+      var operations = OperationBatch()
+      let (written, result): (PeerRecords.Written, CommitResult)
+      do {
+        if let range { progress.note(range) }
+        try body(&operations)
+        if let changes { try records.write(changes, into: &operations) }
+        let pin = newPin(unread: settled.firstUnread(after: progress.cursor.offset))
+        written = try records.write(progress, &settled, formed, pin, into: &operations)
+        result = try log.commit(operations, durability: durability)
       } catch {
-        guard error.code == .conflict else { throw error }
+        (progress, settled, totals) = former
+        formed = batch
+        sending = sent
+        guard (error as? TidemarkError)?.code == .conflict else { throw error }
+        continue
       }
+      // It is committed, whatever becomes of what follows.
+      progress.waiting.wereWritten()
+      pin = written.pin
+      settledThrough = written.pin.settledThrough
+      hasUnwritten = false
+      records.took(written)
+      try records.note(operations, result)
+      if let changes { aliases?.apply(changes) }
+      if totals.resolved > former.2.resolved { resolvedThrough = log.head }
+      prepared = kept
+      return
     }
     throw TidemarkError(
       .conflict, "others write the same keys all the time; the replicator tries again later")
@@ -43,38 +57,9 @@ extension SyncSession {
 
   private static let attempts = 64
 
-  /// Commits a batch with what the session has come to, which counts from then on.
-  func commit(
-    _ batch: inout OperationBatch, _ next: PeerProgress, _ runs: inout SettledRuns,
-    _ formed: FormedBatch?, _ durability: Durability
-  ) throws(TidemarkError) {
-    let unread = runs.firstUnread(after: next.cursor.offset)
-    let written = try records.write(
-      next, &runs, formed, newPin(next, formed, unread), into: &batch)
-    let result = try log.commit(batch, durability: durability)
-    // It is committed, whatever becomes of what follows.
-    progress = next
-    progress.waiting.wereWritten()
-    settled = runs
-    pin = written.pin
-    settledThrough = written.pin.settledThrough
-    hasUnwritten = false
-    records.took(written)
-    try records.note(batch, result)
-  }
-
-  /// Takes what has become of a batch without writing it down: until the next one is formed, which
-  /// is made durable with all that came before it, the peer says the same again.
-  func take(_ next: PeerProgress, _ runs: SettledRuns) {
-    settledThrough = newPin(next, formed, nil).settledThrough
-    progress = next
-    settled = runs
-    hasUnwritten = true
-  }
-
   /// Writes down what was taken and is not written yet.
   package func writeDown() throws {
     guard hasUnwritten || hasPassed else { return }
-    try commit(.buffered, keepsPrepared: true) { _, _, _ in }
+    try commit(.buffered, keepsPrepared: true) { _ in }
   }
 }

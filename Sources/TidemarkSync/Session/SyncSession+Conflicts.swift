@@ -9,8 +9,10 @@ extension SyncSession {
   /// Keys whose remote state is needed and does not come with the feed any more.
   func keysToFetch() throws(TidemarkError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    for (key, entry) in progress.waiting.conflicts {
-      guard let position = entry.reason.position, try !hasRemote(key, from: position) else {
+    for entry in progress.waiting.conflicts {
+      if let position = entry.reason.position, let found = try beside(ofKey: entry.key),
+        found.state.position.offset >= position.offset
+      {
         continue
       }
       // Where not everything may go, others can wait.
@@ -20,7 +22,7 @@ extension SyncSession {
       {
         continue
       }
-      keys.append(key)
+      keys.append(entry.key)
       // One of those that were asked for together may be to blame for a failure.
       if keys.count == limits.changes || failuresToTell > 0 { break }
     }
@@ -37,13 +39,6 @@ extension SyncSession {
     return RemoteState(entry, rounds: state.rounds)
   }
 
-  private func hasRemote(
-    _ key: [UInt8], from position: Position
-  ) throws(TidemarkError) -> Bool {
-    guard let found = try beside(ofKey: key) else { return false }
-    return found.state.position.offset >= position.offset
-  }
-
   /// Takes what keys hold there.
   func take(_ answer: ValuesAnswer) throws {
     guard answer.answered > 0 else { throw PeerError(.malformed, "no key was answered") }
@@ -54,25 +49,24 @@ extension SyncSession {
     keysAsked = []
     failuresToTell = 0
     let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
-    try commit { operations, next, _ in
-      aliasChanges = named
+    try commit(aliases: named) { operations in
       for key in asked {
-        if try found[key] == nil && parkOutOfReach(key, &next) { continue }
+        if try found[key] == nil && parkOutOfReach(key) { continue }
         let entry = found[key] ?? FeedEntry.nothing(key, at: answer.range.headPosition)
         let state = try remoteState(entry)
         // The version that stands there may be older than the conflict said, after a restored
         // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
-        if let waiting = next.waiting.entry(ofKey: key), let wanted = waiting.reason.position,
-          state.position.offset < wanted.offset,
+        if let waiting = progress.waiting.entry(ofKey: key),
+          let wanted = waiting.reason.position, state.position.offset < wanted.offset,
           let change = try log.change(at: waiting.sequence)
         {
-          next.wait(
+          progress.wait(
             change, for: waiting.reason.isLost ? .lost(state.position) : .conflict(state.position))
         }
         if state.fitsBeside {
           try records.write(state, ofKey: key, into: &operations)
-        } else if let waiting = next.waiting.entry(ofKey: key) {
-          try takeLarge(state, ofKey: key, waiting, into: &operations, &next)
+        } else if let waiting = progress.waiting.entry(ofKey: key) {
+          try takeLarge(state, ofKey: key, waiting, into: &operations)
         }
       }
     }
@@ -81,14 +75,12 @@ extension SyncSession {
 
   /// The state that a change clashes with may be out of reach by now: to take it for deleted
   /// could cost the change.
-  private func parkOutOfReach(
-    _ key: [UInt8], _ next: inout PeerProgress
-  ) throws(TidemarkError) -> Bool {
-    guard progress.reach != 0, let waiting = next.waiting.entry(ofKey: key),
+  private func parkOutOfReach(_ key: [UInt8]) throws(TidemarkError) -> Bool {
+    guard progress.reach != 0, let waiting = progress.waiting.entry(ofKey: key),
       let wanted = waiting.reason.position, wanted != .beginning,
       let change = try log.change(at: waiting.sequence)
     else { return false }
-    next.wait(
+    progress.wait(
       change,
       for: .parked(.outOfScope("the authorization does not reach what stands there")))
     return true
@@ -98,18 +90,17 @@ extension SyncSession {
   /// anyway; else the change is parked.
   private func takeLarge(
     _ state: RemoteState, ofKey key: [UInt8], _ waiting: WaitingEntries.Entry,
-    into operations: inout OperationBatch, _ next: inout PeerProgress
+    into operations: inout OperationBatch
   ) throws {
     guard let newest = try log.newestChange(ofKey: key) else { return }
     guard waiting.reason.isLost else {
-      return next.wait(newest, for: .parked(Self.tooLarge))
+      return progress.wait(newest, for: .parked(Self.tooLarge))
     }
     // One made since is judged by itself.
     guard newest.sequence == waiting.sequence else {
-      return next.waiting.remove(waiting.sequence)
+      return progress.waiting.remove(waiting.sequence)
     }
-    try carryOut(
-      .remote, newest, nil, state, log.slot(ofKey: key), into: &operations, &next)
+    try carryOut(.remote, newest, nil, state, log.slot(ofKey: key), into: &operations)
   }
 
   /// No peer of ours has such values, but the program of a peer may write them itself.
@@ -120,11 +111,11 @@ extension SyncSession {
   /// - Parameter isAlone: whether no other key is met in the same commit.
   func meet(
     _ key: [UInt8], _ remote: RemoteState, isLost: Bool = false, isAlone: Bool = false,
-    into operations: inout OperationBatch, _ next: inout PeerProgress
+    into operations: inout OperationBatch
   ) throws {
     let slot = try log.slot(ofKey: key)
     let newest = try log.newestChange(ofKey: key)
-    guard let newest, try isPending(newest, in: next) || isAtStake(newest, remote) else {
+    guard let newest, try isPending(newest) || isAtStake(newest, remote) else {
       // The version known to stand there may have been read before what was sent since.
       if let newest, newest.kind != .evict, let known = position(of: newest),
         known.offset > remote.position.offset
@@ -145,30 +136,27 @@ extension SyncSession {
     }
     let local = newest.kind == .put ? try log.content(of: newest) : nil
     guard remote.fitsBeside || isLost else {
-      return next.wait(newest, for: .parked(Self.tooLarge))
+      return progress.wait(newest, for: .parked(Self.tooLarge))
     }
-    let (resolution, decision) = try self.resolution(
-      on: newest, local, remote, isLost: isLost, next)
+    let (resolution, decision) = try self.resolution(on: newest, local, remote, isLost: isLost)
     // A conflict that is met alone was counted when it was found.
-    if decision != nil, !isAlone { counted.conflicts += 1 }
+    if decision != nil, !isAlone { totals.conflicts += 1 }
     let isLater =
-      try operations.arena.count > bytesTogether
-      || !pendingMembers(upTo: newest, in: next).isEmpty
+      try operations.arena.count > bytesTogether || !pendingMembers(upTo: newest).isEmpty
     if !isAlone, resolution.writes, isLater {
       // The decision concerns other keys, or there is much of it: the resolver is asked again.
       try records.write(remote, ofKey: key, into: &operations)
-      next.wait(newest, for: .conflict(remote.position))
+      progress.wait(newest, for: .conflict(remote.position))
       return
     }
-    if let decision { counted.count(decision) }
-    try carryOut(resolution, newest, local, remote, slot, into: &operations, &next)
+    if let decision { totals.count(decision) }
+    try carryOut(resolution, newest, local, remote, slot, into: &operations)
   }
 
   /// Decides on a key with a change that is not decided; the second part is the resolver's own
   /// word, nil where it was not asked.
   private func resolution(
-    on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool,
-    _ next: PeerProgress
+    on newest: LoggedChange, _ local: SyncContent?, _ remote: RemoteState, isLost: Bool
   ) throws -> (Resolution, ConflictResolver.Decision?) {
     let there = remote.isDeleted ? nil : remote.content
     var resolution = Resolution.remote
@@ -201,12 +189,10 @@ extension SyncSession {
     if case .merged(let content) = resolution {
       // A value that no store takes would fail again and again.
       if !content.fitsEntry { resolution = .ask }
-      if content == there, try pendingMembers(upTo: newest, in: next).isEmpty {
-        resolution = .remote
-      }
+      if content == there, try pendingMembers(upTo: newest).isEmpty { resolution = .remote }
       if content == local { resolution = .local }
     }
-    if !isLost, local == there, try goesWithGroup(newest, next) { resolution = .local }
+    if !isLost, local == there, try goesWithGroup(newest) { resolution = .local }
     decision?.resolution = resolution
     return (resolution, decision)
   }
@@ -214,33 +200,34 @@ extension SyncSession {
   func carryOut(
     _ resolution: Resolution, _ newest: LoggedChange, _ local: SyncContent?,
     _ remote: RemoteState, _ slot: Slot?, isForUser: Bool = false,
-    into operations: inout OperationBatch, _ next: inout PeerProgress
+    into operations: inout OperationBatch
   ) throws {
     let key = newest.key
     let sequence = newest.sequence
     // A change that waited on an older one of the key does not any more.
-    next.supersede(key, by: sequence)
+    progress.supersede(key, by: sequence)
     var beside = remote
     beside.rounds += 1
+    var resolution = resolution
     var free: [UInt8]?
     if case .both(let other) = resolution, local != nil {
       free = try freeKey(other.bytes, beside: key)
-      guard free != nil else {
-        return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next)
-      }
+      if free == nil { resolution = .ask }
     }
-    guard
-      let companions = try endPending(
-        upTo: newest, for: resolution, isForUser: isForUser, into: &operations, &next)
-    else { return try carryOut(.ask, newest, local, remote, slot, into: &operations, &next) }
+    let found = try endPending(
+      upTo: newest, for: resolution, isForUser: isForUser, into: &operations)
+    if found == nil { resolution = .ask }
+    let companions = found ?? []
     let group = newGroup(with: companions)
     switch resolution {
     case .local:
       try records.write(beside, ofKey: key, into: &operations)
-      next.waiting.remove(sequence)
-      if sequence <= next.frontier || next.ahead.remove(sequence) { next.again.insert(sequence) }
+      progress.waiting.remove(sequence)
+      if sequence <= progress.frontier || progress.ahead.remove(sequence) {
+        progress.again.insert(sequence)
+      }
     case .remote:
-      next.decide(sequence)
+      progress.decide(sequence)
       if try local == nil && remote.isAbsent && baseContent(of: newest) == nil {
         // A copy of this store may bring later what the delete was made upon.
         try records.forgetRemote(ofKey: key, into: &operations)
@@ -248,20 +235,20 @@ extension SyncSession {
         try takeOver(remote, ofKey: key, upon: slot, into: &operations)
       }
     case .merged(let content):
-      next.decide(sequence)
+      progress.decide(sequence)
       try records.write(beside, ofKey: key, into: &operations)
       try put(content, of: newest, key: key, upon: slot, group: group, into: &operations)
     case .both:
-      next.decide(sequence)
+      progress.decide(sequence)
       try takeOver(remote, ofKey: key, upon: slot, into: &operations)
       if let local, let free {
-        keysChosen.insert(free)
+        keysArriving.insert(free)
         let taken = try log.slot(ofKey: free)
         try put(local, of: newest, key: free, upon: taken, group: group, into: &operations)
       }
     case .ask:
       try records.write(beside, ofKey: key, into: &operations)
-      next.wait(newest, for: .needsDecision)
+      progress.wait(newest, for: .needsDecision)
     }
     try rewrite(companions, group: group, into: &operations)
   }
@@ -278,7 +265,7 @@ extension SyncSession {
     var free = wanted
     while free.count <= Limits.keyBytes {
       let isTaken = try log.slot(ofKey: free).map { !$0.isDeleted } ?? false
-      if !isTaken, !keysArriving.contains(free), !keysChosen.contains(free) { return free }
+      if !isTaken, !keysArriving.contains(free) { return free }
       free += suffix
     }
     return nil

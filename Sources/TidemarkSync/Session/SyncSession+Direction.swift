@@ -20,17 +20,18 @@ public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
 }
 
 extension SyncSession {
-  /// Asks for what this store has appended itself, and for nothing of others: own deletes in the
-  /// feed are kept here until the cursor has passed them.
+  /// Asks for what stands behind the cursor. Where others' entries are not taken, it does for what
+  /// this store has appended itself: own deletes in the feed are kept here until the cursor has
+  /// passed them.
   /// - Returns: nil where the cursor is as far as it gets that way.
-  func pullOfOwn(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
+  func nextPull(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
     let cursor = progress.cursor.offset
-    guard capabilities.hasMarkBehindBatch, cursor < range.head, ownAskedAt != cursor else {
-      return nil
-    }
-    ownAskedAt = cursor
+    guard cursor < range.head,
+      reads || capabilities.hasMarkBehindBatch && ownAskedAt != cursor
+    else { return nil }
+    if !reads { ownAskedAt = cursor }
     var request = try pullRequest()
-    request.ownOnly = true
+    request.ownOnly = !reads
     return request
   }
 
@@ -69,27 +70,17 @@ extension SyncSession.Call {
     }
   }
 
-  /// The identity that tells the call from another one, without its content.
-  enum Identity: Hashable {
-    case hello
-    case push(UInt64, BatchID)
-    case pull(Position)
-    case values([[UInt8]])
-    case digest([[UInt8]])
-    case attach(AttachmentReference, Int, isQuestion: Bool)
-    case fetch(AttachmentReference, Int)
-  }
-
-  var identity: Identity {
+  /// Its kind and what tells it from another call of that, without its content.
+  var identity: [AnyHashable] {
     switch self {
-    case .hello: .hello
-    case .push(let request): .push(request.number, request.batchID)
-    case .pull(let request): .pull(request.after)
-    case .values(let request): .values(request.keys)
-    case .digest(let request): .digest(request.paths)
+    case .hello: ["hello"]
+    case .push(let request): ["push", request.number, request.batchID]
+    case .pull(let request): ["pull", request.after]
+    case .values(let request): ["values", request.keys]
+    case .digest(let request): ["digest", request.paths]
     case .attach(let request):
-      .attach(request.attachment, request.offset, isQuestion: request.bytes.isEmpty)
-    case .fetch(let request): .fetch(request.attachment, request.offset)
+      ["attach", request.attachment, request.offset, request.bytes.isEmpty]
+    case .fetch(let request): ["fetch", request.attachment, request.offset]
     }
   }
 }

@@ -36,11 +36,11 @@ extension SyncSession {
     guard keys.count == 1, failuresToTell >= Self.mostFailures else { return }
     // The next one need not fail as often.
     failuresToTell -= 1
-    try commit { _, next, _ in
-      guard let waiting = next.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
+    try commit { _ in
+      guard let waiting = progress.waiting.entry(ofKey: keys[0]), waiting.reason.position != nil,
         let change = try log.change(at: waiting.sequence)
       else { return }
-      next.wait(change, for: .parked(Rejection(code: "conflict", message: error.message)))
+      progress.wait(change, for: .parked(Rejection(code: "conflict", message: error.message)))
     }
   }
 
@@ -49,19 +49,19 @@ extension SyncSession {
 
   /// The end of the changes of a batch that the peer has failed on, once it has an empty one in its
   /// place.
-  func giveUp(_ batch: FormedBatch, _ next: inout PeerProgress) throws(TidemarkError) {
+  func giveUp(_ batch: FormedBatch) throws(TidemarkError) {
     guard isGivenUp else { return }
     if try isIndivisible(batch) {
       for item in batch.items {
-        next.again.remove(item.sequence)
+        progress.again.remove(item.sequence)
         // One that compaction has dropped was replaced by a newer one of its key.
         guard let change = try log.change(at: item.sequence) else { continue }
         let message = lastFailure?.message ?? "the peer fails on it"
-        next.wait(change, for: .parked(Rejection(code: "failed", message: message)))
+        progress.wait(change, for: .parked(Rejection(code: "failed", message: message)))
       }
-      next.batchLimit = 1
+      progress.batchLimit = 1
     } else {
-      next.batchLimit = UInt64(max(1, batch.items.count / 2))
+      progress.batchLimit = UInt64(max(1, batch.items.count / 2))
     }
   }
 

@@ -71,7 +71,7 @@ extension SyncSession {
       return false
     }
     guard let kept else { return }
-    try commit(.buffered) { _, _, runs in runs.replaceAll(with: kept) }
+    try commit(.buffered) { _ in settled.replaceAll(with: kept) }
   }
 
   private static let mostInShortRun: UInt64 = 64
@@ -80,15 +80,12 @@ extension SyncSession {
   /// The remote is new to us, or was made anew: all that is owned is pending, nothing is purged.
   private func beginAnew(with answer: HelloAnswer) throws {
     let hadPeer = progress.feed != nil
-    formed = nil
     comparing = nil
-    let named = try forgettingAliases()
-    try commit { _, next, runs in
-      aliasChanges = named
-      var waiting = next.waiting
-      waiting.removeAll()
-      next = PeerProgress()
-      next.waiting = waiting
+    try commit(aliases: try forgettingAliases()) { _ in
+      formed = nil
+      var next = PeerProgress()
+      next.waiting = progress.waiting
+      next.waiting.removeAll()
       next.renamedThrough = progress.renamedThrough
       if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
@@ -108,7 +105,8 @@ extension SyncSession {
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
       }
-      runs.removeAll()
+      progress = next
+      settled.removeAll()
     }
   }
 
@@ -121,64 +119,64 @@ extension SyncSession {
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
     // The backup's mark tells how much of the batch under way it holds; else all of it is sent
     // again.
-    let stays = isTaken(by: answer.mark) || isNext(after: answer.mark)
-    let batch = stays ? nil : formed
-    let taken = stays ? formed : nil
+    let stays = isTakenOrNext(answer.mark)
+    let mustRename = !stays && (formed != nil || isForeign(answer.mark))
     #if TIDEMARK_PLANTED
-      var renames = batch != nil || taken == nil && isForeign(answer.mark)
-      if PlantedSyncBug.isOn(.lateBatchForgotten) { renames = false }
+      let renames = !PlantedSyncBug.isOn(.lateBatchForgotten) && mustRename
     #else
-      let renames = batch != nil || taken == nil && isForeign(answer.mark)
+      let renames = mustRename
     #endif
     // The batch may arrive late, when its number is the next one again: under the old name nothing
     // more is sent, so that it never is. The name comes first: once the rest is written down a
     // restart would find nothing amiss.
     if renames { try log.changeReplica() }
-    formed = taken
     // The feed's end as it was known when the batch was formed is not known there any more.
     sending = nil
     comparing = nil
-    do {
-      try commit { operations, next, runs in
-        next.cursor = answer.range.position(ofOffset: common)
-        next.resumption = []
-        next.heardThrough = progress.lastSent
-        next.comparedThrough = .beginning
-        runs.findUnread(after: common)
-        if taken == nil {
-          next.number = renames ? 0 : answer.mark.number
-          next.batchID = renames ? .none : answer.mark.batchID
-        }
-        for sequence in runs.removeLost(answer.range.contains) {
-          #if TIDEMARK_PLANTED
-            if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
-          #endif
-          next.again.insert(sequence)
-          next.lost.insert(sequence)
-          if let change = try log.change(at: sequence), try hidesBase(change) {
-            try keepBase(of: change, into: &operations)
-          }
-        }
-        for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-        endConflicts(&next)
-        next.resync = Resync(
-          adopts: true, compares: capabilities.hasDigest, seenThrough: common,
-          keepsCursor: true, evicts: progress.resync?.evicts ?? false)
+    try commit { operations in
+      progress.cursor = answer.range.position(ofOffset: common)
+      progress.resumption = []
+      progress.heardThrough = progress.lastSent
+      progress.comparedThrough = .beginning
+      settled.findUnread(after: common)
+      if !stays {
+        sendAgain()
+        progress.number = renames ? 0 : answer.mark.number
+        progress.batchID = renames ? .none : answer.mark.batchID
       }
-    } catch {
-      formed = taken ?? batch
-      throw error
+      let former = settled
+      for sequence in settled.removeLost(answer.range.contains) {
+        #if TIDEMARK_PLANTED
+          if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
+        #endif
+        progress.again.insert(sequence)
+        progress.lost.insert(sequence)
+        // Where it stands upon one that never went, whose place it took, what both were made upon
+        // is not kept for it.
+        if let change = try log.change(at: sequence),
+          let below = try log.change(at: change.previous), below.isOwn,
+          former.position(of: below.sequence) == nil
+        {
+          try keepBase(of: change, into: &operations)
+        }
+      }
+      // The versions that changes are in conflict with may be gone: they are sent again.
+      for (sequence, reason) in progress.waiting where reason.position != nil {
+        progress.waiting.remove(sequence)
+        progress.again.insert(sequence)
+      }
+      progress.resync = Resync(
+        adopts: true, compares: capabilities.hasDigest, seenThrough: common,
+        keepsCursor: true, evicts: progress.resync?.evicts ?? false)
     }
     // The next call is a hello under the new name.
     if renames { disconnect() }
   }
 
-  /// The versions that changes are in conflict with may be gone: they are sent again.
-  private func endConflicts(_ next: inout PeerProgress) {
-    for (sequence, reason) in next.waiting where reason.position != nil {
-      next.waiting.remove(sequence)
-      next.again.insert(sequence)
-    }
+  /// The batch under way is not any more, and its changes are to be sent again.
+  func sendAgain() {
+    progress.again.formUnion(sequencesInFlight)
+    formed = nil
   }
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
@@ -187,24 +185,15 @@ extension SyncSession {
       && !progress.names.contains(mark.number, mark.batchID)
   }
 
-  /// Whether an own change stands upon one that never went, whose place it took: then what both
-  /// were made upon is not kept for it.
-  private func hidesBase(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    guard let former = try log.change(at: change.previous) else { return false }
-    return former.isOwn && settled.position(of: former.sequence) == nil
-  }
-
-  /// Whether the batch under way is the next one that the peer takes, with nothing lost before it.
-  private func isNext(after mark: ReplicaMark) -> Bool {
+  /// Whether a mark tells of the batch under way, or that is the next that the peer takes, with
+  /// nothing lost before it.
+  private func isTakenOrNext(_ mark: ReplicaMark) -> Bool {
     guard let formed else { return false }
-    return formed.number == mark.number + 1 && mark.number == progress.number
-      && mark.batchID == progress.batchID
-  }
-
-  /// Whether a mark tells of the batch under way.
-  private func isTaken(by mark: ReplicaMark) -> Bool {
-    guard let formed, formed.number == mark.number else { return false }
-    return mark.batchID == formed.batchID || mark.batchID == formed.batchID.ofEmpty
+    if mark.number == formed.number {
+      return mark.batchID == formed.batchID || mark.batchID == formed.batchID.ofEmpty
+    }
+    return mark.number == progress.number && mark.batchID == progress.batchID
+      && formed.number == mark.number + 1
   }
 
   /// Whether the authorization reaches other entries than when the cursor was written down.
@@ -223,16 +212,16 @@ extension SyncSession {
     let isFirst = progress.cursor == .beginning && (!isOfAnotherReach || settled.isEmpty)
     if !isFirst { try beginResync(seenThrough: 0) }
     let passed = try passedOver()
-    try commit { _, next, _ in
-      next.scope = Self.fingerprint(of: scope)
-      next.reach = answer.reach ?? next.reach
+    try commit { _ in
+      progress.scope = Self.fingerprint(of: scope)
+      progress.reach = answer.reach ?? progress.reach
       // Keys that lie within it now were not compared.
-      next.comparedThrough = .beginning
+      progress.comparedThrough = .beginning
       // Keys that lay outside may have been lost there meanwhile, by a peer that was restored.
-      next.resync = next.resync ?? Resync()
-      next.resync?.adopts = true
-      if isOfAnotherReach || next.reach != 0 { next.resync?.evict() }
-      for sequence in passed { next.again.insert(sequence) }
+      progress.resync = progress.resync ?? Resync()
+      progress.resync?.adopts = true
+      if isOfAnotherReach || progress.reach != 0 { progress.resync?.evict() }
+      for sequence in passed { progress.again.insert(sequence) }
     }
   }
 
@@ -246,7 +235,7 @@ extension SyncSession {
     while let entry = try cursor.next() {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
-      guard isUnheard(change), !isPending(change, in: progress),
+      guard isUnheard(change), !isPending(change),
         try log.newestChange(ofKey: change.key)?.sequence == change.sequence,
         try isWithin(change)
       else { continue }
@@ -265,9 +254,9 @@ extension SyncSession {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.cloneNotNoticed) {
-        return try commit { _, next, _ in
-          next.number = mark.number
-          next.batchID = mark.batchID
+        return try commit { _ in
+          progress.number = mark.number
+          progress.batchID = mark.batchID
         }
       }
     #endif
@@ -276,12 +265,10 @@ extension SyncSession {
     if mark.number < progress.number
       || formed == nil && progress.names.contains(mark.number, mark.batchID)
     {
-      let batch = formed
-      formed = nil
-      return try commit { _, next, _ in
-        next.number = mark.number
-        next.batchID = mark.batchID
-        for item in batch?.items ?? [] { next.again.insert(item.sequence) }
+      return try commit { _ in
+        sendAgain()
+        progress.number = mark.number
+        progress.batchID = mark.batchID
       }
     }
     // Batches under our name that are not ours: this store is a copy of another, or was restored
@@ -292,17 +279,18 @@ extension SyncSession {
 
   /// Goes on under a new name; what was written under the old one by somebody else comes as his.
   func rename() throws {
-    let batch = formed
-    formed = nil
     try log.changeReplica()
-    try commit { _, next, _ in
-      next.number = 0
-      next.batchID = .none
+    try commit { _ in
+      progress.number = 0
+      progress.batchID = .none
       #if TIDEMARK_PLANTED
-        if PlantedSyncBug.isOn(.batchLostByRename) { return }
+        if PlantedSyncBug.isOn(.batchLostByRename) {
+          formed = nil
+          return
+        }
       #endif
-      for item in batch?.items ?? [] { next.again.insert(item.sequence) }
-      next.renamedThrough = log.head
+      sendAgain()
+      progress.renamedThrough = log.head
     }
     // The peer will take a store that has read nothing for one that holds nothing.
     if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }

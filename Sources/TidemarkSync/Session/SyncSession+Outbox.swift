@@ -8,6 +8,8 @@ extension SyncSession {
     change.isOwn && isPending(change.sequence, in: progress)
   }
 
+  func isPending(_ change: LoggedChange) -> Bool { isPending(change, in: progress) }
+
   /// Whether an own change waits for a verdict, or for the user, by its sequence.
   package func isPending(_ sequence: UInt64) -> Bool { isPending(sequence, in: progress) }
 
@@ -21,17 +23,15 @@ extension SyncSession {
   /// - Returns: nil when nothing is pending that may be sent now.
   func formBatch() throws -> FormedBatch? {
     let urgentNow = urgent
-    var (draft, preparedID) = try nextDraft()
+    let (draft, preparedID) = try nextDraft()
     held = draft.held
     guard !draft.items.isEmpty else {
       // Entries that were looked at in vain need not be looked at again; it is written with what
       // comes.
       progress = draft.progress
-      tooManyWaiting = nil
       if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
       return nil
     }
-    tooManyWaiting = nil
     guard draft.progress.waiting.count < mostWaiting else {
       urgent = urgentNow
       tooManyWaiting = progress.waiting.count
@@ -47,11 +47,11 @@ extension SyncSession {
         return batch
       }
     #endif
-    draft.progress.names.note(batch.number, of: naming.seed)
-    var operations = OperationBatch()
-    var runs = settled
-    try commit(&operations, draft.progress, &runs, batch, .durable)
-    formed = batch
+    try commit { _ in
+      progress = draft.progress
+      progress.names.note(batch.number, of: naming.seed)
+      formed = batch
+    }
     sending = (draft.changes, draft.knownHead)
     keysInFlight = (batch.number, draft.taken)
     return batch

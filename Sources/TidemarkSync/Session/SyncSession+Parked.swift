@@ -65,15 +65,18 @@ extension SyncSession {
   package func retry(_ sequences: [UInt64]) throws -> [UInt64] {
     var again: [UInt64] = []
     try inParts(sequences) { changes in
-      let contents = try changes.map { try log.content(of: $0) }
       var keys: [[UInt8]] = []
-      try commit { operations, next, _ in
+      try commit { operations in
         keys = []
-        for (change, content) in zip(changes, contents) {
-          // Somebody may have written in between.
-          guard try isParked(change.sequence) else { continue }
-          next.waiting.remove(change.sequence)
-          try addAgain(change, content, into: &operations)
+        // Somebody may have written in between.
+        for change in changes where try isParked(change.sequence) {
+          progress.waiting.remove(change.sequence)
+          var attributes = EntryAttributes()
+          attributes.time = change.attributes.time
+          attributes.priority = change.attributes.priority
+          try operations.add(
+            change.kind == .delete ? nil : log.content(of: change), ofKey: change.key, attributes,
+            upon: log.slot(ofKey: change.key))
           keys.append(change.key)
         }
       }
@@ -88,17 +91,6 @@ extension SyncSession {
     return again
   }
 
-  private func addAgain(
-    _ change: LoggedChange, _ content: SyncContent, into operations: inout OperationBatch
-  ) throws(TidemarkError) {
-    let slot = try log.slot(ofKey: change.key)
-    var attributes = EntryAttributes()
-    attributes.time = change.attributes.time
-    attributes.priority = change.attributes.priority
-    try operations.add(
-      change.kind == .delete ? nil : content, ofKey: change.key, attributes, upon: slot)
-  }
-
   /// Gives changes up: each key gets back what the peer has. Where the log does not say what that
   /// is, the key keeps its value until the peer has been asked. What does not wait any more is
   /// passed over.
@@ -108,21 +100,19 @@ extension SyncSession {
   ) throws -> (count: Int, dependents: [LoggedChange]) {
     var given: Set<UInt64> = []
     try inParts(sequences) { changes in
-      let states = try changes.map { try remoteState(before: $0) }
       var part: [UInt64] = []
-      try commit { operations, next, _ in
+      try commit { operations in
         part = []
-        for (change, known) in zip(changes, states) {
-          guard try isParked(change.sequence) else { continue }
+        for change in changes where try isParked(change.sequence) {
           part.append(change.sequence)
-          guard let known else {
+          guard let known = try remoteState(before: change) else {
             // As if a policy had decided for whatever the peer has.
-            next.wait(change, for: .lost(.beginning))
+            progress.wait(change, for: .lost(.beginning))
             continue
           }
-          let slot = try log.slot(ofKey: change.key)
-          next.waiting.remove(change.sequence)
-          try takeOver(known, ofKey: change.key, upon: slot, into: &operations)
+          progress.waiting.remove(change.sequence)
+          try takeOver(
+            known, ofKey: change.key, upon: log.slot(ofKey: change.key), into: &operations)
         }
       }
       given.formUnion(part)
@@ -163,9 +153,7 @@ extension SyncSession {
       let settledAt =
         version.attributes.origin == nil ? settled.position(of: version.sequence) : nil
       if let position = version.position ?? settledAt {
-        return RemoteState(
-          same: version, try log.content(of: version), at: position,
-          version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica)
+        return try remoteState(of: version, at: position)
       }
       previous = version.previous
     }
@@ -201,13 +189,13 @@ extension SyncSession {
     remote.rounds = -1
     let state = remote
     let local = change.kind == .put ? try log.content(of: change) : nil
-    try commit { operations, next, _ in
+    try commit { operations in
       guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
         throw Self.waitsNoMore(sequence)
       }
       let slot = try log.slot(ofKey: key)
       try carryOut(
-        resolution, change, local, state, slot, isForUser: true, into: &operations, &next)
+        resolution, change, local, state, slot, isForUser: true, into: &operations)
     }
   }
 }

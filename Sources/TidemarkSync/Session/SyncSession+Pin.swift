@@ -9,7 +9,7 @@ extension SyncSession {
   func renewPin() throws {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
     guard let pin, now &- pin.renewed >= Self.millisecondsToRenew else { return }
-    try commit(keepsPrepared: true) { _, _, _ in }
+    try commit(keepsPrepared: true) { _ in }
   }
 
   /// The pin of what the peer has yet to hear of: pending deletes, and what pending changes were
@@ -18,29 +18,24 @@ extension SyncSession {
   /// without any version it was compared that it is gone.
   /// - Parameter unread: the first own change in the feed behind what was read of it.
   /// - Returns: the pin, which counts once it is committed.
-  func newPin(_ next: PeerProgress, _ formed: FormedBatch?, _ unread: UInt64?) -> RetentionPin {
+  func newPin(unread: UInt64?) -> RetentionPin {
     let now = UInt64(clamping: max(0, log.now.milliseconds))
-    var pending = next.again
-    if let formed { pending.formUnion(formed.sequences) }
+    var pending = progress.again
+    pending.formUnion(sequencesInFlight)
     // The base of a refused change lies beside its key, and a put is its key's value. A change that
     // lay outside of a scope is decided, too, and not in the feed.
-    var isQuiet = pending.isEmpty && scope.isEverything && next.scope == 0
-    for (sequence, reason) in next.waiting {
-      if case .parked = reason {
-        guard next.waiting.isDelete(sequence) else { continue }
-      } else {
-        isQuiet = false
-      }
-      pending.insert(sequence)
+    var isQuiet = pending.isEmpty && scope.isEverything && progress.scope == 0
+    for entry in progress.waiting.entries.values {
+      if !entry.reason.isParked { isQuiet = false }
+      if !entry.reason.isParked || entry.isDelete { pending.insert(entry.sequence) }
     }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }
     #endif
     let renewed = RetentionPin(
-      frontier: next.frontier, ahead: next.ahead, pending: pending,
-      settledThrough: isQuiet ? next.frontier : settledThrough,
-      unread: next.readsAgain ? 1 : unread,
-      renewed: now)
+      frontier: progress.frontier, ahead: progress.ahead, pending: pending,
+      settledThrough: isQuiet ? progress.frontier : settledThrough,
+      unread: progress.readsAgain ? 1 : unread, renewed: now)
     if let pin, pin.keepsSame(as: renewed), now &- pin.renewed < Self.millisecondsToRenew {
       return pin
     }

@@ -19,42 +19,36 @@ extension SyncSession {
       page.entries.indices.filter { page.entries[$0].kind != .own }
         .map { (page.entries[$0].key, $0) }
     ) { $1 }
-    keysArriving = Set(last.keys)
-    defer { keysArriving = [] }
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.cursorBeforeData) {
-        try commit { _, next, _ in next.cursor = page.cursor }
+        try commit { _ in progress.cursor = page.cursor }
       }
     #endif
     let named = try aliasChanges(of: page)
-    try commit { operations, next, runs in
-      aliasChanges = named
-      next.cursor = page.cursor
-      next.resumption = page.resumption
+    try commit(aliases: named, arriving: Set(last.keys)) { operations in
+      progress.cursor = page.cursor
+      progress.resumption = page.resumption
       // First of all, so that nothing counts as pending, and is resolved, that is in the feed.
       for entry in page.entries {
-        guard let sequence = try ownSequence(of: entry, next),
-          try !staysRefused(sequence, named, next)
+        guard let sequence = try ownSequence(of: entry),
+          try !staysRefused(sequence, named)
         else { continue }
-        try confirm(sequence, at: entry.position, &next, &runs)
+        try confirm(sequence, at: entry.position)
       }
-      let former = settled
-      settled = runs
-      defer { settled = former }
       for (index, entry) in page.entries.enumerated() {
         switch entry.kind {
-        case .own: try catchUp(entry, into: &operations, next)
+        case .own: try catchUp(entry, into: &operations)
         case .put, .delete:
-          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
+          guard last[entry.key] == index, try !isKnown(entry) else { continue }
           let remote = try remoteState(entry)
-          if try isReplaced(entry, next) {
+          if try isReplaced(entry) {
             try records.write(remote, ofKey: entry.key, into: &operations)
           } else {
-            try meet(entry.key, remote, into: &operations, &next)
+            try meet(entry.key, remote, into: &operations)
           }
         case .left:
-          guard last[entry.key] == index, try !isKnown(entry, next) else { continue }
-          try purge(entry, into: &operations, next)
+          guard last[entry.key] == index, try !isKnown(entry) else { continue }
+          try purge(entry, into: &operations)
         }
       }
     }
@@ -63,17 +57,17 @@ extension SyncSession {
   }
 
   /// Whether an entry, or a later one of its key, has come before.
-  private func isKnown(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+  private func isKnown(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
     guard let newest = try log.newestChange(ofKey: entry.key) else {
       // Its delete may be an own one that is gone from this log: then nothing tells of it but the
       // comparison.
-      return entry.position.offset <= next.comparedThrough.offset
+      return entry.position.offset <= progress.comparedThrough.offset
     }
     // A change that never went hides an own change below it that stands there, and for longer.
     let found =
       isUnheard(newest)
       ? try knownRemote(ofKey: entry.key, from: newest)
-      : try reflectedRemote(ofKey: entry.key, newest: newest, in: next)
+      : try reflectedRemote(ofKey: entry.key, newest: newest)
     guard let known = found else { return false }
     return known.position.offset >= entry.position.offset
   }
@@ -95,24 +89,22 @@ extension SyncSession {
   }
 
   /// The own change that an entry is, also under another name: nil for what is somebody else's.
-  func ownSequence(
-    of entry: FeedEntry, _ next: PeerProgress
-  ) throws(TidemarkError) -> UInt64? {
+  func ownSequence(of entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     if entry.kind == .own || entry.operation.replica == replica {
       return entry.operation.sequence
     }
     // Only what the peer has lost can be there under another name.
-    guard next.heardThrough > 0, entry.kind != .left else { return nil }
-    if try isOurs(entry, next) { return entry.operation.sequence }
-    return try broughtBack(by: entry, next)
+    guard progress.heardThrough > 0, entry.kind != .left else { return nil }
+    if try isOurs(entry) { return entry.operation.sequence }
+    return try broughtBack(by: entry)
   }
 
   /// Whether somebody else's put is a pending one of ours, which went there under a former name
   /// before the peer was restored or made anew.
-  private func isOurs(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
-    guard entry.kind == .put, entry.operation.sequence <= next.heardThrough,
+  private func isOurs(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
+    guard entry.kind == .put, entry.operation.sequence <= progress.heardThrough,
       let change = try log.change(at: entry.operation.sequence), change.key == entry.key,
-      change.kind == .put, isPending(change, in: next)
+      change.kind == .put, isPending(change)
     else { return false }
     return try log.content(of: change) == entry.content
   }
@@ -120,12 +112,10 @@ extension SyncSession {
   /// A change that the peer had lost and somebody else has brought back, with the time at which it
   /// was made: what stands behind it there was made upon it. It is an own one, or one that would be
   /// brought back by this store, too.
-  private func broughtBack(
-    by entry: FeedEntry, _ next: PeerProgress
-  ) throws(TidemarkError) -> UInt64? {
+  private func broughtBack(by entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     var version = try log.newestChange(ofKey: entry.key)
-    while let change = version, isPending(change, in: next) {
-      if change.sequence <= next.heardThrough || change.isBroughtBack,
+    while let change = version, isPending(change) {
+      if change.sequence <= progress.heardThrough || change.isBroughtBack,
         change.commitTime == entry.commitTime,
         change.kind == (entry.kind == .put ? .put : .delete),
         try log.content(of: change) == entry.content
@@ -139,84 +129,79 @@ extension SyncSession {
 
   /// Whether the feed holds an own change that is not in the log any more, since one that is
   /// pending took its place and was made upon it.
-  func isReplaced(_ entry: FeedEntry, _ next: PeerProgress) throws(TidemarkError) -> Bool {
+  func isReplaced(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
     let sequence = entry.operation.sequence
     guard entry.operation.replica == replica, try log.change(at: sequence) == nil,
       let newest = try log.newestChange(ofKey: entry.key), newest.sequence > sequence
     else { return false }
-    return isPending(newest, in: next)
+    return isPending(newest)
   }
 
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its
   /// batch was lost and its mark is gone.
-  func confirm(
-    _ sequence: UInt64, at position: Position, _ next: inout PeerProgress,
-    _ runs: inout SettledRuns
-  ) throws(TidemarkError) {
+  func confirm(_ sequence: UInt64, at position: Position) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
     // Any conflict it had is over: in this life of the feed it was taken.
-    let hasWaited = next.waiting[sequence] != nil
-    next.waiting.remove(sequence)
-    next.again.remove(sequence)
-    if next.lost.remove(sequence) || hasWaited { compareReach(&next) }
-    if sequence > next.frontier { next.ahead.insert(sequence) }
-    runs.add(sequence, at: position)
-    try revive(after: sequence, &next, runs)
+    let hasWaited = progress.waiting[sequence] != nil
+    progress.waiting.remove(sequence)
+    progress.again.remove(sequence)
+    if progress.lost.remove(sequence) || hasWaited { compareReach() }
+    if sequence > progress.frontier { progress.ahead.insert(sequence) }
+    settled.add(sequence, at: position)
+    try revive(after: sequence)
   }
 
   /// Whether changes that a restored peer had lost are yet to come to it, or under way: a later
   /// copy may have them, and what stands behind them there.
-  func bringsBackLost(_ next: PeerProgress) -> Bool {
-    !next.lost.isEmpty || formed.map { isHeardOf($0, in: next) } ?? false
-  }
+  var bringsBackLost: Bool { !progress.lost.isEmpty || formed.map(isHeardOf) ?? false }
 
   /// A change that the peer has again was pending while everything was compared, so that it stayed
   /// here even if the authorization does not reach it any more.
-  func compareReach(_ next: inout PeerProgress) {
-    guard capabilities.hasDigest, next.reach != 0, next.resync?.compares != true else { return }
-    var resync = next.resync ?? Resync()
+  func compareReach() {
+    guard capabilities.hasDigest, progress.reach != 0, progress.resync?.compares != true else {
+      return
+    }
+    var resync = progress.resync ?? Resync()
     resync.compares = true
-    resync.seenThrough = next.cursor.offset
-    resync.keepsCursor = next.readsAgain || bringsBackLost(next)
+    resync.seenThrough = progress.cursor.offset
+    resync.keepsCursor = progress.readsAgain || bringsBackLost
     resync.evict()
-    next.resync = resync
+    progress.resync = resync
   }
 
   /// A change made upon one that a restored peer had lost was not worth sending: a delete, or
   /// a put that is out of scope. Now that a later copy has the change again, it is.
-  private func revive(
-    after sequence: UInt64, _ next: inout PeerProgress, _ runs: SettledRuns
-  ) throws(TidemarkError) {
-    guard next.heardThrough > 0, let change = try log.change(at: sequence),
+  private func revive(after sequence: UInt64) throws(TidemarkError) {
+    guard progress.heardThrough > 0, let change = try log.change(at: sequence),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
-      newest.isOwn, !isPending(newest, in: next), runs.position(of: newest.sequence) == nil
+      newest.isOwn, !isPending(newest), settled.position(of: newest.sequence) == nil
     else { return }
-    next.again.insert(newest.sequence)
+    progress.again.insert(newest.sequence)
   }
 
   /// An own operation that the feed has may have given way here to what stands before it, as long
   /// as nobody knew that the feed has it: after the peer was restored.
   private func catchUp(
-    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+    _ entry: FeedEntry, into operations: inout OperationBatch
   ) throws {
-    guard next.heardThrough > 0, let change = try log.change(at: entry.operation.sequence),
+    guard progress.heardThrough > 0, let change = try log.change(at: entry.operation.sequence),
       change.isOwn, !keysArriving.contains(change.key),
       let newest = try log.newestChange(ofKey: change.key), newest.sequence != change.sequence,
       let known = position(of: newest), known.offset < entry.position.offset,
       let slot = try log.slot(ofKey: change.key)
     else { return }
     try add(
-      RemoteState(same: change, try log.content(of: change), at: entry.position, replica),
-      ofKey: change.key, upon: slot, into: &operations)
+      remoteState(of: change, at: entry.position), ofKey: change.key, upon: slot,
+      into: &operations)
   }
 
   /// A key has left the scope: it goes here, too, unless something is pending on it, or a cache has
   /// it, which has nothing to do with the feed.
   func purge(
-    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: PeerProgress
+    _ entry: FeedEntry, into operations: inout OperationBatch
   ) throws(TidemarkError) {
     guard let slot = try log.slot(ofKey: entry.key), !slot.isDeleted,
-      let newest = try log.newestChange(ofKey: entry.key), !isPending(newest, in: next),
+      let newest = try log.newestChange(ofKey: entry.key), !isPending(newest),
       !isUnheard(newest), newest.attributes.entryClass == .owned
     else { return }
     var attributes = EntryAttributes()

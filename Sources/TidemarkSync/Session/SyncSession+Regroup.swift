@@ -9,20 +9,16 @@ internal import TidemarkSyncProtocol
 extension SyncSession {
   /// The pending changes of a key, up to its newest, that belong to groups.
   func pendingMembers(
-    upTo newest: LoggedChange, in next: PeerProgress
+    upTo newest: LoggedChange
   ) throws(TidemarkError) -> [LoggedChange] {
-    try unsent(upTo: newest).filter {
-      $0.attributes.atomicGroup != 0 && isPending($0, in: next)
-    }
+    try unsent(upTo: newest).filter { $0.attributes.atomicGroup != 0 && isPending($0) }
   }
 
   /// Whether a change that another has made alike is sent all the same: it is a duplicate there,
   /// and lets the others of its group go, or of one that goes before it.
-  func goesWithGroup(
-    _ change: LoggedChange, _ next: PeerProgress
-  ) throws(TidemarkError) -> Bool {
-    if case .parked = next.waiting[change.sequence] { return false }
-    return try !pendingMembers(upTo: change, in: next).isEmpty
+  func goesWithGroup(_ change: LoggedChange) throws(TidemarkError) -> Bool {
+    if case .parked = progress.waiting[change.sequence] { return false }
+    return try !pendingMembers(upTo: change).isEmpty
   }
 
   /// Own changes of a key, up to its newest and that first, which are not in the feed.
@@ -46,22 +42,22 @@ extension SyncSession {
   ///   since another of the group was given up: then the user is to decide.
   func endPending(
     upTo newest: LoggedChange, for resolution: Resolution, isForUser: Bool,
-    into operations: inout OperationBatch, _ next: inout PeerProgress
+    into operations: inout OperationBatch
   ) throws(TidemarkError) -> [LoggedChange]? {
     guard resolution.writes || resolution == .remote else { return [] }
-    let pending = try unsent(upTo: newest).filter { isPending($0, in: next) }
+    let pending = try unsent(upTo: newest).filter { isPending($0) }
     let members = pending.filter { $0.attributes.atomicGroup != 0 }
-    let found = resolution.writes ? try companions(of: members, in: next) : []
+    let found = resolution.writes ? try companions(of: members) : []
     if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
-    for change in pending { next.decide(change.sequence) }
-    try replace(found ?? [], into: &operations, &next)
+    for change in pending { progress.decide(change.sequence) }
+    try replace(found ?? [], into: &operations)
     return found ?? []
   }
 
   /// The changes of other keys that belong to the groups of a key's changes.
   /// - Returns: nil when one of them was given up, so that none may apply.
   private func companions(
-    of members: [LoggedChange], in next: PeerProgress
+    of members: [LoggedChange]
   ) throws(TidemarkError) -> [LoggedChange]? {
     var found: [LoggedChange] = []
     for member in members {
@@ -69,7 +65,7 @@ extension SyncSession {
       // The last of several changes of a key counts.
       for other in try log.atomicGroup(of: member).reversed()
       where other.isOwn && seen.insert(other.key).inserted {
-        if isPending(other, in: next) {
+        if isPending(other) {
           guard try log.newestChange(ofKey: other.key)?.isOwn == true else { return nil }
           found.append(other)
         } else if position(of: other) == nil, try isWithin(other) {
@@ -101,13 +97,12 @@ extension SyncSession {
   /// Gives up what the companions were, since they are written once more. A question that is open
   /// on one of them, to the peer or to the user, is put again when the new one meets the peer.
   private func replace(
-    _ companions: [LoggedChange], into operations: inout OperationBatch,
-    _ next: inout PeerProgress
+    _ companions: [LoggedChange], into operations: inout OperationBatch
   ) throws(TidemarkError) {
     for companion in companions {
-      if next.waiting.entry(ofKey: companion.key) != nil {
+      if progress.waiting.entry(ofKey: companion.key) != nil {
         // That of yet another group goes with that.
-        next.supersede(companion.key, by: .max)
+        progress.supersede(companion.key, by: .max)
         try records.forgetRemote(ofKey: companion.key, into: &operations)
       }
       guard let newest = try log.newestChange(ofKey: companion.key) else { continue }
@@ -115,7 +110,7 @@ extension SyncSession {
         let group = change.attributes.atomicGroup
         // A change that belongs to yet another group goes with that, before.
         if group == 0 || group == companion.attributes.atomicGroup {
-          next.decide(change.sequence)
+          progress.decide(change.sequence)
         }
       }
     }

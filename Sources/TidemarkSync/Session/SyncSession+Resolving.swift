@@ -5,24 +5,22 @@ extension SyncSession {
   /// So many keys are decided in one commit, which other writers of the store wait for.
   private static let decidedPerCommit = 256
 
-  /// A key whose remote state is there, and the entry that waits for it.
-  private typealias Met = (key: [UInt8], entry: WaitingEntries.Entry, state: RemoteState)
+  /// An entry that waits for its key's remote state, and that, which is there.
+  private typealias Met = (entry: WaitingEntries.Entry, state: RemoteState)
 
   /// Runs the resolver on keys whose remote state is there.
   func resolveWaiting() throws {
-    let former = keysArriving
-    defer { keysArriving = former }
     var together: [Met] = []
     var alone: [Met] = []
     var bytes = 0
-    for (key, entry) in progress.waiting.conflicts {
+    for entry in progress.waiting.conflicts {
       guard progress.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
-        let found = try beside(ofKey: key),
+        let found = try beside(ofKey: entry.key),
         found.state.position.offset >= position.offset
       else { continue }
-      together.append((key, entry, found.state))
+      together.append((entry, found.state))
       bytes += found.state.content.value.count
-      bytes += try log.newestChange(ofKey: key)?.valueLength ?? 0
+      bytes += try log.newestChange(ofKey: entry.key)?.valueLength ?? 0
       if together.count == Self.decidedPerCommit || bytes >= bytesTogether {
         alone += try resolve(together)
         (together, bytes) = ([], 0)
@@ -37,27 +35,25 @@ extension SyncSession {
   private func resolve(_ keys: [Met]) throws -> [Met] {
     guard !keys.isEmpty else { return [] }
     var left: [Met] = []
-    keysArriving = Set(keys.map(\.key))
-    try commit { operations, next, _ in
+    try commit(arriving: Set(keys.map(\.entry.key))) { operations in
       left = []
-      for (key, entry, state) in keys {
-        let (sequence, reason) = (entry.sequence, entry.reason)
-        guard next.waiting[sequence] == reason else { continue }
+      for (entry, state) in keys {
+        let (key, sequence, reason) = (entry.key, entry.sequence, entry.reason)
+        guard progress.waiting[sequence] == reason else { continue }
         let newest = try log.newestChange(ofKey: key)
-        if keys.count > 1, let newest, try !pendingMembers(upTo: newest, in: next).isEmpty {
-          left.append((key, entry, state))
+        if keys.count > 1, let newest, try !pendingMembers(upTo: newest).isEmpty {
+          left.append((entry, state))
           continue
         }
         #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.conflictForgotten) { next.waiting.remove(sequence) }
+          if PlantedSyncBug.isOn(.conflictForgotten) { progress.waiting.remove(sequence) }
         #endif
         // The change is pending until the resolver has decided. A policy decides on this change
         // only: one made since is judged by itself.
         if !reason.isLost || newest?.sequence == sequence || isLostForAll {
-          try meet(
-            key, state, isLost: reason.isLost, isAlone: true, into: &operations, &next)
+          try meet(key, state, isLost: reason.isLost, isAlone: true, into: &operations)
         }
-        if next.waiting[sequence]?.position != nil { next.waiting.remove(sequence) }
+        if progress.waiting[sequence]?.position != nil { progress.waiting.remove(sequence) }
       }
     }
     return left

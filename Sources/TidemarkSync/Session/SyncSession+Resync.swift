@@ -31,7 +31,13 @@ extension SyncSession {
     if comparing == nil { comparing = Comparing(table: try knownTable([[]])) }
     guard let now = comparing else { return nil }
     let paths = now.walk.next
-    let (keys, isFull) = firstKeys(of: now.differing)
+    var keys: [[UInt8]] = []
+    var bytes = 0
+    for found in now.differing.prefix(limits.changes) where bytes < Self.keyBytesPerCall {
+      keys.append(found.key)
+      bytes += found.key.count
+    }
+    let isFull = keys.count == limits.changes || bytes >= Self.keyBytesPerCall
     if !keys.isEmpty, isFull || paths.isEmpty { return .values(try valuesRequest(keys)) }
     if !paths.isEmpty {
       return .digest(DigestRequest(replica: replica, scope: scope, paths: paths))
@@ -41,20 +47,6 @@ extension SyncSession {
     // The hello tells that everything was compared, which renews the lease.
     range = nil
     return .hello(hello())
-  }
-
-  /// The keys to ask for next, and whether no more fit into a call.
-  private func firstKeys(
-    of differing: [DigestWalk.Difference]
-  ) -> (keys: [[UInt8]], isFull: Bool) {
-    var keys: [[UInt8]] = []
-    var bytes = 0
-    for found in differing {
-      guard keys.count < limits.changes, bytes < Self.keyBytesPerCall else { return (keys, true) }
-      keys.append(found.key)
-      bytes += found.key.count
-    }
-    return (keys, keys.count >= limits.changes || bytes >= Self.keyBytesPerCall)
   }
 
   /// Takes the sums of parts.
@@ -80,16 +72,12 @@ extension SyncSession {
     guard now.differing.prefix(keys.count).map(\.key) == keys else { return }
     let found = Dictionary(answer.entries.map { ($0.key, $0) }) { $1 }
     var gone: [[UInt8]] = []
-    keysArriving = Set(keys)
-    defer { keysArriving = [] }
-    try commit { operations, next, runs in
+    try commit(arriving: Set(keys)) { operations in
       gone = []
       for key in keys {
-        if let entry = found[key], try confirmAhead(entry, into: &operations, &next, &runs) {
-          continue
-        }
+        if let entry = found[key], try confirmAhead(entry, into: &operations) { continue }
         let remote = try found[key].map { try remoteState($0) }
-        if try reconcile(key, remote, into: &operations, &next) { gone.append(key) }
+        if try reconcile(key, remote, into: &operations) { gone.append(key) }
       }
     }
     now.differing.removeFirst(keys.count)
@@ -101,21 +89,20 @@ extension SyncSession {
   /// A key's version in a feed that was restored, and is read once more, may be an own change:
   /// those made upon it are at odds with nothing that stands before it.
   private func confirmAhead(
-    _ entry: FeedEntry, into operations: inout OperationBatch, _ next: inout PeerProgress,
-    _ runs: inout SettledRuns
+    _ entry: FeedEntry, into operations: inout OperationBatch
   ) throws -> Bool {
     guard progress.resync?.keepsCursor ?? false, entry.position.offset > progress.cursor.offset
     else { return false }
-    guard let sequence = try ownSequence(of: entry, next) else {
+    guard let sequence = try ownSequence(of: entry) else {
       let remote = try remoteState(entry)
-      guard let newest = try log.newestChange(ofKey: entry.key), isPending(newest, in: next),
+      guard let newest = try log.newestChange(ofKey: entry.key), isPending(newest),
         try isDecidedUpon(remote, ofKey: entry.key)
       else { return false }
       try records.write(remote, ofKey: entry.key, into: &operations)
       return true
     }
-    try confirm(sequence, at: entry.position, &next, &runs)
-    if try isReplaced(entry, next) {
+    try confirm(sequence, at: entry.position)
+    if try isReplaced(entry) {
       try records.write(try remoteState(entry), ofKey: entry.key, into: &operations)
       return true
     }
@@ -125,12 +112,11 @@ extension SyncSession {
 
   /// - Returns: whether the key is to go here.
   private func reconcile(
-    _ key: [UInt8], _ remote: RemoteState?, into operations: inout OperationBatch,
-    _ next: inout PeerProgress
+    _ key: [UInt8], _ remote: RemoteState?, into operations: inout OperationBatch
   ) throws -> Bool {
     let newest = try log.newestChange(ofKey: key)
-    let known = try reflectedRemote(ofKey: key, newest: newest, in: next)
-    let isUnsettled = newest.map { isPending($0, in: next) } ?? false
+    let known = try reflectedRemote(ofKey: key, newest: newest)
+    let isUnsettled = newest.map { isPending($0) } ?? false
     guard let remote else {
       guard known != nil else { return false }
       // The verdict on a change will say whether the key is gone there or only out of reach.
@@ -150,7 +136,7 @@ extension SyncSession {
       // It was here before the change was made, only that the log does not say so any more.
       try records.write(remote, ofKey: key, into: &operations)
     } else {
-      try meet(key, remote, into: &operations, &next)
+      try meet(key, remote, into: &operations)
     }
     return false
   }
@@ -178,21 +164,21 @@ extension SyncSession {
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
     let isRefused = progress.resync?.purge == .refused
     guard isRefused || keys.count <= mayPurge else {
-      try commit { _, next, _ in
-        next.resync?.purge = .undecided
-        next.resync?.lostKeys = UInt64(keys.count)
+      try commit { _ in
+        progress.resync?.purge = .undecided
+        progress.resync?.lostKeys = UInt64(keys.count)
       }
       return false
     }
     for start in stride(from: 0, to: keys.count, by: 256) {
-      try commit { operations, next, _ in
+      try commit { operations in
         for key in keys[start..<min(start + 256, keys.count)] {
           if isRefused {
-            try giveBack(key, into: &operations, next)
+            try giveBack(key, into: &operations)
           } else if !mayBeOutOfReach {
-            try meet(key, lost(key), into: &operations, &next)
+            try meet(key, lost(key), into: &operations)
           } else if let newest = try log.newestChange(ofKey: key), let entry = left(newest) {
-            try purge(entry, into: &operations, next)
+            try purge(entry, into: &operations)
           }
         }
       }
@@ -202,10 +188,10 @@ extension SyncSession {
 
   /// Brings a key back into the feed, which has lost it.
   private func giveBack(
-    _ key: [UInt8], into operations: inout OperationBatch, _ next: PeerProgress
+    _ key: [UInt8], into operations: inout OperationBatch
   ) throws(TidemarkError) {
     guard let newest = try log.newestChange(ofKey: key), newest.kind == .put,
-      let slot = try log.slot(ofKey: key), !isPending(newest, in: next)
+      let slot = try log.slot(ofKey: key), !isPending(newest)
     else { return }
     let state = mayBeOutOfReach ? left(newest).map { RemoteState($0) } : lost(key)
     if let state { try records.write(state, ofKey: key, into: &operations) }
@@ -231,7 +217,7 @@ extension SyncSession {
   /// - Parameter isAllowed: whether they go here, too; else they go back into the feed.
   package func decidePurge(_ isAllowed: Bool) throws {
     guard progress.resync?.purge == .undecided else { return }
-    try commit { _, next, _ in next.resync?.purge = isAllowed ? .allowed : .refused }
+    try commit { _ in progress.resync?.purge = isAllowed ? .allowed : .refused }
   }
 
   // MARK: Beginning and end
@@ -242,30 +228,30 @@ extension SyncSession {
   ///   - canRead: whether the feed can still be read from the cursor on.
   func beginResync(seenThrough: UInt64, canRead: Bool = true) throws {
     comparing = nil
-    try commit { _, next, runs in
+    try commit { _ in
       guard capabilities.hasDigest else {
         // Nothing can be compared: everything is fetched again.
-        runs.findUnread(after: 0)
-        next.cursor = .beginning
-        next.resumption = []
+        settled.findUnread(after: 0)
+        progress.cursor = .beginning
+        progress.resumption = []
         return
       }
-      guard next.resync?.compares != true else { return }
-      var resync = next.resync ?? Resync()
+      guard progress.resync?.compares != true else { return }
+      var resync = progress.resync ?? Resync()
       resync.compares = true
       // Changes of this store that it may have must be found before anything is sent.
-      if canRead, progress.readsAgain || bringsBackLost(next) { resync.keepsCursor = true }
-      resync.seenThrough = min(seenThrough, next.resync?.seenThrough ?? seenThrough)
-      next.resync = resync
+      if canRead, progress.readsAgain || bringsBackLost { resync.keepsCursor = true }
+      resync.seenThrough = min(seenThrough, progress.resync?.seenThrough ?? seenThrough)
+      progress.resync = resync
     }
   }
 
   private func finishResync(at position: Position?) throws {
     let keepsCursor = progress.resync?.keepsCursor ?? false
-    try commit { _, next, _ in
-      next.resync = nil
+    try commit { _ in
+      progress.resync = nil
       guard let position else { return }
-      if keepsCursor { next.comparedThrough = position } else { next.cursor = position }
+      if keepsCursor { progress.comparedThrough = position } else { progress.cursor = position }
     }
     comparing = nil
     hasCompared = position != nil
@@ -282,7 +268,7 @@ extension SyncSession {
       guard table.covers(hash: hash),
         let newest = try log.newestChange(ofKey: entry.key), newest.sequence == entry.sequence,
         newest.attributes.entryClass == .owned,
-        let known = try reflectedRemote(ofKey: entry.key, newest: newest, in: progress),
+        let known = try reflectedRemote(ofKey: entry.key, newest: newest),
         let fingerprint = try fingerprint(of: known, entry.key)
       else { continue }
       table.add(

@@ -90,10 +90,21 @@ extension SyncSession {
         ofKey: change.key, from: former),
       version.kind == .put
     else { return }
-    let writer = version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica
     try records.write(
-      RemoteState(same: version, try log.content(of: version), at: position, writer),
-      ofKey: change.key, into: &operations)
+      remoteState(of: version, at: position), ofKey: change.key, into: &operations)
+  }
+
+  /// The state that a version gives its key here, where the feed holds the same.
+  func remoteState(
+    of version: LoggedChange, at position: Position
+  ) throws(TidemarkError) -> RemoteState {
+    let writer = version.attributes.origin.flatMap { ReplicaID($0.replica) } ?? replica
+    return RemoteState(
+      FeedEntry(
+        position: position, kind: version.kind == .put ? .put : .delete,
+        operation: OperationID(replica: writer, sequence: version.sequence), key: version.key,
+        content: try log.content(of: version), commitTime: version.commitTime,
+        time: version.attributes.time))
   }
 
   /// From where on the remote state of a key is wanted that a verdict tells of. One that tells of

@@ -6,43 +6,28 @@ extension SyncSession {
   /// Takes what a peer says of our batches.
   /// - Parameter current: what stands at keys where a change has come to a conflict.
   func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
-    guard let batch = formed else { return }
     // Other numbers are for the next hello to find out about.
-    guard mark.number == batch.number else { return }
-    if mark.batchID == batch.batchID.ofEmpty {
-      try settleEmpty(batch)
-    } else if mark.batchID == batch.batchID {
-      guard mark.verdicts.count == batch.items.count else {
-        throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
-      }
-      try settle(batch, mark, current)
+    guard let batch = formed, mark.number == batch.number else { return }
+    if mark.batchID == batch.batchID.ofEmpty { return try settleEmpty(batch) }
+    guard mark.batchID == batch.batchID else { return }
+    guard mark.verdicts.count == batch.items.count else {
+      throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
     }
-  }
-
-  private func settle(
-    _ batch: FormedBatch, _ mark: ReplicaMark, _ current: [FeedEntry]
-  ) throws {
     let (verdicts, named) = try judgeAliases(batch, mark, sending?.changes)
-    // From here on its keys are not under way any more.
     let sent = sending
-    formed = nil
-    defer {
-      if progress.number != batch.number {
-        formed = batch
-        sending = sent
-      }
-    }
     let end = endOfBatch(verdicts)
     if try named.isEmpty && areExpected(verdicts, of: batch) {
-      var (next, runs) = (progress, settled)
-      if let range { next.note(range) }
-      pass(batch, end, &next)
+      // It is not written down: until the next batch is formed, which is made durable with all that
+      // came before it, the peer says the same again.
+      if let range { progress.note(range) }
+      pass(batch, end)
       for (item, verdict) in zip(batch.items, verdicts) {
         guard case .applied(let position) = verdict else { continue }
-        runs.add(item.sequence, at: position)
-        if position.offset > next.furthest.offset { next.furthest = position }
+        settled.add(item.sequence, at: position)
+        if position.offset > progress.furthest.offset { progress.furthest = position }
       }
-      take(next, runs)
+      settledThrough = newPin(unread: nil).settledThrough
+      hasUnwritten = true
     } else {
       try settle(batch, verdicts, named, end, current)
     }
@@ -55,8 +40,8 @@ extension SyncSession {
 
   /// Whether a batch has changes that a restored peer had lost. If it has them again, their
   /// verdicts may be of a time when the authorization reached further.
-  func isHeardOf(_ batch: FormedBatch, in next: PeerProgress) -> Bool {
-    batch.items.contains { $0.sequence <= next.heardThrough }
+  func isHeardOf(_ batch: FormedBatch) -> Bool {
+    batch.items.contains { $0.sequence <= progress.heardThrough }
   }
 
   /// Whether verdicts say no more of a batch than that all of it applied.
@@ -66,7 +51,9 @@ extension SyncSession {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
     #endif
-    guard capabilities.isNumbered, verdicts.allSatisfy(\.isApplied) else { return false }
+    guard capabilities.isNumbered,
+      verdicts.allSatisfy({ if case .applied = $0 { true } else { false } })
+    else { return false }
     guard records.hasRemoteStates else { return true }
     for item in batch.items {
       if let change = try log.change(at: item.sequence), records.hasRemote(ofKey: change.key) {
@@ -76,15 +63,17 @@ extension SyncSession {
     return true
   }
 
-  /// The batch is done with.
-  private func pass(_ batch: FormedBatch, _ end: Position?, _ next: inout PeerProgress) {
-    next.number = batch.number
-    next.batchID = batch.batchID
+  /// The batch is done with, and its keys are not under way any more.
+  private func pass(_ batch: FormedBatch, _ end: Position?) {
+    formed = nil
+    progress.number = batch.number
+    progress.batchID = batch.batchID
     // There is nothing behind the cursor but what was sent.
-    if let end, next.resync == nil { next.cursor = end }
+    if let end, progress.resync == nil { progress.cursor = end }
     // Halves that pass grow again.
-    next.batchLimit = next.batchLimit > UInt64(limits.changes) ? 0 : next.batchLimit * 2
-    if isHeardOf(batch, in: next) { compareReach(&next) }
+    progress.batchLimit =
+      progress.batchLimit > UInt64(limits.changes) ? 0 : progress.batchLimit * 2
+    if isHeardOf(batch) { compareReach() }
   }
 
   private func settle(
@@ -94,21 +83,21 @@ extension SyncSession {
     let there = Dictionary(current.map { ($0.key, $0) }) { $1 }
     // Until the next batch is formed, which is made durable with all that came before it, the peer
     // says the same again, if it counts batches.
-    try commit(capabilities.isNumbered ? .buffered : .durable, keepsPrepared: true) {
-      operations, next, runs in
-      aliasChanges = named
-      pass(batch, end, &next)
+    let durability: Durability = capabilities.isNumbered ? .buffered : .durable
+    try commit(durability, keepsPrepared: true, aliases: named) { operations in
+      pass(batch, end)
       for (item, verdict) in zip(batch.items, verdicts) {
         let change = try log.change(at: item.sequence)
         #if TIDEMARK_PLANTED
           if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
-            let newest = try log.newestChange(ofKey: change.key), newest.sequence > next.frontier
+            let newest = try log.newestChange(ofKey: change.key),
+            newest.sequence > progress.frontier
           {
-            next.ahead.insert(newest.sequence)
+            progress.ahead.insert(newest.sequence)
           }
           if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         #endif
-        try settle(item.sequence, change, verdict, there, into: &operations, &next, &runs)
+        try settle(item.sequence, change, verdict, there, into: &operations)
       }
     }
   }
@@ -130,29 +119,28 @@ extension SyncSession {
   ///   - there: what stands at keys where a change has come to a conflict.
   private func settle(
     _ sequence: UInt64, _ change: LoggedChange?, _ verdict: Verdict,
-    _ there: [[UInt8]: FeedEntry], into operations: inout OperationBatch,
-    _ next: inout PeerProgress, _ runs: inout SettledRuns
+    _ there: [[UInt8]: FeedEntry], into operations: inout OperationBatch
   ) throws {
     var reason: PeerProgress.Waiting?
     switch verdict {
     case .applied(let position), .duplicate(let position):
-      runs.add(sequence, at: position)
+      settled.add(sequence, at: position)
       // A delete that is gone there has no place in the feed.
       if let change, position != .beginning {
-        try catchUp(change, from: position, runs, into: &operations, &next)
+        try catchUp(change, from: position, into: &operations)
       }
     case .conflict(let position): reason = .conflict(toFetch(position))
     case .lost(let position): reason = .lost(position)
     case .rejected(let rejection): reason = .parked(rejection)
-    case .aborted: next.again.insert(sequence)
+    case .aborted: progress.again.insert(sequence)
     }
     guard let change else { return }
     guard let reason else {
       // Only the last of several changes of a key has anything to wait for.
-      next.supersede(change.key, by: sequence)
+      progress.supersede(change.key, by: sequence)
       return
     }
-    next.wait(change, for: reason)
+    progress.wait(change, for: reason)
     if reason.isParked {
       try keepBase(of: change, into: &operations)
     } else if let entry = there[change.key] {
@@ -190,51 +178,24 @@ extension SyncSession {
   /// Somebody may have built on our operation before we heard that it counts: what came from
   /// the feed for its key meanwhile was laid beside.
   private func catchUp(
-    _ change: LoggedChange, from position: Position, _ runs: SettledRuns,
-    into operations: inout OperationBatch, _ next: inout PeerProgress
+    _ change: LoggedChange, from position: Position, into operations: inout OperationBatch
   ) throws {
     guard let found = try beside(ofKey: change.key) else { return }
     guard found.state.position.offset > position.offset else {
       // The change took its place there.
       return try records.forgetRemote(ofKey: change.key, into: &operations)
     }
-    // That it stands in the feed counts already.
-    let former = settled
-    settled = runs
-    defer { settled = former }
-    try meet(change.key, found.state, into: &operations, &next)
+    try meet(change.key, found.state, into: &operations)
   }
 
   /// The peer holds an empty batch in the place of ours: its entries are sent again.
   private func settleEmpty(_ batch: FormedBatch) throws {
-    formed = nil
-    defer { if progress.number != batch.number { formed = batch } }
-    try commit { _, next, _ in
-      next.number = batch.number
-      next.batchID = batch.batchID.ofEmpty
-      for item in batch.items { next.again.insert(item.sequence) }
-      try giveUp(batch, &next)
+    try commit { _ in
+      sendAgain()
+      progress.number = batch.number
+      progress.batchID = batch.batchID.ofEmpty
+      try giveUp(batch)
     }
     failures = 0
-  }
-}
-
-extension Verdict {
-  fileprivate var isApplied: Bool {
-    if case .applied = self { true } else { false }
-  }
-}
-
-extension RemoteState {
-  /// The feed holds the same as a local change, by somebody else's.
-  init(
-    same change: LoggedChange, _ content: SyncContent, at position: Position,
-    _ replica: ReplicaID
-  ) {
-    self.init(
-      FeedEntry(
-        position: position, kind: change.kind == .put ? .put : .delete,
-        operation: OperationID(replica: replica, sequence: change.sequence), key: change.key,
-        content: content, commitTime: change.commitTime, time: change.attributes.time))
   }
 }

@@ -41,13 +41,13 @@ package final class SyncSession {
       }
     }
 
-    /// Whether values are missing, since they travel apart: the peer has to fetch them first.
-    fileprivate var isWithoutValues: Bool {
+    /// The entries of the feed that it has.
+    var entries: [FeedEntry] {
       switch self {
-      case .pull(let page): page.entries.contains { $0.content.blob != nil }
-      case .values(let answer): answer.entries.contains { $0.content.blob != nil }
-      case .push(let answer): answer.current.contains { $0.content.blob != nil }
-      case .hello, .digest, .attach, .fetch: false
+      case .pull(let page): page.entries
+      case .values(let answer): answer.entries
+      case .push(let answer): answer.current
+      case .hello, .digest, .attach, .fetch: []
       }
     }
   }
@@ -78,7 +78,6 @@ package final class SyncSession {
   var limits = SyncLimits()
   /// Most bytes of an attachment that the peer takes, as of that hello; nil where it takes none.
   var attachmentBytes: Int?
-  /// The rules for the content of attachments.
   package var attachmentPolicy = AttachmentPolicy()
   var outgoing = OutgoingAttachments()
   var incoming = IncomingAttachments()
@@ -91,7 +90,6 @@ package final class SyncSession {
   var mostWaiting = 65_536
   /// About so many bytes of values that resolvers make of conflicts go into one commit.
   var bytesTogether = 4 << 20
-  /// The calls that a budget allows.
   var gate = SyncGate()
   /// Whether what others append is taken, as of the last call.
   var reads = true
@@ -108,7 +106,6 @@ package final class SyncSession {
   var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// The last batch under this store's name that the peer has told of, and how far its feed went.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
-  /// Gives batches their ids.
   var naming = BatchNaming()
   /// Whether verdicts were taken that are not written down: the peer would tell them again.
   package internal(set) var hasUnwritten = false
@@ -121,21 +118,14 @@ package final class SyncSession {
   var urgent = UrgentEntries()
   /// Nil whenever it may not be what is to be sent next.
   var prepared: PreparedBatch?
-  /// Keys whose remote states are entered in one commit.
+  /// Keys whose remote states are entered in one commit, or that get a value laid beside another.
   var keysArriving: Set<[UInt8]> = []
-  /// Keys that got a value laid beside another in this commit.
-  var keysChosen: Set<[UInt8]> = []
-  /// Counts of the resolvers' decisions in this commit.
-  var counted = SyncTotals()
   /// Where the history began when positions of what it lacks were last forgotten.
   var prunedHistory: UInt64 = 0
   /// The last entry that was there when a resolver had decided.
   var resolvedThrough: UInt64 = 0
   /// The peer's names for keys; nil as long as nobody has asked.
   var aliases: KnownAliases?
-  /// The changes that this commit makes to them.
-  var aliasChanges: AliasChanges?
-  /// The comparison that is under way.
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
   var hasCompared = false
@@ -166,24 +156,13 @@ package final class SyncSession {
     settledThrough = pin?.settledThrough ?? 0
     formed = standing?.formed
     sequencesInFlight = formed?.sequences ?? SequenceSet()
-    try restoreWaiting()
-  }
-
-  /// Learns the keys of what waits, and drops what a later change has taken the place of.
-  private func restoreWaiting() throws(TidemarkError) {
-    for sequence in progress.waiting.withoutKey {
-      guard let reason = progress.waiting[sequence] else { continue }
-      guard let change = try log.change(at: sequence) else {
-        // It went with the history.
-        progress.waiting.remove(sequence)
-        continue
+    // An entry waits no more once a later change has taken its place.
+    for entry in progress.waiting.entries.values where entry.reason.position == nil {
+      if let newest = try log.newestChange(ofKey: entry.key), newest.sequence > entry.sequence,
+        !isPending(newest)
+      {
+        progress.supersede(entry.key, by: newest.sequence)
       }
-      progress.waiting.learn(change)
-      guard reason.position == nil,
-        let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
-        !isPending(newest, in: progress)
-      else { continue }
-      progress.supersede(change.key, by: newest.sequence)
     }
   }
 
@@ -192,13 +171,26 @@ package final class SyncSession {
   // MARK: What next
 
   /// The next call; nil when there is nothing to do until somebody writes, here or there.
-  /// - Parameter direction: which way entries go.
-  package func next(_ direction: SyncDirection = .both) throws -> Call? {
+  /// - Parameters:
+  ///   - direction: which way entries go.
+  ///   - gate: the calls that the budget lets through.
+  package func next(
+    _ direction: SyncDirection = .both, through gate: SyncGate = SyncGate()
+  ) throws -> Call? {
+    self.gate = gate
     reads = direction.pulls
     keysAsked = []
+    // As of a batch that could not be formed; the user may have decided since.
+    tooManyWaiting = nil
     guard range != nil else { return .hello(hello()) }
-    // Neither way is open before a comparison has ended.
-    if progress.resync != nil {
+    if gate.isNarrow {
+      // A comparison can be much.
+      guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {
+        return nil
+      }
+      if formed != nil, try !isUrgent(least) { return nil }
+    } else if progress.resync != nil {
+      // Neither way is open before a comparison has ended.
       if let call = try nextOfResync() { return call }
       // The user must decide.
       guard progress.resync == nil else { return nil }
@@ -207,11 +199,7 @@ package final class SyncSession {
     // A batch under way is finished whichever way it goes: its outcome may count already.
     if let formed { return try call(for: formed) }
     if !direction.pushes { try passForeign() }
-    if direction.pulls {
-      if progress.cursor.offset < range.head { return .pull(try pullRequest()) }
-    } else if let pull = try pullOfOwn(range) {
-      return .pull(pull)
-    }
+    if !gate.isNarrow, let pull = try nextPull(range) { return .pull(pull) }
     // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
@@ -259,7 +247,8 @@ package final class SyncSession {
     do { try answer.message.normalized.check() } catch {
       throw PeerError(.malformed, error.reason)
     }
-    guard !answer.isWithoutValues else {
+    // Values that travel apart the peer has to fetch first.
+    guard answer.entries.allSatisfy({ $0.content.blob == nil }) else {
       throw PeerError(.malformed, "a large value came by name only, which nobody has asked for")
     }
     try renewPin()

@@ -1,3 +1,5 @@
+package import TidemarkEngine
+
 /// The fingerprints of all keys of some parts, in the order of the hashes of their keys: answers
 /// for every part within them without looking at the keys again.
 ///
@@ -70,6 +72,18 @@ package struct DigestTable: Sendable {
     guard isComplete else { return }
     rows.append(row)
     while rows.count > limit, isComplete { leaveOut() }
+  }
+
+  /// Adds a key with what it holds, if it lies within.
+  /// - Parameter labels: in byte order, each once.
+  package mutating func add(
+    key: [UInt8], _ value: RawSpan, labels: [[UInt8]], attachment: AttachmentID?, offset: UInt64
+  ) {
+    let hash = ContentFingerprint.keyHash(key.rawSpan)
+    guard covers(hash: hash) else { return }
+    let fingerprint = ContentFingerprint(
+      key: key.rawSpan, value: value, labels: labels, attachment: attachment)
+    add(Row(hash: hash, fingerprint: fingerprint, offset: offset))
   }
 
   /// Leaves out what stands in the second half of the parts, or all rows where there is but one.

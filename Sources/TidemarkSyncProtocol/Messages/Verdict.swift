@@ -12,6 +12,14 @@ public enum Verdict: Sendable, Hashable {
   case rejected(Rejection)
   /// Another change of its atomic group did not apply.
   case aborted
+
+  /// Whether the feed has what was sent.
+  package var isTaken: Bool {
+    switch self {
+    case .applied, .duplicate: true
+    case .conflict, .lost, .rejected, .aborted: false
+    }
+  }
 }
 
 /// How far a peer has come with a replica's numbered batches.

@@ -12,13 +12,13 @@ internal import TidemarkEngine
 public struct WireCoder: Sendable, Hashable {
   /// Most raw bytes of a message in a frame; JSON may have four times as many.
   public var limit: Int
-  /// How frames are stored where that makes them shorter.
+  /// How frames are stored where that makes them shorter; all kinds are read.
   public var codec: WireCodec
 
   /// A coder.
   /// - Parameters:
   ///   - limit: most raw bytes of a message, at most ``WireFrame/largestLimit``.
-  ///   - codec: how frames are stored; both kinds are read.
+  ///   - codec: how frames are stored; all kinds are read.
   public init(limit: Int = WireFrame.defaultLimit, codec: WireCodec = .zstd) {
     self.limit = min(max(limit, 0), WireFrame.largestLimit)
     self.codec = codec
@@ -35,7 +35,37 @@ public struct WireCoder: Sendable, Hashable {
       var writer = WireWriter(budget: limit, capacity: message.sizeHint)
       try writer.write(message)
       return try WireFrame.encode(
-        writer.out.bytes, message.kind, codec: codec, limit: limit)
+        try WireFrame.store(writer.out.bytes, codec: codec), message.kind, limit: limit)
+    } catch { throw PeerError(error) }
+  }
+
+  /// The entries of a page, stored once for the frames of all its readers.
+  package func body(of page: PullAnswer) throws(PeerError) -> WireBody {
+    do throws(FormatError) {
+      let message = WireMessage.pullAnswer(page).normalized
+      try message.check()
+      var writer = WireWriter(budget: limit, capacity: message.sizeHint)
+      writer.last = page.cursor
+      try writer.write(page.entries)
+      return try WireFrame.store(writer.out.bytes, codec: codec)
+    } catch { throw PeerError(error) }
+  }
+
+  /// A page as a frame, where its entries are stored already.
+  /// - Parameters:
+  ///   - page: with the cursor that the entries were stored with.
+  ///   - body: what ``body(of:)`` made of the page of one of its readers.
+  package func encode(_ page: PullAnswer, _ body: WireBody) throws(PeerError) -> [UInt8] {
+    do throws(FormatError) {
+      var page = page
+      page.entries = []
+      let message = WireMessage.pullAnswer(page).normalized
+      try message.check()
+      var writer = WireWriter(budget: 0, capacity: 512)
+      writer.optionalFields(of: message)
+      if case .pullAnswer(let page) = message { writer.writeHead(page) }
+      return try WireFrame.encode(
+        head: writer.out.bytes, body, message.kind, limit: limit)
     } catch { throw PeerError(error) }
   }
 

@@ -48,37 +48,49 @@ public enum WireFrame {
     }
   }
 
-  /// Puts a message into a frame.
+  /// Puts a message into a frame: a head as it is, and the rest as it was stored.
   package static func encode(
-    _ raw: [UInt8], _ kind: WireMessage.Kind, codec: WireCodec, limit: Int
+    head: [UInt8] = [], _ body: WireBody, _ kind: WireMessage.Kind, limit: Int
   ) throws(FormatError) -> [UInt8] {
-    guard raw.count <= bounded(limit) else {
-      throw FormatError("a message of \(raw.count) bytes is longer than the \(limit) allowed")
+    let rawCount = head.count + body.rawCount
+    guard rawCount <= bounded(limit) else {
+      throw FormatError("a message of \(rawCount) bytes is longer than the \(limit) allowed")
     }
-    var writer = ByteWriter(capacity: headerBytes + raw.count / (codec == .zstd ? 2 : 1) + 64)
+    let isBehindHead = body.isCompressed && !head.isEmpty
+    let codec: WireCodec =
+      isBehindHead ? .zstdBehindHead : body.isCompressed ? .zstd : .none
+    let storedCount = (isBehindHead ? 4 : 0) + head.count + body.stored.count
+    var writer = ByteWriter(capacity: headerBytes + storedCount)
     writer.u32(magic)
     writer.u8(version)
     writer.u8(kind.rawValue)
-    writer.u8(WireCodec.none.rawValue)
+    writer.u8(codec.rawValue)
     writer.u8(0)
-    writer.u32(UInt32(raw.count))
-    writer.u32(UInt32(raw.count))
+    writer.u32(UInt32(rawCount))
+    writer.u32(UInt32(storedCount))
     writer.u32(0)
-    if codec == .zstd, raw.count >= compressFromBytes {
-      let stored = try contexts.withCompressor(level: FrameCodecs.fastLevel) {
-        (compressor) throws(FormatError) in
-        try compressor.compress(raw.rawSpan, appendingTo: &writer.bytes)
-      }
-      if stored < raw.count {
-        writer.bytes[6] = WireCodec.zstd.rawValue
-        writer.patch(u32: UInt32(stored), at: 12)
-      } else {
-        writer.bytes.removeLast(stored)
-      }
-    }
-    if writer.bytes[6] == WireCodec.none.rawValue { writer.raw(raw) }
+    if isBehindHead { writer.u32(UInt32(head.count)) }
+    writer.raw(head)
+    writer.raw(body.stored)
     writer.patch(u32: checksum(writer.bytes.rawSpan), at: checksumOffset)
     return writer.bytes
+  }
+
+  /// Stores a message, or the rest of one behind its head.
+  package static func store(_ raw: [UInt8], codec: WireCodec) throws(FormatError) -> WireBody {
+    guard codec != .none, raw.count >= compressFromBytes else {
+      return WireBody(rawCount: raw.count, stored: raw, isCompressed: false)
+    }
+    var stored: [UInt8] = []
+    stored.reserveCapacity(raw.count / 2 + 64)
+    _ = try contexts.withCompressor(level: FrameCodecs.fastLevel) {
+      (compressor) throws(FormatError) in
+      try compressor.compress(raw.rawSpan, appendingTo: &stored)
+    }
+    // The length of a head has room in what is saved.
+    let isCompressed = stored.count + 4 < raw.count
+    return WireBody(
+      rawCount: raw.count, stored: isCompressed ? stored : raw, isCompressed: isCompressed)
   }
 
   /// Takes the message out of a frame, which must be all that there is.
@@ -90,11 +102,22 @@ public enum WireFrame {
     guard bytes.byteCount == header.frameCount else { throw FormatError("bytes after the frame") }
     guard checksum(bytes) == header.checksum else { throw FormatError("checksums differ") }
     let stored = try bytes.slice(headerBytes, header.storedCount)
-    guard header.codec == .zstd else { return (header.kind, [UInt8](copying: stored)) }
+    guard header.codec != .none else { return (header.kind, [UInt8](copying: stored)) }
+    var headStart = 0
+    var headCount = 0
+    if header.codec == .zstdBehindHead {
+      (headStart, headCount) = (4, Int(try stored.u32(at: 0)))
+      guard headCount > 0, headCount < header.rawCount, headCount <= stored.byteCount - 4 else {
+        throw FormatError("the head of a message has a length out of bounds")
+      }
+    }
+    let bodyStart = headStart + headCount
+    let body = try stored.slice(bodyStart, stored.byteCount - bodyStart)
     var raw: [UInt8] = []
     try contexts.withDecompressor { (decompressor) throws(FormatError) in
-      try decompressor.decompress(stored, into: &raw, rawCount: header.rawCount)
+      try decompressor.decompress(body, into: &raw, rawCount: header.rawCount - headCount)
     }
+    if headCount > 0 { raw = [UInt8](copying: try stored.slice(headStart, headCount)) + raw }
     return (header.kind, raw)
   }
 
@@ -148,6 +171,16 @@ public enum WireCodec: UInt8, Sendable, Hashable, CaseIterable {
   case none = 0
   /// As one zstd frame without dictionary, where that is shorter.
   case zstd = 1
+  /// A head as it is, and the rest as with ``zstd``: so the rest, stored once, stands in the frames
+  /// of many readers. A coder that is told this stores a message of one reader as with ``zstd``.
+  case zstdBehindHead = 2
+}
+
+/// The bytes of a message, or of the rest behind its head, as they stand in a frame.
+package struct WireBody: Sendable {
+  let rawCount: Int
+  let stored: [UInt8]
+  let isCompressed: Bool
 }
 
 extension PeerError {

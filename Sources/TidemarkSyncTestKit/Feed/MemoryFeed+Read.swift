@@ -4,29 +4,33 @@ package import TidemarkSync
 package import TidemarkSyncServer
 
 extension MemoryFeed {
-  package func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
-    let lease = leases[replica]
-    return try reading { (state) throws(TidemarkError) in
-      FeedContext(
-        mark: try state.index.mark(of: replica), lease: lease, policies: state.index.policies)
-    }
+  package func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try reading { (state) throws(TidemarkError) in try state.index.mark(of: replica) }
+  }
+
+  package func policies() throws(TidemarkError) -> PolicyTable {
+    try reading { (state) throws(TidemarkError) in state.index.policies }
   }
 
   package func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
     try reading { (state) throws(TidemarkError) in keys.map { state.index.states[$0] } }
   }
 
-  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
-    try reading { (state) throws(TidemarkError) in
-      offsets.map { state.log.change(at: $0)?.head }
-    }
+  package func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
+    try changes(at: offsets).mapValues(\.head)
   }
 
-  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+  package func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
+    try changes(at: offsets).filter { $1.head.kind == .put }.mapValues(\.value)
+  }
+
+  private func changes(
+    at offsets: [UInt64]
+  ) throws(TidemarkError) -> [UInt64: MemoryFeedLog.Change] {
     try reading { (state) throws(TidemarkError) in
-      offsets.map { offset in
-        state.log.change(at: offset).flatMap { $0.head.kind == .put ? $0.value : nil }
-      }
+      var changes: [UInt64: MemoryFeedLog.Change] = [:]
+      for offset in offsets { changes[offset] = state.log.change(at: offset) }
+      return changes
     }
   }
 
@@ -61,7 +65,7 @@ extension MemoryFeed {
     for (key, held) in states where !held.isDeleted && wants(key) {
       guard let change = log.change(at: held.position.offset) else { continue }
       try body(
-        FeedKey(key: key, labels: held.head.labels, offset: held.head.offset),
+        (key: key, labels: held.head.labels, attachment: nil, offset: held.head.offset),
         change.value.rawSpan)
     }
     return log.head

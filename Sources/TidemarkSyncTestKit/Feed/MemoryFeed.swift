@@ -24,7 +24,7 @@ package final class MemoryFeed: Feed {
     var failure: TidemarkError?
   }
 
-  package let leases = FeedLeases()
+  package let leases = Lock(FeedLeases())
   package let uploads = Lock(UploadTable())
   package let arriving = Lock(ArrivingAttachments())
   let state: Lock<State>
@@ -128,7 +128,7 @@ package final class MemoryFeed: Feed {
     let record = batch.markRecord
     entries.append(.record(.feedMark, key: batch.request.replica.bytes, value: record))
     try write(entries, &state)
-    return try FeedMark(FeedRecord(value: record, position: position))
+    return try FeedMark(record, at: position)
   }
 
   @discardableResult

@@ -127,7 +127,7 @@ struct MemoryFeedIndex: Sendable {
   mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position, _ now: Timestamp) {
     guard case .record(let type, let key, let value) = entry else { return }
     records[type, default: [:]][key] =
-      value.isEmpty ? nil : (FeedRecord(value: value, position: position), now)
+      value.isEmpty ? nil : (record: (value: value, position: position), time: now)
     if type == .feedPolicy {
       policies.set(PolicyTable.decode(value), for: key, at: position.offset)
     }
@@ -135,7 +135,7 @@ struct MemoryFeedIndex: Sendable {
 
   func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
     try records[.feedMark]?[replica.bytes].map { (found) throws(TidemarkError) in
-      try FeedMark(found.record)
+      try FeedMark(found.record.value, at: found.record.position)
     } ?? FeedMark()
   }
 }

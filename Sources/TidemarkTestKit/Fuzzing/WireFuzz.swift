@@ -92,6 +92,11 @@ enum WireFuzz {
       seeds.append([2, sample.message.kind.rawValue] + frame.dropFirst(headerBytes))
       seeds.append([5] + frame)
       if dense != frame { seeds.append([5] + dense) }
+      if case .pullAnswer(let page) = sample.message,
+        let shared = try? WireCoder().encode(page, WireCoder().body(of: page))
+      {
+        seeds.append([5] + shared)
+      }
     }
     return seeds
   }

@@ -195,7 +195,7 @@ struct DigestTests {
       let here = try #require(table)
       for difference in try walk.take(
         answer(b, walk.next), here,
-        key: { try a.handler().feed.heads(at: [$0.offset])[0]?.key })
+        key: { try a.handler().feed.heads(at: [$0.offset])[$0.offset]?.key })
       {
         #expect(found.insert(difference.key).inserted)
       }

@@ -243,7 +243,7 @@ final class RivalFeed: Feed {
 
   var id: ReplicaID { feed.id }
   var now: Timestamp { feed.now }
-  var leases: FeedLeases { feed.leases }
+  var leases: Lock<FeedLeases> { feed.leases }
   var uploads: Lock<UploadTable> { feed.uploads }
   var arriving: Lock<ArrivingAttachments> { feed.arriving }
   var contents: Engine? { feed.contents }
@@ -251,16 +251,17 @@ final class RivalFeed: Feed {
   func settle(through position: Position) throws(TidemarkError) {
     try feed.settle(through: position)
   }
-  func context(of replica: ReplicaID) throws(TidemarkError) -> FeedContext {
-    try feed.context(of: replica)
+  func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
+    try feed.mark(of: replica)
   }
+  func policies() throws(TidemarkError) -> PolicyTable { try feed.policies() }
   func states(of keys: [[UInt8]]) throws(TidemarkError) -> [FeedState?] {
     try feed.states(of: keys)
   }
-  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [FeedHead?] {
+  func heads(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: FeedHead] {
     try feed.heads(at: offsets)
   }
-  func values(at offsets: [UInt64]) throws(TidemarkError) -> [[UInt8]?] {
+  func values(at offsets: [UInt64]) throws(TidemarkError) -> [UInt64: [UInt8]] {
     try feed.values(at: offsets)
   }
   func read(_ query: FeedQuery) throws(TidemarkError) -> FeedPage { try feed.read(query) }

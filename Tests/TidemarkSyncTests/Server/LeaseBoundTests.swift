@@ -38,7 +38,7 @@ struct LeaseBoundTests {
     try flood(bench, 10_000..<13_000)
     #expect(try bench.handler().feed.settledRange().head == head)
     #expect(try recorded(bench) == LeaseTable.mostIdle)
-    let counts = try bench.handler().feed.leases.state.withLock { $0.table.counts }
+    let counts = try bench.handler().feed.leases.withLock { $0.table.counts }
     #expect(counts == (LeaseTable.mostIdle, LeaseTable.mostUnrecorded))
   }
 
@@ -56,8 +56,8 @@ struct LeaseBoundTests {
     try flood(bench, 0..<2_500)
     #expect(try bench.push(&b, b.put("m", "1")).map(\.name) == ["applied"])
     #expect(
-      try bench.handler().feed.leases.state.withLock { state in
-        [a.id, b.id, late.id].allSatisfy { state.table.isRecorded($0) }
+      try bench.handler().feed.leases.withLock { leases in
+        [a.id, b.id, late.id].allSatisfy { leases.table.isRecorded($0) }
       })
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     for device in [a, b] {

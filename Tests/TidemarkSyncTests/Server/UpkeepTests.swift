@@ -48,7 +48,7 @@ struct UpkeepTests {
     bench.options.lease = .seconds(1000)
     let end = bench.clock.now().sinceEpoch + 1_000_000
     func expires() throws -> UInt64? {
-      try bench.handler().feed.leases[a.id]?.expires
+      try bench.handler().feed.leases.withLock { $0[a.id] }?.expires
     }
     #expect(try expires() == .max)
     try bench.handler().compact()

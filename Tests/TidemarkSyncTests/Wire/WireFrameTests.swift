@@ -39,7 +39,7 @@ struct WireFrameTests {
     #expect(refusal(try changed(0, 0)) == "no frame of the protocol")
     #expect(refusal(try changed(4, 2)) == "version 2 of the protocol is not known here")
     #expect(refusal(try changed(5, 0x0a)) == "message type 10 is not known here")
-    #expect(refusal(try changed(6, 2)) == "codec 2 is not known here")
+    #expect(refusal(try changed(6, 3)) == "codec 3 is not known here")
     #expect(refusal(try changed(7, 1)) == "a reserved byte is not zero")
     #expect(refusal(try changed(8, 200)) == "the lengths of a frame do not fit")
     var frame = try coder.encode(message)
@@ -74,6 +74,34 @@ struct WireFrameTests {
     // A frame of the right length is decompressed, and then no message.
     #expect(refusal(frame(900_000)) == "error 0 is not known here")
     #expect(refusal(frame(900_000), limit: 800_000)?.contains("longer than") == true)
+  }
+
+  @Test("the head in front of a compressed rest is refused where its length is out of bounds")
+  func heads() throws {
+    let message = try WireTestFrame.raw(
+      .error(PeerError(.busy, String(repeating: "later ", count: 50))))
+    let head = Array(message.prefix(10))
+    var rest: [UInt8] = []
+    let tail = Array(message.dropFirst(10))
+    try ZstdCompressor(level: 1).compress(tail.rawSpan, appendingTo: &rest)
+    func frame(_ headCount: UInt32, rawCount: Int? = nil) -> [UInt8] {
+      var stored = ByteWriter()
+      stored.u32(headCount)
+      stored.raw(head + rest)
+      return WireTestFrame.frame(
+        .error, codec: 2, rawCount: rawCount ?? message.count, stored.bytes)
+    }
+    #expect(refusal(frame(10)) == nil)
+    let bounds = "the head of a message has a length out of bounds"
+    for count in [0, UInt32(head.count + rest.count) + 1, UInt32(message.count), .max] {
+      #expect(refusal(frame(count)) == bounds)
+    }
+    #expect(refusal(frame(9)) == "no zstd frame")
+    #expect(
+      refusal(frame(10, rawCount: message.count - 1))
+        == "the zstd frame has another length than it should")
+    let short = WireTestFrame.frame(.error, codec: 2, rawCount: 100, [1, 0])
+    #expect(refusal(short) == "ends too early")
   }
 
   @Test("a message that does not become shorter is stored as it is")

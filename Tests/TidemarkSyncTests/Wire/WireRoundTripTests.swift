@@ -22,6 +22,25 @@ struct WireRoundTripTests {
     }
   }
 
+  @Test("the entries of a page, encoded once, go into the frames of all its readers")
+  func sharedEntries() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var random = RandomMessages(seed: seed)
+    for round in 0..<Self.rounds {
+      guard case .pullAnswer(let page) = random.message(.pullAnswer),
+        case .pullAnswer(var other) = random.message(.pullAnswer)
+      else { continue }
+      (other.entries, other.cursor) = (page.entries, page.cursor)
+      let coder = WireCoder(limit: 8 << 20, codec: round % 2 == 0 ? .zstd : .none)
+      let body = try coder.body(of: page)
+      for page in [page, other] {
+        let read = try coder.decode(try coder.encode(page, body))
+        #expect(
+          read == WireMessage.pullAnswer(page).normalized, "seed \(seed), round \(round)")
+      }
+    }
+  }
+
   @Test("JSON gives back the message, whatever is in it", arguments: WireMessage.Kind.allCases)
   func json(_ kind: WireMessage.Kind) throws {
     let seed = UInt64.random(in: 0...UInt64.max)

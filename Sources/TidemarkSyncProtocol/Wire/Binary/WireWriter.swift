@@ -30,9 +30,7 @@ struct WireWriter {
       try write(answer.current)
     case .pullRequest(let request): write(request)
     case .pullAnswer(let answer):
-      write(answer.range)
-      position(answer.cursor)
-      write(answer.mark)
+      writeHead(answer)
       try write(answer.entries)
     case .valuesRequest(let request):
       replica(request.replica)
@@ -61,7 +59,14 @@ struct WireWriter {
     }
   }
 
-  private mutating func optionalFields(of message: WireMessage) {
+  /// A page up to its entries, which may be the same for many readers.
+  mutating func writeHead(_ page: PullAnswer) {
+    write(page.range)
+    position(page.cursor)
+    write(page.mark)
+  }
+
+  mutating func optionalFields(of message: WireMessage) {
     let reach: UInt64? =
       switch message {
       case .helloAnswer(let answer): answer.reach

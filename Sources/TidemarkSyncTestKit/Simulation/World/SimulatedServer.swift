@@ -22,6 +22,8 @@ final class SimulatedServer {
   /// Counts the times that it was opened.
   private(set) var boots = 0
   private var calls = 0
+  /// The last page of each handler, which the next caller may get as well.
+  private var pages: [Int: StagedAnswer] = [:]
   var limits: SyncLimits
   /// Which changes are refused.
   var validator = 0
@@ -71,6 +73,8 @@ final class SimulatedServer {
     ]
   }
 
+  private static let coder = WireCoder(limit: WireFrame.largestLimit)
+
   /// The handler whose turn it is.
   var handler: SyncHandler { handlers[calls % handlers.count] }
 
@@ -78,6 +82,7 @@ final class SimulatedServer {
   /// - Parameter former: the one before, or of a copy; nil begins with nothing.
   func open(after former: SimulatedFeed?, random: UInt64) throws(TidemarkError) {
     boots += 1
+    pages = [:]
     feed = try SimulatedFeed.open(former, kind, disk, clock, random)
     handlers = try Self.handlers(feed, Self.options(limits, validator))
   }
@@ -95,11 +100,12 @@ final class SimulatedServer {
   /// Makes the answer to a call.
   func stage(_ call: SyncSession.Call, _ access: SyncAccess) -> Result<Staged, PeerError> {
     calls += 1
-    let handler = handler
+    let turn = calls % handlers.count
+    let handler = handlers[turn]
     do throws(PeerError) {
-      return .success(
-        Staged(
-          boot: boots, handler: handler, answer: try handler.stage(call.message, access: access)))
+      let answer = try handler.stage(call.message, access: access, sharing: pages[turn])
+      if case .pullAnswer = answer.message { pages[turn] = answer }
+      return .success(Staged(boot: boots, handler: handler, answer: answer))
     } catch { return .failure(error) }
   }
 
@@ -109,7 +115,15 @@ final class SimulatedServer {
     do throws(PeerError) { try staged.handler.settle(staged.answer) } catch {
       return .failure(error)
     }
-    guard let answer = SyncSession.Answer(staged.answer.message) else {
+    // The frame of a page has entries that were encoded for somebody else, perhaps.
+    let message: WireMessage
+    do throws(PeerError) {
+      message = try Self.coder.decode(try staged.answer.frame(Self.coder))
+    } catch { throw BrokenPromise("an answer cannot travel: \(error.message)") }
+    guard message == staged.answer.message.normalized else {
+      throw BrokenPromise("the frame of an answer holds another one")
+    }
+    guard let answer = SyncSession.Answer(message) else {
       throw BrokenPromise("an answer of another kind than its call")
     }
     let durable = try feed.feed.bounds().durable

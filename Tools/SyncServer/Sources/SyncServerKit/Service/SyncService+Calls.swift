@@ -101,7 +101,7 @@ extension SyncService {
   ) throws(Problem) -> (Outcome, StagedAnswer) {
     let change = waiters.lastChange(of: name)
     let (staged, isSearch) = try stage(message, lease, lane, access, caller.id)
-    var reply = try encode(staged.message, coding)
+    var reply = try encode(staged, coding)
     if case .pushRequest(let push) = message { reply.entries = push.changes.count }
     guard isSearch, case .pullRequest(let pull) = message, pull.waitMilliseconds > 0,
       let through = staged.end
@@ -113,11 +113,14 @@ extension SyncService {
   }
 
   /// Makes an answer, on a thread of the pool.
-  /// - Parameter lookedThrough: up to there an earlier look of the same pull has found nothing.
+  /// - Parameters:
+  ///   - lookedThrough: up to there an earlier look of the same pull has found nothing.
+  ///   - other: the answer to somebody else, who may have asked for the same.
   /// - Returns: also whether it was a comparison, or a search in vain.
   func stage(
     _ message: WireMessage, _ lease: DatabaseTable.Lease, _ lane: WorkPool.Lane,
-    _ access: SyncAccess, _ caller: String, lookedThrough: Position = .beginning
+    _ access: SyncAccess, _ caller: String, lookedThrough: Position = .beginning,
+    sharing other: StagedAnswer? = nil
   ) throws(Problem) -> (StagedAnswer, isSearch: Bool) {
     // Short work is not charged for, so that it need not be said whose it is.
     let account = lane == .calls ? nil : "\(lane) \(caller)"
@@ -129,7 +132,8 @@ extension SyncService {
     }
     let start = ContinuousClock.now
     let staged = try Self.attempt { () throws(PeerError) in
-      try lease.handler.stage(message, access: access, lookedThrough: lookedThrough)
+      try lease.handler.stage(
+        message, access: access, lookedThrough: lookedThrough, sharing: other)
     }
     // A page with entries brings its reader on, so it costs nothing.
     let isSearch = lane == .digests || staged.isEmptyPage
@@ -139,8 +143,13 @@ extension SyncService {
     return (staged, isSearch)
   }
 
-  func encode(_ answer: WireMessage, _ coding: Coding) throws(Problem) -> Reply {
-    do throws(PeerError) { return Reply(try coding.encode(answer, writer), coding) } catch {
+  func encode(_ answer: StagedAnswer, _ coding: Coding) throws(Problem) -> Reply {
+    do throws(PeerError) {
+      let body =
+        coding == .frame
+        ? try answer.frame(writer) : try coding.encode(answer.message, writer)
+      return Reply(body, coding)
+    } catch {
       throw Problem(PeerError(.failed, "the answer cannot be written: " + error.message))
     }
   }

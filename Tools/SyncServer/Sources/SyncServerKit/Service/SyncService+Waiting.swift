@@ -96,10 +96,10 @@ extension SyncService {
     do throws(Problem) {
       let (staged, _) = try stage(
         .pullRequest(question.request), lease, .pulls, question.access, question.caller,
-        lookedThrough: waiter.lookedThrough)
+        lookedThrough: waiter.lookedThrough, sharing: last)
       if let through = staged.end { return .nothing(through: through) }
       last = staged
-      return .answered(try encode(staged.message, question.coding))
+      return .answered(try encode(staged, question.coding))
     } catch { return .failed(error) }
   }
 
