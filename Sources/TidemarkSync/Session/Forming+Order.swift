@@ -144,7 +144,7 @@ extension SyncSession {
       else { continue }
       // A replaced change counts as what replaced it.
       let newest = try log.newestChange(ofKey: found.key) ?? found
-      guard isPending(found, in: progress) || isPending(newest, in: progress) else { continue }
+      guard isPending(found) || isPending(newest) else { continue }
       if let reason = progress.waiting[newest.sequence], !reason.state.goesOn {
         return .blocked(by: newest.sequence)
       }

@@ -74,7 +74,7 @@ extension SyncSession {
   /// Whether a change that names it is still to be sent.
   private func isWanted(_ row: OutgoingAttachments.Row) throws(TidemarkError) -> Bool {
     for sequence in row.sequences.sequences {
-      guard let change = try log.change(at: sequence), isPending(change, in: progress),
+      guard let change = try log.change(at: sequence), isPending(change),
         progress.waiting[sequence] == nil
       else { continue }
       // A later change of its key may go in its place.

@@ -62,13 +62,10 @@ extension SyncSession {
     let unread = settled.firstUnread(after: progress.cursor.offset) ?? .max
     // Two versions of a live key may be asked for: its newest, and the base of a pending one.
     let least = 2 * log.liveKeys + Self.runsUnpruned
-    let kept = try settled.pruned(above: least) { (run) throws(TidemarkError) in
+    let kept = try settled.pruned(above: least) { run in
       // A long run takes no more than a short one, and more to look through.
-      if run.last >= min(history, unread) || run.count > Self.mostInShortRun { return true }
-      for sequence in run.sequences where try log.isKept(at: sequence) {
-        return true
-      }
-      return false
+      try run.last >= min(history, unread) || run.count > Self.mostInShortRun
+        || run.sequences.contains { try log.isKept(at: $0) }
     }
     guard let kept else { return }
     try commit(.buffered) { _ in settled.replaceAll(with: kept) }
