@@ -60,24 +60,21 @@ struct PendingTable: Sendable {
 
   mutating func refresh(_ session: SyncSession) throws(TidemarkError) {
     try addExplicit(session)
-    try readOn(session)
+    let head = session.log.head
+    if through < head {
+      var cursor = session.log.entries(from: through + 1, through: head, includesRecords: true)
+      while let entry = try cursor.next() {
+        try take(entry, session)
+        through = entry.sequence
+      }
+      through = head
+    }
     removeDecided(session)
     if rows.count > 64, rows.count > 2 * count {
       rows.removeAll { !$0.isLive }
       first = 0
     }
     while first < rows.count, !rows[first].isLive { first += 1 }
-  }
-
-  private mutating func readOn(_ session: SyncSession) throws(TidemarkError) {
-    let head = session.log.head
-    guard through < head else { return }
-    var cursor = session.log.entries(from: through + 1, through: head, includesRecords: true)
-    while let entry = try cursor.next() {
-      try take(entry, session)
-      through = entry.sequence
-    }
-    through = head
   }
 
   private mutating func take(_ entry: LogEntry, _ session: SyncSession) throws(TidemarkError) {

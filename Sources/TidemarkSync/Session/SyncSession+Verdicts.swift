@@ -13,8 +13,8 @@ extension SyncSession {
     guard mark.verdicts.count == batch.items.count else {
       throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
     }
-    let (verdicts, named) = try judgeAliases(batch, mark, sending?.changes)
-    let sent = sending
+    let sent = sending?.changes
+    let (verdicts, named) = try judgeAliases(batch, mark, sent)
     let end = endOfBatch(verdicts)
     if try named.isEmpty && areExpected(verdicts, of: batch) {
       // It is not written down: until the next batch is formed, which is made durable with all that
@@ -33,7 +33,7 @@ extension SyncSession {
     }
     failures = 0
     count(verdicts)
-    let namesContent = sent?.changes.contains { $0.content.attachment != nil } ?? true
+    let namesContent = sent?.contains { $0.content.attachment != nil } ?? true
     if namesContent { try releaseContent(of: batch, verdicts) }
     try resolveWaiting()
   }
