@@ -134,7 +134,9 @@ extension PeerProgress {
     var basis = Basis()
     var reader = ByteReader(bytes)
     try reader.version(version)
-    if try reader.u8() & 1 != 0 { progress.feed = try ReplicaID(from: &reader) }
+    if try reader.u8() & 1 != 0 {
+      progress.feed = ReplicaID(padding: try reader.array(ReplicaID.byteCount))
+    }
     progress.scope = try reader.u64()
     progress.reach = try reader.u64()
     basis.epoch = try reader.u64()
@@ -239,12 +241,6 @@ extension PeerProgress.Waiting {
     default: throw FormatError("unknown reason for waiting")
     }
     guard reader.remaining == 0 else { throw FormatError("bytes after a reason for waiting") }
-  }
-}
-
-extension ReplicaID {
-  init(from reader: inout ByteReader) throws(FormatError) {
-    self.init(padding: try reader.array(Self.byteCount))
   }
 }
 

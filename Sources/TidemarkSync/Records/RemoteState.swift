@@ -65,7 +65,7 @@ struct RemoteState: Sendable, Hashable {
     var reader = ByteReader(bytes)
     position = try Position(from: &reader)
     isDeleted = try reader.u8() != 0
-    let replica = try ReplicaID(from: &reader)
+    let replica = ReplicaID(padding: try reader.array(ReplicaID.byteCount))
     operation = OperationID(replica: replica, sequence: try reader.varint())
     commitTime = try reader.varint()
     rounds = try reader.varint(atMost: 1 << 20)
