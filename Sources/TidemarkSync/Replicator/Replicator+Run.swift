@@ -161,7 +161,7 @@ extension Replicator {
     var hasAnswer = false
     if isFresh {
       try await host.perform { state in
-        state.repeats.reset()
+        state.repeats = CallRepeats()
         try state.session().disconnect()
       }
     }
@@ -240,7 +240,7 @@ extension HostState {
     let (allowed, reason) = try permit(budget)
     guard let gate = allowed else { return (nil, reason) }
     guard let call = try session.next(direction, through: gate) else {
-      repeats.reset()
+      repeats = CallRepeats()
       if let keys = session.undecidedDeletions { throw UndecidedDeletions(keys: keys) }
       if let entries = session.tooManyWaiting, direction.pushes {
         throw TooManyParked(entries: entries)

@@ -161,15 +161,10 @@ extension Replicator {
   }
 
   func failure(_ error: any Error) -> SyncStatus.Failure {
-    let message: String
-    switch error {
-    case let error as PeerError: message = error.message
-    case let error as TidemarkError: message = error.message
-    default: message = "\(error)"
-    }
+    let ofPeer = error as? PeerError
     return SyncStatus.Failure(
-      message: message, kind: (error as? PeerError)?.kind,
-      time: store.engine.environment.clock.now())
+      message: ofPeer?.message ?? (error as? TidemarkError)?.message ?? "\(error)",
+      kind: ofPeer?.kind, time: store.engine.environment.clock.now())
   }
 
   private func pause(_ wait: Backoff.Wait, seen: UInt64, poked: UInt64) async throws {

@@ -207,12 +207,7 @@ struct CallRepeats {
     count = identity == last ? count + 1 : 1
     last = identity
     guard count > Self.most else { return }
-    reset()
+    self = CallRepeats()
     throw PeerError(.failed, "the peer gives the same answer again and again")
-  }
-
-  mutating func reset() {
-    last = []
-    count = 0
   }
 }
