@@ -52,8 +52,8 @@ extension SyncHandler {
     }
   }
 
-  /// An upload that goes on is left alone: a newcomer that took its room would lose it to it in turn.
-  /// One that nobody has gone on with for so long goes. So it is with attachments.
+  /// An upload that goes on is left alone: a newcomer that took its room would lose it in turn. One
+  /// that nobody has gone on with for so long goes. So it is with attachments.
   static let millisecondsUndisturbed: UInt64 = 60_000
   static let millisecondsKept: UInt64 = 7 * 86_400_000
 
