@@ -169,11 +169,6 @@ public final class SyncHandler: Sendable {
     }
   }
 
-  /// How far a replica's batches have come.
-  package func mark(of replica: ReplicaID) throws(TidemarkError) -> ReplicaMark {
-    try feed.mark(of: replica).mark
-  }
-
   /// The range of the feed, as far as it matters to a replica: one that held nothing when deletes
   /// were dropped has not missed them.
   ///

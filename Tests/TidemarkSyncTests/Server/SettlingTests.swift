@@ -56,7 +56,8 @@ struct SettlingTests {
       }
     #expect(isTold)
     cutPower(bench)
-    #expect(try bench.handler().mark(of: writer.id).number == 1, "\(call) told of a lost batch")
+    let kept = try bench.handler().feed.mark(of: writer.id).mark
+    #expect(kept.number == 1, "\(call) told of a lost batch")
     #expect(try bench.value("k") == "v")
   }
 

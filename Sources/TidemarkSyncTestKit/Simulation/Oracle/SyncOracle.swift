@@ -124,8 +124,8 @@ final class SyncOracle {
     var marks: [ReplicaID: UInt64] = [:]
     for case let operation? in entries.lazy.map(\.origin) {
       guard let first = firstBatch[operation] else { continue }
-      let number =
-        try marks[operation.replica] ?? server.handler.mark(of: operation.replica).number
+      let replica = operation.replica
+      let number = try marks[replica] ?? server.handler.feed.mark(of: replica).mark.number
       marks[operation.replica] = number
       guard first <= number else {
         throw BrokenPromise("the feed has \(operation), and no mark of its batch")
