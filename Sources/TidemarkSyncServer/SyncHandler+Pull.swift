@@ -101,11 +101,8 @@ struct PageReader: Sendable {
     let most = min(max(request.limits.changes, 1), handler.options.limits.changes)
     let mostBytes = min(max(request.limits.bytes, 1), handler.options.limits.bytes)
     var bytes = 0
-    var left = Self.entriesPerCall
-    while through < range.head, left > 0 {
-      let limit = min(left, Self.headsPerPage)
-      let found = try handler.feed.read(query(limit: limit))
-      left -= limit
+    for _ in 0..<Self.entriesPerCall / Self.headsPerPage where through < range.head {
+      let found = try handler.feed.read(query)
       let rows = try outcomes(of: found.rows)
       let puts = rows.lazy.filter { if case .success(.put?) = $1 { true } else { false } }
       let values = try handler.smallValues(
@@ -135,9 +132,9 @@ struct PageReader: Sendable {
     }
   }
 
-  private func query(limit: Int) -> FeedQuery {
+  private var query: FeedQuery {
     FeedQuery(
-      after: through, through: range.head, limit: limit,
+      after: through, through: range.head, limit: Self.headsPerPage,
       wantsFormer: { [request, access] head in
         (head.operation.replica != request.replica || request.includesOwn)
           && !access.reads(head.key, head.labels, request)
