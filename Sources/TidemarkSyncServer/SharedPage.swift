@@ -17,13 +17,15 @@ final class SharedPage: Sendable {
     self.page = page
   }
 
-  /// Whether a page, of which nothing was read yet, would be this one.
+  /// Whether a page, of which nothing was read yet, would be this one: another cursor makes no
+  /// difference where no entry lies between the two.
   func isPage(of other: PageReader) -> Bool {
     var request = other.request
     request.replica = page.request.replica
     request.waitMilliseconds = page.request.waitMilliseconds
-    return other.handler === page.handler && other.start == page.start && request == page.request
-      && other.range == page.range && other.access == page.access
+    if !page.hasFormerLabels { request.after = page.request.after }
+    return other.handler === page.handler && other.range == page.range && request == page.request
+      && page.start <= other.start && other.start < page.first && other.access == page.access
       && !page.writers.contains(other.request.replica)
   }
 

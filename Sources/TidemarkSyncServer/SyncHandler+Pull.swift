@@ -74,13 +74,17 @@ struct PageReader: Sendable {
   let request: PullRequest
   let access: SyncAccess
   let range: FeedRange
-  /// Where it begins.
+  /// Where it begins, and the first entry behind that.
   let start: UInt64
+  private(set) var first: UInt64 = .max
   /// Everything up to here was dealt with.
   private(set) var through: UInt64
   private(set) var entries: [FeedEntry] = []
   /// The replicas that wrote what it looked at.
   private(set) var writers: Set<ReplicaID> = []
+  /// Whether it has labels that keys had before; what the reader has heard of them depends on its
+  /// cursor.
+  private(set) var hasFormerLabels = false
   /// Entries that others up to here supersede may be gone.
   private var droppedThrough: UInt64 = 0
   /// Whether keys are there, as the page says. Later entries of one that has gone have the labels,
@@ -150,6 +154,8 @@ struct PageReader: Sendable {
   ) throws(TidemarkError) -> [(FeedHead, Result<FeedEntry.Kind?, PeerError>)] {
     // It rises before anything is dropped, so it is read after the entries.
     let needsBounds = rows.contains { $0.former?.isEmpty == false }
+    hasFormerLabels = hasFormerLabels || needsBounds
+    first = min(first, rows.first?.head.offset ?? .max)
     droppedThrough = needsBounds ? try handler.feed.bounds().historyFrom : 0
     return rows.map { row in
       writers.insert(row.head.operation.replica)

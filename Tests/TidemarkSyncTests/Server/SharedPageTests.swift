@@ -30,13 +30,16 @@ struct SharedPageTests {
     var second = Device(3)
     _ = try bench.push(&second, second.put("c", "3"))
     _ = try bench.push(&second, second.put("c", "4"))
-    // The page begins behind what the second reader wrote.
+    // The page begins behind what the second reader wrote; one has come further, to no entry more.
     var writer = Device(4)
     var first = request
-    first.after = try bench.pullAll(Device(2)).cursor
+    let all = try bench.pullAll(Device(2))
+    first.after = try #require(all.entries.last).position
     _ = try bench.push(&writer, writer.put("d", String(repeating: "long ", count: 400)))
     var other = first
     other.replica = second.id
+    other.after = all.cursor
+    #expect(first.after < other.after)
     other.waitMilliseconds = 1000
     let one = try stage(first)
     let two = try stage(other, sharing: one)

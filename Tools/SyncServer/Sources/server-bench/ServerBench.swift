@@ -40,8 +40,10 @@ struct ServerBench: AsyncParsableCommand {
         .manyDatabases(count: waiting)
     }
     if parts.contains("listeners") {
-      try await WaitingRows(place: place, program: server, group: group)
-        .oneDatabase(listeners: listeners)
+      let rows = WaitingRows(place: place, program: server, group: group)
+      for changes in [1, 256] {
+        try await rows.oneDatabase(listeners: listeners, changes: changes)
+      }
     }
     try await group.shutdownGracefully()
   }

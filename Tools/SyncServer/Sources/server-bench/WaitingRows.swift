@@ -48,7 +48,8 @@ struct WaitingRows {
   }
 
   /// Listeners of one database, and a push.
-  func oneDatabase(listeners count: Int) async throws {
+  /// - Parameter changes: how many the push has.
+  func oneDatabase(listeners count: Int, changes: Int) async throws {
     let server = try server(for: count)
     defer { server.stop() }
     let (writer, channel) = try await CallConnection.open(server.port, on: group)
@@ -59,10 +60,10 @@ struct WaitingRows {
         + "\(size.bytes / max(1, count)) bytes each")
     let before = server.processorSeconds
     let sent = Date()
-    try await Self.push(writer, channel, "shared")
+    try await Self.push(writer, channel, "shared", changes: changes)
     let (answered, refused, last) = try await Self.outcomes(listeners)
     say(
-      "  a push: \(answered) heard of it, \(refused) refused, the last after "
+      "  a push of \(changes): \(answered) heard of it, \(refused) refused, the last after "
         + "\(Int(last.timeIntervalSince(sent) * 1000)) ms; "
         + "\(Int((server.processorSeconds - before) * 1000)) ms of the server's processor")
     for listener in listeners { listener.channel.close(promise: nil) }
@@ -95,17 +96,23 @@ struct WaitingRows {
   }
 
   private static func push(
-    _ writer: CallConnection, _ channel: any Channel, _ database: String
+    _ writer: CallConnection, _ channel: any Channel, _ database: String, changes: Int = 1
   ) async throws {
     let replica = ReplicaID.bench(1 << 40)
     let hello = WireMessage.helloRequest(HelloRequest(replica: replica))
     _ = try await writer.answer(hello, of: database, channel)
-    let change = PushedChange(
-      sequence: 1, kind: .put, key: Array("news".utf8),
-      content: SyncContent(value: Array(repeating: 120, count: 200)),
-      commitTime: 1_700_000_000_000 << 16)
+    let values = (1...changes).map { index in
+      (0..<10).map { field in #""field \(field)":\(index * 7919 * (field + 1)),"# }.joined()
+    }
     let push = WireMessage.pushRequest(
-      PushRequest(replica: replica, number: 1, batchID: BatchID(1), changes: [change]))
+      PushRequest(
+        replica: replica, number: 1, batchID: BatchID(1),
+        changes: values.enumerated().map { index, value in
+          PushedChange(
+            sequence: UInt64(index + 1), kind: .put, key: Array("news/\(index)".utf8),
+            content: SyncContent(value: Array(value.utf8)),
+            commitTime: 1_700_000_000_000 << 16)
+        }))
     guard case .pushAnswer = try await writer.answer(push, of: database, channel) else {
       throw BenchError("the push was refused")
     }
