@@ -8,7 +8,7 @@ extension Forming {
     let members = try session.log.atomicGroup(of: change).filter(\.isOwn)
     // It is in this batch already.
     guard !members.contains(where: { taken[$0.key] == $0.sequence }) else { return }
-    for member in members where try dependsOnVerdict(member) {
+    for member in members where try session.isInFlight(member.key) {
       return endBatch(before: change)
     }
     let pending = members.filter {
@@ -23,7 +23,7 @@ extension Forming {
     let isBroken = try isBroken(members, but: pending)
     let isRefused = pending.contains { progress.waiting[$0.sequence]?.isParked ?? false }
     if isBroken || isRefused { return try park(pending) }
-    for member in pending { _ = supersede(by: member) }
+    for member in pending { supersede(by: member) }
     let mustWait = try mustWait(pending)
     if lacksContent || mustWait {
       for member in pending where progress.waiting[member.sequence] == nil {
@@ -32,7 +32,9 @@ extension Forming {
       }
       return
     }
-    guard items.isEmpty || fits(sent) else { return endBatch(before: change) }
+    let size = sent.reduce(0) { $0 + $1.key.count + $1.valueLength + 64 }
+    let fits = items.count + sent.count <= most && bytes + size <= session.limits.bytes
+    guard items.isEmpty || fits else { return endBatch(before: change) }
     // Members out of scope are done with.
     for member in pending {
       progress.decide(member.sequence)
@@ -73,11 +75,6 @@ extension Forming {
       if try isHeld(member, with: last) { return true }
     }
     return false
-  }
-
-  private func fits(_ members: [LoggedChange]) -> Bool {
-    let size = members.reduce(0) { $0 + $1.key.count + $1.valueLength + 64 }
-    return items.count + members.count <= most && bytes + size <= session.limits.bytes
   }
 
   /// One of the group will never apply, so that none does.

@@ -69,8 +69,8 @@ extension Forming {
   /// Takes what is more urgent than what was written before it.
   mutating func takeUrgent() throws(TidemarkError) {
     // Where nothing else goes, nothing would bring nearer what lies far behind.
-    if least != nil { try session.urgent.lookThrough(session, progress) }
-    try session.urgent.look(session, progress)
+    try session.urgent.lookThrough(
+      session, progress, most: least == nil ? UrgentEntries.lookAhead : .max)
     for change in session.urgent.inOrder where change.attributes.priority >= least ?? .min {
       if isFull { return }
       if held.contains(change.sequence) { continue }
@@ -80,7 +80,7 @@ extension Forming {
       }
       let isWhole = change.attributes.atomicGroup != 0
       let together = isWhole ? try session.log.atomicGroup(of: change) : [change]
-      if try dependsOnVerdict(together) { continue }
+      if try isInFlight(together) { continue }
       guard try !isPreceded(together) else {
         // It goes in its turn; but where there is none for others, it must be found again.
         if least == nil { session.urgent.remove(change) }
@@ -94,8 +94,8 @@ extension Forming {
     }
   }
 
-  private func dependsOnVerdict(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
-    for change in changes where try dependsOnVerdict(change) { return true }
+  private func isInFlight(_ changes: [LoggedChange]) throws(TidemarkError) -> Bool {
+    for change in changes where try session.isInFlight(change.key) { return true }
     return false
   }
 
@@ -163,7 +163,7 @@ extension SyncSession {
 /// Pending entries of a priority above the usual, as far as the log was looked through for them.
 struct UrgentEntries {
   /// So many entries are looked at for one batch: the log may be long.
-  private static let lookAhead: UInt64 = 65_536
+  static let lookAhead: UInt64 = 65_536
   /// So many are kept; those behind them are looked for again when these are gone.
   private let most: Int
 
@@ -182,23 +182,13 @@ struct UrgentEntries {
 
   mutating func remove(_ change: LoggedChange) { found[change.sequence] = nil }
 
-  /// Looks for all that there is, unless it is too much.
-  mutating func lookThrough(
-    _ session: SyncSession, _ progress: PeerProgress
-  ) throws(TidemarkError) {
-    while max(lookedThrough, progress.frontier) < session.log.head,
-      found.count < most
-    {
-      try look(session, progress)
-    }
-  }
-
   /// Looks for more behind what was looked at before.
-  mutating func look(_ session: SyncSession, _ progress: PeerProgress) throws(TidemarkError) {
-    guard found.count < most else { return }
-    let from = max(lookedThrough, progress.frontier) + 1
-    let through = min(session.log.head, from + Self.lookAhead - 1)
-    guard from <= through else { return }
+  mutating func lookThrough(
+    _ session: SyncSession, _ progress: PeerProgress, most entries: UInt64 = .max
+  ) throws(TidemarkError) {
+    let (from, head) = (max(lookedThrough, progress.frontier) + 1, session.log.head)
+    guard found.count < most, from <= head else { return }
+    let through = from + min(head - from, entries - 1)
     var cursor = session.log.entries(from: from, through: through)
     while let entry = try cursor.next() {
       guard entry.head.attributesLength > 0 else { continue }

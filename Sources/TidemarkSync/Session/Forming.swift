@@ -103,7 +103,7 @@ struct Forming {
         continue
       }
       if !isLast, canWait(change) { continue }
-      if try dependsOnVerdict(change) { return false }
+      if try session.isInFlight(change.key) { return false }
       try take(change)
     }
     return true
@@ -123,28 +123,17 @@ struct Forming {
       values.enter(entry)
       let change = try LoggedChange(entry)
       if !change.isOwn {
-        if try isCached(change) { return false }
+        if change.kind != .touch, change.attributes.origin == nil {
+          if try session.isInFlight(change.key) { return false }
+          // A value that is not for the peer has taken the place of what waits for the user.
+          supersede(by: change)
+        }
       } else if !progress.ahead.contains(change.sequence), !held.contains(change.sequence) {
-        if try dependsOnVerdict(change) { return false }
+        if try session.isInFlight(change.key) { return false }
         if canWait(change) { progress.again.insert(change.sequence) } else { try take(change) }
       }
       passed(change.sequence)
     }
-    return false
-  }
-
-  /// Whether what becomes of a change cannot be said before the verdict on an older one of its key,
-  /// which travels: a batch that is prepared ends before it.
-  func dependsOnVerdict(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    try session.isInFlight(change.key)
-  }
-
-  /// A value that is not for the peer has taken the place of what waits for the user.
-  /// - Returns: whether what becomes of an older one is not known yet.
-  mutating func isCached(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    guard change.kind != .touch, change.attributes.origin == nil else { return false }
-    if try dependsOnVerdict(change) { return true }
-    _ = supersede(by: change)
     return false
   }
 
@@ -198,6 +187,7 @@ struct Forming {
   /// A new change is the user's decision, and takes the place of what waited for one, whether it
   /// is within the scope or not. One that was made after what lost is judged by itself.
   /// - Returns: whether what waited goes before it all the same.
+  @discardableResult
   mutating func supersede(by change: LoggedChange) -> Bool {
     guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
     if case .conflict = waiting.reason { return false }
