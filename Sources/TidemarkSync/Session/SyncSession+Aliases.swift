@@ -27,8 +27,16 @@ extension SyncSession {
     var verdicts = mark.verdicts
     guard !mark.aliases.isEmpty || known.count > 0 else { return (verdicts, changes) }
     for (index, item) in batch.items.enumerated() where verdicts[index].isTaken {
-      guard let (key, kind) = try keyAndKind(item.sequence, index, sent) else { continue }
-      if kind == .delete {
+      let key: [UInt8]
+      let isDelete: Bool
+      if let sent, sent.indices.contains(index), sent[index].sequence == item.sequence {
+        (key, isDelete) = (sent[index].key, sent[index].kind == .delete)
+      } else if let change = try log.change(at: item.sequence) {
+        (key, isDelete) = (change.key, change.kind == .delete)
+      } else {
+        continue
+      }
+      if isDelete {
         changes.remove(ofKey: key)
         continue
       }
@@ -40,16 +48,6 @@ extension SyncSession {
       }
     }
     return (verdicts, changes)
-  }
-
-  private func keyAndKind(
-    _ sequence: UInt64, _ index: Int, _ sent: [PushedChange]?
-  ) throws(TidemarkError) -> ([UInt8], ChangeKind)? {
-    if let sent, sent.indices.contains(index), sent[index].sequence == sequence {
-      return (sent[index].key, sent[index].kind)
-    }
-    guard let change = try log.change(at: sequence) else { return nil }
-    return (change.key, change.kind == .delete ? .delete : .put)
   }
 
   /// The aliases in a page.
@@ -66,7 +64,14 @@ extension SyncSession {
         guard let alias, let change = try log.change(at: entry.operation.sequence) else {
           continue
         }
-        learn(alias, ofOwn: change, &changes)
+        // It may be an old change that has come back: what was learnt of a later one stays.
+        let known = changes.alias(ofKey: change.key)
+        if change.kind == .delete {
+          if known == alias { changes.remove(ofKey: change.key) }
+        } else if known == nil, changes.clash(of: alias, with: change.key) == nil {
+          // That the peer calls another key so the verdict has told, or tells.
+          changes.set(alias, ofKey: change.key)
+        }
       case .put:
         guard let alias else { continue }
         if let clash = changes.clash(of: alias, with: entry.key) {
@@ -80,19 +85,6 @@ extension SyncSession {
       }
     }
     return changes
-  }
-
-  /// An own change has come back with what the peer calls its key. It may be an old one: what was
-  /// learnt of a later one stays.
-  private func learn(_ alias: Alias, ofOwn change: LoggedChange, _ changes: inout AliasChanges) {
-    let known = changes.alias(ofKey: change.key)
-    if change.kind == .delete {
-      if known == alias { changes.remove(ofKey: change.key) }
-      return
-    }
-    // That the peer calls another key so the verdict has told, or tells.
-    guard known == nil, changes.clash(of: alias, with: change.key) == nil else { return }
-    changes.set(alias, ofKey: change.key)
   }
 
   /// Whether an own change that has come back was refused for its alias, and there still is none.
