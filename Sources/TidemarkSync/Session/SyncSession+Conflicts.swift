@@ -51,31 +51,28 @@ extension SyncSession {
     let named = try aliasChanges(ofAbsent: asked.filter { found[$0]?.kind != .put })
     try commit(aliases: named) { operations in
       for key in asked {
-        // The state that a change clashes with may be out of reach by now: to take it for deleted
-        // could cost the change.
-        if found[key] == nil, progress.reach != 0,
-          let waiting = progress.waiting.entry(ofKey: key),
-          let wanted = waiting.reason.position, wanted != .beginning,
+        let state = try remoteState(found[key] ?? .nothing(key, at: answer.range.headPosition))
+        let waiting = progress.waiting.entry(ofKey: key)
+        if let waiting, let wanted = waiting.reason.position,
           let change = try log.change(at: waiting.sequence)
         {
-          let why = "the authorization does not reach what stands there"
-          progress.wait(change, for: .parked(.outOfScope(why)))
-          continue
-        }
-        let entry = found[key] ?? FeedEntry.nothing(key, at: answer.range.headPosition)
-        let state = try remoteState(entry)
-        // The version that stands there may be older than the conflict said, after a restored
-        // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
-        if let waiting = progress.waiting.entry(ofKey: key),
-          let wanted = waiting.reason.position, state.position.offset < wanted.offset,
-          let change = try log.change(at: waiting.sequence)
-        {
-          progress.wait(
-            change, for: waiting.reason.isLost ? .lost(state.position) : .conflict(state.position))
+          // The state that a change clashes with may be out of reach by now: to take it for deleted
+          // could cost the change.
+          if found[key] == nil, progress.reach != 0, wanted != .beginning {
+            let why = "the authorization does not reach what stands there"
+            progress.wait(change, for: .parked(.outOfScope(why)))
+            continue
+          }
+          // The version that stands there may be older than the conflict said, after a restored
+          // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
+          if state.position.offset < wanted.offset {
+            let isLost = waiting.reason.isLost
+            progress.wait(change, for: isLost ? .lost(state.position) : .conflict(state.position))
+          }
         }
         if state.fitsBeside {
           try records.write(state, ofKey: key, into: &operations)
-        } else if let waiting = progress.waiting.entry(ofKey: key) {
+        } else if let waiting {
           try takeLarge(state, ofKey: key, waiting, into: &operations)
         }
       }
@@ -300,7 +297,8 @@ extension SyncSession {
     try operations.add(content, ofKey: key, attributes, upon: slot)
   }
 
-  /// Whether a change of the key is under way: what becomes of it is not known yet.
+  /// Whether a change of the key is under way: what becomes of it is not known yet, nor of a later
+  /// one, before which a batch that is prepared ends.
   func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
     guard let formed else { return false }
     if let known = keysInFlight, known.number == formed.number { return known.keys.sends(key) }
