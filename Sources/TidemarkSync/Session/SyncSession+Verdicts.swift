@@ -102,17 +102,6 @@ extension SyncSession {
     }
   }
 
-  /// Lays what a key holds there beside what it holds here, unless something later lies there.
-  private func lay(
-    _ entry: FeedEntry, into operations: inout OperationBatch
-  ) throws(TidemarkError) {
-    let state = try remoteState(entry)
-    guard range?.contains(entry.position) ?? false, state.fitsBeside,
-      try beside(ofKey: entry.key).map({ $0.state.position.offset < entry.position.offset }) ?? true
-    else { return }
-    try records.write(state, ofKey: entry.key, into: &operations)
-  }
-
   /// Takes what a peer says of one change.
   /// - Parameters:
   ///   - change: nil for one that compaction has dropped: a newer one of its key has replaced it.
@@ -126,8 +115,14 @@ extension SyncSession {
     case .applied(let position), .duplicate(let position):
       settled.add(sequence, at: position)
       // A delete that is gone there has no place in the feed.
-      if let change, position != .beginning {
-        try catchUp(change, from: position, into: &operations)
+      if let change, position != .beginning, let found = try beside(ofKey: change.key) {
+        if found.state.position.offset > position.offset {
+          // Somebody has built on our operation before we heard that it counts.
+          try meet(change.key, found.state, into: &operations)
+        } else {
+          // The change took its place there.
+          try records.forgetRemote(ofKey: change.key, into: &operations)
+        }
       }
     case .conflict(let position):
       // One with nothing means that a delete is gone there: what is known of it counts no more.
@@ -145,8 +140,13 @@ extension SyncSession {
     progress.wait(change, for: reason)
     if reason.isParked {
       try keepBase(of: change, into: &operations)
-    } else if let entry = there[change.key] {
-      try lay(entry, into: &operations)
+    } else if let entry = there[change.key], range?.contains(entry.position) ?? false {
+      let state = try remoteState(entry)
+      // Something later may lie there.
+      let known = try beside(ofKey: entry.key)?.state.position.offset
+      if state.fitsBeside, known.map({ $0 < entry.position.offset }) ?? true {
+        try records.write(state, ofKey: entry.key, into: &operations)
+      }
     }
   }
 
@@ -175,19 +175,6 @@ extension SyncSession {
       case .aborted: break
       }
     }
-  }
-
-  /// Somebody may have built on our operation before we heard that it counts: what came from
-  /// the feed for its key meanwhile was laid beside.
-  private func catchUp(
-    _ change: LoggedChange, from position: Position, into operations: inout OperationBatch
-  ) throws {
-    guard let found = try beside(ofKey: change.key) else { return }
-    guard found.state.position.offset > position.offset else {
-      // The change took its place there.
-      return try records.forgetRemote(ofKey: change.key, into: &operations)
-    }
-    try meet(change.key, found.state, into: &operations)
   }
 
   /// The peer holds an empty batch in the place of ours: its entries are sent again.
