@@ -16,6 +16,14 @@ enum KnownRemote {
     }
   }
 
+  /// The labels of the value there; nil where there is none, or it is not known.
+  var labels: [EntryLabel]? {
+    switch self {
+    case .version(let version, _): version.kind == .put ? version.labels : nil
+    case .beside(let state): state.isDeleted ? nil : state.content.labels
+    }
+  }
+
   /// Whether the key was out of scope when this was learnt, and its value did not come.
   var isEvicted: Bool {
     if case .version(let version, _) = self { version.kind == .evict } else { false }

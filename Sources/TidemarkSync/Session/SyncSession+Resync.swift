@@ -170,7 +170,11 @@ extension SyncSession {
           guard let newest = try log.newestChange(ofKey: key) else { continue }
           let entry = gone(newest)
           if isRefused {
-            try giveBack(newest, entry, into: &operations)
+            // The key goes back into the feed, which has lost it.
+            guard newest.kind == .put, let slot = try log.slot(ofKey: key), !isPending(newest)
+            else { continue }
+            if let entry { try records.write(RemoteState(entry), ofKey: key, into: &operations) }
+            try adopt(newest, upon: slot, into: &operations)
           } else if let entry, entry.kind == .left {
             try purge(entry, into: &operations)
           } else if let entry {
@@ -180,18 +184,6 @@ extension SyncSession {
       }
     }
     return true
-  }
-
-  /// Brings a key back into the feed, which has lost it.
-  private func giveBack(
-    _ newest: LoggedChange, _ gone: FeedEntry?, into operations: inout OperationBatch
-  ) throws(TidemarkError) {
-    guard newest.kind == .put, let slot = try log.slot(ofKey: newest.key), !isPending(newest)
-    else { return }
-    if let gone {
-      try records.write(RemoteState(gone), ofKey: newest.key, into: &operations)
-    }
-    try adopt(newest, upon: slot, into: &operations)
   }
 
   /// How many keys may go: as many as were agreed to, and what goes unasked anyway; all of them
@@ -277,23 +269,17 @@ extension SyncSession {
   private func fingerprint(
     of known: KnownRemote, _ key: [UInt8]
   ) throws(TidemarkError) -> ContentFingerprint? {
+    guard let labels = known.labels, scope.contains(key: key, labels: labels) else { return nil }
     switch known {
     case .version(let version, _):
-      guard version.kind == .put, scope.contains(key: key, labels: version.labels) else {
-        return nil
-      }
       return try log.withValue(of: version) { value in
         ContentFingerprint(
-          key: key.rawSpan, value: value, labels: version.labels.map(\.bytes),
+          key: key.rawSpan, value: value, labels: labels.map(\.bytes),
           attachment: version.attributes.attachment)
       }
     case .beside(let state):
-      guard !state.isDeleted, scope.contains(key: key, labels: state.content.labels) else {
-        return nil
-      }
       return ContentFingerprint(
-        key: key.rawSpan, value: state.content.value.rawSpan,
-        labels: state.content.labels.map(\.bytes),
+        key: key.rawSpan, value: state.content.value.rawSpan, labels: labels.map(\.bytes),
         attachment: state.content.attachment?.engineID)
     }
   }

@@ -11,13 +11,8 @@ extension SyncSession {
       return true
     }
     let former = try log.change(at: change.previous)
-    switch try knownRemote(ofKey: change.key, from: former) {
-    case .version(let version, _):
-      return version.kind == .put && scope.contains(key: change.key, labels: version.labels)
-    case .beside(let state):
-      return !state.isDeleted && scope.contains(key: change.key, labels: state.content.labels)
-    case nil: return false
-    }
+    let there = try knownRemote(ofKey: change.key, from: former)
+    return there?.labels.map { scope.contains(key: change.key, labels: $0) } ?? false
   }
 
   /// Whether an own put is not in the feed: it is pending, or out of scope.
