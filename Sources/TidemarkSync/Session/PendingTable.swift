@@ -143,11 +143,9 @@ struct PendingTable: Sendable {
     if let seen, seen == now { return }
     let old = seen
     seen = now
-    var sequences = Set(now.waiting)
-    for item in session.formed?.items ?? [] { sequences.insert(item.sequence) }
-    for sequence in now.again.sequences where old?.again.contains(sequence) != true {
-      sequences.insert(sequence)
-    }
+    var sequences = now.waiting
+    sequences.formUnion(session.sequencesInFlight.sequences)
+    sequences.formUnion(now.again.subtracting(old?.again ?? SequenceSet()).sequences)
     // Sequences that lie ahead are met when the log is read.
     let missing = sequences.filter { $0 <= through && !isLive($0) }.sorted()
     var found: [Row] = []
@@ -161,10 +159,6 @@ struct PendingTable: Sendable {
         touched[slot.sequence] = sequence
       }
     }
-    merge(found)
-  }
-
-  private mutating func merge(_ found: [Row]) {
     guard !found.isEmpty else { return }
     let new = Set(found.map(\.sequence))
     rows.removeAll { !$0.isLive || new.contains($0.sequence) }

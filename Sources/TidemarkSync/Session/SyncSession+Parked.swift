@@ -185,14 +185,13 @@ extension SyncSession {
     }
     // The resolver may run again from here.
     remote.rounds = -1
-    let state = remote
     let local = change.kind == .put ? try log.content(of: change) : nil
     try commit { operations in
       guard try self.change(at: sequence, waiting: { $0 == .needsDecision }) != nil else {
         throw Self.waitsNoMore(sequence)
       }
       let slot = try log.slot(ofKey: key)
-      try carryOut(resolution, change, local, state, slot, isForUser: true, into: &operations)
+      try carryOut(resolution, change, local, remote, slot, isForUser: true, into: &operations)
     }
   }
 }
