@@ -65,15 +65,6 @@ extension PeerStatus {
   }
 }
 
-extension PeerRecords {
-  /// The status that was written down of the peer; nil when there is nothing, or nothing that can
-  /// be read.
-  func status() throws(TidemarkError) -> PeerStatus? {
-    guard let value = try table.value(of: .peerStatus, key: name) else { return nil }
-    return try? PeerStatus(decoding: value.rawSpan)
-  }
-}
-
 extension HostState {
   /// A record is written at most so often when only times have changed, in milliseconds.
   private static let recordInterval: UInt64 = 60_000
@@ -89,12 +80,6 @@ extension HostState {
       status.leaseEnds =
         hello.isLeaseExpired ? 1 : hello.leaseSeconds.map { now + UInt64($0) * 1000 } ?? 0
     }
-  }
-
-  /// Takes note of a failure.
-  mutating func noteFailure(_ message: String) {
-    status.error = message
-    status.errorTime = engine.environment.clock.now().sinceEpoch
   }
 
   /// Writes down what is known of the peer, unless that was done just now. One that has never

@@ -73,15 +73,16 @@ extension Replicator {
     let round = try await rounds.first { () throws -> Round? in
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
-        guard let error = round.error, retries, !needsSomebody(error) else { return round }
+        guard case .failure(let error) = round.heldBack, retries, !needsSomebody(error) else {
+          return round
+        }
       }
       guard driver == .run else {
         throw TidemarkError(.invalidArgument, "the replicator was stopped meanwhile")
       }
       return nil
     }
-    if let error = round.error { throw error }
-    return round.heldBack
+    return try round.heldBack.get()
   }
 
   /// Runs `body`, no longer than until a deadline.

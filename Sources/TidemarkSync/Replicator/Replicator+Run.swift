@@ -100,14 +100,9 @@ extension Replicator {
       rounds.raise()
       host.changed.raise()
     }
-    do {
-      let result = try await body(self)
-      await endSession()
-      return result
-    } catch {
-      await endSession()
-      throw error
-    }
+    let result = await Result(of: { try await body(self) })
+    await endSession()
+    return try result.get()
   }
 
   private func endSession() async {
@@ -138,19 +133,10 @@ extension Replicator {
     fresh isFresh: Bool, pokes: UInt64, _ answer: Heard? = nil,
     until isDone: @Sendable @escaping (inout HostState) throws -> Bool = { _ in false }
   ) async throws -> HoldReason? {
-    do {
-      let held = try await calls(fresh: isFresh, answer, until: isDone)
-      end(Round(pokes: pokes, heldBack: held))
-      return held
-    } catch {
-      end(Round(pokes: pokes, error: error))
-      throw error
-    }
-  }
-
-  private func end(_ round: Round) {
-    state.withLock { $0.lastRound = round }
+    let held = await Result(of: { try await calls(fresh: isFresh, answer, until: isDone) })
+    state.withLock { $0.lastRound = Round(pokes: pokes, heldBack: held) }
     rounds.raise()
+    return try held.get()
   }
 
   private func calls(
@@ -194,7 +180,7 @@ extension Replicator {
           if let next = try? state.session().prepareBatch() { peer.prepare(next) }
         }
       }
-      do { answer = Heard(answer: try await call.perform(at: peer), session: session) } catch {
+      do { answer = (try await call.perform(at: peer), session) } catch {
         try await giveUp(error)
       }
     }
@@ -211,9 +197,13 @@ extension Replicator {
 }
 
 /// An answer, and the session that has asked.
-struct Heard: Sendable {
-  var answer: SyncSession.Answer
-  var session: Int
+typealias Heard = (answer: SyncSession.Answer, session: Int)
+
+extension Result where Failure == any Error {
+  /// The outcome of something that takes its time.
+  init(of body: () async throws -> Success) async {
+    do { self = .success(try await body()) } catch { self = .failure(error) }
+  }
 }
 
 extension HostState {

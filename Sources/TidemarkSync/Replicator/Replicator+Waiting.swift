@@ -40,7 +40,7 @@ extension Replicator {
       let pause = min(.seconds(1), configuration.pollInterval)
       _ = try await sleep(pause, unless: news, beyond: news.count)
     }
-    try await round(fresh: false, pokes: poked, Heard(answer: .pull(answer), session: session))
+    try await round(fresh: false, pokes: poked, (.pull(answer), session))
     return false
   }
 
@@ -67,8 +67,7 @@ extension Replicator {
     }
     let result = Lock<Result<PullAnswer, any Error>?>(nil)
     let call = Task { [peer, news] in
-      let outcome: Result<PullAnswer, any Error>
-      do { outcome = .success(try await peer.pull(request)) } catch { outcome = .failure(error) }
+      let outcome = await Result(of: { try await peer.pull(request) })
       result.withLock { $0 = outcome }
       news.raise()
     }
@@ -126,7 +125,8 @@ extension Replicator {
     case let error as TooManyParked:
       try await pause(.tooManyParked(entries: error.entries), pokes: poked)
     case let error as TidemarkError where error.code == .suspended:
-      try await waitForResume()
+      change { $0.phase = .paused(.storeSuspended) }
+      try await news.first { store.isSuspended && !store.engine.isClosed ? nil : () }
     case let error as TidemarkError where !error.mayPass: throw error
     default:
       let wait = backoff.next(
@@ -153,7 +153,7 @@ extension Replicator {
         // The session's memory may differ from the log.
         state.reopen()
       } else {
-        state.noteFailure(noted.message)
+        (state.status.error, state.status.errorTime) = (noted.message, noted.time.sinceEpoch)
         try state.recordStatus()
       }
     }
@@ -182,11 +182,6 @@ extension Replicator {
     if wait.total > wait.quiet {
       _ = try await sleep(wait.total - wait.quiet, unless: news, beyond: seen)
     }
-  }
-
-  private func waitForResume() async throws {
-    change { $0.phase = .paused(.storeSuspended) }
-    try await news.first { store.isSuspended && !store.engine.isClosed ? nil : () }
   }
 
   // MARK: Time

@@ -93,9 +93,8 @@ public final class Replicator: Sendable {
   struct Round {
     /// How many pokes there had been when it began.
     var pokes: UInt64
-    var error: (any Error)?
-    /// Why something was held back.
-    var heldBack: HoldReason?
+    /// Why something was held back, or the round has failed.
+    var heldBack: Result<HoldReason?, any Error>
   }
 
   init(

@@ -155,7 +155,10 @@ struct HostState {
   mutating func session() throws(TidemarkError) -> SyncSession {
     if let opened { return opened }
     var session = try newSession(settings ?? Settings())
-    if let known = try session.records.status() {
+    // One that cannot be read counts for nothing.
+    if let value = try session.records.table.value(of: .peerStatus, key: session.name),
+      let known = try? PeerStatus(decoding: value.rawSpan)
+    {
       status = known
       recorded = known
       if settings == nil, !known.scope.isEverything {
