@@ -29,14 +29,17 @@ extension Store {
   public func difference(
     from peer: any Peer, scope: SyncScope = .everything
   ) async throws -> PeerDifference {
-    try await DigestComparison(engine: engine, scope: scope).run(peer)
+    let comparison = DigestComparison(engine: engine, scope: scope)
+    for _ in 0..<DigestComparison.attempts {
+      if let found = try await comparison.compare(peer) { return found }
+    }
+    throw PeerError(.busy, "it is written to all the time; compare when it is quiet")
   }
 }
 
 /// One comparison by sums.
 private struct DigestComparison {
-  private static let attempts = 5
-
+  static let attempts = 5
   /// So many keys are kept in memory, 40 bytes each; of a store that has more, parts that differ
   /// are read again.
   private static let rowLimit = 8 << 20
@@ -44,15 +47,8 @@ private struct DigestComparison {
   let engine: Engine
   let scope: SyncScope
 
-  func run(_ peer: any Peer) async throws -> PeerDifference {
-    for _ in 0..<Self.attempts {
-      if let found = try await compare(peer) { return found }
-    }
-    throw PeerError(.busy, "it is written to all the time; compare when it is quiet")
-  }
-
   /// - Returns: nil when the peer was written to meanwhile.
-  private func compare(_ peer: any Peer) async throws -> PeerDifference? {
+  func compare(_ peer: any Peer) async throws -> PeerDifference? {
     let view = try engine.view()
     var walk = DigestWalk()
     var table: DigestTable?

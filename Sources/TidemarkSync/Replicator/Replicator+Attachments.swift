@@ -83,12 +83,6 @@ extension Replicator {
         throw PeerError(.malformed, "the peer sends nothing of the content")
       }
     }
-    try await finish(part)
-    progress?(AttachmentProgress(received: reference.length, length: reference.length))
-  }
-
-  private func finish(_ part: AttachmentPartFile) async throws {
-    let engine = store.engine
     let isThere = try await host.perform { _ in
       do throws(TidemarkError) { _ = try part.finish() } catch {
         // Somebody else may have fetched the same meanwhile.
@@ -97,5 +91,6 @@ extension Replicator {
       return try engine.holdContent(of: part.id) != nil
     }
     if !isThere { throw PeerError(.malformed, "the content is not what its hash says") }
+    progress?(AttachmentProgress(received: reference.length, length: reference.length))
   }
 }

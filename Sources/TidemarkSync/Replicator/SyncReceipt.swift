@@ -42,7 +42,6 @@ extension HostState {
   /// The outcome of an own entry; nil as long as nobody knows.
   mutating func outcome(of sequence: UInt64) throws(TidemarkError) -> SyncOutcome? {
     let session = try session()
-    let progress = session.progress
     if let position = session.settled.position(of: sequence) { return .synced(position) }
     if session.sequencesInFlight.contains(sequence) { return nil }
     guard let change = try log.change(at: sequence) else { return .notSent }
@@ -50,15 +49,13 @@ extension HostState {
     else {
       return .superseded(by: try log.slot(ofKey: change.key)?.sequence ?? sequence)
     }
-    switch progress.waiting[sequence] {
+    switch session.progress.waiting[sequence] {
     case .parked(let rejection): return .parked(rejection)
     case .needsDecision: return .needsDecision
     case .conflict, .lost: return nil
     case nil: break
     }
-    guard change.isOwn, session.isPending(change, in: progress),
-      try session.isWorthSending(change)
-    else { return .notSent }
+    guard session.isPending(change), try session.isWorthSending(change) else { return .notSent }
     return nil
   }
 }
