@@ -6,8 +6,7 @@ extension SyncSession {
   /// So many failures on one batch are its own fault.
   static let mostFailures = 8
 
-  /// A call has failed: the next one says hello again, and the mark in its answer says what became
-  /// of a batch that was under way.
+  /// A call has failed; see ``disconnect()``.
   ///
   /// A batch on which the peer fails again and again is replaced by an empty one, and its changes
   /// are sent again in halves; one that fails alone is parked.
@@ -49,29 +48,21 @@ extension SyncSession {
 
   /// The end of the changes of a batch that the peer has failed on, once it has an empty one in its
   /// place.
-  func giveUp(_ batch: FormedBatch) throws(TidemarkError) {
+  func giveUp(_ batch: FormedBatch) throws {
     guard isGivenUp else { return }
-    if try isIndivisible(batch) {
-      for item in batch.items {
-        progress.again.remove(item.sequence)
-        // One that compaction has dropped was replaced by a newer one of its key.
-        guard let change = try log.change(at: item.sequence) else { continue }
-        let message = lastFailure?.message ?? "the peer fails on it"
-        progress.wait(change, for: .parked(Rejection(code: "failed", message: message)))
-      }
-      progress.batchLimit = 1
-    } else {
-      progress.batchLimit = UInt64(max(1, batch.items.count / 2))
+    let changes = try batch.items.map { try log.change(at: $0.sequence) }
+    let group = changes.first??.attributes.atomicGroup ?? 0
+    // Those of a group go together only.
+    guard changes.count < 2
+      || group != 0 && changes.allSatisfy({ $0?.attributes.atomicGroup == group })
+    else { return progress.batchLimit = UInt64(changes.count / 2) }
+    for (item, change) in zip(batch.items, changes) {
+      progress.again.remove(item.sequence)
+      // One that compaction has dropped was replaced by a newer one of its key.
+      guard let change else { continue }
+      let message = lastFailure?.message ?? "the peer fails on it"
+      progress.wait(change, for: .parked(Rejection(code: "failed", message: message)))
     }
-  }
-
-  /// Whether a batch is one change, or several that go together only.
-  private func isIndivisible(_ batch: FormedBatch) throws(TidemarkError) -> Bool {
-    guard batch.items.count > 1 else { return true }
-    let changes = try batch.items.map { (item) throws(TidemarkError) in
-      try log.change(at: item.sequence)
-    }
-    guard let group = changes[0]?.attributes.atomicGroup, group != 0 else { return false }
-    return changes.allSatisfy { $0?.attributes.atomicGroup == group }
+    progress.batchLimit = 1
   }
 }
