@@ -35,9 +35,7 @@ package struct FormedBatch: Sendable, Hashable {
   }
 
   var sequences: SequenceSet {
-    var sequences = SequenceSet()
-    for item in items { sequences.insert(item.sequence) }
-    return sequences
+    items.reduce(into: SequenceSet()) { $0.insert($1.sequence) }
   }
 }
 

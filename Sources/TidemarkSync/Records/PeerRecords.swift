@@ -105,17 +105,12 @@ package final class PeerRecords {
 
   // MARK: Writing
 
-  /// The part of a commit that is about the peer; it counts once the commit has succeeded.
-  struct Written {
-    fileprivate var basis: PeerProgress.Basis
-    var pin: RetentionPin
-  }
-
   /// Writes the standing down.
+  /// - Returns: the basis, which counts once the commit has succeeded.
   func write(
     _ progress: PeerProgress, _ settled: inout SettledRuns, _ formed: FormedBatch?,
     _ pin: RetentionPin, into batch: inout OperationBatch
-  ) throws(TidemarkError) -> Written {
+  ) throws(TidemarkError) -> PeerProgress.Basis {
     for (index, value) in settled.takeChanges() {
       let key = key(UInt64(index), bytes: Self.settledBytes)
       try write(.peerSettled, key: key, value, into: &batch)
@@ -124,22 +119,22 @@ package final class PeerRecords {
       let value = progress.waiting[sequence]?.encoded ?? []
       try write(.peerWaiting, key: key(sequence, bytes: Self.waitingBytes), value, into: &batch)
     }
-    var written = Written(basis: basis, pin: pin)
+    var written = basis
     if progress.cursor.epoch != basis.epoch || progress.isFar(from: basis)
       || progress.encodedHead(basis.epoch) != basis.head
     {
-      written.basis = PeerProgress.Basis(epoch: progress.cursor.epoch, sets: progress.sets)
-      let bytes = progress.encodedBasis(written.basis)
-      written.basis.note(bytes.rawSpan)
+      written = PeerProgress.Basis(epoch: progress.cursor.epoch, sets: progress.sets)
+      let bytes = progress.encodedBasis(written)
+      written.note(bytes.rawSpan)
       try RecordTable.add(.peerProgress, key: name, value: bytes, to: &batch)
     }
-    let step = PeerStanding.encode(progress, written.basis, formed, settled.tail, pin)
+    let step = PeerStanding.encode(progress, written, formed, settled.tail, pin)
     try RecordTable.add(.pin, key: pinKey, value: step, to: &batch)
     return written
   }
 
-  /// Takes note of what was written, which is committed.
-  func took(_ written: Written) { basis = written.basis }
+  /// Takes note of the basis that was written, which is committed.
+  func took(_ written: PeerProgress.Basis) { basis = written }
 
   /// Writes a record, or takes it away if there is one.
   private func write(

@@ -32,8 +32,8 @@ struct OutgoingAttachments {
   private var later = SequenceSet()
   /// All changes that wait for content.
   private(set) var sequences = SequenceSet()
-  /// Whether changes have ceased to wait since somebody asked.
-  private var hasReleased = false
+  /// Whether changes have ceased to wait since a batch was last looked for in vain.
+  var hasReleased = false
   /// A part that was sent, or a question for what is there.
   var asked: (id: AttachmentID, offset: Int, count: Int)?
   /// The content that is being sent.
@@ -86,12 +86,6 @@ struct OutgoingAttachments {
     guard rows.isEmpty, !later.isEmpty else { return }
     sequences = sequences.subtracting(later)
     later = SequenceSet()
-  }
-
-  /// Whether changes have ceased to wait since the last time.
-  mutating func takeReleased() -> Bool {
-    defer { hasReleased = false }
-    return hasReleased
   }
 
   /// The content of an attachment; nil when it is not here.

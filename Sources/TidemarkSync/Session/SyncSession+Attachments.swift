@@ -8,19 +8,14 @@ extension SyncSession {
   /// Most bytes of a part that is sent; see ``SyncLimits``.
   private static let partBytes = 768 << 10
 
-  /// Sends a batch, but first the content that it names and the peer lacks.
-  func call(for batch: FormedBatch) throws(TidemarkError) -> Call {
-    if let part = try nextPartOfBatch(batch) { return .attach(part) }
-    return .push(try request(for: batch))
-  }
-
   /// The next batch, or a part of the content that others wait for.
   func nextPush() throws -> Call? {
-    repeat {
+    while true {
       if let batch = try formBatch() { return .push(try request(for: batch)) }
       if let part = try nextPart() { return .attach(part) }
-    } while outgoing.takeReleased()
-    return nil
+      guard outgoing.hasReleased else { return nil }
+      outgoing.hasReleased = false
+    }
   }
 
   /// The next part to send; nil when there is none, or it may not go now.

@@ -24,13 +24,13 @@ extension SyncSession {
     for _ in 0..<Self.attempts {
       keysArriving = arriving
       var operations = OperationBatch()
-      let (written, result): (PeerRecords.Written, CommitResult)
+      let (renewed, basis, result): (RetentionPin, PeerProgress.Basis, CommitResult)
       do {
         if let range { progress.note(range) }
         try body(&operations)
         if let changes { try records.write(changes, into: &operations) }
-        let pin = newPin(unread: settled.firstUnread(after: progress.cursor.offset))
-        written = try records.write(progress, &settled, formed, pin, into: &operations)
+        renewed = newPin(unread: settled.firstUnread(after: progress.cursor.offset))
+        basis = try records.write(progress, &settled, formed, renewed, into: &operations)
         result = try log.commit(operations, durability: durability)
       } catch {
         (progress, settled, totals) = former
@@ -41,10 +41,9 @@ extension SyncSession {
       }
       // It is committed, whatever becomes of what follows.
       progress.waiting.wereWritten()
-      pin = written.pin
-      settledThrough = written.pin.settledThrough
+      (pin, settledThrough) = (renewed, renewed.settledThrough)
       hasUnwritten = false
-      records.took(written)
+      records.took(basis)
       try records.note(operations, result)
       if let changes { aliases?.apply(changes) }
       if totals.resolved > former.2.resolved { resolvedThrough = log.head }

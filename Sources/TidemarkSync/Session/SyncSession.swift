@@ -197,7 +197,11 @@ package final class SyncSession {
     }
     guard let range else { return .hello(hello()) }
     // A batch under way is finished whichever way it goes: its outcome may count already.
-    if let formed { return try call(for: formed) }
+    if let formed {
+      // The content that it names and the peer lacks goes first.
+      if let part = try nextPartOfBatch(formed) { return .attach(part) }
+      return .push(try request(for: formed))
+    }
     if !direction.pushes { try passForeign() }
     if !gate.isNarrow, let pull = try nextPull(range) { return .pull(pull) }
     // Conflicts that were found before a crash are decided first.

@@ -47,13 +47,11 @@ extension SyncTotals {
     \.attachmentBytesTaken,
   ]
 
-  private static func each(_ a: Self, _ b: Self, _ body: (Int, Int) -> Int) -> Self {
-    var result = Self()
-    for count in counts { result[keyPath: count] = body(a[keyPath: count], b[keyPath: count]) }
-    return result
+  static func + (a: Self, b: Self) -> Self {
+    counts.reduce(into: a) { $0[keyPath: $1] += b[keyPath: $1] }
   }
 
-  static func + (a: Self, b: Self) -> Self { each(a, b, +) }
-
-  static func - (a: Self, b: Self) -> Self { each(a, b, -) }
+  static func - (a: Self, b: Self) -> Self {
+    counts.reduce(into: a) { $0[keyPath: $1] -= b[keyPath: $1] }
+  }
 }
