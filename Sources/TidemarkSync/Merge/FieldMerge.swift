@@ -17,7 +17,7 @@ struct FieldMerge {
   private let rule: FieldClashRule
   private let fallback: ConflictResolver
   /// The fallback's resolution of the whole value, once somebody has asked.
-  private var resolution: Resolution?
+  private lazy var resolution = fallback.resolve(conflict)
 
   init(_ conflict: Conflict, _ rule: FieldClashRule, fallback: ConflictResolver) {
     self.conflict = conflict
@@ -117,12 +117,7 @@ struct FieldMerge {
       path: path.map { String(decoding: $0, as: UTF8.self) }, base: base.map { Array($0.text) },
       local: local.map { Array($0.text) }, remote: remote.map { Array($0.text) },
       localTime: conflict.localTime, remoteTime: conflict.remoteTime)
-    func whole() -> Resolution {
-      let known = resolution ?? fallback.resolve(conflict)
-      resolution = known
-      return known
-    }
-    return rule.choice(clash, like: whole())
+    return rule.choice(clash, like: resolution)
   }
 
   private static func text(of object: ParsedJSON.Object) -> [UInt8] {
