@@ -13,7 +13,6 @@ internal import TidemarkEngine
 /// ```
 struct BudgetLedger: Sendable, Hashable {
   static let dayMilliseconds: UInt64 = 86_400_000
-  /// So many shares a day has.
   private static let shares = 32
   private static let version: UInt8 = 1
 
@@ -52,7 +51,6 @@ struct BudgetLedger: Sendable, Hashable {
     return begun + Self.dayMilliseconds
   }
 
-  /// Counts bytes.
   mutating func charge(_ bytes: Int, at now: UInt64) {
     guard bytes > 0 else { return }
     if start == 0 { start = max(1, now) }

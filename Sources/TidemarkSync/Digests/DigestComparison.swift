@@ -37,7 +37,6 @@ extension Store {
   }
 }
 
-/// One comparison by sums.
 private struct DigestComparison {
   static let attempts = 5
   /// So many keys are kept in memory, 40 bytes each; of a store that has more, parts that differ

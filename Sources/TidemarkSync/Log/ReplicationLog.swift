@@ -19,7 +19,6 @@ package struct ReplicationLog {
     return try LoggedChange(entry)
   }
 
-  /// Whether compaction has left the entry at a sequence.
   func isKept(at sequence: UInt64) throws(TidemarkError) -> Bool {
     try engine.entryIfKept(at: sequence) != nil
   }
@@ -41,13 +40,10 @@ package struct ReplicationLog {
     try engine.isNewest(change.sequence, ofKey: change.key.rawSpan)
   }
 
-  /// The content that a change gave its key.
   package func content(of change: LoggedChange) throws(TidemarkError) -> SyncContent {
-    guard change.kind == .put else { return SyncContent() }
-    return change.content(try withValue(of: change) { [UInt8](copying: $0) })
+    try change.content(change.kind == .put ? withValue(of: change) { [UInt8](copying: $0) } : [])
   }
 
-  /// Lends the value of a put.
   func withValue<R>(
     of change: LoggedChange, _ body: (RawSpan) -> R
   ) throws(TidemarkError) -> R {
@@ -59,8 +55,6 @@ package struct ReplicationLog {
 
   /// Walks entries in their order.
   /// - Parameters:
-  ///   - first: the first sequence wanted.
-  ///   - last: the last one wanted.
   ///   - includesRecords: also records, and entries that are derived from others.
   ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
   package func entries(
@@ -95,12 +89,10 @@ package struct ReplicationLog {
 
   // MARK: Content of attachments
 
-  /// Whether content is here.
   func hasContent(_ id: AttachmentID) throws(TidemarkError) -> Bool {
     try engine.holdContent(of: id) != nil
   }
 
-  /// Opens content to be read; nil when it is not here.
   func openContent(_ id: AttachmentID) throws(TidemarkError) -> AttachmentFileReader? {
     try engine.openAttachment(id)
   }
@@ -135,7 +127,6 @@ package struct ReplicationLog {
     }
   }
 
-  /// The records that its newest entries hold.
   func records() throws(TidemarkError) -> RecordTable { try RecordTable(engine) }
 
   // MARK: Identity
@@ -174,7 +165,6 @@ package struct ReplicationLog {
 
   var isClosed: Bool { engine.isClosed }
 
-  /// The wall clock's time.
   var now: Timestamp { engine.environment.clock.now() }
 
   func random() -> UInt64 { engine.environment.random.next() }

@@ -13,7 +13,6 @@ public enum KeyState: Sendable, Hashable {
 }
 
 extension HostState {
-  /// The states of keys, in their order.
   mutating func states(ofKeys keys: [[UInt8]]) throws(TidemarkError) -> [KeyState] {
     let table = try pending()
     let session = try session()

@@ -10,8 +10,7 @@ extension ObjectCollection {
   public func syncState(
     of ids: [ID], by replicator: Replicator
   ) async throws(TidemarkError) -> [ID: KeyState] {
-    var keys: [Key] = []
-    for id in ids { keys.append(try key(for: id)) }
+    let keys = try ids.map { (id) throws(TidemarkError) in try key(for: id) }
     let states = try await replicator.states(forKeys: keys)
     return Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first })
   }
@@ -20,8 +19,7 @@ extension ObjectCollection {
   public func syncStates(
     of ids: [ID], by replicator: Replicator
   ) throws(TidemarkError) -> some AsyncSequence<[ID: KeyState], any Error> & Sendable {
-    var keys: [Key] = []
-    for id in ids { keys.append(try key(for: id)) }
+    let keys = try ids.map { (id) throws(TidemarkError) in try key(for: id) }
     return replicator.stateChanges(forKeys: keys).map { states in
       Dictionary(zip(ids, states), uniquingKeysWith: { first, _ in first })
     }

@@ -29,7 +29,6 @@ public struct PendingPage: Sendable, Hashable {
 }
 
 extension HostState {
-  /// How much is pending.
   mutating func pendingSummary() throws(TidemarkError) -> PendingSummary {
     let table = try pending()
     let session = try session()
@@ -74,7 +73,6 @@ extension HostState {
     return try session.stateOfUnsent(change)
   }
 
-  /// A page of what is pending.
   mutating func pendingPage(
     after sequence: UInt64, limit: Int, _ label: EntryLabel? = nil
   ) throws(TidemarkError) -> PendingPage {

@@ -18,7 +18,6 @@ package struct BatchNames: Sendable, Hashable {
   private(set) var rows: [Row] = []
   private static let mostRows = 16
 
-  /// The id of a batch.
   static func id(_ seed: UInt64, _ number: UInt64) -> BatchID {
     var bits = seed ^ number &* 0x9e37_79b9_7f4a_7c15
     bits = (bits ^ bits >> 30) &* 0xbf58_476d_1ce4_e5b9
@@ -27,7 +26,6 @@ package struct BatchNames: Sendable, Hashable {
     return BatchID((bits ^ bits >> 31) | 1)
   }
 
-  /// Takes note of a batch that is formed.
   mutating func note(_ number: UInt64, of seed: UInt64) {
     if let last = rows.last, last.seed == seed, last.last < number {
       rows[rows.count - 1].last = number
@@ -81,7 +79,6 @@ extension BatchNames {
   }
 }
 
-/// Gives batches their ids.
 struct BatchNaming {
   private(set) var seed: UInt64 = 0
   private var last: UInt64 = .max

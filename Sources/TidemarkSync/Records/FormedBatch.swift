@@ -5,7 +5,6 @@ internal import TidemarkSyncProtocol
 /// after a crash is the same.
 package struct FormedBatch: Sendable, Hashable {
   package struct Item: Sendable, Hashable {
-    /// The entry in the log.
     package var sequence: UInt64
     /// The version it was made upon, as far as this peer knows.
     package var base: ChangeBase

@@ -10,7 +10,6 @@ internal import TidemarkSyncProtocol
 /// value  the key
 /// ```
 extension PeerRecords {
-  /// Reads what a peer calls the keys.
   func aliases() throws(TidemarkError) -> KnownAliases {
     let known = KnownAliases(own: log.keyLookup)
     guard table.has(.alias) else { return known }
@@ -34,7 +33,6 @@ extension PeerRecords {
     }
   }
 
-  /// The names of the records of the peer's aliases.
   var aliasNames: [[UInt8]] {
     let prefix = aliasPrefix
     return table.keys(of: .alias).filter { $0.starts(with: prefix) }

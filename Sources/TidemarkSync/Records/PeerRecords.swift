@@ -87,7 +87,6 @@ package final class PeerRecords {
   /// Whether anything was laid beside a key's value here.
   func hasRemote(ofKey key: [UInt8]) -> Bool { table.sequence(of: .remoteState, key: key) != nil }
 
-  /// Whether anything was laid beside a value here.
   var hasRemoteStates: Bool { table.has(.remoteState) }
 
   private func read<T>(

@@ -8,10 +8,6 @@ internal import TidemarkEngine
 /// lease has expired or a cursor was lost. And they differ in where the feed is read on afterwards:
 /// a new feed from its beginning, a restored one from the last common position, and others from the
 /// compared position, unless the cursor stays for own operations (`keepsCursor`).
-///
-/// A peer without digests is read from the beginning instead. A store that has read nothing yet has
-/// nothing to compare when its scope changes. A copy of a store takes a new name, which has no
-/// lease; so it comes here by that, or by itself where it has sent and read nothing.
 package struct Resync: Sendable, Hashable {
   /// The decision about keys that the feed has lost in great number.
   package enum Purge: UInt8, Sendable, Hashable {

@@ -72,7 +72,6 @@ package struct SettledRuns: Sendable {
 
   // MARK: Changing
 
-  /// Adds an operation.
   mutating func add(_ sequence: UInt64, at position: Position) {
     guard self.position(of: sequence) == nil else { return }
     noteUnread(sequence, position.offset)
@@ -137,7 +136,6 @@ package struct SettledRuns: Sendable {
     return kept
   }
 
-  /// Keeps some runs and no others.
   mutating func replaceAll(with runs: [Run]) {
     for piece in pieces { changed[piece.number] = [] }
     (pieces, tail, nextNumber) = ([], runs, 0)

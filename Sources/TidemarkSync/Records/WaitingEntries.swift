@@ -8,7 +8,6 @@ internal import TidemarkEngine
 package struct WaitingEntries: Sendable, Hashable {
   package typealias Reason = PeerProgress.Waiting
 
-  /// An entry that waits.
   struct Entry: Sendable, Hashable {
     var sequence: UInt64
     var key: [UInt8]
@@ -70,7 +69,6 @@ package struct WaitingEntries: Sendable, Hashable {
     if sequences[entry.key] == sequence { sequences[entry.key] = nil }
   }
 
-  /// Nothing waits any more.
   mutating func removeAll() {
     changed.formUnion(entries.keys)
     (entries, sequences) = ([:], [:])

@@ -28,7 +28,6 @@ struct Backoff: Sendable {
     self.longest = max(first, longest)
   }
 
-  /// Something has worked.
   mutating func reset() { failures = 0 }
 
   /// Something has failed.

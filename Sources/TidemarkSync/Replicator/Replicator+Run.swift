@@ -88,10 +88,7 @@ extension Replicator {
       news.raise()
     }
     let network = configuration.budget?.network
-    let watch = network?.observe { [news, pokes] in
-      pokes.raise()
-      news.raise()
-    }
+    let watch = network?.observe { [weak self] in self?.poke() }
     defer {
       store.engine.stopObserving(token)
       if let watch { network?.stopObserving(watch) }
@@ -263,7 +260,6 @@ extension HostState {
 }
 
 extension SyncSession.Call {
-  /// The phase of a replicator that makes the call.
   fileprivate var phase: SyncStatus.Phase {
     switch self {
     case .hello: .connecting

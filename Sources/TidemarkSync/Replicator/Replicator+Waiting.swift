@@ -94,7 +94,6 @@ extension Replicator {
   /// A clock that does not go on must not keep anybody busy.
   private static let shortestHoldMilliseconds: Int64 = 1_000
 
-  /// Waits until the budget may let something through.
   func hold(_ reason: HoldReason, _ seen: UInt64) async throws {
     guard news.count == seen else { return }
     try await host.perform { state in try state.recordStatus() }
@@ -135,7 +134,6 @@ extension Replicator {
     }
   }
 
-  /// Waits until somebody pokes.
   private func pause(_ reason: SyncStatus.PauseReason, pokes poked: UInt64) async throws {
     await countPending(always: true)
     change { $0.phase = .paused(reason) }

@@ -60,7 +60,6 @@ final class SyncHost: Sendable {
     }
   }
 
-  /// The replicator is gone.
   func release() { state.withLock { $0.configure(nil) } }
 
   // MARK: Working
@@ -97,7 +96,6 @@ final class SyncHost: Sendable {
   }
 }
 
-/// The state that a host guards.
 struct HostState {
   /// The wishes of the replicator that has the host.
   struct Settings {
@@ -141,7 +139,6 @@ struct HostState {
     reopen()
   }
 
-  /// Goes on with another scope.
   mutating func change(_ scope: SyncScope) throws {
     try opened?.writeDown()
     settings?.scope = scope

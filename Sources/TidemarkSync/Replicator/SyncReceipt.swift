@@ -39,7 +39,6 @@ public struct SyncReceipt: Sendable {
 }
 
 extension HostState {
-  /// The outcome of an own entry; nil as long as nobody knows.
   mutating func outcome(of sequence: UInt64) throws(TidemarkError) -> SyncOutcome? {
     let session = try session()
     if let position = session.settled.position(of: sequence) { return .synced(position) }

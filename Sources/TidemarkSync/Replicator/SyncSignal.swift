@@ -16,9 +16,8 @@ final class SyncSignal: Sendable {
 
   /// Wakes all who wait. Cheap when nobody does: writers call it.
   func raise() {
-    let waiters = state.withLock { state -> [Int: CheckedContinuation<Void, Never>] in
+    let waiters = state.withLock { state in
       state.count += 1
-      guard !state.waiters.isEmpty else { return [:] }
       defer { state.waiters = [:] }
       return state.waiters
     }

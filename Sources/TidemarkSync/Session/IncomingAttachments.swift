@@ -36,12 +36,10 @@ public struct AttachmentPolicy: Sendable, Hashable {
 /// The attachments whose content is to be fetched without anybody asking. Nothing of it is kept:
 /// the store says which ones are elsewhere.
 struct IncomingAttachments {
-  typealias Row = (id: AttachmentID, key: [UInt8])
-
   /// So many are looked after at a time; the store is asked for others when these have come.
   private static let mostRows = 1_024
 
-  private(set) var rows: [Row] = []
+  private(set) var rows: [(id: AttachmentID, key: [UInt8])] = []
   private var ids: Set<AttachmentID> = []
   /// Contents that could not be stored here; they are tried again after the next hello.
   private var failed: Set<AttachmentID> = []
@@ -57,14 +55,12 @@ struct IncomingAttachments {
 
   var isEmpty: Bool { rows.isEmpty && !mayLackSome }
 
-  /// The connection is gone.
   mutating func forgetPeer() {
     if !failed.isEmpty { mayLackSome = true }
     failed = []
     part = nil
   }
 
-  /// The peer has said hello.
   mutating func greet(head: UInt64, reach: UInt64?) {
     defer { greeted = (head, reach) }
     guard let greeted, greeted.head != head || greeted.reach != reach else { return }
@@ -99,10 +95,8 @@ extension SyncSession {
     return most
   }
 
-  /// Whether content is still to be fetched.
   var isFetching: Bool { mostFetched != nil && attachmentBytes != nil && !incoming.isEmpty }
 
-  /// Takes note of an attachment that came from the feed.
   func noteIncoming(_ id: AttachmentID?, ofKey key: [UInt8]) {
     guard let id, let most = mostFetched, id.length <= UInt64(most) else { return }
     incoming.add(id, key)
@@ -146,7 +140,6 @@ extension SyncSession {
     return nil
   }
 
-  /// Takes a part that was fetched.
   func take(_ answer: ContentAnswer) throws {
     guard let part = incoming.part else { return }
     guard let bytes = answer.bytes else { return incoming.removeFirst(isAbsent: true) }

@@ -21,7 +21,6 @@ struct OutgoingAttachments {
   /// So many are looked after at a time; the others wait until these have gone.
   private static let mostRows = 1_024
 
-  /// Contents that are to be sent.
   var rows: [AttachmentID: Row] = [:]
   /// Contents that are whole at the peer, until the changes that name them are there, too: it is
   /// asked again for the next one.
@@ -36,7 +35,6 @@ struct OutgoingAttachments {
   var hasReleased = false
   /// A part that was sent, or a question for what is there.
   var asked: (id: AttachmentID, offset: Int, count: Int)?
-  /// The content that is being sent.
   private var reader: AttachmentFileReader?
 
   /// Whether nothing is to be sent, nor was since changes have ceased to wait for it.
@@ -51,7 +49,6 @@ struct OutgoingAttachments {
     for id in rows.keys { rows[id]?.offset = nil }
   }
 
-  /// Lets a change wait for its content.
   mutating func add(_ change: LoggedChange, _ id: AttachmentID) {
     sequences.insert(change.sequence)
     guard rows[id] != nil || rows.count < Self.mostRows else {

@@ -29,7 +29,6 @@ extension SyncSession {
     return least <= 0 && progress.frontier < log.head
   }
 
-  /// About how many bytes a batch may have.
   var batchBytes: Int { min(limits.bytes, gate.bytes) }
 }
 

@@ -8,7 +8,6 @@ extension SyncSession {
   /// Most bytes of a part that is sent; see ``SyncLimits``.
   private static let partBytes = 768 << 10
 
-  /// The next batch, or a part of the content that others wait for.
   func nextPush() throws -> Call? {
     while true {
       if let batch = try formBatch() { return .push(try request(for: batch)) }
@@ -18,7 +17,6 @@ extension SyncSession {
     }
   }
 
-  /// The next part to send; nil when there is none, or it may not go now.
   func nextPart() throws(TidemarkError) -> AttachRequest? {
     guard attachmentBytes != nil, !gate.isNarrow else { return nil }
     while let row = outgoing.next {
@@ -50,7 +48,6 @@ extension SyncSession {
     return nil
   }
 
-  /// The changes of a batch that name attachments.
   private func attachments(
     of batch: FormedBatch
   ) throws(TidemarkError) -> [(LoggedChange, AttachmentID)] {
@@ -121,7 +118,6 @@ extension SyncSession {
   static let noAttachments = Rejection(
     code: "attachment", message: "the peer takes no attachments; put the entry without one")
 
-  /// Takes what the peer says of a part.
   func take(_ answer: AttachAnswer) throws {
     guard let asked = outgoing.asked else { return }
     outgoing.asked = nil

@@ -57,7 +57,6 @@ extension SyncSession {
 }
 
 extension SyncSession.Call {
-  /// Makes the call.
   package func perform(at peer: any Peer) async throws -> SyncSession.Answer {
     switch self {
     case .hello(let request): .hello(try await peer.hello(request))

@@ -43,7 +43,6 @@ extension SyncSession {
     }
   }
 
-  /// Whether the batch under way is given up.
   var isGivenUp: Bool { failures >= Self.mostFailures }
 
   /// The end of the changes of a batch that the peer has failed on, once it has an empty one in its
@@ -52,10 +51,10 @@ extension SyncSession {
     guard isGivenUp else { return }
     let changes = try batch.items.map { try log.change(at: $0.sequence) }
     let group = changes.first??.attributes.atomicGroup ?? 0
-    // Those of a group go together only.
-    guard changes.count < 2
-      || group != 0 && changes.allSatisfy({ $0?.attributes.atomicGroup == group })
-    else { return progress.batchLimit = UInt64(changes.count / 2) }
+    let isGroup = group != 0 && changes.allSatisfy { $0?.attributes.atomicGroup == group }
+    guard isGroup || changes.count < 2 else {
+      return progress.batchLimit = UInt64(changes.count / 2)
+    }
     for (item, change) in zip(batch.items, changes) {
       progress.again.remove(item.sequence)
       // One that compaction has dropped was replaced by a newer one of its key.

@@ -85,7 +85,6 @@ extension SyncSession {
     return request
   }
 
-  /// The feed's end as far as it is known.
   var knownHead: Position { range?.headPosition ?? progress.furthest }
 }
 

@@ -16,7 +16,6 @@ struct BatchDraft {
 }
 
 extension Forming {
-  /// The draft it has come to.
   var draft: BatchDraft {
     BatchDraft(
       progress: progress, items: items, changes: changes, taken: taken, held: held,

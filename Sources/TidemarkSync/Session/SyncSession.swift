@@ -68,7 +68,6 @@ package final class SyncSession {
       lacksContent = false
     }
   }
-  /// The changes of the batch under way.
   private(set) var sequencesInFlight = SequenceSet()
   package internal(set) var settled: SettledRuns
   /// The range of its feed that the peer told last; nil before the hello of this session.
@@ -242,7 +241,6 @@ package final class SyncSession {
     return request
   }
 
-  /// Takes an answer.
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
   package func receive(_ answer: Answer) throws {
     // It need not have come over a wire, where this was looked at.
