@@ -156,7 +156,15 @@ struct Forming {
     // It is pending by itself, or it is not pending at all.
     if newest.sequence != change.sequence, !session.isPending(newest, in: progress) { return }
     if supersede(by: newest) { return hold(newest.sequence) }
-    guard try session.isWithin(newest), try !waits(newest), !waitsForContent(newest) else { return }
+    guard try session.isWithin(newest) else { return }
+    // The key waits for what the peer has, or for the user.
+    if let waiting = progress.waiting.entry(ofKey: newest.key) {
+      if waiting.sequence > newest.sequence { hold(newest.sequence) }
+      // The resolver runs on the newest local value.
+      if waiting.sequence < newest.sequence { progress.wait(newest, for: waiting.reason) }
+      return
+    }
+    if waitsForContent(newest) { return }
     if try isHeld(newest) {
       // It is come upon again by itself, unless this is the place.
       if newest.sequence == change.sequence { hold(newest.sequence) }
@@ -192,15 +200,6 @@ struct Forming {
     guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
     if case .conflict = waiting.reason { return false }
     return progress.supersede(change.key, by: change.sequence) != nil
-  }
-
-  /// Whether a key waits for what the peer has, or for the user.
-  private mutating func waits(_ change: LoggedChange) throws(TidemarkError) -> Bool {
-    guard let waiting = progress.waiting.entry(ofKey: change.key) else { return false }
-    if waiting.sequence > change.sequence { hold(change.sequence) }
-    // The resolver runs on the newest local value.
-    if waiting.sequence < change.sequence { progress.wait(change, for: waiting.reason) }
-    return true
   }
 
   /// Lets what is newer than a change of its key wait for a later batch.

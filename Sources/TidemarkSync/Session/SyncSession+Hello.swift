@@ -86,7 +86,6 @@ extension SyncSession {
       next.waiting = progress.waiting
       next.waiting.removeAll()
       next.renamedThrough = progress.renamedThrough
-      if hadPeer { next.heardThrough = progress.lastSent }
       next.feed = answer.feed
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.markOfAnotherTaken) {
@@ -101,6 +100,7 @@ extension SyncSession {
       // Entries of the old remote are ours to bring now. Where a feed was restored after it was
       // made anew, positions of the old one look like its own: only a comparison tells.
       if hadPeer {
+        next.heardThrough = progress.lastSent
         next.resync = Resync(
           adopts: true, compares: capabilities.hasDigest, keepsCursor: capabilities.hasDigest)
       }

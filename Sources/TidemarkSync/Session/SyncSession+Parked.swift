@@ -115,7 +115,16 @@ extension SyncSession {
       }
       given.formUnion(part)
     }
-    return (given.count, try dependents(of: given, table))
+    guard let first = given.min() else { return (0, []) }
+    var dependents: [LoggedChange] = []
+    for row in table.liveRows where row.sequence > first && !given.contains(row.sequence) {
+      if let change = try log.change(at: row.sequence),
+        change.attributes.after.contains(where: { given.contains($0) })
+      {
+        dependents.append(change)
+      }
+    }
+    return (given.count, dependents)
   }
 
   /// - Throws: `invalidArgument` when the entry does not wait any more.
@@ -123,21 +132,6 @@ extension SyncSession {
     let (count, dependents) = try discard([sequence], table)
     guard count > 0 else { throw Self.waitsNoMore(sequence) }
     return dependents
-  }
-
-  private func dependents(
-    of sequences: Set<UInt64>, _ table: PendingTable
-  ) throws(TidemarkError) -> [LoggedChange] {
-    guard let first = sequences.min() else { return [] }
-    var result: [LoggedChange] = []
-    for row in table.liveRows where row.sequence > first && !sequences.contains(row.sequence) {
-      if let change = try log.change(at: row.sequence),
-        change.attributes.after.contains(where: { sequences.contains($0) })
-      {
-        result.append(change)
-      }
-    }
-    return result
   }
 
   /// The state that the peer has at the key of a change that it does not have; nil when only the

@@ -145,7 +145,13 @@ extension SyncSession {
     if progress.lost.remove(sequence) || hasWaited { compareReach() }
     if sequence > progress.frontier { progress.ahead.insert(sequence) }
     settled.add(sequence, at: position)
-    try revive(after: sequence)
+    // A change made upon one that a restored peer had lost was not worth sending: a delete, or
+    // a put that is out of scope. Now that a later copy has the change again, it is.
+    guard progress.heardThrough > 0, let change = try log.change(at: sequence),
+      let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
+      newest.isOwn, !isPending(newest), settled.position(of: newest.sequence) == nil
+    else { return }
+    progress.again.insert(newest.sequence)
   }
 
   /// Whether changes that a restored peer had lost are yet to come to it, or under way: a later
@@ -164,16 +170,6 @@ extension SyncSession {
     resync.keepsCursor = progress.readsAgain || bringsBackLost
     resync.evict()
     progress.resync = resync
-  }
-
-  /// A change made upon one that a restored peer had lost was not worth sending: a delete, or
-  /// a put that is out of scope. Now that a later copy has the change again, it is.
-  private func revive(after sequence: UInt64) throws(TidemarkError) {
-    guard progress.heardThrough > 0, let change = try log.change(at: sequence),
-      let newest = try log.newestChange(ofKey: change.key), newest.sequence > sequence,
-      newest.isOwn, !isPending(newest), settled.position(of: newest.sequence) == nil
-    else { return }
-    progress.again.insert(newest.sequence)
   }
 
   /// An own operation that the feed has may have given way here to what stands before it, as long

@@ -41,8 +41,26 @@ extension SyncSession {
     let found = resolution.writes ? try companions(of: members) : []
     if found == nil, newest.attributes.atomicGroup != 0, !isForUser { return nil }
     for change in pending { progress.decide(change.sequence) }
-    try replace(found ?? [], into: &operations)
-    return found ?? []
+    let companions = found ?? []
+    // They are given up as they were, since they are written once more.
+    for companion in companions {
+      // A question that is open on it, to the peer or to the user, is put again when the new one
+      // meets the peer.
+      if progress.waiting.entry(ofKey: companion.key) != nil {
+        // That of yet another group goes with that.
+        progress.supersede(companion.key, by: .max)
+        try records.forgetRemote(ofKey: companion.key, into: &operations)
+      }
+      guard let newest = try log.newestChange(ofKey: companion.key) else { continue }
+      for change in try unsent(upTo: newest) where change.sequence >= companion.sequence {
+        let group = change.attributes.atomicGroup
+        // A change that belongs to yet another group goes with that, before.
+        if group == 0 || group == companion.attributes.atomicGroup {
+          progress.decide(change.sequence)
+        }
+      }
+    }
+    return companions
   }
 
   /// The changes of other keys that belong to the groups of a key's changes.
@@ -80,28 +98,6 @@ extension SyncSession {
       attributes.atomicGroup = group
       let content = newest.kind == .delete ? nil : try log.content(of: newest)
       try operations.add(content, ofKey: newest.key, attributes, upon: slot)
-    }
-  }
-
-  /// Gives up what the companions were, since they are written once more. A question that is open
-  /// on one of them, to the peer or to the user, is put again when the new one meets the peer.
-  private func replace(
-    _ companions: [LoggedChange], into operations: inout OperationBatch
-  ) throws(TidemarkError) {
-    for companion in companions {
-      if progress.waiting.entry(ofKey: companion.key) != nil {
-        // That of yet another group goes with that.
-        progress.supersede(companion.key, by: .max)
-        try records.forgetRemote(ofKey: companion.key, into: &operations)
-      }
-      guard let newest = try log.newestChange(ofKey: companion.key) else { continue }
-      for change in try unsent(upTo: newest) where change.sequence >= companion.sequence {
-        let group = change.attributes.atomicGroup
-        // A change that belongs to yet another group goes with that, before.
-        if group == 0 || group == companion.attributes.atomicGroup {
-          progress.decide(change.sequence)
-        }
-      }
     }
   }
 }

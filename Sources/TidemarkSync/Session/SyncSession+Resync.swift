@@ -156,7 +156,14 @@ extension SyncSession {
   /// Lets keys go that were deleted in the feed, unless they are suspiciously many.
   /// - Returns: false when the user must decide first.
   private func purge(_ keys: [[UInt8]]) throws -> Bool {
-    let isRefused = progress.resync?.purge == .refused
+    let resync = progress.resync ?? Resync()
+    let isRefused = resync.purge == .refused
+    // As many go as were agreed to, and what goes unasked anyway; all of them where the
+    // authorization has changed.
+    let agreed = resync.purge == .allowed ? min(resync.lostKeys, Slot.maxSequence) : 0
+    let mayPurge =
+      resync.evicts
+      ? .max : max(Self.purgedUnasked, log.liveKeys / 20) + Int(clamping: agreed)
     guard isRefused || keys.count <= mayPurge else {
       try commit { _ in
         progress.resync?.purge = .undecided
@@ -184,15 +191,6 @@ extension SyncSession {
       }
     }
     return true
-  }
-
-  /// How many keys may go: as many as were agreed to, and what goes unasked anyway; all of them
-  /// where the authorization has changed.
-  private var mayPurge: Int {
-    if progress.resync?.evicts ?? false { return .max }
-    let unasked = max(Self.purgedUnasked, log.liveKeys / 20)
-    guard let resync = progress.resync, resync.purge == .allowed else { return unasked }
-    return unasked + Int(clamping: min(resync.lostKeys, Slot.maxSequence))
   }
 
   /// How many keys the feed has lost, if the user must decide what becomes of them.
