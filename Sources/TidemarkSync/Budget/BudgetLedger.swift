@@ -3,14 +3,7 @@ internal import TidemarkEngine
 
 /// How much of a day's bytes is used: a record in the log, written when a share of the day's bytes
 /// is begun, and with all of the share in it. So a restart gives nothing back, and there are few
-/// records.
-///
-/// ```
-/// u8      version, 1
-/// varint  when the day began, milliseconds since 1970; 0 for not yet
-/// varint  when the clock was first found before that, in the same way; 0 for never
-/// varint  bytes that are used, or may be when the program ends
-/// ```
+/// records. Its bytes are in `HowReplicationWorks.md`.
 struct BudgetLedger: Sendable, Hashable {
   static let dayMilliseconds: UInt64 = 86_400_000
   private static let shares = 32

@@ -14,9 +14,7 @@ package struct FormedBatch: Sendable, Hashable {
   package var batchID: BatchID
   package var items: [Item]
 
-  /// Varint number, u8 1 and u64 id, or u8 0 for the usual id, varint count; per item a varint of
-  /// the difference to the item before (zigzag, since coalescing changes the order) and the base:
-  /// u8 kind, then what it needs.
+  /// The bytes as in `HowReplicationWorks.md`.
   func encoded(_ progress: PeerProgress, _ epoch: UInt64) -> [UInt8] {
     var writer = ByteWriter()
     writer.varint(number)

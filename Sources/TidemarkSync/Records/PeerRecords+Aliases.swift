@@ -4,11 +4,6 @@ internal import TidemarkSyncProtocol
 
 /// Aliases are records by themselves: named by the peer and the alias, so that an alias never has
 /// two keys; the value is the key. One that was taken away has no value.
-///
-/// ```
-/// key    varint length, the peer's name; the alias
-/// value  the key
-/// ```
 extension PeerRecords {
   func aliases() throws(TidemarkError) -> KnownAliases {
     let known = KnownAliases(own: log.keyLookup)

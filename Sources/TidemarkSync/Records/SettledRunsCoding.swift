@@ -1,18 +1,6 @@
 internal import TidemarkEngine
 
-/// The bytes of settled runs.
-///
-/// ```
-/// u8      1: this encoding
-/// per run:
-/// varint  sequences between the run before, or 0, and this one
-/// varint  count of sequences, times four; plus one when the epoch is another than before, plus two
-///         when the operations do not follow each other without a gap
-/// u64     the epoch, if it is another
-/// varint  distance of the offset from the end of the run before, or from 0: zigzag
-/// varint  distance of two sequences, and varint of two offsets, if there are gaps
-/// ```
-/// An edit that is sent by itself takes three bytes, many at the same distance ten together.
+/// The bytes of settled runs, as in `HowReplicationWorks.md`.
 enum SettledRunsCoding {
   /// - Parameter epoch: the epoch that need not be told.
   static func encode(_ runs: ArraySlice<SettledRun>, epoch: UInt64 = 0) -> [UInt8] {

@@ -4,17 +4,7 @@ internal import TidemarkSyncProtocol
 
 /// The facts that a store knows of a peer besides its progress, for people: a record in the log,
 /// written now and then. Nothing depends on it but what is shown, and the scope that counts where
-/// no replicator gives one.
-///
-/// ```
-/// u8      version, 1
-/// text    where the peer is, as far as somebody has said
-/// varint  count of labels, blobs; varint count of key prefixes, blobs
-/// varint  the feed's last offset
-/// varint  when the peer answered last, milliseconds since 1970; 0 for never
-/// varint  when the lease ends, milliseconds since 1970; 0 for unknown
-/// varint  when the last error came, 0 for none since the last answer; text
-/// ```
+/// no replicator gives one. Its bytes are in `HowReplicationWorks.md`.
 struct PeerStatus: Sendable, Hashable {
   private static let version: UInt8 = 1
 
