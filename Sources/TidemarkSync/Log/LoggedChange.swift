@@ -24,7 +24,6 @@ package struct LoggedChange {
   /// Whether it is a change of another's, which the feed had lost and this store has brought back.
   var isBroughtBack: Bool { attributes.origin == nil && attributes.writerTime != 0 }
 
-  /// The content it gave its key.
   /// - Parameter value: the value of a put; empty for a delete.
   func content(_ value: [UInt8]) -> SyncContent {
     guard kind == .put else { return SyncContent() }

@@ -53,7 +53,6 @@ package struct ReplicationLog {
   /// Reads values of changes that stand near each other.
   var values: ValueReader { ValueReader(engine) }
 
-  /// Walks entries in their order.
   /// - Parameters:
   ///   - includesRecords: also records, and entries that are derived from others.
   ///   - prefetches: whether it will be asked of each whether it is the newest of its key.
@@ -69,8 +68,7 @@ package struct ReplicationLog {
   /// Most entries of a group: more do not fit into a batch.
   private static let mostOfGroup = 4_096
 
-  /// The entries that were written with one, to apply at a peer together: they stand one behind
-  /// the other.
+  /// The entries written with one, to apply at a peer together: one stands behind the other.
   func atomicGroup(of change: LoggedChange) throws(TidemarkError) -> [LoggedChange] {
     let group = change.attributes.atomicGroup
     var members = [change]
@@ -114,9 +112,7 @@ package struct ReplicationLog {
 
   // MARK: Writing
 
-  /// Commits entries and records together.
-  /// - Throws: `conflict` where somebody else has written a key upon whose entry one is
-  ///   conditional.
+  /// - Throws: `conflict` where somebody else has written a key that one is conditional upon.
   func commit(
     _ batch: OperationBatch, durability: Durability
   ) throws(TidemarkError) -> CommitResult {
@@ -155,8 +151,7 @@ package struct ReplicationLog {
   /// The log as it is now: another one once a compaction may have dropped entries.
   var generation: LogGeneration { engine.generation }
 
-  /// The pins of all peers that still give signs of life, but for one; nil for one that cannot be
-  /// read.
+  /// The pins of all other peers that still give signs of life; nil for one that cannot be read.
   func pins(besides name: [UInt8]) throws(TidemarkError) -> [RetentionPin?] {
     try engine.livePins(butOf: name)
   }

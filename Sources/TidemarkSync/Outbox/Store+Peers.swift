@@ -89,7 +89,6 @@ extension HostState {
       isLive: settings != nil, held: held)
   }
 
-  /// Takes the peer's records out of the log.
   /// - Parameter isLast: no other peer is left that could know of remote states.
   fileprivate mutating func forget(isLast: Bool) throws(TidemarkError) {
     guard settings == nil else {

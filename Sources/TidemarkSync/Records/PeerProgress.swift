@@ -27,8 +27,7 @@ package struct PeerProgress: Sendable, Hashable {
 
     var isEmpty: Bool { ahead.isEmpty && again.isEmpty && lost.isEmpty }
 
-    /// By how much two of them differ: what is in one and not in the other. With one of them it
-    /// gives the other.
+    /// What is in one of two and not in the other: with one of them it gives the other.
     func difference(from other: Sets) -> Sets {
       Sets(
         ahead: ahead.symmetricDifference(other.ahead),
@@ -64,7 +63,6 @@ package struct PeerProgress: Sendable, Hashable {
   package var again = SequenceSet()
   /// The changes in `again` that the feed has had before it was restored from a backup.
   package var lost = SequenceSet()
-  /// Kept in records of its own, one for each entry.
   package var waiting = WaitingEntries()
   /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
   package var batchLimit: UInt64 = 0
@@ -72,8 +70,7 @@ package struct PeerProgress: Sendable, Hashable {
   package var resync: Resync?
   /// Stands for the scope that the cursor speaks of.
   package var scope: UInt64 = 0
-  /// Stands for how far the authorization reached then; 0 for everything, and for what no peer has
-  /// told.
+  /// Stands for how far the authorization reached then; 0 for everything, or where it is not told.
   package var reach: UInt64 = 0
   /// Others may know own changes up to here although the feed has them no more: it was restored
   /// from a backup, or made anew. 0 as long as neither has happened.
@@ -85,8 +82,7 @@ package struct PeerProgress: Sendable, Hashable {
   /// own operations: what a key without any version here had in it was deleted there.
   package var comparedThrough = Position.beginning
 
-  /// So many epochs are kept; a feed that was opened more often since a backup is read from its
-  /// beginning.
+  /// A feed that was opened more often since a backup is read from its beginning.
   static let mostEpochs = 64
 
   /// The feed as it was known when this was written.
@@ -96,7 +92,6 @@ package struct PeerProgress: Sendable, Hashable {
   /// sent itself: deletes, and what others have taken the place of.
   var readsAgain: Bool { cursor.offset < comparedThrough.offset }
 
-  /// The feed goes so far.
   mutating func note(_ range: FeedRange) {
     furthest = range.headPosition
     // An epoch belongs to one history only.

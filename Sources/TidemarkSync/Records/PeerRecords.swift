@@ -2,7 +2,6 @@ internal import Tidemark
 package import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The records of one peer in a store's log.
 package final class PeerRecords {
   let log: ReplicationLog
   let name: [UInt8]
@@ -75,8 +74,7 @@ package final class PeerRecords {
     (0..<bytes).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + name
   }
 
-  /// The version that the feed holds at a key whose value here is another, and the sequence of the
-  /// record.
+  /// The version that the feed holds where the value here is another, and the record's sequence.
   func remote(ofKey key: [UInt8]) throws(TidemarkError) -> (sequence: UInt64, state: RemoteState)? {
     guard table.has(.remoteState), let sequence = table.sequence(of: .remoteState, key: key),
       let state = try read(.remoteState, key, RemoteState.init(decoding:))
@@ -104,7 +102,6 @@ package final class PeerRecords {
 
   // MARK: Writing
 
-  /// Writes the standing down.
   /// - Returns: the basis, which counts once the commit has succeeded.
   func write(
     _ progress: PeerProgress, _ settled: inout SettledRuns, _ formed: FormedBatch?,
@@ -178,7 +175,6 @@ package final class PeerRecords {
       .map { Array($0.dropFirst(pinPrefix.count)) }
   }
 
-  /// Lets go of what is kept for the peer.
   package func removePin(into batch: inout OperationBatch) throws(TidemarkError) {
     try write(.pin, key: pinKey, [], into: &batch)
   }

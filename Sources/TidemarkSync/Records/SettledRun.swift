@@ -15,7 +15,6 @@ package struct SettledRun: Sendable, Hashable {
   package var last: UInt64 { first + (count - 1) * step }
   package var lastOffset: UInt64 { offset + (count - 1) * stride }
 
-  /// Greatest distance of two operations of a run.
   static let mostDistance: UInt64 = 1 << 16
 
   /// How many operations stand before a sequence.
@@ -29,7 +28,6 @@ package struct SettledRun: Sendable, Hashable {
     return Position(epoch: epoch, offset: offset + (sequence - first) / step * stride)
   }
 
-  /// The sequences, ascending.
   var sequences: some Sequence<UInt64> {
     (0..<count).lazy.map { first + $0 * step }
   }

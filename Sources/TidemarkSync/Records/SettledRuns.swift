@@ -32,15 +32,13 @@ package struct SettledRuns: Sendable {
   static let runsPerPiece = 64
   private static let runsInTail = 8
 
-  /// In the order of their sequences.
   private var pieces: [Piece] = []
   /// The newest runs, behind all pieces.
   package private(set) var tail: [Run] = []
   private var nextNumber: UInt32 = 0
   /// The values of records that are not written yet; none of one that is to be taken away.
   private var changed: [UInt32: [UInt8]] = [:]
-  /// The first sequence, and the last position, of those that may lie behind what was read of the
-  /// feed.
+  /// The first sequence and the last offset of those that may lie behind what was read.
   private var unread: (first: UInt64, through: UInt64)?
 
   package init() {}
@@ -55,7 +53,6 @@ package struct SettledRuns: Sendable {
     (0...pieces.count).lazy.map { $0 < pieces.count ? pieces[$0].runs : tail }
   }
 
-  /// Where an operation stands in the feed; nil when it is not there.
   package func position(of sequence: UInt64) -> Position? {
     let place = tail.partitioningIndex { $0.last >= sequence }
     if place < tail.count, let found = tail[place].position(of: sequence) { return found }
@@ -96,7 +93,6 @@ package struct SettledRuns: Sendable {
   }
 
   /// The operations that a feed which goes up to some position only has lost.
-  ///
   /// - Parameter isKept: whether the feed still has a position.
   mutating func removeLost(_ isKept: (Position) -> Bool) -> [UInt64] {
     var lost: [UInt64] = []
@@ -119,7 +115,6 @@ package struct SettledRuns: Sendable {
 
   /// The runs that are still asked for, if they are no more than half of all: less would not be
   /// worth writing them anew.
-  ///
   /// - Parameters:
   ///   - least: with so many or fewer none is looked at.
   ///   - isNeeded: whether one of a run's operations may be asked for.
@@ -222,9 +217,7 @@ package struct SettledRuns: Sendable {
 
   // MARK: Reading
 
-  /// - Parameters:
-  ///   - records: the values of the records, with their numbers.
-  ///   - tail: the newest runs.
+  /// - Parameter records: the values of the records, with their numbers.
   init(
     decoding records: [(number: UInt32, value: [UInt8])], tail: [Run] = []
   ) throws(FormatError) {

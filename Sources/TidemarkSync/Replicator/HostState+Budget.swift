@@ -1,7 +1,6 @@
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// The bytes that a day's budget has left.
 extension HostState {
   /// The calls that are allowed now, nil for none, and why not all are.
   mutating func permit(

@@ -59,7 +59,6 @@ extension HostState {
   /// A record is written at most so often when only times have changed, in milliseconds.
   private static let recordInterval: UInt64 = 60_000
 
-  /// Takes note of an answer.
   mutating func noteAnswer(_ answer: SyncSession.Answer, _ session: SyncSession) {
     let now = engine.environment.clock.now().sinceEpoch
     status.lastSuccess = now

@@ -47,8 +47,7 @@ extension Replicator {
     note(pending, through: through)
   }
 
-  /// Counts on the calling thread, unless the count is up to date. While a call to the peer is
-  /// under way the count is as of its beginning.
+  /// Counts on the calling thread, unless the count is up to date or a call is under way.
   func countHere() {
     let through = store.lastSequence
     let isDue = state.withLock { state in

@@ -109,7 +109,6 @@ extension Replicator {
 
   // MARK: After a failure
 
-  /// Waits until it is worth trying again.
   /// - Throws: what cannot be mended by trying again.
   func recover(
     from error: any Error, _ seen: UInt64, pokes poked: UInt64, _ backoff: inout Backoff

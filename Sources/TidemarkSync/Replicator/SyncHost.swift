@@ -46,7 +46,6 @@ final class SyncHost: Sendable {
     }
   }
 
-  /// Takes the host for a replicator.
   /// - Throws: `invalidArgument` when another one has it.
   func take(_ settings: HostState.Settings) throws(TidemarkError) {
     try toldHere { state in
@@ -200,7 +199,6 @@ struct CallRepeats {
   private var last: [AnyHashable] = []
   private var count = 0
 
-  /// Takes note of a call.
   /// - Throws: ``PeerError`` when it has been made too often.
   mutating func note(_ call: SyncSession.Call) throws(PeerError) {
     let identity = call.identity

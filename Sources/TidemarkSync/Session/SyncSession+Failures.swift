@@ -45,8 +45,7 @@ extension SyncSession {
 
   var isGivenUp: Bool { failures >= Self.mostFailures }
 
-  /// The end of the changes of a batch that the peer has failed on, once it has an empty one in its
-  /// place.
+  /// Halves or parks what the peer has failed on, once it has an empty batch in its place.
   func giveUp(_ batch: FormedBatch) throws {
     guard isGivenUp else { return }
     let changes = try batch.items.map { try log.change(at: $0.sequence) }

@@ -26,8 +26,7 @@ extension SyncSession {
     let (draft, preparedID) = try nextDraft()
     held = draft.held
     guard !draft.items.isEmpty else {
-      // Entries that were looked at in vain need not be looked at again; it is written with what
-      // comes.
+      // Entries looked at in vain need not be looked at again; it is written with what comes.
       progress = draft.progress
       if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
       return nil

@@ -8,7 +8,6 @@ struct BatchDraft {
   var progress: PeerProgress
   var items: [FormedBatch.Item]
   var changes: [PushedChange]
-  /// The keys of the batch.
   var taken: KeyTable
   var held: SequenceSet
   /// The feed's end as it was known then: a request that is prepared stays the same.
@@ -37,8 +36,7 @@ struct PreparedBatch {
   /// replaced meanwhile, which were made upon them: those must not be sent any more.
   var generation: LogGeneration
 
-  /// The batch upon what has become of the one before it, or nil when that was not what it was
-  /// formed upon.
+  /// The batch upon what has become of the one before it; nil when it was formed upon another.
   func upon(_ progress: PeerProgress) -> BatchDraft? {
     guard progress.frontier == former.frontier, progress.sets == former.sets,
       progress.waiting == former.waiting, progress.batchLimit == former.batchLimit,
