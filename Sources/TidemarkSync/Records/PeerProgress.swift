@@ -27,7 +27,7 @@ package struct PeerProgress: Sendable, Hashable {
 
     var isEmpty: Bool { ahead.isEmpty && again.isEmpty && lost.isEmpty }
 
-    /// What is in one of two and not in the other: with one of them it gives the other.
+    /// The entries in one of two and not in the other: with one of them it gives the other.
     func difference(from other: Sets) -> Sets {
       Sets(
         ahead: ahead.symmetricDifference(other.ahead),
