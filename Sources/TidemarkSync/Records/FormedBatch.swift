@@ -17,16 +17,16 @@ package struct FormedBatch: Sendable, Hashable {
   /// The bytes as in `HowReplicationWorks.md`.
   func encoded(_ progress: PeerProgress, _ epoch: UInt64) -> [UInt8] {
     var writer = ByteWriter()
-    writer.varint(number)
+    writer.zigzag(Int64(bitPattern: number &- progress.number))
     let isUsual = batchID == progress.usualID(number)
     writer.u8(isUsual ? 0 : 1)
     if !isUsual { writer.u64(batchID.bits) }
     writer.varint(UInt64(items.count))
-    var last: UInt64 = 0
+    var last = progress.frontier
     for item in items {
       writer.zigzag(Int64(bitPattern: item.sequence &- last))
       last = item.sequence
-      item.base.encode(into: &writer, epoch)
+      item.base.encode(into: &writer, Position(epoch: epoch, offset: progress.cursor.offset))
     }
     return writer.bytes
   }
@@ -39,28 +39,29 @@ package struct FormedBatch: Sendable, Hashable {
 extension FormedBatch {
   init(decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
-    number = try reader.varint()
+    number = progress.number &+ UInt64(bitPattern: try reader.zigzag())
     batchID = try reader.u8() == 0 ? progress.usualID(number) : BatchID(try reader.u64())
     let count = try reader.varint(atMost: reader.remaining / 2)
     items = []
     items.reserveCapacity(count)
-    var last: UInt64 = 0
+    var last = progress.frontier
+    let place = Position(epoch: epoch, offset: progress.cursor.offset)
     for _ in 0..<count {
       last = last &+ UInt64(bitPattern: try reader.zigzag())
-      items.append(Item(sequence: last, base: try ChangeBase(from: &reader, epoch)))
+      items.append(Item(sequence: last, base: try ChangeBase(from: &reader, place)))
     }
     guard reader.remaining == 0 else { throw FormatError("bytes after a formed batch") }
   }
 }
 
 extension ChangeBase {
-  /// - Parameter epoch: the epoch that need not be told.
-  func encode(into writer: inout ByteWriter, _ epoch: UInt64) {
+  /// - Parameter place: its epoch need not be told, and offsets are counted from it.
+  func encode(into writer: inout ByteWriter, _ place: Position) {
     switch self {
     case .absent: writer.u8(0)
-    case .position(let position) where position.epoch == epoch:
+    case .position(let position) where position.epoch == place.epoch:
       writer.u8(3)
-      writer.varint(position.offset)
+      writer.zigzag(Int64(bitPattern: position.offset &- place.offset))
     case .position(let position):
       writer.u8(1)
       position.encode(into: &writer)
@@ -70,12 +71,14 @@ extension ChangeBase {
     }
   }
 
-  init(from reader: inout ByteReader, _ epoch: UInt64) throws(FormatError) {
+  init(from reader: inout ByteReader, _ place: Position) throws(FormatError) {
     switch try reader.u8() {
     case 0: self = .absent
     case 1: self = .position(try Position(from: &reader))
     case 2: self = .operation(sequence: try reader.varint())
-    case 3: self = .position(Position(epoch: epoch, offset: try reader.varint()))
+    case 3:
+      let distance = UInt64(bitPattern: try reader.zigzag())
+      self = .position(Position(epoch: place.epoch, offset: place.offset &+ distance))
     default: throw FormatError("unknown kind of base")
     }
   }
