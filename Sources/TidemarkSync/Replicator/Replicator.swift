@@ -116,7 +116,7 @@ public final class Replicator: Sendable {
     try host.take(
       HostState.Settings(
         scope: scope, resolver: resolver, capabilities: peer.capabilities,
-        attachments: configuration.attachments))
+        attachments: configuration.attachments, target: configuration.target))
     // Once it is taken: `deinit`, which releases it, runs for what fails from here on.
     self.host = host
   }

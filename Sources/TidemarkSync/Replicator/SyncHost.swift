@@ -102,6 +102,7 @@ struct HostState {
     var resolver = ConflictResolver.localWins
     var capabilities = PeerCapabilities()
     var attachments = AttachmentPolicy()
+    var target = ""
   }
 
   let engine: Engine
