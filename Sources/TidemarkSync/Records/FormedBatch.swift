@@ -19,9 +19,8 @@ package struct FormedBatch: Sendable, Hashable {
     var writer = ByteWriter()
     writer.zigzag(Int64(bitPattern: number &- progress.number))
     let isUsual = batchID == progress.usualID(number)
-    writer.u8(isUsual ? 0 : 1)
+    writer.varint(UInt64(items.count) << 1 | (isUsual ? 0 : 1))
     if !isUsual { writer.u64(batchID.bits) }
-    writer.varint(UInt64(items.count))
     var last = progress.frontier
     for item in items {
       writer.zigzag(Int64(bitPattern: item.sequence &- last))
@@ -40,8 +39,10 @@ extension FormedBatch {
   init(decoding bytes: RawSpan, _ progress: PeerProgress, _ epoch: UInt64) throws(FormatError) {
     var reader = ByteReader(bytes)
     number = progress.number &+ UInt64(bitPattern: try reader.zigzag())
-    batchID = try reader.u8() == 0 ? progress.usualID(number) : BatchID(try reader.u64())
-    let count = try reader.varint(atMost: reader.remaining / 2)
+    let bits = try reader.varint()
+    batchID = bits & 1 == 0 ? progress.usualID(number) : BatchID(try reader.u64())
+    let count = Int(clamping: bits >> 1)
+    guard count <= reader.remaining / 2 else { throw FormatError("more changes than bytes") }
     items = []
     items.reserveCapacity(count)
     var last = progress.frontier

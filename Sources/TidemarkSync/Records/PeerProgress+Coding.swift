@@ -37,7 +37,7 @@ internal import TidemarkSyncProtocol
 /// varint  renamed through
 /// u32     low half of the XXH64 of the basis where it or the step has sets, else 0
 /// ```
-/// Zeros at the end are left out: most steps end with *heard through*.
+/// Zeros at the end are left out: most steps end with the frontier.
 extension PeerProgress {
   private static let version: UInt8 = 6
 
@@ -107,14 +107,16 @@ extension PeerProgress {
     writer.varint(number)
     writer.zigzag(Int64(bitPattern: names.last &- number))
     writer.varint(frontier)
-    writer.varint(heardThrough)
     let difference = sets.difference(from: basis.sets)
-    writer.u8(
-      (difference.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4))
+    let parts: UInt8 =
+      (difference.isEmpty ? 0 : 1) | (resumption.isEmpty ? 0 : 2) | (resync == nil ? 0 : 4)
+    var end = writer.bytes.count
+    writer.varint(heardThrough)
+    writer.u8(parts)
     if !difference.isEmpty { difference.encode(into: &writer) }
     if !resumption.isEmpty { writer.blob(resumption) }
     resync?.encode(into: &writer)
-    let end = writer.bytes.count
+    if parts != 0 { end = writer.bytes.count }
     writer.varint(cursor.epoch ^ basis.epoch)
     writer.varint(furthest.epoch ^ basis.epoch)
     writer.varint(batchID.bits ^ usualID(number).bits)
@@ -152,7 +154,7 @@ extension PeerProgress {
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
     basis.note(bytes)
     // As many zeros as can have been left out.
-    let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: 80)
+    let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: 96)
     var rest = ByteReader(whole.rawSpan)
     try progress.decodeStep(&rest, basis)
     return (progress, basis)
@@ -186,7 +188,7 @@ extension PeerProgress {
     guard try reader.u32() == (isOfSets ? basis.sum : 0) else {
       throw FormatError("a peer's progress refers to what is not there")
     }
-    guard reader.remaining <= 80 else { throw FormatError("bytes after a peer's progress") }
+    guard reader.remaining <= 96 else { throw FormatError("bytes after a peer's progress") }
   }
 }
 
