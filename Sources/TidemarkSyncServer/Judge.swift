@@ -112,8 +112,8 @@ struct Judge {
         bases.insert(base.offset)
       }
     }
-    values = try feed.values(at: Array(same))
-    self.bases = try feed.heads(at: Array(bases))
+    values = same.isEmpty ? [:] : try feed.values(at: Array(same))
+    self.bases = bases.isEmpty ? [:] : try feed.heads(at: Array(bases))
   }
 
   /// Takes back what changes from `index` on have done.

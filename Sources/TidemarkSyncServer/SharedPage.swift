@@ -25,7 +25,8 @@ final class SharedPage: Sendable {
     request.waitMilliseconds = page.request.waitMilliseconds
     if !page.hasFormerLabels { request.after = page.request.after }
     return other.handler === page.handler && other.range == page.range && request == page.request
-      && page.start <= other.start && other.start < page.first && other.access == page.access
+      && other.historyFrom == page.historyFrom && page.start <= other.start
+      && other.start < page.first && other.access == page.access
       && !page.writers.contains(other.request.replica)
   }
 

@@ -18,11 +18,17 @@ public struct StagedAnswer: Sendable {
   let through: Position
   /// Its page, which others may get as well.
   var page: SharedPage?
+  /// Whether somebody else got the page before.
+  var isShared = false
+  /// A mark of so many verdicts, in front of a page, is not worth compressing by itself.
+  private static let mostVerdicts = 16
 
-  /// The answer as a frame; a page that others get as well is encoded once.
+  /// The answer as a frame; a page that somebody else got before is encoded once for all others.
   /// - Throws: ``PeerError`` as ``WireCoder/encode(_:)`` does.
   public func frame(_ coder: WireCoder) throws(PeerError) -> [UInt8] {
-    guard let page, case .pullAnswer(let answer) = message else {
+    guard isShared, let page, case .pullAnswer(let answer) = message,
+      answer.mark.verdicts.count <= Self.mostVerdicts
+    else {
       return try coder.encode(message)
     }
     return try page.frame(answer, coder)
@@ -53,9 +59,11 @@ extension SyncHandler {
         let answer = try stagePush(request, access)
         return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
       case .pullRequest(let request):
-        let (answer, page) = try stagePull(request, access, lookedThrough, sharing: other?.page)
+        let (answer, page, isShared) = try stagePull(
+          request, access, lookedThrough, sharing: other?.page)
         return StagedAnswer(
-          message: .pullAnswer(answer), through: answer.range.headPosition, page: page)
+          message: .pullAnswer(answer), through: answer.range.headPosition, page: page,
+          isShared: isShared)
       case .valuesRequest(let request):
         let answer = try stageValues(request, access)
         return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)

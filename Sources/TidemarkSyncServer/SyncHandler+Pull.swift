@@ -27,9 +27,10 @@ extension SyncHandler {
   func stagePull(
     _ request: PullRequest, _ access: SyncAccess, _ lookedThrough: Position = .beginning,
     sharing other: SharedPage? = nil
-  ) throws -> (answer: PullAnswer, page: SharedPage?) {
+  ) throws -> (answer: PullAnswer, page: SharedPage?, isShared: Bool) {
     for _ in 0..<Self.attempts {
-      let range = try feed.range()
+      let bounds = try feed.bounds()
+      let range = bounds.range
       guard range.contains(request.after) else {
         throw PeerError(.cursorGone, "the feed did not give the cursor out, or lists it no more")
       }
@@ -44,7 +45,7 @@ extension SyncHandler {
       let start = max(request.after.offset, looked)
       // Where others may have deleted something it ends.
       var page = PageReader(
-        self, request, access, range, from: isBehind ? request.after.offset : start)
+        self, request, access, bounds, from: isBehind ? request.after.offset : start)
       let shared = other.flatMap { $0.isPage(of: page) ? $0 : nil }
       if let shared { page = shared.page } else if !isBehind { try page.read() }
       let mark = try feed.mark(of: request.replica)
@@ -58,7 +59,7 @@ extension SyncHandler {
       let answer = PullAnswer(
         entries: page.entries, cursor: range.position(ofOffset: page.through),
         range: cleared(now, lease), mark: mark.mark, reach: access.reach)
-      return (answer, shared ?? SharedPage(page))
+      return (answer, shared ?? SharedPage(page), shared != nil)
     }
     throw PeerError(.busy, "the feed is being compacted", retryAfter: .seconds(1))
   }
@@ -74,6 +75,8 @@ struct PageReader: Sendable {
   let request: PullRequest
   let access: SyncAccess
   let range: FeedRange
+  /// Entries that others up to here supersede may have been gone before it was read.
+  let historyFrom: UInt64
   /// Where it begins, and the first entry behind that.
   let start: UInt64
   private(set) var first: UInt64 = .max
@@ -93,10 +96,11 @@ struct PageReader: Sendable {
   private var isThere: [[UInt8]: Bool] = [:]
 
   init(
-    _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ range: FeedRange,
+    _ handler: SyncHandler, _ request: PullRequest, _ access: SyncAccess, _ bounds: FeedBounds,
     from start: UInt64
   ) {
-    (self.handler, self.request, self.access, self.range) = (handler, request, access, range)
+    (self.handler, self.request, self.access) = (handler, request, access)
+    (range, historyFrom) = (bounds.range, bounds.historyFrom)
     (self.start, through) = (start, start)
   }
 
@@ -157,8 +161,10 @@ struct PageReader: Sendable {
     hasFormerLabels = hasFormerLabels || needsBounds
     first = min(first, rows.first?.head.offset ?? .max)
     droppedThrough = needsBounds ? try handler.feed.bounds().historyFrom : 0
+    var last: ReplicaID?
     return rows.map { row in
-      writers.insert(row.head.operation.replica)
+      if last != row.head.operation.replica { writers.insert(row.head.operation.replica) }
+      last = row.head.operation.replica
       let outcome = Result { () throws(PeerError) in try self.outcome(of: row) }
       if case .success(let kind?) = outcome { note(row.head.key, kind) }
       return (row.head, outcome)

@@ -40,6 +40,8 @@ internal import TidemarkSyncProtocol
 /// Zeros at the end are left out: most steps end with the frontier.
 extension PeerProgress {
   private static let version: UInt8 = 6
+  /// More zeros than can have been left out of a step.
+  private static let mostZeros = 96
 
   /// The id that a number has unless another one is told.
   func usualID(_ number: UInt64) -> BatchID {
@@ -153,8 +155,7 @@ extension PeerProgress {
     basis.sets = try Sets(from: &reader)
     guard reader.remaining == 0 else { throw FormatError("bytes after a peer's basis") }
     basis.note(bytes)
-    // As many zeros as can have been left out.
-    let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: 96)
+    let whole = [UInt8](copying: step) + [UInt8](repeating: 0, count: mostZeros)
     var rest = ByteReader(whole.rawSpan)
     try progress.decodeStep(&rest, basis)
     return (progress, basis)
@@ -170,6 +171,7 @@ extension PeerProgress {
     names.last = number &+ UInt64(bitPattern: try reader.zigzag())
     frontier = try reader.varint()
     guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
+    guard reader.remaining >= Self.mostZeros else { throw FormatError("a peer's progress is cut") }
     heardThrough = try reader.varint()
     let parts = try reader.u8()
     guard parts < 8 else { throw FormatError("unknown parts of a peer's progress") }
@@ -177,6 +179,9 @@ extension PeerProgress {
     if parts & 1 != 0 { sets = try Sets(from: &reader).difference(from: basis.sets) }
     if parts & 2 != 0 { resumption = try reader.blob() }
     if parts & 4 != 0 { resync = try Resync(from: &reader) }
+    guard parts == 0 || reader.remaining >= Self.mostZeros else {
+      throw FormatError("a peer's progress is cut")
+    }
     cursor.epoch = try reader.varint() ^ basis.epoch
     furthest.epoch = try reader.varint() ^ basis.epoch
     batchID = BatchID(try reader.varint() ^ usualID(number).bits)
@@ -188,7 +193,9 @@ extension PeerProgress {
     guard try reader.u32() == (isOfSets ? basis.sum : 0) else {
       throw FormatError("a peer's progress refers to what is not there")
     }
-    guard reader.remaining <= 96 else { throw FormatError("bytes after a peer's progress") }
+    guard reader.remaining <= Self.mostZeros else {
+      throw FormatError("bytes after a peer's progress")
+    }
   }
 }
 

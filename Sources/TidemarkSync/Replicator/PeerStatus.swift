@@ -77,7 +77,7 @@ extension HostState {
     let session = try session()
     guard session.progress.feed != nil else { return }
     status.scope = session.scope
-    if let settings { status.target = settings.target }
+    if let target = settings?.target, !target.isEmpty { status.target = target }
     let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
     if let recorded, recorded.target == status.target, recorded.scope == status.scope,
       recorded.error == status.error, age < Self.recordInterval

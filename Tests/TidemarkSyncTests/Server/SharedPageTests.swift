@@ -16,6 +16,17 @@ struct SharedPageTests {
     try bench.handler().stage(.pullRequest(request), access: access, sharing: other)
   }
 
+  private func page(_ answer: StagedAnswer) throws -> PullAnswer {
+    guard case .pullAnswer(let page) = answer.message else {
+      throw PeerError(.malformed, "another message")
+    }
+    return page
+  }
+
+  private func keys(_ answer: StagedAnswer) throws -> [String] {
+    try page(answer).entries.map { String(decoding: $0.key, as: UTF8.self) }
+  }
+
   /// A feed of a writer's two entries, and a reader of it.
   private func feed() throws -> (writer: Device, request: PullRequest) {
     var writer = Device(1)
@@ -44,12 +55,11 @@ struct SharedPageTests {
     let one = try stage(first)
     let two = try stage(other, sharing: one)
     #expect(one.page != nil && two.page === one.page)
-    for (answer, number) in [(one, 0), (two, 2)] {
+    for (answer, number, codec) in [(one, 0, WireCodec.zstd), (two, 2, .zstdBehindHead)] {
       let frame = try answer.frame(coder)
-      #expect(try WireFrame.header(frame.rawSpan).codec == .zstdBehindHead)
-      let read = try coder.decode(frame)
-      #expect(read == answer.message)
-      guard case .pullAnswer(let page) = read else { return }
+      #expect(try WireFrame.header(frame.rawSpan).codec == codec)
+      #expect(try coder.decode(frame) == answer.message)
+      let page = try page(answer)
       #expect(page.entries.map(\.key) == [Array("d".utf8)] && page.mark.number == number)
     }
   }
@@ -67,8 +77,7 @@ struct SharedPageTests {
       let answer = try stage(request, access: access, sharing: one)
       #expect(answer.page !== one.page)
       #expect(try coder.decode(answer.frame(coder)) == answer.message.normalized)
-      guard case .pullAnswer(let page) = answer.message else { return [] }
-      return page.entries.map { String(decoding: $0.key, as: UTF8.self) }
+      return try keys(answer)
     }
     #expect(try own({ $0.scope = SyncScope(keyPrefixes: ["a"]) }) == ["a"])
     #expect(try own({ $0.limits.changes = 1 }) == ["a"])
@@ -89,7 +98,33 @@ struct SharedPageTests {
     var writer = Device(1)
     _ = try elsewhere.push(&writer, writer.put("x", "1"), writer.put("y", "2"))
     let answer = try elsewhere.handler().stage(.pullRequest(request), sharing: one)
-    guard case .pullAnswer(let page) = answer.message else { return }
-    #expect(page.entries.map(\.key) == [Array("x".utf8), Array("y".utf8)])
+    #expect(try keys(answer) == ["x", "y"])
+  }
+
+  @Test("a page is read anew once a compaction has dropped what a key was before")
+  func compaction() throws {
+    var writer = Device(1)
+    var places: [Position] = []
+    func put(_ key: String, _ label: EntryLabel, base: ChangeBase = .absent) throws {
+      let change = writer.put(key, "\(places.count)", labels: [label], base: base)
+      places.append(try #require(try bench.push(&writer, change)[0].position))
+    }
+    try put("k", "l")
+    try put("k", "m", base: .position(places[0]))
+    try put("z", "l")
+    try put("k", "m", base: .position(places[1]))
+    try put("y", "l")
+    // The first reader has heard that `k` has left; the second has yet to when that has gone.
+    var request = PullRequest(
+      replica: Device(2).id, after: places[2], scope: SyncScope(labels: ["l"]))
+    let one = try stage(request)
+    #expect(try keys(one) == ["y"] && one.page != nil)
+    request.replica = Device(3).id
+    #expect(try stage(request, sharing: one).page === one.page)
+    let engine = try #require(try bench.handler().feed.contents)
+    _ = try engine.compact(CompactionOptions(dropHistory: true))
+    let two = try stage(request, sharing: one)
+    #expect(try keys(two) == ["k", "y"])
+    #expect(two.page !== one.page)
   }
 }
