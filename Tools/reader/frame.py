@@ -90,20 +90,19 @@ class FrameHeader:
 
 
 class Block:
-    """A row of a block table. `crc` is None where the checksum stands behind the block."""
+    """A row of a block table."""
 
-    __slots__ = ("offset", "stored", "raw", "codec", "crc")
+    __slots__ = ("offset", "stored", "raw", "codec")
 
-    def __init__(self, offset, stored, raw, codec, crc=None):
+    def __init__(self, offset, stored, raw, codec):
         self.offset = offset
         self.stored = stored
         self.raw = raw
         self.codec = codec
-        self.crc = crc
 
     def fault(self, most):
         """Why the row cannot be; None when it can."""
-        length = self.stored if self.crc is not None else self.stored - 4
+        length = self.stored - 4
         if not 1 <= self.raw <= most or not 1 <= length <= self.raw:
             return "lengths"
         if self.codec == RAW and length != self.raw:
@@ -112,8 +111,6 @@ class Block:
 
     def contents(self, data, salt):
         """The stored bytes without their checksum; None when that is wrong."""
-        if self.crc is not None:
-            return data if crc32c(data) == self.crc else None
         seeded = data[:-4] + salt.to_bytes(4, "little") + self.offset.to_bytes(8, "little")
         return data[:-4] if crc32c(seeded) == int.from_bytes(data[-4:], "little") else None
 
@@ -142,13 +139,8 @@ class Frame:
         offset = header.payload + header.front
         for _ in range(header.blocks):
             at = header.payload + fields.at
-            if header.has_sequences:
-                word = fields.varint()
-                block = Block(offset, word >> 2, fields.varint(), word & 3)
-            else:
-                word = fields.u32()
-                block = Block(
-                    offset, word & 0x7FFF, word >> 15 & 0x7FFF, word >> 30, fields.u32())
+            word = fields.varint()
+            block = Block(offset, word >> 2, fields.varint(), word & 3)
             if block.codec > 2:
                 raise TooNew(f"{path}, offset {at}: the codec is not known")
             fault = block.fault(header.most_block)

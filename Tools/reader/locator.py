@@ -16,7 +16,6 @@ class Expected:
     def __init__(self, row):
         self._row = row
         self._blocks, self._values, self._frames, self._sequences = [], [], [], []
-        self._checksums = []
         self._raw = 0
 
     def add(self, frame):
@@ -32,20 +31,16 @@ class Expected:
             start += entry.value_length
         for block in frame.blocks:
             self._blocks.append((self._raw, block.offset << 2 | block.codec))
-            self._checksums.append((block.crc,))
             self._raw += block.raw
         if frame.blocks:
             last = frame.blocks[-1]
             self._blocks.append((self._raw, last.offset + last.stored << 2 | _GAP))
-            self._checksums.append((0,))
-        history = 1 << 31 if frame.header.is_history else 0
-        self._frames.append((frame.header.offset, first, len(frame.entries) | history))
+        self._frames.append((2 * first + frame.header.is_history, frame.header.offset))
 
     @property
     def tables(self):
         return {
             "blocks": self._blocks,
-            "checksums": [] if self._row.is_compacted else self._checksums,
             "values": self._values,
             "frames": self._frames,
             "sequences": sorted(self._sequences),
@@ -61,13 +56,11 @@ def problems(segment, expected):
     footer = segment.footer
     groups = {
         "blocks": -(-footer.blocks // _GROUP), "values": -(-footer.slots // _GROUP),
-        "sequences": -(-footer.sequences // _GROUP),
+        "frames": -(-footer.frames // _GROUP), "sequences": -(-footer.sequences // _GROUP),
     }
     sizes = [
-        32 * groups["blocks"], footer.block_bytes,
-        0 if segment.row.is_compacted else 4 * footer.blocks,
-        16 * groups["values"], footer.slot_bytes, 12 * footer.frames,
-        32 * groups["sequences"], footer.sequence_bytes,
+        32 * groups["blocks"], footer.block_bytes, 16 * groups["values"], footer.slot_bytes,
+        32 * groups["frames"], footer.frame_bytes, 32 * groups["sequences"], footer.sequence_bytes,
     ]
     total = sum(size + 8 * -(-size // CHUNK) for size in sizes)
     if footer.locator + total != segment.length - FOOTER:
@@ -91,24 +84,12 @@ def problems(segment, expected):
         return
     found = {
         "blocks": _packed(sections[0], sections[1], footer.blocks, 2),
-        "checksums": _plain(sections[2], 1),
-        "values": _packed(sections[3], sections[4], footer.slots, 1),
-        "frames": _plain(sections[5], 3),
+        "values": _packed(sections[2], sections[3], footer.slots, 1),
+        "frames": _packed(sections[4], sections[5], footer.frames, 2),
         "sequences": _packed(sections[6], sections[7], footer.sequences, 2),
     }
     for name, rows in expected.tables.items():
         yield from _differences(segment, name, found[name], rows)
-
-
-def _plain(data, fields):
-    """Rows of so many u32."""
-    size = 4 * fields
-    return [
-        tuple(
-            int.from_bytes(data[at + 4 * field : at + 4 * field + 4], "little")
-            for field in range(fields))
-        for at in range(0, len(data), size)
-    ]
 
 
 def _packed(records, remainders, rows, columns):

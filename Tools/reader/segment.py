@@ -93,7 +93,8 @@ class Footer:
         self.sequence_bytes = fields.u32()
         recordless = fields.u32()
         self.is_recordless = recordless == 1
-        self.is_odd = has_latest > 1 or recordless > 1 or any(data[112:120])
+        self.frame_bytes = fields.u32()
+        self.is_odd = has_latest > 1 or recordless > 1 or any(data[116:120])
         self.is_odd |= not has_latest and bool(seconds or nanoseconds)
 
     def fault(self, row, frames):

@@ -1,95 +1,62 @@
 /// One value block of a frame, as its block table tells of it.
 ///
 /// ```
-/// in an appended segment, 8 bytes:
-///  0 u32 stored length (bits 0-14), raw length (bits 15-29), codec (bits 30-31)
-///  4 u32 CRC-32C of the stored bytes
-/// in a compacted segment:
-///    varint 4 * stored length + codec
-///    varint raw length
+/// varint 4 * stored length + codec
+/// varint raw length
 /// ```
-/// In a compacted segment the checksum is the last four of the stored bytes, the CRC-32C of those
-/// before it, then the segment's salt (u32) and the block's offset in the file (u64).
+/// The checksum is the last four of the stored bytes: the CRC-32C of those before it, then the
+/// segment's salt (u32) and the block's offset in the file (u64).
 package struct BlockEntry: Sendable, Hashable {
-  /// Everything that stands in the file: with tag and checksum, where they are there.
+  /// Everything that stands in the file: with the checksum, and the tag where there is one.
   package var storedLength: Int
   package var rawLength: Int
-  /// Nil where it stands behind the block.
-  package var checksum: UInt32?
   package var codec: Codec
 
-  package init(storedLength: Int, rawLength: Int, checksum: UInt32?, codec: Codec) {
+  package init(storedLength: Int, rawLength: Int, codec: Codec) {
     self.storedLength = storedLength
     self.rawLength = rawLength
-    self.checksum = checksum
     self.codec = codec
   }
 
-  package func encode(into writer: inout ByteWriter) {
-    guard let checksum else { return encodeLengths(into: &writer) }
-    writer.u32(Self.word(stored: storedLength, raw: rawLength, codec: codec))
-    writer.u32(checksum)
+  /// A block that is neither compressed nor encrypted.
+  init(rawLength: Int) {
+    self.init(
+      storedLength: rawLength + FormatConstants.blockChecksumBytes, rawLength: rawLength,
+      codec: .raw)
   }
 
-  private func encodeLengths(into writer: inout ByteWriter) {
-    writer.varint(storedLength << 2 | Int(codec.rawValue))
+  package func encode(into writer: inout ByteWriter) {
+    writer.varint(word)
     writer.varint(rawLength)
   }
 
   /// Puts the entry over bytes that are there already.
-  func encode(into bytes: inout MutableRawSpan, at offset: Int) {
-    bytes.put(Self.word(stored: storedLength, raw: rawLength, codec: codec), at: offset)
-    bytes.put(checksum ?? 0, at: offset + 4)
+  /// - Returns: where it ends.
+  func encode(into bytes: inout MutableRawSpan, at offset: Int) -> Int {
+    let end = bytes.put(varint: UInt64(word), at: offset)
+    return bytes.put(varint: UInt64(rawLength), at: end)
   }
 
   /// The data authenticated with an encrypted block: its lengths and its codec.
   package var associatedData: [UInt8] {
     var writer = ByteWriter(capacity: 8)
-    if checksum == nil {
-      encodeLengths(into: &writer)
-    } else {
-      writer.u32(Self.word(stored: storedLength, raw: rawLength, codec: codec))
-    }
+    encode(into: &writer)
     return writer.bytes
   }
 
-  /// Both lengths and the codec in one word; a block of an appended segment has at most 16 KiB.
-  private static func word(stored: Int, raw: Int, codec: Codec) -> UInt32 {
-    UInt32(stored) | UInt32(raw) << 15 | UInt32(codec.rawValue) << 30
-  }
+  private var word: Int { storedLength << 2 | Int(codec.rawValue) }
 
-  /// An entry of an appended segment's block table.
   /// - Parameter tagBytes: what encryption adds to a block's length.
-  package init(_ bytes: RawSpan, at offset: Int, tagBytes: Int) throws(FormatError) {
-    let word = try bytes.u32(at: offset)
-    storedLength = Int(word & 0x7fff)
-    rawLength = Int(word >> 15 & 0x7fff)
-    checksum = try bytes.u32(at: offset + 4)
-    codec = try Self.codec(word >> 30)
-    try check(most: Limits.blockBytes, addedBytes: tagBytes)
-  }
-
-  /// An entry of a compacted segment's block table.
   package init(_ reader: inout ByteReader, tagBytes: Int) throws(FormatError) {
     let word = try reader.varint(atMost: 8 * Limits.historyBlockBytes)
     storedLength = word >> 2
     rawLength = try reader.varint(atMost: Limits.historyBlockBytes)
-    codec = try Self.codec(UInt32(word & 3))
-    try check(
-      most: Limits.historyBlockBytes, addedBytes: tagBytes + FormatConstants.blockChecksumBytes)
-  }
-
-  private static func codec(_ code: UInt32) throws(FormatError) -> Codec {
-    guard let codec = Codec(rawValue: UInt8(code)) else {
+    guard let codec = Codec(rawValue: UInt8(word & 3)) else {
       throw FormatError("unknown codec of a block", isNewer: true)
     }
-    return codec
-  }
-
-  private func check(most: Int, addedBytes: Int) throws(FormatError) {
-    let length = storedLength - addedBytes
-    guard rawLength <= most, rawLength > 0, length > 0, length <= rawLength,
-      codec != .raw || length == rawLength
+    self.codec = codec
+    let length = storedLength - tagBytes - FormatConstants.blockChecksumBytes
+    guard rawLength > 0, length > 0, length <= rawLength, codec != .raw || length == rawLength
     else { throw FormatError("block lengths out of bounds") }
   }
 
@@ -98,16 +65,12 @@ package struct BlockEntry: Sendable, Hashable {
   ///   - stored: everything that is stored of it.
   ///   - salt: the segment's.
   ///   - offset: where in the segment it stands.
-  /// - Returns: the bytes without the checksum, where it stands behind them.
+  /// - Returns: the bytes without the checksum.
   @_lifetime(copy stored)
   package func checked(
     _ stored: RawSpan, salt: UInt32, at offset: Int
   ) throws(FormatError) -> RawSpan {
     guard stored.byteCount == storedLength else { throw Self.wrong }
-    if let checksum {
-      guard CRC32C.checksum(stored) == checksum else { throw Self.wrong }
-      return stored
-    }
     let bytes = try contents(stored)
     guard Self.checksum(bytes, salt: salt, at: offset) == (try stored.u32(at: bytes.byteCount))
     else { throw Self.wrong }
@@ -119,16 +82,12 @@ package struct BlockEntry: Sendable, Hashable {
   /// The same without a comparison.
   @_lifetime(copy stored)
   package func contents(_ stored: RawSpan) throws(FormatError) -> RawSpan {
-    checksum != nil
-      ? stored : try stored.slice(0, stored.byteCount - FormatConstants.blockChecksumBytes)
+    try stored.slice(0, stored.byteCount - FormatConstants.blockChecksumBytes)
   }
 
-  /// The checksum that stands behind a block of a compacted segment.
+  /// The checksum that stands behind a block.
   package static func checksum(_ bytes: RawSpan, salt: UInt32, at offset: Int) -> UInt32 {
-    var place = ByteWriter(capacity: 12)
-    place.u32(salt)
-    place.u64(UInt64(offset))
-    return CRC32C.checksum(place.bytes.rawSpan, seed: CRC32C.checksum(bytes))
+    CRC32C.checksum(salt, UInt64(offset), seed: CRC32C.checksum(bytes))
   }
 }
 
@@ -154,13 +113,7 @@ package struct FrameFront: Sendable {
     var reader = ByteReader(front)
     var stored = header.frontLength
     for _ in 0..<header.blockCount {
-      let block: BlockEntry
-      if header.hasExplicitSequences {
-        block = try BlockEntry(&reader, tagBytes: codecs.tagBytes)
-      } else {
-        let start = try reader.skip(FormatConstants.blockEntryBytes)
-        block = try BlockEntry(front, at: start, tagBytes: codecs.tagBytes)
-      }
+      let block = try BlockEntry(&reader, tagBytes: codecs.tagBytes)
       guard block.codec != .zstdDictionary || header.usesDictionary else {
         throw FormatError("a block asks for a dictionary that the frame does not name")
       }

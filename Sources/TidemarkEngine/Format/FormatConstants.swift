@@ -1,8 +1,8 @@
-/// The numbers of the on-disk format, version 2.0. `FileFormat.md` in the documentation
+/// The numbers of the on-disk format, version 3.0. `FileFormat.md` in the documentation
 /// describes the same bytes in words and tables; a change here is a change there.
 package enum FormatConstants {
   /// A file of another major version is refused; a higher minor one is read.
-  package static let major: UInt16 = 2
+  package static let major: UInt16 = 3
   package static let minor: UInt16 = 0
   /// Features that this version knows; a file with others in its mask is refused.
   package static let knownIncompatibleFeatures: UInt32 = encryptionFeature
@@ -21,10 +21,9 @@ package enum FormatConstants {
   package static let frameHeaderBytes = 64
   package static let frameAlignment = 8
   package static let frameSync: UInt32 = 0x4d41_5246  // "FRAM"
-  /// In the block table of an appended segment; an entry of a compacted one has two at least.
-  package static let blockEntryBytes = 8
+  /// In the block table.
   package static let leastBlockEntryBytes = 2
-  /// Behind a value block of a compacted segment.
+  /// Behind a value block.
   package static let blockChecksumBytes = 4
   package static let segmentFooterBytes = 128
 

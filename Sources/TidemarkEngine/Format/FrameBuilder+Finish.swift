@@ -76,20 +76,18 @@ extension FrameBuilder {
     _ packed: PackedFrame, appendingTo output: inout [UInt8], offset: Int, salt: UInt32,
     durableThrough: UInt64, codecs: FrameCodecs
   ) throws(FormatError) -> BuiltFrame {
-    // Where blocks stand follows from the length of the heads, and encryption needs to know it.
     var storedHeads = packed.heads
-    var (blocks, body) = (packed.blocks, packed.body)
-    let tableLength = try tableLength(blocks)
+    let blocks = packed.blocks
+    var front = ByteWriter(capacity: blocks.count * 8 + storedHeads.count + codecs.tagBytes)
+    for block in blocks { block.encode(into: &front) }
+    let tableLength = front.count
     let frontLength = tableLength + storedHeads.count + codecs.tagBytes
     let frontStart = offset + FormatConstants.frameHeaderBytes
-    try finish(
-      &blocks, in: &body, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
-    var front = ByteWriter(capacity: frontLength)
-    for block in blocks { block.encode(into: &front) }
     let usesDictionary =
       packed.headsCodec == .zstdDictionary || blocks.contains { $0.codec == .zstdDictionary }
     var header = FrameHeader(
-      storedLength: frontLength + body.count, headsRawLength: packed.headsRawLength,
+      storedLength: blocks.reduce(frontLength) { $0 + $1.storedLength },
+      headsRawLength: packed.headsRawLength,
       firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
       blockCount: blocks.count, headsChecksum: 0,
       headsCodec: packed.headsCodec, hasExplicitSequences: hasExplicitSequences,
@@ -104,7 +102,9 @@ extension FrameBuilder {
     header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
     output.append(contentsOf: header.encoded(salt: salt, offset: offset))
     output.append(contentsOf: front.bytes)
-    output.append(contentsOf: body)
+    // Where a block stands is part of its checksum, and of what it is encrypted with.
+    try appendBlocks(
+      of: packed, to: &output, at: frontStart + frontLength, salt: salt, sealer: codecs.sealer)
     let padding = header.totalLength - FormatConstants.frameHeaderBytes - header.storedLength
     output.append(contentsOf: repeatElement(0, count: padding))
     return BuiltFrame(
@@ -117,33 +117,30 @@ extension FrameBuilder {
   ) throws(FormatError) -> BuiltFrame {
     let start = output.count
     let tableStart = start + FormatConstants.frameHeaderBytes
-    let headsStart = tableStart + blockLengths.count * FormatConstants.blockEntryBytes
-    output.reserveCapacity(headsStart + labelSets.count + heads.count + values.count + 32)
-    output.append(contentsOf: repeatElement(0, count: headsStart - start))
+    let blocks = blockLengths.map { BlockEntry(rawLength: $0) }
+    output.reserveCapacity(
+      tableStart + rawBytes + blocks.count * (FormatConstants.blockChecksumBytes + 8) + 32)
+    output.append(contentsOf: repeatElement(0, count: tableStart - start))
     var writer = ByteWriter()
     swap(&writer.bytes, &output)
+    for block in blocks { block.encode(into: &writer) }
+    let headsStart = writer.count
     writer.varint(labelSetCount)
     writer.raw(labelSets.bytes)
     writer.u64(baseCommitTime)
     writer.raw(heads.bytes)
     swap(&writer.bytes, &output)
     let bodyStart = output.count
-    output.append(contentsOf: values)
-    var blocks: [BlockEntry] = []
-    blocks.reserveCapacity(blockLengths.count)
-    var position = bodyStart
-    for length in blockLengths {
-      let checksum = CRC32C.checksum(try output.rawSpan.slice(position, length))
-      let block = BlockEntry(
-        storedLength: length, rawLength: length, checksum: checksum, codec: .raw)
-      let place = tableStart + blocks.count * FormatConstants.blockEntryBytes
-      output.withMutableRawSpan { block.encode(into: &$0, at: place) }
-      blocks.append(block)
-      position += length
+    var position = 0
+    for block in blocks {
+      let stored = output.count
+      output.append(copying: try values.rawSpan.slice(position, block.rawLength))
+      appendChecksum(ofBlockAt: stored, to: &output, salt: salt, at: offset + stored - start)
+      position += block.rawLength
     }
     let frontLength = bodyStart - tableStart
     let header = FrameHeader(
-      storedLength: frontLength + values.count, headsRawLength: bodyStart - headsStart,
+      storedLength: output.count - tableStart, headsRawLength: bodyStart - headsStart,
       firstSequence: firstSequence, durableThrough: durableThrough, entryCount: entryCount,
       blockCount: blocks.count,
       headsChecksum: XXH64.hash(output.rawSpan.extracting(tableStart..<bodyStart)),
@@ -161,8 +158,7 @@ extension FrameBuilder {
   ) throws(FormatError) -> [BlockEntry] {
     var blocks: [BlockEntry] = []
     blocks.reserveCapacity(blockLengths.count)
-    let added =
-      codecs.tagBytes + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
+    let added = codecs.tagBytes + FormatConstants.blockChecksumBytes
     var start = 0
     for length in blockLengths {
       let raw = try values.rawSpan.slice(start, length)
@@ -179,55 +175,42 @@ extension FrameBuilder {
       }
       blocks.append(
         BlockEntry(
-          storedLength: body.count - storedStart + added, rawLength: length,
-          checksum: hasExplicitSequences ? nil : 0, codec: codec))
+          storedLength: body.count - storedStart + added, rawLength: length, codec: codec))
     }
     return blocks
   }
 
-  private func tableLength(_ blocks: [BlockEntry]) throws(FormatError) -> Int {
-    guard hasExplicitSequences else { return blocks.count * FormatConstants.blockEntryBytes }
-    var table = ByteWriter(capacity: blocks.count * 4)
-    for block in blocks { block.encode(into: &table) }
-    return table.count
-  }
-
-  /// Encrypts compressed blocks, where that is asked for, and adds their checksums.
+  /// Appends the blocks as they are stored: encrypted, where that is asked for, and with their
+  /// checksums.
   /// - Parameter offset: where in the file the first one will stand.
-  private func finish(
-    _ blocks: inout [BlockEntry], in body: inout [UInt8], at offset: Int, salt: UInt32,
+  private func appendBlocks(
+    of packed: PackedFrame, to output: inout [UInt8], at offset: Int, salt: UInt32,
     sealer: BlockSealer?
   ) throws(FormatError) {
-    let growth =
-      (sealer == nil ? 0 : BlockSealer.tagBytes)
-      + (hasExplicitSequences ? FormatConstants.blockChecksumBytes : 0)
-    var packed: [UInt8] = []
-    if growth > 0 {
-      swap(&packed, &body)
-      body.reserveCapacity(packed.count + growth * blocks.count)
-    }
-    var start = 0
-    for number in blocks.indices {
-      let count = blocks[number].storedLength - growth
-      let stored = growth > 0 ? body.count : start
-      if growth > 0 { body.append(copying: try packed.rawSpan.slice(start, count)) }
-      start += count
-      let place = offset + stored
+    let tagBytes = sealer == nil ? 0 : BlockSealer.tagBytes
+    var (start, place) = (0, offset)
+    for block in packed.blocks {
+      let count = block.storedLength - tagBytes - FormatConstants.blockChecksumBytes
+      let stored = output.count
+      output.append(copying: try packed.body.rawSpan.slice(start, count))
       if let sealer {
         try sealer.seal(
-          &body, from: stored, .block(at: place),
-          authenticating: blocks[number].associatedData)
+          &output, from: stored, .block(at: place), authenticating: block.associatedData)
       }
-      if hasExplicitSequences {
-        let checksum = BlockEntry.checksum(
-          body.rawSpan.extracting(stored..<body.count), salt: salt, at: place)
-        for shift: UInt32 in [0, 8, 16, 24] {
-          body.append(UInt8(truncatingIfNeeded: checksum >> shift))
-        }
-      } else {
-        blocks[number].checksum = CRC32C.checksum(
-          try body.rawSpan.slice(stored, blocks[number].storedLength))
-      }
+      appendChecksum(ofBlockAt: stored, to: &output, salt: salt, at: place)
+      start += count
+      place += block.storedLength
+    }
+  }
+
+  /// Adds the checksum of the block that ends `output`.
+  private func appendChecksum(
+    ofBlockAt start: Int, to output: inout [UInt8], salt: UInt32, at place: Int
+  ) {
+    let checksum = BlockEntry.checksum(
+      output.rawSpan.extracting(start..<output.count), salt: salt, at: place)
+    for shift: UInt32 in [0, 8, 16, 24] {
+      output.append(UInt8(truncatingIfNeeded: checksum >> shift))
     }
   }
 }

@@ -149,10 +149,8 @@ package struct FrameHeader: Sendable, Hashable {
       entryCount <= Limits.frameEntries, blockCount <= Limits.frameBlocks,
       firstSequence > 0, firstSequence < 1 << 48, durableThrough < 1 << 48
     else { throw FormatError("frame out of bounds") }
-    let entryBytes =
-      hasExplicitSequences
-      ? FormatConstants.leastBlockEntryBytes : FormatConstants.blockEntryBytes
-    guard frontLength <= storedLength, frontLength >= blockCount * entryBytes,
+    guard frontLength <= storedLength,
+      frontLength >= blockCount * FormatConstants.leastBlockEntryBytes,
       hasExplicitSequences || !isHistory,
       (headsCodec == .zstdDictionary) == false || usesDictionary
     else { throw FormatError("frame lengths contradict each other") }

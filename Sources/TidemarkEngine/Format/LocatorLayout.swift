@@ -7,19 +7,17 @@
 /// blocks     two packed columns: where a block begins in the raw values of all entries;
 ///            4 * its offset in the file + codec. A row with codec 3 is no block: it tells where
 ///            the last block of a frame ends.
-/// checksums  4 bytes for each of these rows: CRC-32C; appended segments only
 /// values     a packed column, in file order: where a value begins in the raw values
-/// frames     12 bytes: u32 offset in the file, u32 first slot, u32 entries (bits 0-30), whether
-///            they are history (bit 31)
+/// frames     two packed columns: 2 * the first slot, and 1 more where the entries are history; the
+///            offset in the file
 /// sequences  two packed columns, in sequence order: sequence, slot; compacted segments only.
 ///            In others slot n is the n-th sequence.
 /// ```
 /// Packed columns take two sections, records and remainders: see ``PackedColumns``.
 package enum LocatorLayout {
   package static let blockColumns = 2
-  package static let checksumBytes = 4
   package static let valueColumns = 1
-  package static let frameBytes = 12
+  package static let frameColumns = 2
   package static let sequenceColumns = 2
   /// In the place of a codec: no block begins here.
   package static let gap: UInt64 = 3
@@ -33,12 +31,10 @@ package enum LocatorLayout {
 
   /// Bytes of the sections, in their order, without checksums and tags.
   package static func sections(_ footer: SegmentFooter) -> [Int] {
-    let isCompacted = footer.sequenceCount > 0
-    return [
+    [
       recordBytes(footer.blockCount, blockColumns), footer.blockBytes,
-      isCompacted ? 0 : footer.blockCount * checksumBytes,
       recordBytes(footer.slotCount, valueColumns), footer.slotBytes,
-      footer.frameCount * frameBytes,
+      recordBytes(footer.frameCount, frameColumns), footer.frameBytes,
       recordBytes(footer.sequenceCount, sequenceColumns), footer.sequenceBytes,
     ]
   }
@@ -58,22 +54,17 @@ package enum LocatorLayout {
 package struct BlockRecord: Sendable, Hashable {
   package var offset: UInt32
   package var storedLength: UInt32
-  /// Nil where it stands behind the block.
-  package var checksum: UInt32?
   package var rawLength: UInt32
   package var codec: Codec
 
   /// The row for it in the frame's block table.
   package var entry: BlockEntry {
-    BlockEntry(
-      storedLength: Int(storedLength), rawLength: Int(rawLength), checksum: checksum,
-      codec: codec)
+    BlockEntry(storedLength: Int(storedLength), rawLength: Int(rawLength), codec: codec)
   }
 
   package init(offset: Int, entry: BlockEntry) {
     self.offset = UInt32(offset)
     storedLength = UInt32(entry.storedLength)
-    checksum = entry.checksum
     rawLength = UInt32(entry.rawLength)
     codec = entry.codec
   }
@@ -92,19 +83,5 @@ package struct FrameRecord: Sendable, Hashable {
     self.firstSlot = firstSlot
     self.entryCount = entryCount
     self.isHistory = isHistory
-  }
-
-  package func encode(into writer: inout ByteWriter) {
-    writer.u32(offset)
-    writer.u32(firstSlot)
-    writer.u32(entryCount | (isHistory ? 1 << 31 : 0))
-  }
-
-  package init(_ bytes: RawSpan, at position: Int) throws(FormatError) {
-    offset = try bytes.u32(at: position)
-    firstSlot = try bytes.u32(at: position + 4)
-    let word = try bytes.u32(at: position + 8)
-    entryCount = word & ~(1 << 31)
-    isHistory = word >> 31 != 0
   }
 }

@@ -63,6 +63,16 @@ package struct LocatorTable: Sendable {
     slots.append(place)
   }
 
+  /// The frame that holds a slot; nil when no frame does.
+  func frame(holdingSlot slot: Int) -> FrameRecord? {
+    var (low, high) = (0, frames.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if Int(frames[middle].firstSlot) <= slot { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : frames[low - 1]
+  }
+
   /// Stored bytes of all sections, and a footer that tells how long they are.
   /// - Parameters:
   ///   - footer: everything else that the footer tells.
@@ -71,28 +81,28 @@ package struct LocatorTable: Sendable {
     _ footer: SegmentFooter, sealer: BlockSealer?
   ) throws(FormatError) -> (bytes: [UInt8], footer: SegmentFooter) {
     var footer = footer
-    let isCompacted = !sequences.isEmpty
     let rows = blockRows()
     let blocks = PackedColumns.encode([rows.raw, rows.stored])
     let values = PackedColumns.encode([valueStarts(rows)])
+    let frames = PackedColumns.encode([
+      frames.map { UInt64($0.firstSlot) << 1 | ($0.isHistory ? 1 : 0) },
+      frames.map { UInt64($0.offset) },
+    ])
     let places = PackedColumns.encode(sortedSequences())
     footer.blockCount = rows.raw.count
     footer.slotCount = slots.count
-    footer.frameCount = frames.count
+    footer.frameCount = self.frames.count
     footer.sequenceCount = sequences.count
     footer.blockBytes = blocks.remainders.count
     footer.slotBytes = values.remainders.count
+    footer.frameBytes = frames.remainders.count
     footer.sequenceBytes = places.remainders.count
     footer.isRecordless = !holdsRecords
-    var checksums = ByteWriter()
-    if !isCompacted { for checksum in rows.checksums { checksums.u32(checksum) } }
-    var records = ByteWriter(capacity: frames.count * LocatorLayout.frameBytes)
-    for frame in frames { frame.encode(into: &records) }
     var writer = ChunkWriter(footer, sealer: sealer)
-    for section in [
-      blocks.records, blocks.remainders, checksums.bytes, values.records, values.remainders,
-      records.bytes, places.records, places.remainders,
-    ] { try writer.add(section) }
+    for columns in [blocks, values, frames, places] {
+      try writer.add(columns.records)
+      try writer.add(columns.remainders)
+    }
     return (writer.output.bytes, footer)
   }
 
@@ -113,7 +123,6 @@ package struct LocatorTable: Sendable {
   private struct BlockRows {
     var raw: [UInt64] = []
     var stored: [UInt64] = []
-    var checksums: [UInt32] = []
     /// Where each block begins in the raw values.
     var starts: [UInt64] = []
     var end: UInt64 = 0
@@ -130,13 +139,11 @@ package struct LocatorTable: Sendable {
         rows.starts.append(rows.end)
         rows.raw.append(rows.end)
         rows.stored.append(UInt64(block.offset) << 2 | UInt64(block.codec.rawValue))
-        rows.checksums.append(block.checksum ?? 0)
         rows.end += UInt64(block.rawLength)
       }
       let last = blocks[end - 1]
       rows.raw.append(rows.end)
       rows.stored.append((UInt64(last.offset) + UInt64(last.storedLength)) << 2 | LocatorLayout.gap)
-      rows.checksums.append(0)
     }
     return rows
   }

@@ -9,7 +9,7 @@
 /// 40 u32 block rows   44 u32 slots      96 u32 remainders of blocks, in bytes
 /// 48 u32 frames   52 u32 sequences     100 u32 of slots   104 u32 of sequences
 /// 56 u64 chained XXH64 of all          108 u32 1 if no entry is a record, 0 if not told
-///        frame headers                 112 ... zero
+///        frame headers                 112 u32 remainders of frames, in bytes   116 zero
 ///                                      120 u64 XXH64 of 0..<120, seeded with the salt
 /// ```
 package struct SegmentFooter: Sendable, Hashable {
@@ -23,9 +23,10 @@ package struct SegmentFooter: Sendable, Hashable {
   package var frameCount = 0
   /// Rows of sequence and slot; as many as slots in a compacted segment, else none.
   package var sequenceCount = 0
-  /// Bytes of the remainders of packed columns: of blocks, of slots, of sequences.
+  /// Bytes of the remainders of packed columns: of blocks, of slots, of frames, of sequences.
   package var blockBytes = 0
   package var slotBytes = 0
+  package var frameBytes = 0
   package var sequenceBytes = 0
   /// Whether it is told that no entry is a record of the engine's own, so that who looks for those
   /// need not read the segment.
@@ -71,6 +72,7 @@ package struct SegmentFooter: Sendable, Hashable {
     writer.u32(UInt32(slotBytes))
     writer.u32(UInt32(sequenceBytes))
     writer.u32(isRecordless ? 1 : 0)
+    writer.u32(UInt32(frameBytes))
     writer.zeros(FormatConstants.segmentFooterBytes - 8 - writer.count)
     writer.u64(XXH64.hash(writer.bytes.rawSpan, seed: UInt64(salt)))
     return writer.bytes
@@ -105,6 +107,7 @@ package struct SegmentFooter: Sendable, Hashable {
     sequenceBytes = Int(try bytes.u32(at: 104))
     let recordless = try bytes.u32(at: 108)
     isRecordless = recordless == 1
+    frameBytes = Int(try bytes.u32(at: 112))
     guard locator < 1 << 32, raw < 1 << 48, hasTime <= 1, nanoseconds < 1_000_000_000,
       firstSequence > 0, lastSequence < 1 << 48, firstSequence <= lastSequence + 1,
       sequenceCount == 0 || sequenceCount == slotCount, recordless <= 1

@@ -56,11 +56,11 @@ package struct SingleFrame {
     var fields: EntryFields = []
     if value != nil { fields.insert(.value) }
     if previous != 0 { fields.insert(.previous) }
-    let hasBlock = valueLength > 0
-    let start =
-      FormatConstants.frameHeaderBytes + (hasBlock ? FormatConstants.blockEntryBytes : 0)
-    let (valueBytes, hasValue) = (valueLength, value != nil)
-    frontEnd = memory.withMutableRawSpan { memory in
+    block = valueLength > 0 ? BlockEntry(rawLength: valueLength) : nil
+    let (block, valueBytes, hasValue) = (block, valueLength, value != nil)
+    let (start, end) = memory.withMutableRawSpan { memory in
+      let table = FormatConstants.frameHeaderBytes
+      let start = block?.encode(into: &memory, at: table) ?? table
       // No set of labels.
       memory.put(UInt8(0), at: start)
       memory.put(commitTime, at: start + 1)
@@ -71,16 +71,14 @@ package struct SingleFrame {
       end += key.byteCount
       if hasValue { end = memory.put(varint: UInt64(valueBytes), at: end) }
       if previous != 0 { end = memory.put(varint: sequence - previous, at: end) }
-      return end
+      return (start, end)
     }
-    if let value {
-      let end = frontEnd
-      memory.withMutableRawSpan { $0.store(copying: value, at: end) }
-    }
+    frontEnd = end
+    if let value { memory.withMutableRawSpan { $0.store(copying: value, at: end) } }
     header = FrameHeader(
-      storedLength: frontEnd - FormatConstants.frameHeaderBytes + valueLength,
+      storedLength: frontEnd - FormatConstants.frameHeaderBytes + (block?.storedLength ?? 0),
       headsRawLength: frontEnd - start, firstSequence: sequence, durableThrough: 0,
-      entryCount: 1, blockCount: hasBlock ? 1 : 0, headsChecksum: 0, headsCodec: .raw,
+      entryCount: 1, blockCount: block == nil ? 0 : 1, headsChecksum: 0, headsCodec: .raw,
       hasExplicitSequences: false, usesDictionary: false,
       frontLength: frontEnd - FormatConstants.frameHeaderBytes)
     length = header.totalLength
@@ -93,21 +91,20 @@ package struct SingleFrame {
   ///   - durableThrough: the highest sequence known to be synced.
   package mutating func finish(offset: Int, salt: UInt32, durableThrough: UInt64) {
     header.durableThrough = durableThrough
-    let tableStart = FormatConstants.frameHeaderBytes
-    let valueEnd = frontEnd + valueLength
-    block = nil
+    var end = frontEnd
     if valueLength > 0 {
-      let block = BlockEntry(
-        storedLength: valueLength, rawLength: valueLength,
-        checksum: CRC32C.checksum(memory.rawSpan.extracting(frontEnd..<valueEnd)), codec: .raw)
-      memory.withMutableRawSpan { block.encode(into: &$0, at: tableStart) }
-      self.block = block
+      let place = end + valueLength
+      let checksum = BlockEntry.checksum(
+        memory.rawSpan.extracting(end..<place), salt: salt, at: offset + end)
+      memory.withMutableRawSpan { $0.put(checksum, at: place) }
+      end = place + FormatConstants.blockChecksumBytes
     }
-    header.headsChecksum = XXH64.hash(memory.rawSpan.extracting(tableStart..<frontEnd))
+    header.headsChecksum = XXH64.hash(
+      memory.rawSpan.extracting(FormatConstants.frameHeaderBytes..<frontEnd))
     header.encode(into: &memory, at: 0, salt: salt, offset: offset)
     let length = length
     memory.withMutableRawSpan { memory in
-      for offset in valueEnd..<length { memory.put(UInt8(0), at: offset) }
+      for offset in end..<length { memory.put(UInt8(0), at: offset) }
     }
   }
 

@@ -11,9 +11,8 @@ package final class SealedLocator: Sendable {
   private let directory = OnceReference<GroupDirectory>()
   private let sections: [Section]
   private let blocks: Packed
-  private let checksums: Section
   private let values: Packed
-  private let frames: Section
+  private let frames: Packed
   private let sequences: Packed
   /// How many times scans have looked for the slot behind the one before.
   private let searches = Lock(0)
@@ -69,10 +68,10 @@ package final class SealedLocator: Sendable {
     self.sections = sections
     blocks = Packed(
       sections[0], sections[1], rows: footer.blockCount, columns: LocatorLayout.blockColumns)
-    checksums = sections[2]
     values = Packed(
-      sections[3], sections[4], rows: footer.slotCount, columns: LocatorLayout.valueColumns)
-    frames = sections[5]
+      sections[2], sections[3], rows: footer.slotCount, columns: LocatorLayout.valueColumns)
+    frames = Packed(
+      sections[4], sections[5], rows: footer.frameCount, columns: LocatorLayout.frameColumns)
     sequences = Packed(
       sections[6], sections[7], rows: footer.sequenceCount,
       columns: LocatorLayout.sequenceColumns)
@@ -90,12 +89,23 @@ package final class SealedLocator: Sendable {
   package var memoryBytes: Int { memory.loadedBytes + (directory.object?.memoryBytes ?? 0) }
 
   package func frame(_ index: Int) throws(LogReadError) -> FrameRecord {
-    guard index >= 0, index < footer.frameCount else { throw Self.outOfBounds }
-    let offset = try load(frames, index &* LocatorLayout.frameBytes)
-    let memory = self.memory
-    do {
-      return try FrameRecord(memory.bytes(offset, LocatorLayout.frameBytes), at: 0)
-    } catch { throw .format(error) }
+    let word = try number(frames, index, column: 0)
+    let next =
+      index + 1 < frames.rows
+      ? try number(frames, index + 1, column: 0) >> 1 : UInt64(footer.slotCount)
+    let (first, offset) = (word >> 1, try number(frames, index, column: 1))
+    guard first < next, next <= UInt64(footer.slotCount),
+      next - first <= UInt64(Limits.frameEntries), offset <= UInt64(UInt32.max)
+    else { throw Self.contradiction }
+    return FrameRecord(
+      offset: UInt32(offset), firstSlot: UInt32(first), entryCount: UInt32(next - first),
+      isHistory: word & 1 != 0)
+  }
+
+  /// The frame that holds a slot; nil when no frame does.
+  package func frame(holdingSlot slot: Int) throws(LogReadError) -> FrameRecord? {
+    let index = try rows(frames, below: (UInt64(slot) + 1) << 1) - 1
+    return index < 0 ? nil : try frame(index)
   }
 
   /// The n-th sequence of a compacted segment in sequence order, with its slot.
@@ -228,24 +238,13 @@ package final class SealedLocator: Sendable {
       next <= UInt64(UInt32.max), let codec = Codec(rawValue: UInt8(word & 3))
     else { throw Self.contradiction }
     let stored = next - offset
-    let isCompacted = footer.sequenceCount > 0
-    let added = codecs.tagBytes + (isCompacted ? FormatConstants.blockChecksumBytes : 0)
+    let added = codecs.tagBytes + FormatConstants.blockChecksumBytes
     guard stored > UInt64(added), stored <= end - start + UInt64(added) else {
       throw Self.contradiction
     }
-    var checksum: UInt32?
-    if !isCompacted { checksum = try self.checksum(row) }
     let entry = BlockEntry(
-      storedLength: Int(stored), rawLength: Int(end - start), checksum: checksum, codec: codec)
+      storedLength: Int(stored), rawLength: Int(end - start), codec: codec)
     return (BlockRecord(offset: Int(offset), entry: entry), start..<end)
-  }
-
-  private func checksum(_ row: Int) throws(LogReadError) -> UInt32 {
-    let offset = try load(checksums, row &* LocatorLayout.checksumBytes)
-    let memory = self.memory
-    do { return try memory.bytes(offset, LocatorLayout.checksumBytes).u32(at: 0) } catch {
-      throw .format(error)
-    }
   }
 
   static let outOfBounds = LogReadError.format(

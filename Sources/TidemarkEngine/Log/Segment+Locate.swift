@@ -40,20 +40,12 @@ extension Segment {
     try withLocator(
       active: { (table) throws(TidemarkError) in
         guard let slot = slot(of: sequence, count: table.slots.count) else { return nil }
-        let index = Self.lastFrame(count: table.frames.count) {
-          Int(table.frames[$0].firstSlot) <= slot
-        }
-        guard let index else { return nil }
-        return (table.frames[index], slot - Int(table.frames[index].firstSlot))
+        guard let record = table.frame(holdingSlot: slot) else { return nil }
+        return (record, slot - Int(record.firstSlot))
       },
       sealed: { (locator) throws(LogReadError) in
         guard let slot = try slot(of: sequence, in: locator) else { return nil }
-        let index = try Self.lastFrame(count: locator.footer.frameCount) {
-          (index) throws(LogReadError) in
-          Int(try locator.frame(index).firstSlot) <= slot
-        }
-        guard let index else { return nil }
-        let record = try locator.frame(index)
+        guard let record = try locator.frame(holdingSlot: slot) else { return nil }
         return (record, slot - Int(record.firstSlot))
       })
   }
@@ -87,19 +79,6 @@ extension Segment {
         for i in 0..<locator.footer.frameCount { frames.append(try locator.frame(i)) }
         return frames
       })
-  }
-
-  /// The last frame for which `isAtOrBefore` holds, by binary search.
-  private static func lastFrame<E: Error>(
-    count: Int, _ isAtOrBefore: (Int) throws(E) -> Bool
-  ) throws(E) -> Int? {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if try isAtOrBefore(middle) { low = middle + 1 } else { high = middle }
-    }
-    return low == 0 ? nil : low - 1
   }
 
   private func slot(of sequence: UInt64, count: Int) -> Int? {

@@ -48,5 +48,5 @@ extension ValueLocation {
 extension BlockRecord {
   /// The location of an empty value, which has no block.
   package static let none = BlockRecord(
-    offset: 0, entry: BlockEntry(storedLength: 0, rawLength: 0, checksum: 0, codec: .raw))
+    offset: 0, entry: BlockEntry(storedLength: 0, rawLength: 0, codec: .raw))
 }

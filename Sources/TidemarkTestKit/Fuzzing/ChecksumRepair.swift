@@ -23,14 +23,9 @@ enum ChecksumRepair {
     if fits { fitFrame(&bytes, at: offset, room: end - offset - size) }
     let front = Int(bytes.word32(offset + 52))
     let blocks = Int(bytes.word32(offset + 36))
-    let isCompacted = bytes[offset + 49] & 1 != 0
-    if front <= end - offset - size, blocks <= front / (isCompacted ? 2 : 8) {
+    if front <= end - offset - size, blocks <= front / FormatConstants.leastBlockEntryBytes {
       let place = Place(table: offset + size, values: offset + size + front, end: end)
-      if isCompacted {
-        compactedBlocks(&bytes, place, count: blocks, salt: salt, shift: position - offset)
-      } else {
-        blockTable(&bytes, place, count: blocks)
-      }
+      self.blocks(&bytes, place, count: blocks, salt: salt, shift: position - offset)
       let start = offset + size
       bytes.set(XXH64.hash(bytes.rawSpan.extracting(start..<(start + front))), at: offset + 40)
     }
@@ -49,22 +44,9 @@ enum ChecksumRepair {
     var end: Int
   }
 
-  /// Makes the checksums in a block table right.
-  private static func blockTable(_ bytes: inout [UInt8], _ place: Place, count: Int) {
-    var value = place.values
-    for block in 0..<count {
-      let entry = place.table + 8 * block
-      let stored = Int(bytes.word32(entry) & 0x7fff)
-      guard stored <= place.end - value else { break }
-      let sum = CRC32C.checksum(bytes.rawSpan.extracting(value..<(value + stored)))
-      bytes.set(sum, at: entry + 4)
-      value += stored
-    }
-  }
-
-  /// Makes the checksums behind the blocks of a compacted segment right.
+  /// Makes the checksums behind the blocks right.
   /// - Parameter shift: how much further behind they stand in the file.
-  private static func compactedBlocks(
+  private static func blocks(
     _ bytes: inout [UInt8], _ place: Place, count: Int, salt: UInt32, shift: Int
   ) {
     var lengths: [Int] = []
@@ -88,19 +70,16 @@ enum ChecksumRepair {
   private static func fitFrame(_ bytes: inout [UInt8], at offset: Int, room: Int) {
     let stored = min(Int(bytes.word32(offset + 8)), room)
     let front = min(Int(bytes.word32(offset + 52)), stored)
-    let isCompacted = bytes[offset + 49] & 1 != 0
-    let blocks = min(Int(bytes.word32(offset + 36)), front / (isCompacted ? 2 : 8))
+    let blocks = min(
+      Int(bytes.word32(offset + 36)), front / FormatConstants.leastBlockEntryBytes)
     bytes.set(UInt32(stored), at: offset + 8)
     bytes.set(UInt32(front), at: offset + 52)
     bytes.set(UInt32(blocks), at: offset + 36)
     // Raw heads are as long as they are.
     if bytes[offset + 48] == Codec.raw.rawValue {
-      var table = 8 * blocks
-      if isCompacted {
-        var reader = ByteReader(bytes.rawSpan, at: offset + FormatConstants.frameHeaderBytes)
-        for _ in 0..<blocks { _ = try? BlockEntry(&reader, tagBytes: 0) }
-        table = reader.offset - offset - FormatConstants.frameHeaderBytes
-      }
+      var reader = ByteReader(bytes.rawSpan, at: offset + FormatConstants.frameHeaderBytes)
+      for _ in 0..<blocks { _ = try? BlockEntry(&reader, tagBytes: 0) }
+      let table = reader.offset - offset - FormatConstants.frameHeaderBytes
       bytes.set(UInt32(max(0, front - table)), at: offset + 12)
     }
   }
@@ -170,6 +149,7 @@ enum ChecksumRepair {
     counts.blockBytes = Int(bytes.word32(footer + 96))
     counts.slotBytes = Int(bytes.word32(footer + 100))
     counts.sequenceBytes = Int(bytes.word32(footer + 104))
+    counts.frameBytes = Int(bytes.word32(footer + 112))
     for section in LocatorLayout.sections(counts) {
       var left = section
       while left > 0, offset < footer {

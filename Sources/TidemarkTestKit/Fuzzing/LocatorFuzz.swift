@@ -5,7 +5,7 @@ internal import TidemarkEngine
 /// says itself where the locator begins.
 enum LocatorFuzz {
   private static let salt = FrameFuzz.salt
-  private static let footerFields = 108
+  private static let footerFields = 116
   private static let contexts = ZstdContexts()
 
   static func run(_ input: FuzzInput) throws(FuzzFinding) {

@@ -50,7 +50,7 @@ struct HostileBytesTests {
   @Test("a locator that says more of a value than its block holds contradicts itself")
   func valueBeyondBlock() {
     let block = BlockRecord(
-      offset: 8192, entry: BlockEntry(storedLength: 10, rawLength: 10, checksum: 0, codec: .raw))
+      offset: 8192, entry: BlockEntry(storedLength: 14, rawLength: 10, codec: .raw))
     func location(_ from: UInt32, _ to: UInt32) -> ValueLocation? {
       ValueLocation(
         segmentID: 1, place: ValuePlace(block: 0, position: from),
