@@ -16,9 +16,11 @@ final class Room {
   }
 
   func device(
-    _ name: String, scope: SyncScope = .everything, resolver: ConflictResolver = .localWins
+    _ name: String, scope: SyncScope = .everything, resolver: ConflictResolver = .localWins,
+    compaction: Store.Compaction = .automatic
   ) async throws -> Device {
-    let store = try await Store.open(at: path + "/" + name)
+    let store = try await Store.open(
+      at: path + "/" + name, configuration: Store.Configuration(compaction: compaction))
     let peer = CountingPeer(HandlerPeer(server.handler))
     let device = Device(
       store: store, peer: peer,
