@@ -10,7 +10,7 @@ extension SyncSession {
 
   func nextPush() throws -> Call? {
     while true {
-      if let batch = try formBatch() { return .push(try request(for: batch)) }
+      if try formBatch(), let request = try nextRequest() { return .push(request) }
       if let part = try nextPart() { return .attach(part) }
       guard outgoing.hasReleased else { return nil }
       outgoing.hasReleased = false
@@ -31,12 +31,12 @@ extension SyncSession {
 
   /// The next part of what the batch under way names and the peer lacks, since it was restored, or
   /// ended before the batch had come.
-  func nextPartOfBatch(_ batch: FormedBatch) throws(TidemarkError) -> AttachRequest? {
-    guard !isGivenUp, !lacksContent else { return nil }
-    for (change, id) in try attachments(of: batch) {
+  func nextPartOfBatch() throws(TidemarkError) -> AttachRequest? {
+    guard let inFlight, !inFlight.isGivenUp, !inFlight.lacksContent else { return nil }
+    for (change, id) in try attachments(of: inFlight) {
       while !outgoing.there.contains(id) {
         guard outgoing.refused[id] == nil else {
-          lacksContent = true
+          self.inFlight?.lacksContent = true
           return nil
         }
         outgoing.add(change, id)
@@ -49,17 +49,17 @@ extension SyncSession {
   }
 
   private func attachments(
-    of batch: FormedBatch
+    of inFlight: BatchInFlight
   ) throws(TidemarkError) -> [(LoggedChange, AttachmentID)] {
-    if let attachmentsInFlight { return attachmentsInFlight }
+    if let known = inFlight.attachments { return known }
     var found: [(LoggedChange, AttachmentID)] = []
-    for item in batch.items {
+    for item in inFlight.batch.items {
       guard let change = try log.change(at: item.sequence), change.kind == .put,
         let id = change.attributes.attachment
       else { continue }
       found.append((change, id))
     }
-    attachmentsInFlight = found
+    self.inFlight?.attachments = found
     return found
   }
 

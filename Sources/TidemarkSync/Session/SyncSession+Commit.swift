@@ -19,8 +19,7 @@ extension SyncSession {
   ) throws {
     let kept = keepsPrepared ? prepared : nil
     prepared = nil
-    let former = (progress, settled, totals)
-    let (batch, sent) = (formed, sending)
+    let former = (progress, settled, totals, inFlight)
     for _ in 0..<Self.attempts {
       keysArriving = arriving
       var operations = OperationBatch()
@@ -33,9 +32,7 @@ extension SyncSession {
         basis = try records.write(progress, &settled, formed, renewed, into: &operations)
         result = try log.commit(operations, durability: durability)
       } catch {
-        (progress, settled, totals) = former
-        formed = batch
-        sending = sent
+        (progress, settled, totals, inFlight) = former
         guard (error as? TidemarkError)?.code == .conflict else { throw error }
         continue
       }

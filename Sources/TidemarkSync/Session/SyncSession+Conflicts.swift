@@ -300,15 +300,15 @@ extension SyncSession {
   /// Whether a change of the key is under way: what becomes of it is not known yet, nor of a later
   /// one, before which a batch that is prepared ends.
   func isInFlight(_ key: [UInt8]) throws(TidemarkError) -> Bool {
-    guard let formed else { return false }
-    if let known = keysInFlight, known.number == formed.number { return known.keys.sends(key) }
+    guard let inFlight else { return false }
+    if let keys = inFlight.keys { return keys.sends(key) }
     var keys = KeyTable(seed: log.hashSeed)
-    for item in formed.items {
+    for item in inFlight.batch.items {
       if let change = try log.change(at: item.sequence) {
         keys.note(change.key, item.sequence, isSent: true)
       }
     }
-    keysInFlight = (formed.number, keys)
+    self.inFlight?.keys = keys
     return keys.sends(key)
   }
 }

@@ -3,9 +3,6 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncSession {
-  /// So many failures on one batch are its own fault.
-  static let mostFailures = 8
-
   /// A call has failed; see ``disconnect()``.
   ///
   /// A batch on which the peer fails again and again is replaced by an empty one, and its changes
@@ -22,9 +19,9 @@ extension SyncSession {
       if error.kind != .forbidden, !asked.isEmpty, progress.resync == nil {
         return try failedToTell(asked, error)
       }
-      guard hadRange, formed != nil, progress.resync == nil else { return }
-      failures += 1
-      lastFailure = error
+      guard hadRange, progress.resync == nil else { return }
+      inFlight?.failures += 1
+      inFlight?.lastFailure = error
     }
   }
 
@@ -32,7 +29,7 @@ extension SyncSession {
   /// others: they are asked for alone, and what still cannot be told is parked.
   private func failedToTell(_ keys: [[UInt8]], _ error: PeerError) throws {
     failuresToTell += 1
-    guard keys.count == 1, failuresToTell >= Self.mostFailures else { return }
+    guard keys.count == 1, failuresToTell >= BatchInFlight.mostFailures else { return }
     // The next one need not fail as often.
     failuresToTell -= 1
     try commit { _ in
@@ -43,22 +40,20 @@ extension SyncSession {
     }
   }
 
-  var isGivenUp: Bool { failures >= Self.mostFailures }
-
   /// Halves or parks what the peer has failed on, once it has an empty batch in its place.
-  func giveUp(_ batch: FormedBatch) throws {
-    guard isGivenUp else { return }
-    let changes = try batch.items.map { try log.change(at: $0.sequence) }
+  func giveUp(_ inFlight: BatchInFlight) throws {
+    guard inFlight.isGivenUp else { return }
+    let changes = try inFlight.batch.items.map { try log.change(at: $0.sequence) }
     let group = changes.first??.attributes.atomicGroup ?? 0
     let isGroup = group != 0 && changes.allSatisfy { $0?.attributes.atomicGroup == group }
     guard isGroup || changes.count < 2 else {
       return progress.batchLimit = UInt64(changes.count / 2)
     }
-    for (item, change) in zip(batch.items, changes) {
+    for (item, change) in zip(inFlight.batch.items, changes) {
       progress.again.remove(item.sequence)
       // One that compaction has dropped was replaced by a newer one of its key.
       guard let change else { continue }
-      let message = lastFailure?.message ?? "the peer fails on it"
+      let message = inFlight.lastFailure?.message ?? "the peer fails on it"
       progress.wait(change, for: .parked(Rejection(code: "failed", message: message)))
     }
     progress.batchLimit = 1

@@ -81,7 +81,7 @@ extension SyncSession {
     let aliases = try knownAliases()
     let named = aliases.all.compactMap { aliases.key(ofAlias: $0)?.bytes }
     try commit(aliases: aliasChanges(ofAbsent: named)) { _ in
-      formed = nil
+      inFlight = nil
       var next = PeerProgress()
       next.waiting = progress.waiting
       next.waiting.removeAll()
@@ -130,7 +130,7 @@ extension SyncSession {
     // restart would find nothing amiss.
     if renames { try log.changeReplica() }
     // The feed's end as it was known when the batch was formed is not known there any more.
-    sending = nil
+    inFlight?.content = nil
     comparing = nil
     try commit { operations in
       progress.cursor = answer.range.position(ofOffset: common)
@@ -175,7 +175,7 @@ extension SyncSession {
   /// The batch under way is not any more, and its changes are to be sent again.
   func sendAgain() {
     progress.again.formUnion(sequencesInFlight)
-    formed = nil
+    inFlight = nil
   }
 
   /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
@@ -284,7 +284,7 @@ extension SyncSession {
       progress.batchID = .none
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.batchLostByRename) {
-          formed = nil
+          inFlight = nil
           return
         }
       #endif

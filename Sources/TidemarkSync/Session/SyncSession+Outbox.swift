@@ -20,8 +20,8 @@ extension SyncSession {
   }
 
   /// Forms the next batch of what is pending, and writes down that it was formed.
-  /// - Returns: nil when nothing is pending that may be sent now.
-  func formBatch() throws -> FormedBatch? {
+  /// - Returns: whether there is one: false when nothing is pending that may be sent now.
+  func formBatch() throws -> Bool {
     let urgentNow = urgent
     let (draft, preparedID) = try nextDraft()
     held = draft.held
@@ -29,12 +29,12 @@ extension SyncSession {
       // Entries looked at in vain need not be looked at again; it is written with what comes.
       progress = draft.progress
       if progress.frontier &- (pin?.frontier ?? 0) >= Self.entriesToPass { try writeDown() }
-      return nil
+      return false
     }
     guard draft.progress.waiting.count < mostWaiting else {
       urgent = urgentNow
       tooManyWaiting = progress.waiting.count
-      return nil
+      return false
     }
     let number = progress.number + 1
     let batch = FormedBatch(
@@ -42,39 +42,41 @@ extension SyncSession {
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.formedNotKept) {
         progress = draft.progress
-        formed = batch
-        return batch
+        inFlight = BatchInFlight(batch)
+        return true
       }
     #endif
     try commit { _ in
       progress = draft.progress
       progress.names.note(batch.number, of: naming.seed)
-      formed = batch
+      inFlight = BatchInFlight(batch)
     }
-    sending = (draft.changes, draft.knownHead)
-    keysInFlight = (batch.number, draft.taken)
-    return batch
+    inFlight?.content = (draft.changes, draft.knownHead)
+    inFlight?.keys = draft.taken
+    return true
   }
 
   /// So many entries that are not for the peer are looked at before that is written down.
   private static let entriesToPass: UInt64 = 1_024
 
-  /// The batch as it is sent: the same each time. Where compaction has dropped what an entry
+  /// The batch under way as it is sent: the same each time. Where compaction has dropped what an entry
   /// held, which happens only to entries that newer ones have replaced, an empty batch goes in
   /// its place, with another id: whichever of both the peer holds decides.
-  func request(for batch: FormedBatch) throws(TidemarkError) -> PushRequest {
+  func nextRequest() throws(TidemarkError) -> PushRequest? {
+    guard let inFlight else { return nil }
+    let batch = inFlight.batch
     var request = PushRequest(
       replica: replica, number: batch.number, batchID: batch.batchID,
       previousBatchID: progress.batchID, knownHead: knownHead, reach: reach, changes: [])
     request.aliases = try knownAliases()
-    let isGivenUp = isGivenUp || lacksContent
-    if !isGivenUp, let sending, batch.batchID == formed?.batchID {
-      request.knownHead = sending.knownHead
-      request.changes = sending.changes
+    let isEmpty = inFlight.isGivenUp || inFlight.lacksContent
+    if !isEmpty, let content = inFlight.content {
+      request.knownHead = content.knownHead
+      request.changes = content.changes
       return request
     }
     for item in batch.items {
-      guard !isGivenUp, let change = try log.change(at: item.sequence) else {
+      guard !isEmpty, let change = try log.change(at: item.sequence) else {
         request.batchID = batch.batchID.ofEmpty
         request.changes = []
         return request

@@ -57,7 +57,10 @@ extension SyncSession {
   /// - Returns: what is then sent; nil when there is nothing to prepare.
   @discardableResult
   package func prepareBatch() throws -> PushRequest? {
-    guard let formed, prepared == nil, progress.resync == nil, failures == 0 else { return nil }
+    guard let inFlight, prepared == nil, progress.resync == nil, inFlight.failures == 0 else {
+      return nil
+    }
+    let formed = inFlight.batch
     let generation = log.generation
     let urgentNow = urgent
     defer { urgent = urgentNow }

@@ -7,13 +7,14 @@ extension SyncSession {
   /// - Parameter current: what stands at keys where a change has come to a conflict.
   func settle(_ mark: ReplicaMark, _ current: [FeedEntry] = []) throws {
     // Other numbers are for the next hello to find out about.
-    guard let batch = formed, mark.number == batch.number else { return }
-    if mark.batchID == batch.batchID.ofEmpty { return try settleEmpty(batch) }
+    guard let inFlight, mark.number == inFlight.batch.number else { return }
+    let batch = inFlight.batch
+    if mark.batchID == batch.batchID.ofEmpty { return try settleEmpty(inFlight) }
     guard mark.batchID == batch.batchID else { return }
     guard mark.verdicts.count == batch.items.count else {
       throw PeerError(.malformed, "\(mark.verdicts.count) verdicts on \(batch.items.count)")
     }
-    let sent = sending?.changes
+    let sent = inFlight.content?.changes
     let (verdicts, named) = try judgeAliases(batch, mark, sent)
     let end = endOfBatch(verdicts)
     if try named.isEmpty && areExpected(verdicts, of: batch) {
@@ -31,7 +32,6 @@ extension SyncSession {
     } else {
       try settle(batch, verdicts, named, end, current)
     }
-    failures = 0
     count(verdicts)
     let namesContent = sent?.contains { $0.content.attachment != nil } ?? true
     if namesContent { try releaseContent(of: batch, verdicts) }
@@ -65,7 +65,7 @@ extension SyncSession {
 
   /// The batch is done with, and its keys are not under way any more.
   private func pass(_ batch: FormedBatch, _ end: Position?) {
-    formed = nil
+    inFlight = nil
     progress.number = batch.number
     progress.batchID = batch.batchID
     // There is nothing behind the cursor but what was sent.
@@ -178,13 +178,12 @@ extension SyncSession {
   }
 
   /// The peer holds an empty batch in the place of ours: its entries are sent again.
-  private func settleEmpty(_ batch: FormedBatch) throws {
+  private func settleEmpty(_ inFlight: BatchInFlight) throws {
     try commit { _ in
       sendAgain()
-      progress.number = batch.number
-      progress.batchID = batch.batchID.ofEmpty
-      try giveUp(batch)
+      progress.number = inFlight.batch.number
+      progress.batchID = inFlight.batch.batchID.ofEmpty
+      try giveUp(inFlight)
     }
-    failures = 0
   }
 }

@@ -59,16 +59,7 @@ package final class SyncSession {
   let resolver: ConflictResolver
   package let records: PeerRecords
   package internal(set) var progress: PeerProgress
-  package internal(set) var formed: FormedBatch? {
-    didSet {
-      sequencesInFlight = formed?.sequences ?? SequenceSet()
-      guard formed == nil || formed?.batchID != oldValue?.batchID else { return }
-      sending = nil
-      attachmentsInFlight = nil
-      lacksContent = false
-    }
-  }
-  private(set) var sequencesInFlight = SequenceSet()
+  var inFlight: BatchInFlight?
   package internal(set) var settled: SettledRuns
   /// The range of its feed that the peer told last; nil before the hello of this session.
   package internal(set) var range: FeedRange?
@@ -80,10 +71,6 @@ package final class SyncSession {
   package var attachmentPolicy = AttachmentPolicy()
   var outgoing = OutgoingAttachments()
   var incoming = IncomingAttachments()
-  /// The changes of the batch under way that name attachments; nil when nobody has looked.
-  var attachmentsInFlight: [(LoggedChange, AttachmentID)]?
-  /// Whether content that the batch under way names is neither here nor at the peer.
-  var lacksContent = false
   /// So many entries may wait for the user, or for what the peer has: they are written down with
   /// every batch.
   var mostWaiting = 65_536
@@ -99,10 +86,6 @@ package final class SyncSession {
   /// How many entries wait, if they are so many that others are not sent for it.
   var tooManyWaiting: Int?
   package internal(set) var totals = SyncTotals()
-  /// The content of the batch under way; nil when it was formed before the program was started.
-  var sending: (changes: [PushedChange], knownHead: Position)?
-  /// The keys of the batch under way, and its number.
-  var keysInFlight: (number: UInt64, keys: KeyTable)?
   /// The last batch under this store's name that the peer has told of, and how far its feed went.
   var lastMark: (number: UInt64, batch: BatchID, head: UInt64) = (0, .none, 0)
   var naming = BatchNaming()
@@ -128,13 +111,10 @@ package final class SyncSession {
   var comparing: Comparing?
   /// Whether everything was compared since the last hello.
   var hasCompared = false
-  /// How often the peer has failed on the batch under way.
-  var failures = 0
   /// How often it has failed to tell what keys hold.
   var failuresToTell = 0
   /// The pin of what is kept for the peer; the one that was written last.
   package internal(set) var pin: RetentionPin?
-  var lastFailure: PeerError?
 
   package init(
     _ log: ReplicationLog, name: String, scope: SyncScope = .everything,
@@ -153,8 +133,7 @@ package final class SyncSession {
     settled.findUnread(after: progress.cursor.offset)
     pin = standing?.pin
     settledThrough = pin?.settledThrough ?? 0
-    formed = standing?.formed
-    sequencesInFlight = formed?.sequences ?? SequenceSet()
+    inFlight = standing?.formed.map { BatchInFlight($0) }
     // An entry waits no more once a later change has taken its place.
     for entry in progress.waiting.entries.values where entry.reason.position == nil {
       if let newest = try log.newestChange(ofKey: entry.key), newest.sequence > entry.sequence,
@@ -166,6 +145,8 @@ package final class SyncSession {
   }
 
   package var replica: ReplicaID { log.replica }
+  package var formed: FormedBatch? { inFlight?.batch }
+  var sequencesInFlight: SequenceSet { inFlight?.sequences ?? SequenceSet() }
 
   // MARK: What next
 
@@ -196,10 +177,10 @@ package final class SyncSession {
     }
     guard let range else { return .hello(hello()) }
     // A batch under way is finished whichever way it goes: its outcome may count already.
-    if let formed {
+    if inFlight != nil {
       // The content that it names and the peer lacks goes first.
-      if let part = try nextPartOfBatch(formed) { return .attach(part) }
-      return .push(try request(for: formed))
+      if let part = try nextPartOfBatch() { return .attach(part) }
+      if let push = try nextRequest() { return .push(push) }
     }
     if !direction.pushes { try passForeign() }
     if !gate.isNarrow, let pull = try nextPull(range) { return .pull(pull) }

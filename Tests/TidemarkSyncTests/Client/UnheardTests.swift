@@ -229,7 +229,7 @@ struct UnheardTests {
     try world.delete(0, "k")
     // The batch is given up for one that the server has in its place.
     let push = try #require(try world.nextPush(0))
-    for _ in 0..<SyncSession.mostFailures {
+    for _ in 0..<BatchInFlight.mostFailures {
       try world.devices[0].session.failed(PeerError(.failed, "no"))
       #expect(try world.nextPush(0) != nil)
     }
