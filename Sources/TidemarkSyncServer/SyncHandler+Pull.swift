@@ -144,11 +144,11 @@ struct PageReader: Sendable {
     FeedQuery(
       after: through, through: range.head, limit: Self.headsPerPage,
       wantsFormer: { [request, access] head in
-        (head.operation.replica != request.replica || request.includesOwn)
+        head.operation.replica != request.replica
           && !access.reads(head.key, head.labels, request)
       },
       wantsLater: { [request] head in
-        !request.everyVersion && !request.includesOwn && head.operation.replica != request.replica
+        !request.everyVersion && head.operation.replica != request.replica
       })
   }
 
@@ -209,10 +209,8 @@ struct PageReader: Sendable {
   /// The meaning of an entry to its reader; nil when it is none of its business.
   private func outcome(of row: FeedRow) throws(PeerError) -> FeedEntry.Kind? {
     guard !isSuperseded(row) else { return nil }
-    let isOwn = row.head.operation.replica == request.replica
-    if isOwn, !request.includesOwn { return .own }
     // An entry that its reader has sent must be told of wherever it lies.
-    return try outcomeOfOthers(row) ?? (isOwn ? .own : nil)
+    return row.head.operation.replica == request.replica ? .own : try outcomeOfOthers(row)
   }
 
   private func outcomeOfOthers(_ row: FeedRow) throws(PeerError) -> FeedEntry.Kind? {

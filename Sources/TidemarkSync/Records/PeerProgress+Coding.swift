@@ -6,27 +6,26 @@ internal import TidemarkSyncProtocol
 ///
 /// Basis:
 /// ```
-/// u8      version, 6
+/// u8      version, 7
 /// u8      1: the feed is known
 /// bytes   the feed, 16, if known
 /// u64     scope
 /// u64     reach
 /// u64     epoch of the cursor when this was written
-/// names   of batches, see `BatchNames`
+/// u64     seed of the batches' ids, see `BatchNaming`
 /// epochs  u8 count; for each u64 epoch, varint first offset
-/// runs    ahead, again and lost when this was written
+/// runs    ahead and again when this was written
 /// ```
 /// Step:
 /// ```
-/// u8      version, 6
+/// u8      version, 7
 /// varint  cursor: offset
 /// zigzag  furthest: distance of the offset from the cursor's
 /// varint  number
-/// zigzag  last number that was given, less number
 /// varint  frontier
 /// varint  heard through
 /// u8      which of the next three are there: 1, 2, 4
-/// runs    ahead, again, lost: how they differ from the basis's
+/// runs    ahead and again: how they differ from the basis's
 /// bytes   resumption
 /// resync
 /// varint  epoch of the cursor, xor the basis's
@@ -39,13 +38,13 @@ internal import TidemarkSyncProtocol
 /// ```
 /// Zeros at the end are left out: most steps end with the frontier.
 extension PeerProgress {
-  private static let version: UInt8 = 6
+  private static let version: UInt8 = 7
   /// More zeros than can have been left out of a step.
   private static let mostZeros = 96
 
   /// The id that a number has unless another one is told.
   func usualID(_ number: UInt64) -> BatchID {
-    number == 0 ? .none : names.newest(number) ?? .none
+    number == 0 ? .none : BatchID(seed, number)
   }
 
   /// The parts of a basis that a step refers to.
@@ -91,7 +90,7 @@ extension PeerProgress {
     writer.u64(scope)
     writer.u64(reach)
     writer.u64(epoch)
-    names.encode(into: &writer)
+    writer.u64(seed)
     writer.u8(UInt8(clamping: epochs.count))
     for epoch in epochs {
       writer.u64(epoch.epoch)
@@ -107,7 +106,6 @@ extension PeerProgress {
     writer.varint(cursor.offset)
     writer.zigzag(Int64(bitPattern: furthest.offset &- cursor.offset))
     writer.varint(number)
-    writer.zigzag(Int64(bitPattern: names.last &- number))
     writer.varint(frontier)
     let difference = sets.difference(from: basis.sets)
     let parts: UInt8 =
@@ -144,7 +142,7 @@ extension PeerProgress {
     progress.scope = try reader.u64()
     progress.reach = try reader.u64()
     basis.epoch = try reader.u64()
-    progress.names = try BatchNames(from: &reader)
+    progress.seed = try reader.u64()
     for _ in 0..<Int(try reader.u8()) {
       let epoch = FeedEpoch(epoch: try reader.u64(), firstOffset: try reader.varint())
       guard epoch.firstOffset >= progress.epochs.last?.firstOffset ?? 1 else {
@@ -168,7 +166,6 @@ extension PeerProgress {
     cursor.offset = try reader.varint()
     furthest.offset = cursor.offset &+ UInt64(bitPattern: try reader.zigzag())
     number = try reader.varint()
-    names.last = number &+ UInt64(bitPattern: try reader.zigzag())
     frontier = try reader.varint()
     guard frontier < .max else { throw FormatError("a frontier that nothing is behind") }
     guard reader.remaining >= Self.mostZeros else { throw FormatError("a peer's progress is cut") }
@@ -203,13 +200,11 @@ extension PeerProgress.Sets {
   func encode(into writer: inout ByteWriter) {
     ahead.encode(into: &writer)
     again.encode(into: &writer)
-    lost.encode(into: &writer)
   }
 
   init(from reader: inout ByteReader) throws(FormatError) {
     ahead = try SequenceSet(from: &reader)
     again = try SequenceSet(from: &reader)
-    lost = try SequenceSet(from: &reader)
   }
 
   var encodedBytes: Int {

@@ -23,22 +23,20 @@ package struct PeerProgress: Sendable, Hashable {
   struct Sets: Sendable, Hashable {
     var ahead = SequenceSet()
     var again = SequenceSet()
-    var lost = SequenceSet()
 
-    var isEmpty: Bool { ahead.isEmpty && again.isEmpty && lost.isEmpty }
+    var isEmpty: Bool { ahead.isEmpty && again.isEmpty }
 
     /// The entries in one of two and not in the other: with one of them it gives the other.
     func difference(from other: Sets) -> Sets {
       Sets(
         ahead: ahead.symmetricDifference(other.ahead),
-        again: again.symmetricDifference(other.again),
-        lost: lost.symmetricDifference(other.lost))
+        again: again.symmetricDifference(other.again))
     }
   }
 
   var sets: Sets {
-    get { Sets(ahead: ahead, again: again, lost: lost) }
-    set { (ahead, again, lost) = (newValue.ahead, newValue.again, newValue.lost) }
+    get { Sets(ahead: ahead, again: again) }
+    set { (ahead, again) = (newValue.ahead, newValue.again) }
   }
 
   /// The feed that positions speak of; nil before the first hello.
@@ -56,13 +54,11 @@ package struct PeerProgress: Sendable, Hashable {
   /// The last batch of which the verdicts are known.
   package var number: UInt64 = 0
   package var batchID = BatchID.none
-  /// The last batches that were formed: what a restored peer holds of these is no copy's.
-  package var names = BatchNames()
+  /// The seed of the ids of the batches that were formed last.
+  var seed: UInt64 = 0
   package var frontier: UInt64 = 0
   package var ahead = SequenceSet()
   package var again = SequenceSet()
-  /// The changes in `again` that the feed has had before it was restored from a backup.
-  package var lost = SequenceSet()
   package var waiting = WaitingEntries()
   /// Most changes of a batch, while it is sought which of them the peer fails on; 0 for no limit.
   package var batchLimit: UInt64 = 0

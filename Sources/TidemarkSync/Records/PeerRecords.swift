@@ -143,7 +143,8 @@ package final class PeerRecords {
   func write(
     _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
-    let value = state.encoded
+    let value: [UInt8]
+    do { value = try state.encoded() } catch { throw Self.unreadable(error) }
     guard value.count <= Limits.valueBytes else {
       // No peer of ours has such a value; it may pass when what waits here is gone.
       throw TidemarkError(

@@ -36,10 +36,7 @@ extension Forming {
     let fits = items.count + sent.count <= most && bytes + size <= session.limits.bytes
     guard items.isEmpty || fits else { return endBatch(before: change) }
     // Members out of scope are done with.
-    for member in pending {
-      progress.decide(member.sequence)
-      progress.lost.remove(member.sequence)
-    }
+    for member in pending { progress.decide(member.sequence) }
     for member in sent {
       try add(member)
       // A change made after it must not be judged before it is.
@@ -81,7 +78,6 @@ extension Forming {
   private mutating func park(_ members: [LoggedChange]) throws(TidemarkError) {
     // Members on whose keys a decision is to be made come here after it.
     for member in members where progress.waiting[member.sequence] == nil {
-      progress.lost.remove(member.sequence)
       // The change that took its place goes by itself, and nobody could do anything about this one.
       guard try session.log.newestChange(ofKey: member.key)?.sequence == member.sequence,
         try session.isWithin(member)

@@ -99,7 +99,6 @@ struct Forming {
       looked += 1
       guard let change = try session.log.change(at: sequence) else {
         progress.again.remove(sequence)
-        progress.lost.remove(sequence)
         continue
       }
       if !isLast, canWait(change) { continue }
@@ -145,10 +144,6 @@ struct Forming {
   /// Takes a key's newest change in the place of this one, unless that is taken or waits.
   mutating func take(_ change: LoggedChange) throws(TidemarkError) {
     progress.again.remove(change.sequence)
-    // A change that is only put off stays one that the peer has lost.
-    defer {
-      if !progress.again.contains(change.sequence) { progress.lost.remove(change.sequence) }
-    }
     if change.attributes.atomicGroup != 0 { return try takeGroup(of: change) }
     guard let newest = try newest(inPlaceOf: change), newest.isOwn,
       newest.sequence > taken[change.key] ?? 0

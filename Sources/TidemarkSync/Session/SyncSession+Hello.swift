@@ -116,21 +116,15 @@ extension SyncSession {
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.knownRange)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    // The backup's mark tells how much of the batch under way it holds; else all of it is sent
-    // again.
-    let stays = isTakenOrNext(answer.mark)
-    let mustRename = !stays && (formed != nil || isForeign(answer.mark))
     #if TIDEMARK_PLANTED
-      let renames = !PlantedSyncBug.isOn(.lateBatchForgotten) && mustRename
+      let renames = !PlantedSyncBug.isOn(.lateBatchForgotten)
     #else
-      let renames = mustRename
+      let renames = true
     #endif
-    // The batch may arrive late, when its number is the next one again: under the old name nothing
-    // more is sent, so that it never is. The name comes first: once the rest is written down a
-    // restart would find nothing amiss.
+    // A batch that was under way may arrive late, and its number fit here again: under the old name
+    // nothing more is sent, and what the backup has of it comes with the feed. The name comes
+    // first: once the rest is written down a restart would find nothing amiss.
     if renames { try log.changeReplica() }
-    // The feed's end as it was known when the batch was formed is not known there any more.
-    inFlight?.content = nil
     comparing = nil
     try commit { operations in
       progress.cursor = answer.range.position(ofOffset: common)
@@ -138,18 +132,15 @@ extension SyncSession {
       progress.heardThrough = progress.lastSent
       progress.comparedThrough = .beginning
       settled.findUnread(after: common)
-      if !stays {
-        sendAgain()
-        progress.number = renames ? 0 : answer.mark.number
-        progress.batchID = renames ? .none : answer.mark.batchID
-      }
+      sendAgain()
+      progress.number = renames ? 0 : answer.mark.number
+      progress.batchID = renames ? .none : answer.mark.batchID
       let former = settled
       for sequence in settled.removeLost(answer.range.contains) {
         #if TIDEMARK_PLANTED
           if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
         #endif
         progress.again.insert(sequence)
-        progress.lost.insert(sequence)
         // Where it stands upon one that never went, whose place it took, what both were made upon
         // is not kept for it.
         if let change = try log.change(at: sequence),
@@ -178,21 +169,11 @@ extension SyncSession {
     inFlight = nil
   }
 
-  /// Whether a mark tells of a batch that this store has not sent: a copy of it has.
-  private func isForeign(_ mark: ReplicaMark) -> Bool {
-    mark.number > 0 && mark.batchID != progress.batchID
-      && !progress.names.contains(mark.number, mark.batchID)
-  }
-
-  /// Whether a mark tells of the batch under way, or that is the next that the peer takes, with
-  /// nothing lost before it.
-  private func isTakenOrNext(_ mark: ReplicaMark) -> Bool {
+  /// Whether a batch is the one under way, or the last of this store that the peer has answered.
+  func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
+    if number == progress.number { return id == progress.batchID }
     guard let formed else { return false }
-    if mark.number == formed.number {
-      return mark.batchID == formed.batchID || mark.batchID == formed.batchID.ofEmpty
-    }
-    return mark.number == progress.number && mark.batchID == progress.batchID
-      && formed.number == mark.number + 1
+    return number == formed.number && (id == formed.batchID || id == formed.batchID.ofEmpty)
   }
 
   /// Whether the authorization reaches other entries than when the cursor was written down.
@@ -234,9 +215,10 @@ extension SyncSession {
     while let entry = try cursor.next() {
       guard entry.head.kind == .put else { continue }
       let change = try LoggedChange(entry)
+      // Where a pending one was made upon it, what both were made upon stays for that.
       guard isUnheard(change), !isPending(change),
-        try log.newestChange(ofKey: change.key)?.sequence == change.sequence,
-        try isWithin(change)
+        let newest = try log.newestChange(ofKey: change.key),
+        newest.sequence == change.sequence || isPending(newest), try isWithin(newest)
       else { continue }
       passed.append(change.sequence)
     }
@@ -259,15 +241,12 @@ extension SyncSession {
         }
       }
     #endif
-    // It has forgotten batches whose entries it kept, or whose loss was found out above. Or it was
-    // restored, and then given a later copy: what it has again comes with the feed.
-    if mark.number < progress.number
-      || formed == nil && progress.names.contains(mark.number, mark.batchID)
-    {
+    // It has forgotten the batches, whose entries it kept.
+    if mark.number == 0 {
       return try commit { _ in
         sendAgain()
-        progress.number = mark.number
-        progress.batchID = mark.batchID
+        progress.number = 0
+        progress.batchID = .none
       }
     }
     // Batches under our name that are not ours: this store is a copy of another, or was restored

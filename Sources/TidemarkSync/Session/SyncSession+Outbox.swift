@@ -48,7 +48,7 @@ extension SyncSession {
     #endif
     try commit { _ in
       progress = draft.progress
-      progress.names.note(batch.number, of: naming.seed)
+      progress.seed = naming.seed
       inFlight = BatchInFlight(batch)
     }
     inFlight?.content = (draft.changes, draft.knownHead)
@@ -59,9 +59,9 @@ extension SyncSession {
   /// So many entries that are not for the peer are looked at before that is written down.
   private static let entriesToPass: UInt64 = 1_024
 
-  /// The batch under way as it is sent: the same each time. Where compaction has dropped what an entry
-  /// held, which happens only to entries that newer ones have replaced, an empty batch goes in
-  /// its place, with another id: whichever of both the peer holds decides.
+  /// The batch under way as it is sent: the same each time. Where compaction has dropped what an
+  /// entry held, which happens only to entries that newer ones have replaced, an empty batch goes
+  /// in its place, with another id: whichever of both the peer holds decides.
   func nextRequest() throws(TidemarkError) -> PushRequest? {
     guard let inFlight else { return nil }
     let batch = inFlight.batch

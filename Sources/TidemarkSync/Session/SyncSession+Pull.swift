@@ -35,16 +35,10 @@ extension SyncSession {
         }
         try confirm(sequence, at: entry.position)
       }
-      for (index, entry) in page.entries.enumerated() {
-        if entry.kind == .own {
-          try catchUp(entry, into: &operations)
-          continue
-        }
+      for (index, entry) in page.entries.enumerated() where entry.kind != .own {
         guard last[entry.key] == index, try !isKnown(entry) else { continue }
         if entry.kind == .left {
           try purge(entry, into: &operations)
-        } else if try isReplaced(entry) {
-          try records.write(remoteState(entry), ofKey: entry.key, into: &operations)
         } else {
           try meet(entry.key, remoteState(entry), into: &operations)
         }
@@ -72,17 +66,16 @@ extension SyncSession {
   /// Whether an entry bears our name, and neither counts as settled nor is under way.
   ///
   /// In a life of the feed whose last batch under our name is known all up to there are ours: a
-  /// store that meets another's batch under its name goes on under a new one before it sends.
+  /// store that meets another's batch under its name goes on under a new one before it sends, and
+  /// so it does where the feed has become another one.
   func isForeign(_ entry: FeedEntry) -> Bool {
     guard capabilities.isNumbered, entry.operation.replica == replica else { return false }
-    if entry.position.offset <= lastMark.head,
-      progress.names.contains(lastMark.number, lastMark.batch)
-    {
+    if entry.position.offset <= lastMark.head, isOurs(lastMark.number, lastMark.batch) {
       return false
     }
     let sequence = entry.operation.sequence
     return settled.position(of: sequence) != entry.position
-      && !sequencesInFlight.contains(sequence) && !progress.lost.contains(sequence)
+      && !sequencesInFlight.contains(sequence)
   }
 
   /// The own change that an entry is, also under another name: nil for what is somebody else's.
@@ -124,25 +117,16 @@ extension SyncSession {
     return nil
   }
 
-  /// Whether the feed holds an own change that is not in the log any more, since one that is
-  /// pending took its place and was made upon it.
-  func isReplaced(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
-    let sequence = entry.operation.sequence
-    guard entry.operation.replica == replica, try log.change(at: sequence) == nil,
-      let newest = try log.newestChange(ofKey: entry.key), newest.sequence > sequence
-    else { return false }
-    return isPending(newest)
-  }
-
   /// The feed has an operation of ours: that it counts is known now, even if the answer to its
   /// batch was lost and its mark is gone.
   func confirm(_ sequence: UInt64, at position: Position) throws(TidemarkError) {
     guard !sequencesInFlight.contains(sequence) else { return }
     // Any conflict it had is over: in this life of the feed it was taken.
     let hasWaited = progress.waiting[sequence] != nil
+    let wasAgain = progress.again.contains(sequence)
     progress.waiting.remove(sequence)
     progress.again.remove(sequence)
-    if progress.lost.remove(sequence) || hasWaited { compareReach() }
+    if hasWaited || wasAgain && sequence <= progress.heardThrough { compareReach() }
     if sequence > progress.frontier { progress.ahead.insert(sequence) }
     settled.add(sequence, at: position)
     // A change made upon one that a restored peer had lost was not worth sending: a delete, or
@@ -156,7 +140,10 @@ extension SyncSession {
 
   /// Whether changes that a restored peer had lost are yet to come to it, or under way: a later
   /// copy may have them, and what stands behind them there.
-  var bringsBackLost: Bool { !progress.lost.isEmpty || formed.map(isHeardOf) ?? false }
+  var bringsBackLost: Bool {
+    progress.again.first.map { $0 <= progress.heardThrough } ?? false
+      || formed.map(isHeardOf) ?? false
+  }
 
   /// A change that the peer has again was pending while everything was compared, so that it stayed
   /// here even if the authorization does not reach it any more.
@@ -170,20 +157,6 @@ extension SyncSession {
     resync.keepsCursor = progress.readsAgain || bringsBackLost
     resync.evict()
     progress.resync = resync
-  }
-
-  /// An own operation that the feed has may have given way here to what stands before it, as long
-  /// as nobody knew that the feed has it: after the peer was restored.
-  private func catchUp(_ entry: FeedEntry, into operations: inout OperationBatch) throws {
-    guard progress.heardThrough > 0, let change = try log.change(at: entry.operation.sequence),
-      change.isOwn, !keysArriving.contains(change.key),
-      let newest = try log.newestChange(ofKey: change.key), newest.sequence != change.sequence,
-      let known = position(of: newest), known.offset < entry.position.offset,
-      let slot = try log.slot(ofKey: change.key)
-    else { return }
-    try add(
-      remoteState(of: change, at: entry.position), ofKey: change.key, upon: slot,
-      into: &operations)
   }
 
   /// A key has left the scope: it goes here, too, unless something is pending on it, or a cache has

@@ -102,10 +102,6 @@ extension SyncSession {
       return true
     }
     try confirm(sequence, at: entry.position)
-    if try isReplaced(entry) {
-      try records.write(try remoteState(entry), ofKey: entry.key, into: &operations)
-      return true
-    }
     // One that is not in the log, nor anything made upon it, is as good as somebody else's.
     return try log.change(at: sequence) != nil
   }
@@ -276,9 +272,10 @@ extension SyncSession {
           attachment: version.attributes.attachment)
       }
     case .beside(let state):
+      let content = state.content
       return ContentFingerprint(
-        key: key.rawSpan, value: state.content.value.rawSpan, labels: labels.map(\.bytes),
-        attachment: state.content.attachment?.engineID)
+        key: key.rawSpan, value: content.value.rawSpan, labels: labels.map(\.bytes),
+        attachment: content.attachment?.engineID)
     }
   }
 }

@@ -209,8 +209,7 @@ package final class SyncSession {
     var request = PullRequest(
       replica: replica, after: progress.cursor, scope: scope,
       limits: SyncLimits(changes: limits.changes, bytes: batchBytes),
-      waitMilliseconds: waitMilliseconds, includesOwn: progress.readsAgain,
-      everyVersion: progress.heardThrough > 0)
+      waitMilliseconds: waitMilliseconds, everyVersion: progress.heardThrough > 0)
     request.aliases = try knownAliases()
     return request
   }

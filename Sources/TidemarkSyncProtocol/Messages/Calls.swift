@@ -161,9 +161,6 @@ public struct PullRequest: Sendable, Hashable {
   public var limits: SyncLimits
   /// How long to wait for an entry when there is none.
   public var waitMilliseconds: UInt32
-  /// Whether its own operations come with key and value, too: for a reader that has forgotten them,
-  /// and reads a feed again which was restored from an older copy.
-  public var includesOwn: Bool
   /// Whether large values come apart, by name only; see ``BlobID``.
   public var takesBlobs: Bool
   /// Whether entries are to come, too, that a later entry of their key supersedes: for a reader
@@ -179,13 +176,12 @@ public struct PullRequest: Sendable, Hashable {
   /// A pull.
   public init(
     replica: ReplicaID, after: Position, scope: SyncScope = .everything,
-    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, includesOwn: Bool = false,
-    takesBlobs: Bool = false, everyVersion: Bool = false, ownOnly: Bool = false
+    limits: SyncLimits = SyncLimits(), waitMilliseconds: UInt32 = 0, takesBlobs: Bool = false,
+    everyVersion: Bool = false, ownOnly: Bool = false
   ) {
     self.everyVersion = everyVersion
     self.ownOnly = ownOnly
     self.takesBlobs = takesBlobs
-    self.includesOwn = includesOwn
     self.replica = replica
     self.after = after
     self.scope = scope

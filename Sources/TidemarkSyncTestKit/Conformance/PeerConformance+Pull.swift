@@ -4,23 +4,20 @@ internal import TidemarkSync
 extension PeerConformance {
   /// Reading the feed.
   static let pullChecks: [Check] = [
-    Check("own operations come with key and value to who asks for them", needs: [.numbers]) {
+    Check("own operations are told of wherever they lie", needs: [.numbers]) {
       bench in
       var a = try await bench.writer(1)
       let put = a.put("k", "1", labels: ["x"])
       try await bench.push(&a, put)
       try await bench.push(&a, a.delete("k", base: .operation(sequence: put.sequence)))
-      func kinds(_ scope: SyncScope, _ includesOwn: Bool) async throws -> [FeedEntry.Kind] {
+      func kinds(_ scope: SyncScope) async throws -> [FeedEntry.Kind] {
         try await bench.peer.pull(
-          PullRequest(
-            replica: a.replica, after: .beginning, scope: scope, includesOwn: includesOwn)
+          PullRequest(replica: a.replica, after: .beginning, scope: scope)
         ).entries.map(\.kind)
       }
-      try bench.expect(try await kinds(.everything, false), is: [.own, .own], "own operations")
+      try bench.expect(try await kinds(.everything), is: [.own, .own], "own operations")
       try bench.expect(
-        try await kinds(.everything, true), is: [.put, .delete], "own operations in full")
-      try bench.expect(
-        try await kinds(SyncScope(keyPrefixes: ["z"]), true), is: [.own, .own],
+        try await kinds(SyncScope(keyPrefixes: ["z"])), is: [.own, .own],
         "own operations out of scope")
     },
     Check("own entries come without key and value, those of others whole", needs: [.numbers]) {

@@ -151,7 +151,7 @@ package enum WireSamples {
   private static let pull = PullRequest(
     replica: replica, after: at(398), scope: SyncScope(labels: ["inbox"]),
     limits: SyncLimits(changes: 500, bytes: 65_536), waitMilliseconds: 25_000,
-    includesOwn: true, takesBlobs: true, everyVersion: true)
+    takesBlobs: true, everyVersion: true)
 
   private static let entries = [
     FeedEntry(

@@ -7,26 +7,6 @@ import TidemarkTestKit
 
 @Suite("The records of a peer")
 struct PeerStandingTests {
-  private func names(_ rows: [(seed: UInt64, numbers: ClosedRange<UInt64>)]) -> BatchNames {
-    var names = BatchNames()
-    for row in rows { for number in row.numbers { names.note(number, of: row.seed) } }
-    return names
-  }
-
-  @Test("a batch is known by its number and id, and so is the empty one in its place")
-  func known() {
-    let names = names([(7, 1...3), (8, 4...9)])
-    for (seed, number) in [(7, 1), (7, 3), (8, 4), (8, 9)] as [(UInt64, UInt64)] {
-      let id = BatchNames.id(seed, number)
-      #expect(names.contains(number, id) && names.contains(number, id.ofEmpty))
-      #expect(!names.contains(number + 1, id))
-    }
-    // A copy that went on under the same seed.
-    #expect(!names.contains(10, BatchNames.id(8, 10)))
-    #expect(!names.contains(4, BatchNames.id(7, 4)))
-    #expect(!names.contains(0, .none))
-  }
-
   @Test("a number that is given a second time has another id")
   func naming() {
     var naming = BatchNaming()
@@ -56,12 +36,11 @@ struct PeerStandingTests {
       progress.epochs.append(FeedEpoch(epoch: number(), firstOffset: first))
     }
     progress.number = number()
-    progress.names = names([(random.next(), 1...2), (random.next(), 3...5)])
+    progress.seed = random.next()
     progress.batchID = random.chance(0.5) ? BatchID(random.next()) : .none
     progress.frontier = number()
     for _ in 0..<random.int(below: 4) { progress.ahead.insert(number()) }
     for _ in 0..<random.int(below: 4) { progress.again.insert(number()) }
-    for _ in 0..<random.int(below: 4) { progress.lost.insert(number()) }
     if random.chance(0.5) { progress.resync = Resync(adopts: true, seenThrough: number()) }
     if random.chance(0.5) { progress.resumption = [1, 2, 3] }
     progress.scope = number()

@@ -329,6 +329,6 @@ struct BlobTests {
         position: Position(epoch: .max, offset: .max), kind: .put,
         operation: OperationID(replica: a.id, sequence: .max), key: [1],
         content: SyncContent(value: change.content.value, labels: labels), commitTime: .max))
-    #expect(state.encoded.count <= Limits.valueBytes)
+    #expect(try state.encoded().count <= Limits.valueBytes)
   }
 }

@@ -100,7 +100,7 @@ struct BoundTests {
         .helloRequest(HelloRequest(replica: reader)),
         .pullRequest(
           PullRequest(
-            replica: reader, after: .beginning, includesOwn: takesBlobs, takesBlobs: takesBlobs)),
+            replica: reader, after: .beginning, takesBlobs: takesBlobs)),
         .pullRequest(
           PullRequest(
             replica: reader, after: .beginning, scope: SyncScope(labels: [EntryLabel([1])]),

@@ -238,4 +238,22 @@ struct ForgottenScriptTests {
       dropHistory
       """)
   }
+
+  @Test("a change upon one out of scope keeps what both were made upon when the scope is widened")
+  func widenedOverPending() throws {
+    try run(
+      """
+      world 1801757 3 3 262144 2
+      durableWrite d0 : put c0 6 45 a
+      exchange d0 5
+      write d0 : put c0 2095 0 -
+      scope d0 3
+      exchange d0 5
+      scope d0 1
+      durableWrite d0 : put c0 3115 0 -
+      exchange d0 2
+      dropHistory d0
+      call d0
+      """)
+  }
 }

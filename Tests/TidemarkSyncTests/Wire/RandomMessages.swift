@@ -44,7 +44,7 @@ struct RandomMessages {
       .pullRequest(
         PullRequest(
           replica: replica(), after: position(), scope: scope(), limits: limits(),
-          waitMilliseconds: u32(), includesOwn: flip(), takesBlobs: flip(), everyVersion: flip(),
+          waitMilliseconds: u32(), takesBlobs: flip(), everyVersion: flip(),
           ownOnly: flip()))
     case .pullAnswer:
       .pullAnswer(

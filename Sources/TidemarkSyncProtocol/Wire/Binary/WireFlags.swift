@@ -36,8 +36,6 @@ enum WireFlags {
   /// A flag of hellos.
   static let readsNothing: UInt8 = 2
   /// A flag of pulls.
-  static let includesOwn: UInt8 = 1
-  /// A flag of pulls.
   static let takesBlobs: UInt8 = 2
   /// A flag of pulls.
   static let everyVersion: UInt8 = 4

@@ -37,12 +37,10 @@ extension WireReader {
 
   mutating func pullRequest() throws(FormatError) -> PullRequest {
     let replica = try replica()
-    let flags = try flags(
-      WireFlags.includesOwn | WireFlags.takesBlobs | WireFlags.everyVersion | WireFlags.ownOnly)
+    let flags = try flags(WireFlags.takesBlobs | WireFlags.everyVersion | WireFlags.ownOnly)
     return PullRequest(
       replica: replica, after: try position(), scope: try scope(), limits: try limits(),
-      waitMilliseconds: try u32(), includesOwn: flags & WireFlags.includesOwn != 0,
-      takesBlobs: flags & WireFlags.takesBlobs != 0,
+      waitMilliseconds: try u32(), takesBlobs: flags & WireFlags.takesBlobs != 0,
       everyVersion: flags & WireFlags.everyVersion != 0,
       ownOnly: flags & WireFlags.ownOnly != 0)
   }

@@ -26,8 +26,7 @@ extension WireWriter {
   mutating func write(_ request: PullRequest) {
     replica(request.replica)
     out.u8(
-      (request.includesOwn ? WireFlags.includesOwn : 0)
-        | (request.takesBlobs ? WireFlags.takesBlobs : 0)
+      (request.takesBlobs ? WireFlags.takesBlobs : 0)
         | (request.everyVersion ? WireFlags.everyVersion : 0)
         | (request.ownOnly ? WireFlags.ownOnly : 0))
     position(request.after)

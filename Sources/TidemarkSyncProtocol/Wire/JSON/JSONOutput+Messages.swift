@@ -92,7 +92,6 @@ extension JSONOutput {
     write(request.scope)
     write(request.limits)
     number("wait_milliseconds", UInt64(request.waitMilliseconds))
-    if request.includesOwn { flag("includes_own") }
     if request.takesBlobs { flag("takes_blobs") }
     if request.everyVersion { flag("every_version") }
     if request.ownOnly { flag("own_only") }

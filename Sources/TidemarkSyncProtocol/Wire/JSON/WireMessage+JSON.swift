@@ -97,8 +97,8 @@ extension JSONFields {
       after: try required(position("after"), "after"), scope: try scope(),
       limits: try limits(isRequest: true) ?? SyncLimits(),
       waitMilliseconds: try u32("wait_milliseconds") ?? 0,
-      includesOwn: try flag("includes_own"), takesBlobs: try flag("takes_blobs"),
-      everyVersion: try flag("every_version"), ownOnly: try flag("own_only"))
+      takesBlobs: try flag("takes_blobs"), everyVersion: try flag("every_version"),
+      ownOnly: try flag("own_only"))
   }
 
   fileprivate mutating func valuesRequest() throws(FormatError) -> ValuesRequest {

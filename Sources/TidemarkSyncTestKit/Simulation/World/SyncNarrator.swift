@@ -66,7 +66,6 @@ struct SyncNarrator {
     var words = ["frontier \(progress.frontier)"]
     if !progress.ahead.isEmpty { words.append("ahead \(progress.ahead.ranges)") }
     if !progress.again.isEmpty { words.append("again \(progress.again.ranges)") }
-    if !progress.lost.isEmpty { words.append("lost \(progress.lost.ranges)") }
     for (sequence, reason) in progress.waiting { words.append("\(sequence) waits: \(reason)") }
     if let formed = device.session.formed {
       words.append("under way \(formed.items.map(\.sequence))")
