@@ -1,4 +1,5 @@
 package import TidemarkEngine
+internal import TidemarkSyncProtocol
 
 /// The records of a feed's owner.
 extension RecordType {
@@ -12,4 +13,112 @@ extension RecordType {
   package static let feedUpload = RecordType(rawValue: 19)
   /// A change that lost by policy; the key is the key that it was for.
   package static let loser = RecordType(rawValue: 256)
+}
+
+/// How far a feed has come with a replica's batches: the last record of every batch.
+///
+/// ```
+/// u8      version, 2
+/// varint  how many entries of the batch stand before this record
+/// mark    as in an answer; entries of the batch have the epoch 2^64 - 1 and count from 1
+/// ```
+enum MarkRecord {
+  private static let version: UInt8 = 2
+  /// The epoch of entries of the same batch; 0 is that of what stands before all that are listed.
+  static let plannedEpoch = UInt64.max
+
+  /// Stands for an entry that is only about to be appended, and has no position yet.
+  /// - Parameter index: among the entries of its batch.
+  static func planned(_ index: Int) -> Position {
+    Position(epoch: plannedEpoch, offset: UInt64(index) + 1)
+  }
+
+  /// The record of a batch that is about to be appended with so many entries before it.
+  static func encode(
+    number: UInt64, batchID: BatchID, verdicts: [Verdict], entries: Int
+  ) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(version)
+    writer.varint(entries)
+    writer.raw(ReplicaMark(number: number, batchID: batchID, verdicts: verdicts).encoded)
+    return writer.bytes
+  }
+
+  /// - Parameter own: where the record stands.
+  static func decode(_ bytes: RawSpan, at own: Position) throws(FormatError) -> ReplicaMark {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == version else {
+      throw FormatError("unknown version of a replica's mark", isNewer: true)
+    }
+    let entries = try reader.varint()
+    guard entries < own.offset else {
+      throw FormatError("a batch that begins before the feed")
+    }
+    let start = try reader.skip(reader.remaining)
+    var mark = try ReplicaMark(decoding: try bytes.slice(start, bytes.byteCount - start))
+    mark.verdicts = try mark.verdicts.map { (verdict) throws(FormatError) in
+      guard let place = verdict.position, place.epoch == plannedEpoch else { return verdict }
+      guard place.offset > 0, place.offset <= entries else {
+        throw FormatError("a verdict on what is not in its batch")
+      }
+      return verdict.at(Position(epoch: own.epoch, offset: own.offset - entries + place.offset - 1))
+    }
+    return mark
+  }
+}
+
+/// For how long a feed waits for a replica, and where that replica stood.
+///
+/// ```
+/// u8      version, 2
+/// varint  when the lease ends, milliseconds since 1970; 2^64-1 for never
+/// u64, varint  the replica's cursor: epoch, offset
+/// varint  the highest delete that was gone when the replica began with nothing
+/// varint  until when deletes are kept for it
+/// ```
+struct LeaseRecord: Sendable {
+  private static let version: UInt8 = 2
+
+  var expires: UInt64
+  /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
+  /// one that has only pushed.
+  var readsUntil: UInt64
+  var cursor: Position
+  /// A replica that held nothing then has not missed deletes up to here, wherever its cursor is.
+  var clearedThrough: UInt64
+  /// Whether the replica is known to have pushed. Its mark tells that, not this record.
+  var hasPushed: Bool
+
+  /// Whether the replica may hold what others delete. A page that it has not asked beyond may have
+  /// reached it; but what it does not hear of then, it finds out by its next pull.
+  var isActive: Bool { hasPushed || cursor.offset > 0 }
+
+  /// Whether deletes behind the cursor are kept for the replica.
+  func isReading(at time: UInt64) -> Bool { min(expires, readsUntil) > time }
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.varint(expires)
+    writer.u64(cursor.epoch)
+    writer.varint(cursor.offset)
+    writer.varint(clearedThrough)
+    writer.varint(readsUntil)
+    return writer.bytes
+  }
+}
+
+extension LeaseRecord {
+  init(decoding bytes: RawSpan, hasPushed: Bool) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    guard try reader.u8() == Self.version else {
+      throw FormatError("unknown version of a lease", isNewer: true)
+    }
+    expires = try reader.varint()
+    cursor = Position(epoch: try reader.u64(), offset: try reader.varint())
+    clearedThrough = try reader.varint()
+    readsUntil = try reader.varint()
+    self.hasPushed = hasPushed
+    guard reader.remaining == 0 else { throw FormatError("bytes behind a lease") }
+  }
 }

@@ -63,3 +63,54 @@ public struct ProposedChange: Sendable, Hashable {
       commitTime: HybridTime(change.commitTime).orderedTimestamp, time: change.time)
   }
 }
+
+/// The faults of a pushed change as such, before anybody asks what its key holds.
+enum ChangeCheck {
+  /// Room for what a replica has to keep beside a value when it meets a pending change: its labels,
+  /// where it stood, who wrote it.
+  static let valueBytes = Limits.valueBytes - (64 << 10)
+
+  /// - Returns: nil when it can be judged.
+  static func rejection(
+    of change: PushedChange, by replica: ReplicaID, _ validators: [SyncValidator]
+  ) -> Rejection? {
+    if let reason = problem(with: change) {
+      return Rejection(code: "invalid", message: reason)
+    }
+    for validator in validators where change.key.starts(with: validator.prefix.bytes) {
+      if let rejection = validator.check(ProposedChange(change), replica) {
+        return rejection.bounded
+      }
+    }
+    return nil
+  }
+
+  /// Everything that the log would refuse, so that one bad change cannot stop a batch.
+  private static func problem(with change: PushedChange) -> String? {
+    guard (1...Limits.keyBytes).contains(change.key.count) else {
+      return "the key has \(change.key.count) bytes; keys have 1 to \(Limits.keyBytes) bytes"
+    }
+    // Answers tell of it, and have a bound for it: a greater one could never be read again.
+    guard (1..<WireLimits.counts).contains(change.sequence) else {
+      return "the change's sequence is \(change.sequence); sequences are 1 to 2^48 - 1"
+    }
+    if let time = change.time, time.nanoseconds > 999_999_999 {
+      return "the change's own time has more than a second of nanoseconds"
+    }
+    guard change.kind == .put else { return nil }
+    let content = change.content
+    guard content.value.count <= valueBytes else {
+      return "the value has \(content.value.count) bytes; at most \(valueBytes) can be replicated"
+    }
+    guard content.labels.count <= Limits.labelsPerEntry else {
+      return "\(content.labels.count) labels; at most \(Limits.labelsPerEntry) are allowed"
+    }
+    guard content.labels.allSatisfy({ (1...Limits.labelBytes).contains($0.bytes.count) }) else {
+      return "a label is empty or longer than \(Limits.labelBytes) bytes"
+    }
+    guard (content.hash?.count ?? 0) <= Limits.hashBytes else {
+      return "the hash is longer than \(Limits.hashBytes) bytes"
+    }
+    return nil
+  }
+}

@@ -63,3 +63,85 @@ extension SyncContent {
     64 + value.count + (hash?.count ?? 0) + labels.reduce(0) { $0 + $1.bytes.count }
   }
 }
+
+/// Which way entries go.
+public enum SyncDirection: String, Sendable, Hashable, CaseIterable {
+  /// Both ways.
+  case both
+  /// Own entries are sent. What others have appended is not taken, but for what conflicts with
+  /// them.
+  case push
+  /// Entries that others have appended are taken. Nothing is sent, but for a batch that was under
+  /// way.
+  case pull
+
+  /// Whether own entries are sent.
+  public var pushes: Bool { self != .pull }
+  /// Whether what others have appended is taken.
+  public var pulls: Bool { self != .push }
+}
+
+extension SyncSession {
+  /// Asks for what stands behind the cursor. Where others' entries are not taken, it does for what
+  /// this store has appended itself: own deletes in the feed are kept here until the cursor has
+  /// passed them.
+  /// - Returns: nil where the cursor is as far as it gets that way.
+  func nextPull(_ range: FeedRange) throws(TidemarkError) -> PullRequest? {
+    let cursor = progress.cursor.offset
+    guard cursor < range.head,
+      reads || capabilities.hasMarkBehindBatch && ownAskedAt != cursor
+    else { return nil }
+    if !reads { ownAskedAt = cursor }
+    var request = try pullRequest()
+    request.ownOnly = !reads
+    return request
+  }
+
+  /// Moves the frontier over what came from the feed, as a store does that forms batches: else all
+  /// that was taken would be looked through for pending entries again and again.
+  func passForeign() throws(TidemarkError) {
+    let head = log.head
+    guard progress.frontier < head else { return }
+    var reached = head
+    var cursor = log.entries(from: progress.frontier + 1, through: head)
+    while let entry = try cursor.next() {
+      if entry.head.kind != .touch, !progress.ahead.contains(entry.sequence),
+        try entry.attributes().origin == nil
+      {
+        reached = entry.sequence - 1
+        break
+      }
+    }
+    // It is written down with what comes.
+    progress.frontier = max(progress.frontier, reached)
+    progress.ahead.removeAll(through: progress.frontier)
+  }
+}
+
+extension SyncSession.Call {
+  package func perform(at peer: any Peer) async throws -> SyncSession.Answer {
+    switch self {
+    case .hello(let request): .hello(try await peer.hello(request))
+    case .push(let request): .push(try await peer.push(request))
+    case .pull(let request): .pull(try await peer.pull(request))
+    case .values(let request): .values(try await peer.values(request))
+    case .digest(let request): .digest(try await peer.digest(request))
+    case .attach(let request): .attach(try await peer.attach(request))
+    case .fetch(let request): .fetch(try await peer.fetch(request))
+    }
+  }
+
+  /// Its kind and what tells it from another call of that, without its content.
+  var identity: [AnyHashable] {
+    switch self {
+    case .hello: ["hello"]
+    case .push(let request): ["push", request.number, request.batchID]
+    case .pull(let request): ["pull", request.after]
+    case .values(let request): ["values", request.keys]
+    case .digest(let request): ["digest", request.paths]
+    case .attach(let request):
+      ["attach", request.attachment, request.offset, request.bytes.isEmpty]
+    case .fetch(let request): ["fetch", request.attachment, request.offset]
+    }
+  }
+}
