@@ -12,6 +12,7 @@ internal import TidemarkSyncProtocol
 /// u64     scope
 /// u64     reach
 /// u64     epoch of the cursor when this was written
+/// bytes   name of the store, 16
 /// u64     seed of the batches' ids, see `BatchNaming`
 /// epochs  u8 count; for each u64 epoch, varint first offset
 /// runs    ahead and again when this was written
@@ -90,6 +91,7 @@ extension PeerProgress {
     writer.u64(scope)
     writer.u64(reach)
     writer.u64(epoch)
+    writer.bytes.append(contentsOf: name.bytes)
     writer.u64(seed)
     writer.u8(UInt8(clamping: epochs.count))
     for epoch in epochs {
@@ -142,6 +144,7 @@ extension PeerProgress {
     progress.scope = try reader.u64()
     progress.reach = try reader.u64()
     basis.epoch = try reader.u64()
+    progress.name = ReplicaID(padding: try reader.array(ReplicaID.byteCount))
     progress.seed = try reader.u64()
     for _ in 0..<Int(try reader.u8()) {
       let epoch = FeedEpoch(epoch: try reader.u64(), firstOffset: try reader.varint())

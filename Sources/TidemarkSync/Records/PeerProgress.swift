@@ -54,6 +54,8 @@ package struct PeerProgress: Sendable, Hashable {
   /// The last batch of which the verdicts are known.
   package var number: UInt64 = 0
   package var batchID = BatchID.none
+  /// The name of this store under which batches are counted.
+  var name = ReplicaID.none
   /// The seed of the ids of the batches that were formed last.
   var seed: UInt64 = 0
   package var frontier: UInt64 = 0

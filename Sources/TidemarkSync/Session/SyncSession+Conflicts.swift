@@ -158,8 +158,12 @@ extension SyncSession {
         resolution = .local
       } else if newest.isBroughtBack {
         // It must not win over what others have made of it since the peer was restored. Nobody here
-        // has written it, and another may have brought back a later one.
-        let isOlder = local == base || remote.commitTime >= newest.commitTime
+        // has written it, and another may have brought back a later one. A time from a clock that
+        // goes ahead does not make it later than what another clock has told.
+        let now = log.now
+        let isAhead = [newest.commitTime, remote.commitTime].map { HybridTime($0).timestamp > now }
+        let isOlder =
+          local == base || remote.commitTime >= newest.commitTime || isAhead == [true, false]
         resolution = isOlder ? .remote : .local
       } else if remote.rounds >= Self.mostRounds {
         decision = ConflictResolver.Decision(resolution: .ask)

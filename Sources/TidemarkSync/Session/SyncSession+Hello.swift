@@ -86,6 +86,7 @@ extension SyncSession {
       next.waiting = progress.waiting
       next.waiting.removeAll()
       next.renamedThrough = progress.renamedThrough
+      next.name = replica
       next.feed = answer.feed
       #if TIDEMARK_PLANTED
         if PlantedSyncBug.isOn(.markOfAnotherTaken) {
@@ -116,15 +117,14 @@ extension SyncSession {
       progress.cursor.offset,
       answer.range.lastCommonOffset(with: progress.knownRange)
         ?? answer.range.lastCommonOffset(with: progress.cursor) ?? 0)
-    #if TIDEMARK_PLANTED
-      let renames = !PlantedSyncBug.isOn(.lateBatchForgotten)
-    #else
-      let renames = true
-    #endif
     // A batch that was under way may arrive late, and its number fit here again: under the old name
     // nothing more is sent, and what the backup has of it comes with the feed. The name comes
     // first: once the rest is written down a restart would find nothing amiss.
-    if renames { try log.changeReplica() }
+    #if TIDEMARK_PLANTED
+      if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
+    #else
+      try log.changeReplica()
+    #endif
     comparing = nil
     try commit { operations in
       progress.cursor = answer.range.position(ofOffset: common)
@@ -132,9 +132,13 @@ extension SyncSession {
       progress.heardThrough = progress.lastSent
       progress.comparedThrough = .beginning
       settled.findUnread(after: common)
-      sendAgain()
-      progress.number = renames ? 0 : answer.mark.number
-      progress.batchID = renames ? .none : answer.mark.batchID
+      takeName()
+      #if TIDEMARK_PLANTED
+        if PlantedSyncBug.isOn(.lateBatchForgotten) {
+          sendAgain()
+          (progress.number, progress.batchID) = (answer.mark.number, answer.mark.batchID)
+        }
+      #endif
       let former = settled
       for sequence in settled.removeLost(answer.range.contains) {
         #if TIDEMARK_PLANTED
@@ -160,7 +164,26 @@ extension SyncSession {
         keepsCursor: true, evicts: progress.resync?.evicts ?? false)
     }
     // The next call is a hello under the new name.
-    if renames { disconnect() }
+    disconnect()
+  }
+
+  /// Counts batches anew where the store has another name than it had for the peer: also where it
+  /// ended before that was written down, or was renamed for another peer.
+  func takeName() {
+    guard progress.name != replica else { return }
+    let isFirst = progress.name == .none
+    progress.name = replica
+    if isFirst { return }
+    progress.number = 0
+    progress.batchID = .none
+    progress.renamedThrough = log.head
+    #if TIDEMARK_PLANTED
+      if PlantedSyncBug.isOn(.batchLostByRename) {
+        inFlight = nil
+        return
+      }
+    #endif
+    sendAgain()
   }
 
   /// The batch under way is not any more, and its changes are to be sent again.
@@ -258,18 +281,7 @@ extension SyncSession {
   /// Goes on under a new name; what was written under the old one by somebody else comes as his.
   func rename() throws {
     try log.changeReplica()
-    try commit { _ in
-      progress.number = 0
-      progress.batchID = .none
-      #if TIDEMARK_PLANTED
-        if PlantedSyncBug.isOn(.batchLostByRename) {
-          inFlight = nil
-          return
-        }
-      #endif
-      sendAgain()
-      progress.renamedThrough = log.head
-    }
+    try commit { _ in takeName() }
     // The peer will take a store that has read nothing for one that holds nothing.
     if progress.cursor == .beginning, !settled.isEmpty { try beginResync(seenThrough: 0) }
     // The next call is a hello under the new name.

@@ -162,7 +162,10 @@ package final class SyncSession {
     keysAsked = []
     // As of a batch that could not be formed; the user may have decided since.
     tooManyWaiting = nil
-    guard range != nil else { return .hello(hello()) }
+    guard range != nil else {
+      takeName()
+      return .hello(hello())
+    }
     if gate.isNarrow {
       // A comparison can be much.
       guard progress.resync == nil, direction.pushes, let least = gate.leastPriority else {

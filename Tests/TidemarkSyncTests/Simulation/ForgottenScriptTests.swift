@@ -256,4 +256,49 @@ struct ForgottenScriptTests {
       call d0
       """)
   }
+
+  @Test("a change brought back with the time of a clock that goes ahead gives way to later ones")
+  func broughtBackFromAhead() throws {
+    try run(
+      """
+      world 1907671 3 4000 262144
+      jump d2 604692
+      backUp
+      exchange d2 2
+      resolver d2 1
+      durableWrite d2 : put k1 72 0 -
+      exchange d2 2
+      exchange d0 2
+      clone d0
+      write d0 : put s77 78 0 -
+      restore 126
+      exchange d0 8
+      backUp
+      write d0 : put k1 101 0 -
+      write d1 : put k1 102 0 -
+      exchange d0 1
+      restore 1000000
+      exchange d1 4
+      dropHistory
+      """)
+  }
+
+  @Test("a name that changed before that was written down sends nothing again that is there")
+  func renamedInTheMiddle() throws {
+    try run(
+      """
+      world 1908430 3 7 262144 2
+      write d1 : put l2 3 0 -
+      exchange d1 3
+      backUp
+      powerCut d1 113259
+      exchange d0 2
+      call d1
+      deliver 604
+      deliver 92
+      fuse d1 1 246899
+      restore 93
+      exchange d1 2
+      """)
+  }
 }
