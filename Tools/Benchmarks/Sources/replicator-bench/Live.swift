@@ -119,10 +119,10 @@ struct Live: AsyncParsableCommand {
     _ = try await devices[0].replicator.syncOnce()
     let before = devices[1].bytes
     _ = try await devices[1].replicator.syncOnce(deadline: nil)
-    print("\(conflicts) keys that both wrote alike: \(devices[1].bytes - before) bytes of log; all")
+    print("\(conflicts) keys that both wrote alike: \(devices[1].bytes - before) bytes of log")
     try await devices[1].store.compact()
     try await devices[0].store.compact()
-    print("  a compaction leaves \(devices[1].bytes), and \(devices[0].bytes) at the first device")
+    print("  a compaction leaves \(devices[1].bytes) in all, \(devices[0].bytes) at the first one")
   }
 
   /// Writes that are nobody else's business.
