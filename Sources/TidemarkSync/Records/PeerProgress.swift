@@ -70,8 +70,9 @@ package struct PeerProgress: Sendable, Hashable {
   package var scope: UInt64 = 0
   /// Stands for how far the authorization reached then; 0 for everything, or where it is not told.
   package var reach: UInt64 = 0
-  /// Others may know own changes up to here although the feed has them no more: it was restored
-  /// from a backup, or made anew. 0 as long as neither has happened.
+  /// Others may know own changes up to here although the feed has them no more, or has them under a
+  /// former name: it was restored from a backup or made anew, or this store has taken another name.
+  /// 0 as long as none of that has happened.
   package var heardThrough: UInt64 = 0
   /// The feed may hold own changes up to here under a former name of this store, by a copy of it
   /// or by what it was before it was restored. 0 as long as it bears its first name.

@@ -144,7 +144,9 @@ package final class PeerRecords {
     _ state: RemoteState, ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
     let value: [UInt8]
-    do { value = try state.encoded() } catch { throw Self.unreadable(error) }
+    do { value = try state.encoded() } catch {
+      throw TidemarkError(.limitExceeded, error.reason, cause: error)
+    }
     guard value.count <= Limits.valueBytes else {
       // No peer of ours has such a value; it may pass when what waits here is gone.
       throw TidemarkError(

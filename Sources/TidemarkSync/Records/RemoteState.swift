@@ -42,7 +42,11 @@ struct RemoteState: Sendable, Hashable {
 
   init(decoding bytes: RawSpan) throws(FormatError) {
     var reader = ByteReader(bytes)
-    rounds = try reader.varint(atMost: 1 << 20)
-    entry = try FeedEntry(decoding: bytes.extracting(reader.offset..<bytes.byteCount))
+    let rounds = try reader.varint(atMost: 1 << 20)
+    let entry = try FeedEntry(decoding: bytes.extracting(reader.offset..<bytes.byteCount))
+    guard entry.kind == .put || entry.kind == .delete, entry.content.blob == nil else {
+      throw FormatError("a version beside a key that is none")
+    }
+    self.init(entry, rounds: rounds)
   }
 }

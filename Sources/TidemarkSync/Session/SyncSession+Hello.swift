@@ -177,6 +177,8 @@ extension SyncSession {
     progress.number = 0
     progress.batchID = .none
     progress.renamedThrough = log.head
+    // The feed may hold changes under the former name whose verdicts are not known here.
+    progress.heardThrough = progress.lastSent
     #if TIDEMARK_PLANTED
       if PlantedSyncBug.isOn(.batchLostByRename) {
         inFlight = nil

@@ -301,4 +301,48 @@ struct ForgottenScriptTests {
       exchange d1 2
       """)
   }
+
+  @Test("a change under the former name is known after a restart in the middle of a change of name")
+  func knownUnderFormerName() throws {
+    try run(
+      """
+      world 1829698 3 4000 262144 2
+      write d2 : put h0 6 0 -
+      call d0
+      deliver 166
+      call d1
+      exchange d2 3
+      exchange d0 1
+      fuse 4 737283
+      call d0
+      deliver 502
+      backUp
+      exchange d0 1
+      deliver 871
+      exchange d1 1
+      write d1 : attach l3 17 0 -
+      deliver 819
+      exchange d1 6
+      call d0
+      deliver 924
+      kill d2
+      deliver 998
+      call d2
+      write d1 : put h0 1021 0 -
+      deliver 683
+      deliver 795
+      call d1
+      call d2
+      drop 781
+      restore 993
+      deliver 305
+      fuse d2 7 117525
+      drop 380
+      deliver 316
+      call d2
+      deliver 271
+      deliver 524
+      deliver 137
+      """)
+  }
 }
