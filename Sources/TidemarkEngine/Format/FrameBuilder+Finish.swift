@@ -100,7 +100,8 @@ extension FrameBuilder {
     }
     front.raw(storedHeads)
     header.headsChecksum = XXH64.hash(front.bytes.rawSpan)
-    output.reserveCapacity(output.count + header.totalLength)
+    // Room is made once: reserved for each of many frames, it would be moved for each.
+    if output.isEmpty { output.reserveCapacity(header.totalLength) }
     output.append(contentsOf: header.encoded(salt: salt, offset: offset))
     output.append(contentsOf: front.bytes)
     // Where a block stands is part of its checksum, and of what it is encrypted with.

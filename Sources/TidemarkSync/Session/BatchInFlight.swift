@@ -5,8 +5,7 @@ internal import TidemarkSyncProtocol
 struct BatchInFlight {
   let batch: FormedBatch
   let sequences: SequenceSet
-  /// The content as it is sent; nil when the batch was formed before the program was started, or
-  /// before the peer was restored.
+  /// The content as it is sent; nil when the batch was formed before the program was started.
   var content: (changes: [PushedChange], knownHead: Position)?
   /// The keys; nil when nobody has looked.
   var keys: KeyTable?

@@ -196,7 +196,7 @@ extension SyncSession {
 
   /// Whether a batch is the one under way, or the last of this store that the peer has answered.
   func isOurs(_ number: UInt64, _ id: BatchID) -> Bool {
-    if number == progress.number { return id == progress.batchID }
+    if number == progress.number { return number > 0 && id == progress.batchID }
     guard let formed else { return false }
     return number == formed.number && (id == formed.batchID || id == formed.batchID.ofEmpty)
   }

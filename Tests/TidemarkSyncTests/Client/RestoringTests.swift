@@ -69,6 +69,21 @@ struct RestoringTests {
     try world.expectEqual()
   }
 
+  @Test("a mark of no batch makes nothing under the store's name its own")
+  func noBatch() throws {
+    let world = try SyncWorld(devices: 1)
+    let session = world.devices[0].session
+    #expect(session.progress.number == 0 && !session.isOurs(0, .none))
+    while try world.step(0) {}
+    let entry = FeedEntry(
+      position: Position(epoch: 1, offset: 1), kind: .own,
+      operation: OperationID(replica: session.replica, sequence: 1), key: [])
+    #expect(session.isForeign(entry))
+    try world.put(0, "k", "1")
+    try world.settle()
+    #expect(session.isOurs(session.progress.number, session.progress.batchID))
+  }
+
   @Test("a feed that was opened again since the backup is read from its common end on")
   func openedSince() throws {
     let world = try SyncWorld()
