@@ -87,6 +87,24 @@ struct RepositoryTests {
     }
   }
 
+  @Test("the version of the file format that documents name is the one that is written")
+  func formatVersion() throws {
+    let constants = try #require(sources.first { $0.path.hasSuffix("/FormatConstants.swift") })
+    func number(_ name: String) throws -> Substring {
+      let line = try Regex("static let \(name): UInt16 = (\\d+)")
+      return try #require(constants.text.firstMatch(of: line)?[1].substring)
+    }
+    let written = "\(try number("major")).\(try number("minor"))"
+    let name = try Regex("(?:[Ff]ile format|(?:is v|V)ersion) (\\d+\\.\\d+)")
+    let named = try Repository.documents.get().flatMap { document in
+      document.text.matches(of: name).compactMap { match in
+        match[1].substring.map { "\(document.path): \($0)" }
+      }
+    }
+    try #require(named.count > 3, "no versions were found")
+    #expect(named.filter { !$0.hasSuffix(": \(written)") } == [])
+  }
+
   @Test("every test that a table of an article names is there")
   func capabilities() throws {
     let articles = try Repository.articles.get()
