@@ -103,9 +103,7 @@ extension SyncHandler {
   }
 
   func settle(through position: Position) throws(PeerError) {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.toldBeforeDurable) { return }
-    #endif
+    if PlantedSyncBug.isOn(.toldBeforeDurable) { return }
     do throws(TidemarkError) { try feed.settle(through: position) } catch { throw PeerError(error) }
   }
 

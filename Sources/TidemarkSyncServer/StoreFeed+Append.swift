@@ -72,12 +72,9 @@ extension StoreFeed {
     let outcome = try appending.withLock {
       (known: inout Known) throws(TidemarkError) -> AppendOutcome in
       let mark = try mark(of: judged.request.replica, &known)
-      #if TIDEMARK_PLANTED
-        let isChecked = !PlantedSyncBug.isOn(.markNotChecked)
-      #else
-        let isChecked = true
-      #endif
-      guard !isChecked || mark.mark.precedes(judged.request) else { return .markIs(mark) }
+      guard mark.mark.precedes(judged.request) || PlantedSyncBug.isOn(.markNotChecked) else {
+        return .markIs(mark)
+      }
       guard try policies(&known).revision == judged.policies else { return .conflict }
       do throws(TidemarkError) { return .appended(try commit(judged, &known)) } catch {
         if error.code == .conflict { return .conflict }
@@ -97,13 +94,11 @@ extension StoreFeed {
       try RecordTable.add(.feedUpload, key: name, value: [], to: &batch)
     }
     for entry in judged.entries { try add(entry, of: judged, to: &batch) }
-    #if TIDEMARK_PLANTED
-      batch.mayLackAttachments = PlantedSyncBug.isOn(.attachmentNotAwaited)
-      if PlantedSyncBug.isOn(.markApart) {
-        try commit(batch)
-        batch = OperationBatch()
-      }
-    #endif
+    batch.mayLackAttachments = PlantedSyncBug.isOn(.attachmentNotAwaited)
+    if PlantedSyncBug.isOn(.markApart) {
+      try commit(batch)
+      batch = OperationBatch()
+    }
     let replica = judged.request.replica
     let record = judged.markRecord
     try RecordTable.add(.feedMark, key: replica.bytes, value: record, to: &batch)

@@ -111,12 +111,7 @@ package final class StoreFeed: Feed {
     }
   }
 
-  static func range(_ known: LogBounds) -> FeedRange {
-    #if TIDEMARK_PLANTED
-      var bounds = known
-    #else
-      let bounds = known
-    #endif
+  static func range(_ bounds: LogBounds) -> FeedRange {
     var epochs = bounds.epochs.map { FeedEpoch(epoch: $0.epoch, firstOffset: $0.firstSequence) }
     // The oldest epochs may have gone from the list; their offsets need a place in it still, and
     // the list stays as long as an answer may have it.
@@ -124,10 +119,8 @@ package final class StoreFeed: Feed {
       if epochs.count == Limits.epochs { epochs.removeFirst() }
       epochs.insert(FeedEpoch(epoch: 0, firstOffset: 1), at: 0)
     }
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.deletesNotKept) { bounds.droppedThrough = 0 }
-    #endif
-    return FeedRange(epochs: epochs, head: bounds.visible, truncatedThrough: bounds.droppedThrough)
+    let dropped = PlantedSyncBug.isOn(.deletesNotKept) ? 0 : bounds.droppedThrough
+    return FeedRange(epochs: epochs, head: bounds.visible, truncatedThrough: dropped)
   }
 
   /// Where a sequence stands, durable or not yet.
@@ -144,9 +137,7 @@ package final class StoreFeed: Feed {
   }
 
   package func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.deletesNotKept) { return }
-    #endif
+    if PlantedSyncBug.isOn(.deletesNotKept) { return }
     engine.keepDeletes(above: offset)
   }
 

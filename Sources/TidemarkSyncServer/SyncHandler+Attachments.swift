@@ -182,9 +182,7 @@ extension SyncHandler {
   func checkAttachments(
     of request: PushRequest, _ holds: [AttachmentID: AttachmentHold]
   ) throws(PeerError) {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.attachmentNotAwaited) { return }
-    #endif
+    if PlantedSyncBug.isOn(.attachmentNotAwaited) { return }
     let isHere = request.changes.allSatisfy {
       $0.content.attachment.map { holds[$0.engineID] != nil } ?? true
     }

@@ -57,9 +57,7 @@ extension SyncHandler {
       // has seen, or found out by comparing, may be gone before the copy has read them.
       let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
       if isBehind, !holdsNothing { isAlive = false }
-      #if TIDEMARK_PLANTED
-        if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
-      #endif
+      if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
       guard isAlive || hasAll else { return nil }
       let common = range.lastCommonOffset(with: request.cursor) ?? 0
       var lease = LeaseRecord(
@@ -70,9 +68,7 @@ extension SyncHandler {
       if holdsNothing || hasAll {
         lease.clearedThrough = range.truncatedThrough
       }
-      #if TIDEMARK_PLANTED
-        if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
-      #endif
+      if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
       if let known, leases.table.isRecorded(request.replica),
         !needsWriting(lease, after: known, period: period)
       {

@@ -193,9 +193,7 @@ struct PageReader: Sendable {
     guard let later = row.later, later.head.operation.replica != request.replica else {
       return false
     }
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
-    #endif
+    if PlantedSyncBug.isOn(.supersededNeverTold) { return true }
     return access.reads(row.head.key, later.head.labels, request)
   }
 

@@ -84,12 +84,7 @@ extension SyncHandler {
     _ attachments: [AttachmentID: AttachmentHold], _ access: SyncAccess
   ) throws -> FeedMark {
     let mark = try feed.mark(of: request.replica)
-    #if TIDEMARK_PLANTED
-      let isItsTurn = PlantedSyncBug.isOn(.markNotChecked) || mark.mark.precedes(request)
-    #else
-      let isItsTurn = mark.mark.precedes(request)
-    #endif
-    guard isItsTurn else { return mark }
+    guard mark.mark.precedes(request) || PlantedSyncBug.isOn(.markNotChecked) else { return mark }
     guard hasLease(request.replica) else {
       throw PeerError(
         .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
@@ -117,18 +112,14 @@ extension SyncHandler {
 
   /// Refuses a batch that was formed by what another hello has told.
   private func checkHello(of request: PushRequest, _ access: SyncAccess) throws {
-    #if TIDEMARK_PLANTED
-      let isFenced = !PlantedSyncBug.isOn(.lateBatchForgotten)
-      let isReachKnown = PlantedSyncBug.isOn(.reachIgnored)
-    #else
-      let isFenced = true
-      let isReachKnown = false
-    #endif
-    guard try !isFenced || feed.range().contains(request.knownHead) else {
+    guard
+      try feed.range().contains(request.knownHead) || PlantedSyncBug.isOn(.lateBatchForgotten)
+    else {
       throw PeerError(.busy, "the feed was restored from an older copy since: say hello again")
     }
     // No comparison would look for a change that is taken here and out of reach at the next hello.
-    guard isReachKnown || request.reach.map({ $0 == access.reach }) ?? true else {
+    guard request.reach.map({ $0 == access.reach }) ?? true || PlantedSyncBug.isOn(.reachIgnored)
+    else {
       throw PeerError(
         .busy, "the authorization reaches other entries than at the last hello: say hello again",
         retryAfter: .seconds(0))

@@ -1,29 +1,25 @@
-/// Bugs that are planted for the campaigns must not be in an ordinary build.
+/// Bugs that are planted for the campaigns are asked for, and nothing else is done with them: the
+/// answer is a constant no in an ordinary build.
 enum PlantedRules {
   private static let names: Set = ["PlantedBug", "PlantedSyncBug"]
-  private static let condition = ["#if", "TIDEMARK_PLANTED"]
 
-  /// The lines that name them outside of the condition that leaves them out.
+  /// The lines that name them and do not ask for one, but for the files that declare and plant
+  /// them.
   static func uses(_ files: [SourceFile]) -> [String] {
     files.flatMap { file -> [String] in
-      let named = Set(file.tokens.filter { names.contains($0.text) }.map(\.line))
-      guard !named.isEmpty else { return [] }
-      var result: [String] = []
-      /// Whether each open block is one of those.
-      var blocks: [Bool] = []
-      for (index, line) in file.lines.enumerated() {
-        let words = line.split(separator: " ")
-        switch words.first {
-        case "#if": blocks.append(words.elementsEqual(condition) { $0 == $1 })
-        case "#else", "#elseif": if blocks.popLast() != nil { blocks.append(false) }
-        case "#endif": _ = blocks.popLast()
-        default:
-          if named.contains(index + 1), !blocks.contains(true) {
-            result.append("\(file.path):\(index + 1)")
-          }
-        }
-      }
-      return result
+      guard !file.path.contains("Planted") else { return [] }
+      let words = file.tokens.map(\.text)
+      return file.tokens.indices.filter { index in
+        names.contains(words[index])
+          && words.dropFirst(index + 1).prefix(4) != [".", "isOn", "(", "."]
+      }.map { "\(file.path):\(file.tokens[$0].line)" }
     }
+  }
+
+  /// The condition under which a build can make them, wherever else it stands.
+  static func conditions(_ files: [SourceFile]) -> [String] {
+    files.filter { file in
+      !file.path.contains("Planted") && file.lines.contains { $0.contains("#if TIDEMARK_PLANTED") }
+    }.map(\.path)
   }
 }

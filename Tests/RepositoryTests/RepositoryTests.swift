@@ -61,6 +61,7 @@ struct RepositoryTests {
   @Test("no planted bug is in a build that does not ask for them")
   func plantedBugs() {
     #expect(PlantedRules.uses(sources) == [])
+    #expect(PlantedRules.conditions(sources) == [])
     #expect(sources.contains { $0.tokens.contains { $0.text == "PlantedBug" } })
   }
 

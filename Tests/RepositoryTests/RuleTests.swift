@@ -235,16 +235,14 @@ struct RuleTests {
     #expect(StyleRules.leftovers([SourceFile("A.swift", "let x = \"\(word)S\"")]) == [])
   }
 
-  @Test("a planted bug outside of its condition is seen")
+  @Test("a planted bug that is more than asked for, or its condition, is seen")
   func plantedBugs() {
-    let use = "f(PlantedBug.isOn(.x))\n"
     func uses(_ text: String) -> [String] { PlantedRules.uses([SourceFile("A.swift", text)]) }
-    #expect(uses(use) == ["A.swift:1"])
-    #expect(uses("#if DEBUG\n\(use)#endif\n") == ["A.swift:2"])
-    #expect(uses("  #if TIDEMARK_PLANTED\n\(use)#endif\n") == [])
-    #expect(uses("#if TIDEMARK_PLANTED\n#if A\n\(use)#endif\n#endif\n") == [])
-    #expect(
-      uses("#if TIDEMARK_PLANTED\n#else\n\(use)#endif\n\(use)") == ["A.swift:3", "A.swift:5"])
+    #expect(uses("if PlantedBug.isOn(.x) { return }\n") == [])
+    #expect(uses("\nPlantedBug.plant(.x)\n") == ["A.swift:2"])
+    #expect(uses("let bugs: [PlantedSyncBug] = []\n") == ["A.swift:1"])
+    let condition = SourceFile("A.swift", "  #if TIDEMARK_PLANTED\n  f()\n  #endif\n")
+    #expect(PlantedRules.conditions([condition]) == ["A.swift"])
   }
 
   @Test("tests that a table names and nobody has are seen, in tables of tests alone")

@@ -109,9 +109,7 @@ extension Cache {
     attributes.hash = hash
     attributes.maxAge = maxAge.map { Validity.seconds($0) }
     attributes.attachment = attachment?.hold.id
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.cachedAsOwned) { attributes.entryClass = .owned }
-    #endif
+    if PlantedBug.isOn(.cachedAsOwned) { attributes.entryClass = .owned }
     var batch = WriteBatch()
     let set = try batch.operations.addLabelSet(labels.map(\.bytes))
     try batch.operations.add(

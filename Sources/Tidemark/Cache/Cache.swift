@@ -139,12 +139,10 @@ public struct Cache<Value: Sendable>: Sendable {
   }
 
   private func validity(of entry: Entry) throws(TidemarkError) -> Validity {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.readsExtendValidity), let use = region.use(of: entry.sequence) {
-        let read = Timestamp(milliseconds: use.time)
-        return Validity(validated: read, maxAge: entry.maxAgeSeconds)
-      }
-    #endif
+    if PlantedBug.isOn(.readsExtendValidity), let use = region.use(of: entry.sequence) {
+      let read = Timestamp(milliseconds: use.time)
+      return Validity(validated: read, maxAge: entry.maxAgeSeconds)
+    }
     guard let newest = try region.engine.entryIfKept(at: entry.sequence) else {
       return Validity(validated: entry.validated, maxAge: entry.maxAgeSeconds)
     }

@@ -151,9 +151,7 @@ struct IndexChange: DerivedChange {
     }
     replace(before, by: object.rows ?? [], of: object, rowsKey)
     let mark = indexes.markKey(id, state)
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
-    #endif
+    if PlantedBug.isOn(.unknownWriterUnmarked), object.rows == nil { return }
     if object.rows == nil {
       guard mark.count <= Limits.keyBytes else { return }
       indexes.change { state in
@@ -174,11 +172,7 @@ struct IndexChange: DerivedChange {
     var after = rows
     let documents = numberAsBefore(&after, before, catalog, id)
     let (old, new) = (RowSet(before), RowSet(after))
-    #if TIDEMARK_PLANTED
-      let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
-    #else
-      let former = before.filter { !new.contains($0) }
-    #endif
+    let former = PlantedBug.isOn(.formerRowsKept) ? [] : before.filter { !new.contains($0) }
     for row in former { removals.append(IndexKeys.row(row, id: id)) }
     var isChanged = !former.isEmpty || !documents.isEmpty
     for (place, row) in after.enumerated()

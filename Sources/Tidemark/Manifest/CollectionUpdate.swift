@@ -223,13 +223,11 @@ extension CollectionUpdate {
   package func switching() throws(TidemarkError) -> [WriteBatch] {
     var batch = WriteBatch()
     try moveStaged(into: &batch.operations)
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.generationSwitchedHalf) {
-        var rest = WriteBatch()
-        try finish(&rest.operations)
-        return [batch, rest]
-      }
-    #endif
+    if PlantedBug.isOn(.generationSwitchedHalf) {
+      var rest = WriteBatch()
+      try finish(&rest.operations)
+      return [batch, rest]
+    }
     try finish(&batch.operations)
     return [batch]
   }

@@ -123,12 +123,8 @@ extension Projection {
     if isStopped { return }
     var writer = ByteWriter()
     let time = UInt64(clamping: clock.now().milliseconds)
-    #if TIDEMARK_PLANTED
-      let isAhead = PlantedBug.isOn(.projectionAheadOfState)
-      let read = isAhead ? store.lastSequence : position.sequence
-    #else
-      let read = position.sequence
-    #endif
+    let isAhead = PlantedBug.isOn(.projectionAheadOfState)
+    let read = isAhead ? store.lastSequence : position.sequence
     ProjectionPin(sequence: read, epoch: position.epoch, time: time).encode(into: &writer)
     writer.u32(version)
     do { writer.raw(try JSONEncoding.encode(state)) } catch {

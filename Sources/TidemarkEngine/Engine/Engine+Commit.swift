@@ -82,15 +82,13 @@ extension Engine {
           throw TidemarkError(.cancelled, "another process has had the store meanwhile")
         }
         var batch = batch
-        #if TIDEMARK_PLANTED
-          if PlantedBug.isOn(.rowsInOwnCommit), let change {
-            let first = try stage(batch, .buffered, &state)
-            var rows = OperationBatch()
-            _ = try change.add(to: &rows)
-            _ = try stage(rows, durability, &state)
-            return first
-          }
-        #endif
+        if PlantedBug.isOn(.rowsInOwnCommit), let change {
+          let first = try stage(batch, .buffered, &state)
+          var rows = OperationBatch()
+          _ = try change.add(to: &rows)
+          _ = try stage(rows, durability, &state)
+          return first
+        }
         guard try change?.add(to: &batch) ?? true else { return nil }
         return try stage(batch, durability, &state)
       }
@@ -261,9 +259,7 @@ extension Engine {
     state.runs.noteWritten(bytes)
     state.ballast.noteWritten(bytes)
     state.written = state.sequence
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }
-    #endif
+    if PlantedBug.isOn(.durableTooSoon) { advanceDurable(to: state.written, &state) }
     state.durableInLog = state.durable
   }
 

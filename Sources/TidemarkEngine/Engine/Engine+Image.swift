@@ -60,9 +60,7 @@ extension Engine {
   /// One that was begun before, by another thread or by one that failed, knows it still, and takes
   /// only so much into itself.
   func writeImage(forgetting limit: UInt64, but kept: Set<UInt64>) throws(TidemarkError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.outdatedImageKept) { return }
-    #endif
+    if PlantedBug.isOn(.outdatedImageKept) { return }
     reading.withLock { $0.nextRun.forgetDeletes(through: limit, but: kept) }
     // An empty store has no run.
     guard limit > 0 else { return }
@@ -79,9 +77,7 @@ extension Engine {
 
   /// A run must never know an entry that a power cut could take back.
   private func syncLog(for job: RunJob) throws(TidemarkError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.imageAheadOfLog) { return }
-    #endif
+    if PlantedBug.isOn(.imageAheadOfLog) { return }
     try sync(through: job.info.sequence)
   }
 

@@ -96,9 +96,7 @@ extension Engine {
 
   /// Makes the names of segments durable.
   private func syncLogDirectory() throws(TidemarkError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.logDirectoryNotSynced) { return }
-    #endif
+    if PlantedBug.isOn(.logDirectoryNotSynced) { return }
     do { try environment.fileSystem.syncDirectory(path + "/" + StoreLayout.logDirectory) } catch {
       throw TidemarkError(error, while: "beginning a segment of the log")
     }

@@ -149,9 +149,7 @@ extension Engine {
 
   /// The least sequence that a view, or the retention, still needs.
   func neededFloor(_ read: borrowing ReadState) -> UInt64 {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.viewsForgotten) { return read.durable }
-    #endif
+    if PlantedBug.isOn(.viewsForgotten) { return read.durable }
     return min(read.views.least ?? .max, read.durable)
   }
 

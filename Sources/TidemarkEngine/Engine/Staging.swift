@@ -215,9 +215,7 @@ struct Staging {
     let present = try inIndex { () throws(IndexError) in try index.lookup(key, hash: hash) }
     guard operation.kind == .evict else { return size.cached(over: present?.size) }
     guard let present, !present.isDeleted else { return nil }
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.ownedEvicted) { return .deleted }
-    #endif
+    if PlantedBug.isOn(.ownedEvicted) { return .deleted }
     guard present.size.isCached else { return nil }
     if case .isNewest(let sequence) = condition, present.sequence != sequence { return nil }
     return present.size.afterEviction
@@ -225,16 +223,12 @@ struct Staging {
 
   /// The link of the entry that replaces a slot to the one before.
   static func link(to previous: Slot?) -> UInt64 {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { return 0 }
-    #endif
+    if PlantedBug.isOn(.linkEndsAtDelete), previous?.isDeleted == true { return 0 }
     return previous?.sequence ?? 0
   }
 
   static func forget(_ key: RawSpan, hash: UInt64, _ hotCache: HotCache) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.cacheNotInvalidated) { return }
-    #endif
+    if PlantedBug.isOn(.cacheNotInvalidated) { return }
     hotCache.remove(key, hash: hash)
   }
 

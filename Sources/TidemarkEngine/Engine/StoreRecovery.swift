@@ -36,9 +36,7 @@ struct StoreRecovery {
         contexts: contexts, keys: keys)
     }
     lastSequence = manifest.lastSequence
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.sequenceReused) { lastSequence = 0 }
-    #endif
+    if PlantedBug.isOn(.sequenceReused) { lastSequence = 0 }
     for row in manifest.segments where row.state == .sealed {
       lastSequence = max(lastSequence, row.lastSequence)
     }
@@ -131,12 +129,9 @@ struct StoreRecovery {
     updated.lastSequence = max(updated.lastSequence, lastSequence)
     // An image of entries that a sync lied about must not be believed once their sequences are
     // given out again.
-    #if TIDEMARK_PLANTED
-      let forgets = !PlantedBug.isOn(.imageAheadOfLog)
-    #else
-      let forgets = true
-    #endif
-    if forgets { updated.images.removeAll { $0.sequence > lastSequence } }
+    if !PlantedBug.isOn(.imageAheadOfLog) {
+      updated.images.removeAll { $0.sequence > lastSequence }
+    }
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }
@@ -191,9 +186,7 @@ struct StoreRecovery {
 
   /// Frames above the last proven sequence are written again.
   private func rewriteStart(_ tail: RecoveredTail, _ row: Manifest.Segment) -> Int {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.tailNotRewritten) { return tail.end }
-    #endif
+    if PlantedBug.isOn(.tailNotRewritten) { return tail.end }
     let last = tail.table.frames.last { frame in
       row.firstSequence + UInt64(frame.firstSlot) + UInt64(frame.entryCount) - 1
         <= tail.durableSequence

@@ -38,11 +38,9 @@ package final class FrameCodecs: Sendable {
   func decodeChecked(
     _ stored: RawSpan, block: BlockEntry, salt: UInt32, at offset: Int
   ) throws(FormatError) -> [UInt8] {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.blockChecksumIgnored) {
-        return try decode(try block.contents(stored), block: block, at: offset)
-      }
-    #endif
+    if PlantedBug.isOn(.blockChecksumIgnored) {
+      return try decode(try block.contents(stored), block: block, at: offset)
+    }
     return try decode(
       try block.checked(stored, salt: salt, at: offset), block: block, at: offset)
   }

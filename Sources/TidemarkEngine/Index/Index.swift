@@ -80,12 +80,10 @@ package final class Index {
     if let number = active.find(key, hash) {
       let old = active.store.slot(number)
       if ifPresent, old.isDeleted { return old }
-      #if TIDEMARK_PLANTED
-        if PlantedBug.isOn(.labelsNotUpdated), !old.isDeleted, !slot.isDeleted {
-          active.store.replace(number, slot)
-          return old
-        }
-      #endif
+      if PlantedBug.isOn(.labelsNotUpdated), !old.isDeleted, !slot.isDeleted {
+        active.store.replace(number, slot)
+        return old
+      }
       try noteChange(number, key, in: active, isNew: false, from: old, to: slot)
       active.store.replace(number, slot)
       return old

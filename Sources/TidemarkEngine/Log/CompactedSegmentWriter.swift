@@ -370,9 +370,7 @@ package struct CompactedSegmentWriter {
   }
 
   private func sync() throws(LogReadError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.compactedSegmentNotSynced) { return }
-    #endif
+    if PlantedBug.isOn(.compactedSegmentNotSynced) { return }
     do { try file.sync() } catch { throw .system(error) }
   }
 

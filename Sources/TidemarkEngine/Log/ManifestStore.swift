@@ -142,9 +142,7 @@ package final class ManifestStore: Sendable {
     }
     let first = suspect.withLock { $0 }
     try write(bytes, to: first)
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.oneManifestCopy) { return }
-    #endif
+    if PlantedBug.isOn(.oneManifestCopy) { return }
     suspect.withLock { $0 = 1 - first }
     do throws(ManifestUpdateError) { try write(bytes, to: 1 - first) } catch {
       throw ManifestUpdateError(cause: error.cause, hasBegun: true)
@@ -179,11 +177,9 @@ package final class ManifestStore: Sendable {
       try file.writeFully(bytes.rawSpan, at: 0)
       if length != bytes.count { try file.truncate(to: bytes.count) }
       lengths.withLock { $0[copy] = bytes.count }
-      #if TIDEMARK_PLANTED
-        if PlantedBug.isOn(.firstManifestNotSynced), !isNew, suspect.withLock({ $0 == copy }) {
-          return
-        }
-      #endif
+      if PlantedBug.isOn(.firstManifestNotSynced), !isNew, suspect.withLock({ $0 == copy }) {
+        return
+      }
       try file.sync()
       if isNew { try fileSystem.syncDirectory(storePath) }
     } catch {

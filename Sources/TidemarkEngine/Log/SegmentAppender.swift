@@ -191,15 +191,11 @@ package final class SegmentAppender {
   /// would be told that all is well. So syncs go one at a time, and none is believed after one
   /// that failed.
   package func sync() throws(FileSystemError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.segmentNotSynced) { return }
-    #endif
+    if PlantedBug.isOn(.segmentNotSynced) { return }
     try syncFailure.withLock { (failure: inout FileSystemError?) throws(FileSystemError) in
       if let failure { throw failure }
       do throws(FileSystemError) { try file.sync() } catch {
-        #if TIDEMARK_PLANTED
-          if PlantedBug.isOn(.failedSyncRetried) { return try file.sync() }
-        #endif
+        if PlantedBug.isOn(.failedSyncRetried) { return try file.sync() }
         failure = error
         throw error
       }
@@ -253,9 +249,7 @@ package final class SegmentAppender {
     sealed.rawBytes = rawBytes
     sealed.chain = chain
     sealed.latestTime = latestTime
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.lastEntryLostAtSealing), entryCount > 1 { sealed.lastSequence -= 1 }
-    #endif
+    if PlantedBug.isOn(.lastEntryLostAtSealing), entryCount > 1 { sealed.lastSequence -= 1 }
     return sealed
   }
 

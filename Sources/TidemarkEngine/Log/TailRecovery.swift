@@ -64,9 +64,7 @@ package struct TailRecovery {
   }
 
   private static func endsBatch(_ front: DecodedFront, isFirst: Bool) -> Bool {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.halfBatchKept) { return true }
-    #endif
+    if PlantedBug.isOn(.halfBatchKept) { return true }
     return front.entries.last?.endsBatch ?? isFirst
   }
 
@@ -122,9 +120,7 @@ package struct TailRecovery {
       provenThrough = max(provenThrough, next.header.durableThrough)
       position = next.offset + FormatConstants.frameAlignment
     }
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.damageTakenForTornTail) { found = nil }
-    #endif
+    if PlantedBug.isOn(.damageTakenForTornTail) { found = nil }
     guard let found, provenThrough >= expected || sameBoot else {
       tail.remainder = .torn(upTo: reader.length)
       return

@@ -48,7 +48,7 @@ package struct WaitingEntries: Sendable, Hashable {
     if let former {
       // An older one has nothing to say any more.
       guard former.sequence <= change.sequence else { return nil }
-      if !Self.isOlderKept { remove(former.sequence) }
+      if !PlantedSyncBug.isOn(.olderWaitsForEver) { remove(former.sequence) }
     }
     if self[change.sequence] != reason { changed.insert(change.sequence) }
     restore(change, reason)
@@ -79,14 +79,6 @@ package struct WaitingEntries: Sendable, Hashable {
 
   /// Takes note that the records are as this is.
   mutating func wereWritten() { changed = [] }
-
-  static var isOlderKept: Bool {
-    #if TIDEMARK_PLANTED
-      PlantedSyncBug.isOn(.olderWaitsForEver)
-    #else
-      false
-    #endif
-  }
 }
 
 extension PeerProgress.Waiting {
@@ -123,7 +115,7 @@ extension PeerProgress {
   @discardableResult
   mutating func supersede(_ key: [UInt8], by sequence: UInt64) -> UInt64? {
     guard let former = waiting.entry(ofKey: key), former.sequence < sequence,
-      !WaitingEntries.isOlderKept
+      !PlantedSyncBug.isOn(.olderWaitsForEver)
     else { return nil }
     waiting.remove(former.sequence)
     return passOn(former) ? former.sequence : nil

@@ -137,9 +137,7 @@ extension SyncSession {
     }
     outgoing.there.insert(asked.id)
     outgoing.release(asked.id)
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.releasedEarly) { try log.releaseContent(asked.id) }
-    #endif
+    if PlantedSyncBug.isOn(.releasedEarly) { try log.releaseContent(asked.id) }
   }
 
   // MARK: After the verdict

@@ -90,9 +90,7 @@ extension SyncSession {
       if !entry.reason.isParked { isQuiet = false }
       if !entry.reason.isParked || entry.isDelete { pending.insert(entry.sequence) }
     }
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }
-    #endif
+    if PlantedSyncBug.isOn(.pinNotMoved), let pin { return pin }
     let renewed = RetentionPin(
       frontier: progress.frontier, ahead: progress.ahead, pending: pending,
       settledThrough: isQuiet ? progress.frontier : settledThrough,

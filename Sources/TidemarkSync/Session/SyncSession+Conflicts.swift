@@ -118,12 +118,9 @@ extension SyncSession {
       }
       return try add(remote, ofKey: key, upon: slot, into: &operations)
     }
-    #if TIDEMARK_PLANTED
-      let waits = try !PlantedSyncBug.isOn(.resolvedInFlight) && isInFlight(key)
-    #else
-      let waits = try isInFlight(key)
-    #endif
-    if waits { return try records.write(remote, ofKey: key, into: &operations) }
+    if !PlantedSyncBug.isOn(.resolvedInFlight), try isInFlight(key) {
+      return try records.write(remote, ofKey: key, into: &operations)
+    }
     let local = newest.kind == .put ? try log.content(of: newest) : nil
     guard remote.fitsBeside || isLost else {
       return progress.wait(newest, for: .parked(Self.tooLarge))

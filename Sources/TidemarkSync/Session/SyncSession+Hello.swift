@@ -88,12 +88,10 @@ extension SyncSession {
       next.renamedThrough = progress.renamedThrough
       next.name = replica
       next.feed = answer.feed
-      #if TIDEMARK_PLANTED
-        if PlantedSyncBug.isOn(.markOfAnotherTaken) {
-          next.number = answer.mark.number
-          next.batchID = answer.mark.batchID
-        }
-      #endif
+      if PlantedSyncBug.isOn(.markOfAnotherTaken) {
+        next.number = answer.mark.number
+        next.batchID = answer.mark.batchID
+      }
       // A feed that has batches under our name already makes us draw another: whoever sent them,
       // this store does not know of it.
       next.scope = Self.fingerprint(of: scope)
@@ -120,11 +118,7 @@ extension SyncSession {
     // A batch that was under way may arrive late, and its number fit here again: under the old name
     // nothing more is sent, and what the backup has of it comes with the feed. The name comes
     // first: once the rest is written down a restart would find nothing amiss.
-    #if TIDEMARK_PLANTED
-      if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
-    #else
-      try log.changeReplica()
-    #endif
+    if !PlantedSyncBug.isOn(.lateBatchForgotten) { try log.changeReplica() }
     comparing = nil
     try commit { operations in
       progress.cursor = answer.range.position(ofOffset: common)
@@ -133,17 +127,13 @@ extension SyncSession {
       progress.comparedThrough = .beginning
       settled.findUnread(after: common)
       takeName()
-      #if TIDEMARK_PLANTED
-        if PlantedSyncBug.isOn(.lateBatchForgotten) {
-          sendAgain()
-          (progress.number, progress.batchID) = (answer.mark.number, answer.mark.batchID)
-        }
-      #endif
+      if PlantedSyncBug.isOn(.lateBatchForgotten) {
+        sendAgain()
+        (progress.number, progress.batchID) = (answer.mark.number, answer.mark.batchID)
+      }
       let former = settled
       for sequence in settled.removeLost(answer.range.contains) {
-        #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
-        #endif
+        if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
         progress.again.insert(sequence)
         // Where it stands upon one that never went, whose place it took, what both were made upon
         // is not kept for it.
@@ -179,12 +169,10 @@ extension SyncSession {
     progress.renamedThrough = log.head
     // The feed may hold changes under the former name whose verdicts are not known here.
     progress.heardThrough = progress.lastSent
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.batchLostByRename) {
-        inFlight = nil
-        return
-      }
-    #endif
+    if PlantedSyncBug.isOn(.batchLostByRename) {
+      inFlight = nil
+      return
+    }
     sendAgain()
   }
 
@@ -203,9 +191,7 @@ extension SyncSession {
 
   /// Whether the authorization reaches other entries than when the cursor was written down.
   private func isOfAnotherReach(_ answer: HelloAnswer) -> Bool {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.reachIgnored) { return false }
-    #endif
+    if PlantedSyncBug.isOn(.reachIgnored) { return false }
     return answer.reach.map { $0 != progress.reach } ?? false
   }
 
@@ -232,9 +218,7 @@ extension SyncSession {
 
   /// Own changes that nobody has heard of since they lay outside of the scope, and do no more.
   private func passedOver() throws(TidemarkError) -> [UInt64] {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
-    #endif
+    if PlantedSyncBug.isOn(.outsideForgotten) { return [] }
     var passed: [UInt64] = []
     var cursor = log.entries(from: 1, through: log.head)
     while let entry = try cursor.next() {
@@ -258,14 +242,12 @@ extension SyncSession {
   /// A peer that counts our batches differently than we do.
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.cloneNotNoticed) {
-        return try commit { _ in
-          progress.number = mark.number
-          progress.batchID = mark.batchID
-        }
+    if PlantedSyncBug.isOn(.cloneNotNoticed) {
+      return try commit { _ in
+        progress.number = mark.number
+        progress.batchID = mark.batchID
       }
-    #endif
+    }
     // It has forgotten the batches, whose entries it kept.
     if mark.number == 0 {
       return try commit { _ in

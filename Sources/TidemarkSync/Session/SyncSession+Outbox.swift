@@ -39,13 +39,11 @@ extension SyncSession {
     let number = progress.number + 1
     let batch = FormedBatch(
       number: number, batchID: preparedID ?? newBatchID(number), items: draft.items)
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.formedNotKept) {
-        progress = draft.progress
-        inFlight = BatchInFlight(batch)
-        return true
-      }
-    #endif
+    if PlantedSyncBug.isOn(.formedNotKept) {
+      progress = draft.progress
+      inFlight = BatchInFlight(batch)
+      return true
+    }
     try commit { _ in
       progress = draft.progress
       progress.seed = naming.seed

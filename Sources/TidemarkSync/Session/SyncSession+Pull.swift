@@ -19,11 +19,9 @@ extension SyncSession {
       page.entries.indices.filter { page.entries[$0].kind != .own }
         .map { (page.entries[$0].key, $0) }
     ) { $1 }
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.cursorBeforeData) {
-        try commit { _ in progress.cursor = page.cursor }
-      }
-    #endif
+    if PlantedSyncBug.isOn(.cursorBeforeData) {
+      try commit { _ in progress.cursor = page.cursor }
+    }
     let named = try aliasChanges(of: page)
     try commit(aliases: named, arriving: Set(last.keys)) { operations in
       progress.cursor = page.cursor

@@ -45,25 +45,17 @@ extension SyncSession {
           left.append((entry, state))
           continue
         }
-        #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.conflictForgotten) { progress.waiting.remove(sequence) }
-        #endif
+        if PlantedSyncBug.isOn(.conflictForgotten) { progress.waiting.remove(sequence) }
         // The change is pending until the resolver has decided. A policy decides on this change
         // only: one made since is judged by itself.
-        if !reason.isLost || newest?.sequence == sequence || isLostForAll {
+        if !reason.isLost || newest?.sequence == sequence
+          || PlantedSyncBug.isOn(.lossDropsLaterEdit)
+        {
           try meet(key, state, isLost: reason.isLost, isAlone: true, into: &operations)
         }
         if progress.waiting[sequence]?.position != nil { progress.waiting.remove(sequence) }
       }
     }
     return left
-  }
-
-  private var isLostForAll: Bool {
-    #if TIDEMARK_PLANTED
-      PlantedSyncBug.isOn(.lossDropsLaterEdit)
-    #else
-      false
-    #endif
   }
 }

@@ -130,9 +130,7 @@ extension SyncSession {
     guard change.attributes.origin != nil, change.attributes.entryClass == .owned,
       position(of: change) == nil
     else { return false }
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.lostNotAdopted) { return false }
-    #endif
+    if PlantedSyncBug.isOn(.lostNotAdopted) { return false }
     let labels =
       change.kind == .delete
       ? try log.change(at: change.previous)?.labels ?? [] : change.labels

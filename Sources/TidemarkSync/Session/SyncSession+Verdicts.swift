@@ -48,9 +48,7 @@ extension SyncSession {
   private func areExpected(
     _ verdicts: [Verdict], of batch: FormedBatch
   ) throws(TidemarkError) -> Bool {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
-    #endif
+    if PlantedSyncBug.isOn(.ackDropsLaterEdit) { return false }
     guard capabilities.isNumbered,
       verdicts.allSatisfy({ if case .applied = $0 { true } else { false } })
     else { return false }
@@ -88,15 +86,13 @@ extension SyncSession {
       pass(batch, end)
       for (item, verdict) in zip(batch.items, verdicts) {
         let change = try log.change(at: item.sequence)
-        #if TIDEMARK_PLANTED
-          if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
-            let newest = try log.newestChange(ofKey: change.key),
-            newest.sequence > progress.frontier
-          {
-            progress.ahead.insert(newest.sequence)
-          }
-          if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
-        #endif
+        if PlantedSyncBug.isOn(.ackDropsLaterEdit), let change,
+          let newest = try log.newestChange(ofKey: change.key),
+          newest.sequence > progress.frontier
+        {
+          progress.ahead.insert(newest.sequence)
+        }
+        if PlantedSyncBug.isOn(.refusedForgotten), case .rejected = verdict { continue }
         try settle(item.sequence, change, verdict, there, into: &operations)
       }
     }

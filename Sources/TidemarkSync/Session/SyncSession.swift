@@ -274,9 +274,7 @@ package final class SyncSession {
   /// The feed may have been restored from a backup between two calls: what it says counts only
   /// once a hello has found out what it has lost.
   private func checkIsSame(_ range: FeedRange) throws(PeerError) {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.restoreNotNoticed) { return }
-    #endif
+    if PlantedSyncBug.isOn(.restoreNotNoticed) { return }
     guard holdsWhatIsKnown(range) else {
       throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
     }
@@ -292,9 +290,7 @@ package final class SyncSession {
   /// The authorization may have been changed between two calls: what is within it now, and what is
   /// not any more, only a comparison tells, which begins with a hello.
   private func check(reach now: UInt64?) throws(PeerError) {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.reachIgnored) { return }
-    #endif
+    if PlantedSyncBug.isOn(.reachIgnored) { return }
     guard let reach, let now, now != reach else { return }
     throw PeerError(
       .busy, "the authorization reaches other entries than before", retryAfter: .seconds(0))

@@ -43,9 +43,7 @@ public struct ReplicaMark: Sendable, Hashable {
 
   /// Whether a batch is the next one after what the mark tells of.
   package func precedes(_ batch: PushRequest) -> Bool {
-    #if TIDEMARK_PLANTED
-      if PlantedSyncBug.isOn(.lateBatchForgotten) { return number &+ 1 == batch.number }
-    #endif
+    if PlantedSyncBug.isOn(.lateBatchForgotten) { return number &+ 1 == batch.number }
     return number &+ 1 == batch.number && batch.previousBatchID.map { $0 == batchID } ?? true
   }
 }

@@ -1,67 +1,68 @@
-#if TIDEMARK_PLANTED
-  internal import TidemarkEngine
+internal import TidemarkEngine
 
-  /// Mistakes of replication that can be switched on, one at a time, to see that the simulator
-  /// notices them.
-  ///
-  /// Only a build with `TIDEMARK_PLANTED=1` knows any of this.
-  package enum PlantedSyncBug: String, Sendable, CaseIterable {
-    /// The server takes a batch whose number it has had.
-    case markNotChecked
-    /// The server appends a batch and its mark in two commits.
-    case markApart
-    /// An answer goes out before what it tells of is on the disk.
-    case toldBeforeDurable
-    /// A server judges changes without a look at what they were made upon.
-    case baseIgnored
-    /// The verdict on a change counts for an edit of its key that was made meanwhile.
-    case ackDropsLaterEdit
-    /// The cursor is kept before what it stands for.
-    case cursorBeforeData
-    /// A batch is sent without being written down.
-    case formedNotKept
-    /// A store whose mark at the peer is not its own goes on as if it was.
-    case cloneNotNoticed
-    /// Leases that ran out are renewed, and nothing is said of deletes that are gone.
-    case leaseIgnored
-    /// Deletes are not kept for those who have not seen them, who are not told so either.
-    case deletesNotKept
-    /// The resolver runs for a change that is under way.
-    case resolvedInFlight
-    /// A new name makes the batch under way forgotten.
-    case batchLostByRename
-    /// Entries that a restored server has lost are not sent again.
-    case lostNotSentAgain
-    /// Entries that came from others and that a restored server has lost are not brought back.
-    case lostNotAdopted
-    /// A change that the server refuses counts as done.
-    case refusedForgotten
+/// Mistakes of replication that can be switched on, one at a time, to see that the simulator
+/// notices them.
+///
+/// Only a build with `TIDEMARK_PLANTED=1` can make them: in others what asks for them is compiled
+/// and left out.
+package enum PlantedSyncBug: String, Sendable, CaseIterable {
+  /// The server takes a batch whose number it has had.
+  case markNotChecked
+  /// The server appends a batch and its mark in two commits.
+  case markApart
+  /// An answer goes out before what it tells of is on the disk.
+  case toldBeforeDurable
+  /// A server judges changes without a look at what they were made upon.
+  case baseIgnored
+  /// The verdict on a change counts for an edit of its key that was made meanwhile.
+  case ackDropsLaterEdit
+  /// The cursor is kept before what it stands for.
+  case cursorBeforeData
+  /// A batch is sent without being written down.
+  case formedNotKept
+  /// A store whose mark at the peer is not its own goes on as if it was.
+  case cloneNotNoticed
+  /// Leases that ran out are renewed, and nothing is said of deletes that are gone.
+  case leaseIgnored
+  /// Deletes are not kept for those who have not seen them, who are not told so either.
+  case deletesNotKept
+  /// The resolver runs for a change that is under way.
+  case resolvedInFlight
+  /// A new name makes the batch under way forgotten.
+  case batchLostByRename
+  /// Entries that a restored server has lost are not sent again.
+  case lostNotSentAgain
+  /// Entries that came from others and that a restored server has lost are not brought back.
+  case lostNotAdopted
+  /// A change that the server refuses counts as done.
+  case refusedForgotten
 
-    /// A name goes on although a batch that was sent under it may yet arrive at a restored server.
-    case lateBatchForgotten
-    /// Entries that lay outside of the scope are not sent when the scope is widened.
-    case outsideForgotten
-    /// A server that was restored between two calls is taken for the same.
-    case restoreNotNoticed
-    /// The resolver is not asked about a change on which the server told of a conflict.
-    case conflictForgotten
-    /// A change that was made after one that lost is lost with it.
-    case lossDropsLaterEdit
-    /// A change that waits goes on waiting when another has taken its place.
-    case olderWaitsForEver
-    /// A store that meets a feed for the first time takes what it has under its name for its own.
-    case markOfAnotherTaken
-    /// An authorization that reaches other entries than before is taken for the same.
-    case reachIgnored
-    /// A superseded entry is left out although the reader does not hear of the later one.
-    case supersededNeverTold
-    /// The pin of a peer does not follow what was settled: all since then counts as pending.
-    case pinNotMoved
-    /// An entry is acknowledged although the content of its attachment has not come.
-    case attachmentNotAwaited
-    /// The content of an attachment is released when it has come, before its entry is acknowledged.
-    case releasedEarly
+  /// A name goes on although a batch that was sent under it may yet arrive at a restored server.
+  case lateBatchForgotten
+  /// Entries that lay outside of the scope are not sent when the scope is widened.
+  case outsideForgotten
+  /// A server that was restored between two calls is taken for the same.
+  case restoreNotNoticed
+  /// The resolver is not asked about a change on which the server told of a conflict.
+  case conflictForgotten
+  /// A change that was made after one that lost is lost with it.
+  case lossDropsLaterEdit
+  /// A change that waits goes on waiting when another has taken its place.
+  case olderWaitsForEver
+  /// A store that meets a feed for the first time takes what it has under its name for its own.
+  case markOfAnotherTaken
+  /// An authorization that reaches other entries than before is taken for the same.
+  case reachIgnored
+  /// A superseded entry is left out although the reader does not hear of the later one.
+  case supersededNeverTold
+  /// The pin of a peer does not follow what was settled: all since then counts as pending.
+  case pinNotMoved
+  /// An entry is acknowledged although the content of its attachment has not come.
+  case attachmentNotAwaited
+  /// The content of an attachment is released when it has come, before its entry is acknowledged.
+  case releasedEarly
 
+  #if TIDEMARK_PLANTED
     private static let planted = Lock<PlantedSyncBug?>(nil)
 
     /// Takes a bug into the module, or all of them out again.
@@ -69,5 +70,8 @@
 
     /// Whether replication is to make this mistake.
     package static func isOn(_ bug: PlantedSyncBug) -> Bool { planted.withLock { $0 == bug } }
-  }
-#endif
+  #else
+    /// Whether replication is to make this mistake: never, so that the compiler leaves it out.
+    @inlinable package static func isOn(_ bug: PlantedSyncBug) -> Bool { false }
+  #endif
+}

@@ -56,9 +56,7 @@ struct CachedVersions {
     _ head: LooseEntry, _ slot: Slot?, isCached: Bool
   ) throws(TidemarkError) -> Bool {
     if isWhole == nil { isWhole = coversOldest || head.previous == 0 }
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.evictionDroppedEarly), head.kind == .evict, isCached { return true }
-    #endif
+    if PlantedBug.isOn(.evictionDroppedEarly), head.kind == .evict, isCached { return true }
     let isCached = isCached || head.kind == .touch && puts.contains(head.valueSequence)
     guard isCached, !hasDamage else { return false }
     if head.kind == .put { puts.insert(head.sequence) }
@@ -75,9 +73,7 @@ struct CachedVersions {
 
   /// The version that an entry names from now on, where that has changed.
   func link(of previous: UInt64) -> UInt64? {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.cachedLinkDangles) { return nil }
-    #endif
+    if PlantedBug.isOn(.cachedLinkDangles) { return nil }
     return bridges.isEmpty ? nil : bridges[previous]
   }
 

@@ -89,9 +89,7 @@ struct CompactionFates {
   ) throws(TidemarkError) -> Fate {
     let newest = slot?.sequence ?? 0
     let isSuperseded = newest != head.sequence || head.kind.removes
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.tombstoneDroppedEarly), head.kind.removes { return .dropped }
-    #endif
+    if PlantedBug.isOn(.tombstoneDroppedEarly), head.kind.removes { return .dropped }
     guard floor.drops, head.sequence <= floor.limit else {
       return .kept(created: head.created, isSuperseded: isSuperseded)
     }

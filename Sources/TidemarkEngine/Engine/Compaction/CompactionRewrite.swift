@@ -163,9 +163,7 @@ struct CompactionRewrite {
         throw engine.describe(error)
       }
     }
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.windowForgotten), !runs.isEmpty { return inputs }
-    #endif
+    if PlantedBug.isOn(.windowForgotten), !runs.isEmpty { return inputs }
     if !window.isEmpty { inputs.append(LooseInput(window)) }
     return inputs
   }

@@ -147,9 +147,7 @@ struct CompactionUnit: Sendable {
   }
 
   private func syncNames() throws(TidemarkError) {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.compactedNameNotSynced) { return }
-    #endif
+    if PlantedBug.isOn(.compactedNameNotSynced) { return }
     do {
       try engine.environment.fileSystem.syncDirectory(
         engine.path + "/" + StoreLayout.logDirectory)

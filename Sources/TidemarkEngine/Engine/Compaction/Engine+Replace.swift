@@ -15,11 +15,9 @@ extension Engine {
 
   private func install(_ swap: CompactionSwap) throws(TidemarkError) {
     var goneImages: [Manifest.Image] = []
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.inputsRemovedFirst) {
-        for old in swap.inputs { try? environment.fileSystem.remove(path + "/" + old.fileName) }
-      }
-    #endif
+    if PlantedBug.isOn(.inputsRemovedFirst) {
+      for old in swap.inputs { try? environment.fileSystem.remove(path + "/" + old.fileName) }
+    }
     try writer.withLock { (state: inout WriterState) throws(TidemarkError) in
       try checkWritable(state)
       var manifest = state.manifest
@@ -33,11 +31,9 @@ extension Engine {
       manifest.segments.replaceSubrange(position..<(position + inputs.count), with: swap.rows)
       manifest.droppedThrough = max(manifest.droppedThrough, swap.droppedThrough)
       manifest.evictedThrough = max(manifest.evictedThrough, swap.evictedThrough)
-      #if TIDEMARK_PLANTED
-        if PlantedBug.isOn(.outdatedImageKept) {
-          manifest.droppedThrough = state.manifest.droppedThrough
-        }
-      #endif
+      if PlantedBug.isOn(.outdatedImageKept) {
+        manifest.droppedThrough = state.manifest.droppedThrough
+      }
       let newDropped = manifest.droppedThrough
       // Runs serve together: the newest says whether they know a delete that is gone.
       if manifest.images.last?.sequence ?? 0 < newDropped {

@@ -37,9 +37,7 @@ class EntryInput {
   final func precedes(_ other: EntryInput) -> Bool {
     if word != other.word { return word < other.word }
     let order = key.rawSpan.compare(to: other.key.rawSpan)
-    #if TIDEMARK_PLANTED
-      if order == 0, PlantedBug.isOn(.mergedOutOfOrder) { return false }
-    #endif
+    if order == 0, PlantedBug.isOn(.mergedOutOfOrder) { return false }
     return order != 0 ? order < 0 : entry.sequence < other.entry.sequence
   }
 

@@ -68,9 +68,7 @@ extension Engine {
   /// One without a sign of life for as long as a peer's pin lives holds nothing back: it begins
   /// anew.
   func projectionFloor() throws(TidemarkError) -> UInt64? {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.projectionUnpinned) { return nil }
-    #endif
+    if PlantedBug.isOn(.projectionUnpinned) { return nil }
     let now = UInt64(clamping: environment.clock.now().milliseconds)
     var floor: UInt64?
     for (_, pin) in try projections() {

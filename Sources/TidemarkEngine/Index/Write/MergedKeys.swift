@@ -30,11 +30,7 @@ struct MergedKeys {
     var bounds: [(id: UInt32, most: Int)] = []
     while try labels.next(bounds.isEmpty) { bounds.append((labels.id, labels.mostCarriers)) }
     memberships = MembershipBuilder(bounds)
-    #if TIDEMARK_PLANTED
-      let overrides = !PlantedBug.isOn(.lostLabelForgotten)
-    #else
-      let overrides = true
-    #endif
+    let overrides = !PlantedBug.isOn(.lostLabelForgotten)
     if !memberships.isEmpty, input.isWhole ? info.keepFormerMembers : overrides {
       for keys in [input.frozen.count] + input.runs.map(\.count) {
         newOrdinals.append([UInt32](repeating: Self.dropped, count: keys))
@@ -70,9 +66,7 @@ struct MergedKeys {
 
   /// A delete is forgotten when the log has forgotten it, and no run beneath knows the key.
   private func isForgotten(_ slot: Slot) -> Bool {
-    #if TIDEMARK_PLANTED
-      if PlantedBug.isOn(.deleteForgottenOverRuns), slot.isDeleted, !input.isWhole { return true }
-    #endif
+    if PlantedBug.isOn(.deleteForgottenOverRuns), slot.isDeleted, !input.isWhole { return true }
     if slot.size == .evicted, input.isWhole, slot.sequence <= info.forgetsEvictionsThrough {
       return true
     }
