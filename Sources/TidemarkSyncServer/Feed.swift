@@ -80,7 +80,7 @@ package protocol Feed: Sendable {
   /// Keeps deletes behind an offset until another offset is given; nil lets them go.
   func keepDeletes(behind offset: UInt64?) throws(TidemarkError)
   /// The worth of a compaction; see ``SyncHandler/space(from:)``.
-  func space(from minimum: Int) throws(TidemarkError) -> SyncSpace
+  func space(from minimum: Int) throws(TidemarkError) -> LogSpace
   /// Gives back what is not needed any more, until it is told to stop.
   func compact(
     unless shouldStop: @escaping @Sendable () -> Bool

@@ -15,13 +15,8 @@ extension RecordType {
   package static let loser = RecordType(rawValue: 256)
 }
 
-/// How far a feed has come with a replica's batches: the last record of every batch.
-///
-/// ```
-/// u8      version, 2
-/// varint  how many entries of the batch stand before this record
-/// mark    as in an answer; entries of the batch have the epoch 2^64 - 1 and count from 1
-/// ```
+/// How far a feed has come with a replica's batches: the last record of every batch. Its bytes, and
+/// those of a lease, are in `HowReplicationWorks.md`.
 enum MarkRecord {
   private static let version: UInt8 = 2
   /// The epoch of entries of the same batch; 0 is that of what stands before all that are listed.
@@ -68,17 +63,10 @@ enum MarkRecord {
 }
 
 /// For how long a feed waits for a replica, and where that replica stood.
-///
-/// ```
-/// u8      version, 2
-/// varint  when the lease ends, milliseconds since 1970; 2^64-1 for never
-/// u64, varint  the replica's cursor: epoch, offset
-/// varint  the highest delete that was gone when the replica began with nothing
-/// varint  until when deletes are kept for it
-/// ```
 struct LeaseRecord: Sendable {
   private static let version: UInt8 = 2
 
+  /// When it ends, in milliseconds since 1970; the greatest number for never.
   var expires: UInt64
   /// Until when deletes are kept: as long as it goes on for a replica that reads, not at all for
   /// one that has only pushed.

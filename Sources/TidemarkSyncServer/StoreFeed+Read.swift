@@ -143,21 +143,13 @@ extension StoreFeed {
     wants: ([UInt8]) -> Bool, _ body: (FeedKey, RawSpan) throws(TidemarkError) -> Void
   ) throws(TidemarkError) -> UInt64 {
     let view = try engine.view()
-    let scan = EngineScan(engine, ScanQuery(), view: view)
-    while true {
-      let rows = try scan.nextPage(upTo: Engine.entriesTogether)
-      if rows.isEmpty { return view.sequence }
-      let wanted = rows.filter { wants($0.key) }
-      try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
-        guard info.attributes.entryClass == .owned else { return }
-        let found = (
-          key: wanted[index].key, labels: info.labels, attachment: info.attributes.attachment,
-          offset: info.valueSequence
-        )
-        try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
-          try body(found, value)
-        }
-      }
+    try engine.scanOwned(view, wants: wants) { (key, info, value) throws(TidemarkError) in
+      let found = (
+        key: key, labels: info.labels, attachment: info.attributes.attachment,
+        offset: info.valueSequence
+      )
+      try body(found, value)
     }
+    return view.sequence
   }
 }

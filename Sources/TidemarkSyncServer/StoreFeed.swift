@@ -160,9 +160,8 @@ package final class StoreFeed: Feed {
 }
 
 extension StoreFeed {
-  package func space(from minimum: Int) throws(TidemarkError) -> SyncSpace {
-    let space = try engine.space(from: minimum)
-    return SyncSpace(log: space.log, appended: space.appended, reclaimable: space.reclaimable)
+  package func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
+    try engine.space(from: minimum)
   }
 
   private static let ownRecords: Set<RecordType> = [

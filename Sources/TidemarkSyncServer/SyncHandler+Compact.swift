@@ -1,28 +1,10 @@
 public import Tidemark
 public import TidemarkEngine
 
-/// The worth of a compaction of a database.
-public struct SyncSpace: Sendable, Hashable {
-  /// Bytes of the log.
-  public var log: Int
-  /// The part of them in files that no compaction has seen yet. Records of replication in them, of
-  /// which only the newest counts, are not among what is known to be reclaimable.
-  public var appended: Int
-  /// About as many of them would go; 0 when fewer are superseded than was asked about.
-  public var reclaimable: Int
-
-  /// An estimate.
-  public init(log: Int, appended: Int, reclaimable: Int) {
-    self.log = log
-    self.appended = appended
-    self.reclaimable = reclaimable
-  }
-}
-
 extension SyncHandler {
   /// Estimates what a compaction would free.
   /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go.
-  public func space(from minimum: Int = 0) throws(TidemarkError) -> SyncSpace {
+  public func space(from minimum: Int = 0) throws(TidemarkError) -> LogSpace {
     var space = try feed.space(from: minimum)
     // They go at the next compaction, and nothing else might ever make it worth while.
     let time = feed.time(before: Self.millisecondsKept)

@@ -9,8 +9,9 @@ enum NameRules {
 
   /// All that `import Tidemark` shows of the engine: no file, clock or other seam for tests.
   static let engineTypes = [
-    "Durability", "Encryption", "FileSystemError", "HeldHistory", "ObjectPlace", "RepairLoss",
-    "RepairReport", "Retention", "TidemarkError", "Timestamp", "VerifyFinding", "VerifyReport",
+    "Durability", "Encryption", "FileSystemError", "HeldHistory", "LogSpace", "ObjectPlace",
+    "RepairLoss", "RepairReport", "Retention", "TidemarkError", "Timestamp", "VerifyFinding",
+    "VerifyReport",
   ]
 
   static func module(of file: SourceFile) -> String? {

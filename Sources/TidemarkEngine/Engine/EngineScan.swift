@@ -321,3 +321,25 @@ package final class EngineScan {
     }
   }
 }
+
+extension Engine {
+  /// Calls `body` with all keys of a view that have a value of class `owned`, and with that.
+  /// - Parameter wants: which keys are wanted; the values of others are not read.
+  package func scanOwned(
+    _ view: EngineView, wants: ([UInt8]) -> Bool,
+    _ body: (_ key: [UInt8], EntryInfo, RawSpan) throws(TidemarkError) -> Void
+  ) throws(TidemarkError) {
+    let scan = EngineScan(self, ScanQuery(), view: view)
+    while true {
+      let rows = try scan.nextPage(upTo: Self.entriesTogether)
+      if rows.isEmpty { return }
+      let wanted = rows.filter { wants($0.key) }
+      try forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
+        guard info.attributes.entryClass == .owned else { return }
+        try withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
+          try body(wanted[index].key, info, value)
+        }
+      }
+    }
+  }
+}

@@ -84,21 +84,13 @@ private struct DigestComparison {
 
   private func gather(_ paths: [[UInt8]], _ view: EngineView) throws -> DigestTable {
     var table = DigestTable(paths: paths, limit: Self.rowLimit)
-    let scan = EngineScan(engine, ScanQuery(), view: view)
-    while true {
-      let rows = try scan.nextPage(upTo: Engine.entriesTogether)
-      if rows.isEmpty { break }
-      let wanted = rows.filter { table.covers(hash: ContentFingerprint.keyHash($0.key.rawSpan)) }
-      try engine.forEachInfo(of: wanted) { (index, info) throws(TidemarkError) in
-        let key = wanted[index].key
-        guard info.attributes.entryClass == .owned, scope.contains(key: key, labels: info.labels)
-        else { return }
-        try engine.withValue(of: info.valueSequence) { (value, _) throws(TidemarkError) in
-          table.add(
-            key: key, value, labels: info.labels, attachment: info.attributes.attachment,
-            offset: info.valueSequence)
-        }
-      }
+    try engine.scanOwned(
+      view, wants: { table.covers(hash: ContentFingerprint.keyHash($0.rawSpan)) }
+    ) { (key, info, value) throws(TidemarkError) in
+      guard scope.contains(key: key, labels: info.labels) else { return }
+      table.add(
+        key: key, value, labels: info.labels, attachment: info.attributes.attachment,
+        offset: info.valueSequence)
     }
     table.finish()
     return table

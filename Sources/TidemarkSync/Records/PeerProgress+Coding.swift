@@ -2,42 +2,7 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 /// The progress in two parts: the *basis*, a record that seldom changes, and the *step*, which is
-/// written with every commit and is small for that.
-///
-/// Basis:
-/// ```
-/// u8      version, 7
-/// u8      1: the feed is known
-/// bytes   the feed, 16, if known
-/// u64     scope
-/// u64     reach
-/// u64     epoch of the cursor when this was written
-/// bytes   name of the store, 16
-/// u64     seed of the batches' ids, see `BatchNaming`
-/// epochs  u8 count; for each u64 epoch, varint first offset
-/// runs    ahead and again when this was written
-/// ```
-/// Step:
-/// ```
-/// u8      version, 7
-/// varint  cursor: offset
-/// zigzag  furthest: distance of the offset from the cursor's
-/// varint  number
-/// varint  frontier
-/// varint  heard through
-/// u8      which of the next three are there: 1, 2, 4
-/// runs    ahead and again: how they differ from the basis's
-/// bytes   resumption
-/// resync
-/// varint  epoch of the cursor, xor the basis's
-/// varint  epoch of furthest, xor the basis's
-/// varint  id of the batch, xor that of the number, or none for number 0
-/// varint  batch limit
-/// varint  compared through: epoch; varint offset
-/// varint  renamed through
-/// u32     low half of the XXH64 of the basis where it or the step has sets, else 0
-/// ```
-/// Zeros at the end are left out: most steps end with the frontier.
+/// written with every commit and is small for that. Their bytes are in `HowReplicationWorks.md`.
 extension PeerProgress {
   private static let version: UInt8 = 7
   /// More zeros than can have been left out of a step.

@@ -3,14 +3,7 @@ internal import TidemarkEngine
 /// The facts about a peer that a step writes down: how far the store has come with it, the batch
 /// under way, the newest positions, and the pin of what is kept for it. They are in the record of
 /// the pin, so that an edit that is sent by itself costs one record; compaction reads the first
-/// part only.
-///
-/// ```
-/// bytes   the pin
-/// bytes   the step of the progress
-/// bytes   the batch under way; empty for none
-/// bytes   the newest runs of positions
-/// ```
+/// part only. Its bytes are in `HowReplicationWorks.md`.
 struct PeerStanding {
   var progress: PeerProgress
   var basis: PeerProgress.Basis

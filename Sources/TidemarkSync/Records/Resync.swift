@@ -44,8 +44,6 @@ package struct Resync: Sendable, Hashable {
     lostKeys = 0
   }
 
-  /// u8 flags (1 adopts, 2 compares, 4 keeps the cursor, 8 evicts), u8 purge, varint
-  /// `seenThrough`, varint `lostKeys`.
   func encode(into writer: inout ByteWriter) {
     writer.u8(
       (adopts ? 1 : 0) | (compares ? 2 : 0) | (keepsCursor ? 4 : 0) | (evicts ? 8 : 0))

@@ -83,27 +83,16 @@ extension SyncSession {
     }
     // Only what the peer has lost can be there under another name.
     guard progress.heardThrough > 0, entry.kind != .left else { return nil }
-    if try isOurs(entry) { return entry.operation.sequence }
-    return try broughtBack(by: entry)
+    return try pending(in: entry)
   }
 
-  /// Whether somebody else's put is a pending one of ours, which went there under a former name
-  /// before the peer was restored or made anew.
-  private func isOurs(_ entry: FeedEntry) throws(TidemarkError) -> Bool {
-    guard entry.kind == .put, entry.operation.sequence <= progress.heardThrough,
-      let change = try log.change(at: entry.operation.sequence), change.key == entry.key,
-      change.kind == .put, isPending(change)
-    else { return false }
-    return try log.content(of: change) == entry.content
-  }
-
-  /// A change that the peer had lost and somebody else has brought back, with the time at which it
-  /// was made: what stands behind it there was made upon it. It is an own one, or one that would be
-  /// brought back by this store, too.
-  private func broughtBack(by entry: FeedEntry) throws(TidemarkError) -> UInt64? {
+  /// The pending change that somebody else's entry is: an own one that went there under a former
+  /// name, or one that the peer had lost and another has brought back, or this store would. What
+  /// stands behind it there was made upon it. It keeps the time at which it was made.
+  private func pending(in entry: FeedEntry) throws(TidemarkError) -> UInt64? {
     var version = try log.newestChange(ofKey: entry.key)
-    while let change = version, isPending(change) {
-      if change.sequence <= progress.heardThrough || change.isBroughtBack,
+    while let change = version, position(of: change) == nil {
+      if isPending(change), change.sequence <= progress.heardThrough || change.isBroughtBack,
         change.commitTime == entry.commitTime,
         change.kind == (entry.kind == .put ? .put : .delete),
         try log.content(of: change) == entry.content

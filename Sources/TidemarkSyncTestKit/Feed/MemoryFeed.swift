@@ -169,8 +169,8 @@ package final class MemoryFeed: Feed {
 
   package func keepDeletes(behind offset: UInt64?) { state.withLock { $0.keptDeletes = offset } }
 
-  package func space(from minimum: Int) -> SyncSpace {
-    SyncSpace(log: state.withLock { Int($0.log.head) }, appended: 0, reclaimable: 0)
+  package func space(from minimum: Int) -> LogSpace {
+    LogSpace(log: state.withLock { Int($0.log.head) }, appended: 0, reclaimable: 0)
   }
 
   /// Drops all that later entries have replaced, and deletes that nobody has yet to read.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import Tidemark
 
+@testable import Tidemark
 @testable import TidemarkSync
 @testable import TidemarkSyncProtocol
 

@@ -283,7 +283,7 @@ final class RivalFeed: Feed {
   func keepDeletes(behind offset: UInt64?) throws(TidemarkError) {
     try feed.keepDeletes(behind: offset)
   }
-  func space(from minimum: Int) throws(TidemarkError) -> SyncSpace {
+  func space(from minimum: Int) throws(TidemarkError) -> LogSpace {
     try feed.space(from: minimum)
   }
   func compact(

@@ -1,11 +1,20 @@
 /// The worth of a compaction.
-package struct LogSpace: Sendable, Hashable {
+public struct LogSpace: Sendable, Hashable {
   /// Bytes of the log.
-  package var log = 0
-  /// Bytes in files that no compaction has rewritten, or looked at in vain, yet.
-  package var appended = 0
-  /// About as many would go; 0 when less is superseded than was asked about.
-  package var reclaimable = 0
+  public var log: Int
+  /// The part of them in files that no compaction has rewritten, or looked at in vain, yet. Records
+  /// of replication in them, of which only the newest counts, are not among what is known to be
+  /// reclaimable.
+  public var appended: Int
+  /// About as many of them would go; 0 when fewer are superseded than was asked about.
+  public var reclaimable: Int
+
+  /// An estimate.
+  public init(log: Int, appended: Int = 0, reclaimable: Int = 0) {
+    self.log = log
+    self.appended = appended
+    self.reclaimable = reclaimable
+  }
 }
 
 extension Engine {

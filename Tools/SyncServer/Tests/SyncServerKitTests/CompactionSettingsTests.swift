@@ -12,7 +12,7 @@ struct CompactionSettingsTests {
     log: Int, reclaimable: Int, appended: Int = 0, leftover: Int = 0
   ) -> Bool {
     settings.isWorth(
-      SyncSpace(log: log, appended: appended, reclaimable: reclaimable), leftover: leftover)
+      LogSpace(log: log, appended: appended, reclaimable: reclaimable), leftover: leftover)
   }
 
   @Test("when enough bytes, and enough of them all, would go")

@@ -24,7 +24,7 @@ public struct CompactionSettings: Sendable {
   /// Whether it is worth to compact a database.
   /// - Parameter leftover: what a compaction seemed to free right after the last one, which was
   ///   wrong then: it is an estimate.
-  func isWorth(_ space: SyncSpace, leftover: Int) -> Bool {
+  func isWorth(_ space: LogSpace, leftover: Int) -> Bool {
     let gain = space.reclaimable - leftover
     if gain >= leastBytes, gain >= space.log / 100 * leastPercent { return true }
     // The size of records and deletes is not known before it was looked at: once the log has

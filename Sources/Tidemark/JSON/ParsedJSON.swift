@@ -1,12 +1,11 @@
-internal import Tidemark
 internal import TidemarkEngine
 
 /// A JSON value that is compared by what it says, and still has the text that it was read from.
 ///
 /// Reading is bounded in depth and in the number of values, since a value may come from anybody.
-struct ParsedJSON: Sendable {
+package struct ParsedJSON: Sendable {
   /// The members of an object, whose names are unique.
-  struct Object: Sendable {
+  package struct Object: Sendable {
     struct Member: Sendable {
       /// The name as it stands in the text, with its quotes.
       var nameText: ArraySlice<UInt8>
@@ -21,20 +20,30 @@ struct ParsedJSON: Sendable {
   /// Most values, at all depths together, of a text that is merged.
   static let mostValues = 1 << 18
 
-  var text: ArraySlice<UInt8>
+  package private(set) var text: ArraySlice<UInt8>
   /// Nil for what is no object.
-  var object: Object?
+  package private(set) var object: Object?
   /// Nil for what is no array.
   private var elements: [ParsedJSON]?
 
-  init(_ object: Object, text: ArraySlice<UInt8>) {
-    self.text = text
+  /// A value that is made of others.
+  init(_ object: Object) {
+    var text: [UInt8] = [UInt8(ascii: "{")]
+    for (index, name) in object.names.enumerated() {
+      guard let member = object.members[name] else { continue }
+      if index > 0 { text.append(UInt8(ascii: ",")) }
+      text += member.nameText
+      text.append(UInt8(ascii: ":"))
+      text += member.value.text
+    }
+    text.append(UInt8(ascii: "}"))
+    self.text = text[...]
     self.object = object
   }
 
   /// - Returns: nil when the text is no JSON, has a name twice in an object, or goes beyond the
   ///   bounds.
-  init?(_ text: [UInt8]) {
+  package init?(_ text: [UInt8]) {
     guard let tape = try? JSONTape(text, mostNodes: 2 * Self.mostValues) else { return nil }
     var left = Self.mostValues
     self.init(tape, 0, &left)
@@ -75,7 +84,7 @@ struct ParsedJSON: Sendable {
 extension ParsedJSON: Equatable {
   /// Whether both say the same: names in any order, strings by their characters, numbers by their
   /// exact value.
-  static func == (a: ParsedJSON, b: ParsedJSON) -> Bool {
+  package static func == (a: ParsedJSON, b: ParsedJSON) -> Bool {
     if a.text == b.text { return true }
     if let a = a.object, let b = b.object {
       return a.names.count == b.names.count
