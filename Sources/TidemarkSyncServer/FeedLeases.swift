@@ -6,13 +6,26 @@ internal import TidemarkSyncProtocol
 ///
 /// They are written down without a sync of their own: whose lease a cut of the power takes has to
 /// compare, and nothing else.
+///
+/// A caller can name a new replica with every call, so what a replica gets for nothing has an end:
+/// beyond some leases of replicas that have done nothing yet, and beyond the bound of all, a lease
+/// is not written down but remembered, and of those the one that was not used for longest gives
+/// way. A lease that stands in the log gives way to none. A replica whose lease was forgotten
+/// compares everything and gets another, so a bound never costs more than that.
 package struct FeedLeases: Sendable {
+  /// Most leases on record of replicas that have neither read nor pushed.
+  static let mostIdle = 1_000
+  /// Most leases that are only remembered.
+  static let mostUnrecorded = 1_000
   /// How often expired leases are looked for when there is no room, in milliseconds.
   private static let millisecondsBetweenLooks: UInt64 = 60_000
   /// Most records that go in one step.
   static let recordsPerStep = 1_000
 
-  var table = LeaseTable()
+  private var recorded: [ReplicaID: LeaseRecord] = [:]
+  private var idle = 0
+  private var unrecorded: [ReplicaID: (lease: LeaseRecord, lastUse: UInt64)] = [:]
+  private var uses: UInt64 = 0
   /// For how long a lease goes on; nil where there is no end. 0 gives none.
   private var seconds: UInt32?
   /// How many may be written down.
@@ -26,36 +39,51 @@ package struct FeedLeases: Sendable {
 
   package init() {}
 
-  /// Takes the settings of a handler over; the first one has the leases read.
+  /// Takes the settings of a handler over; the first one has the leases read. One that cannot be
+  /// read is left out: its replica compares everything and gets another.
   mutating func begin(_ feed: any Feed, seconds: UInt32?, most: Int) throws(TidemarkError) {
-    if !isRead { table = try LeaseTable(feed) }
+    let pushed = isRead ? [] : Set(feed.recordKeys(of: .feedMark))
+    for key in isRead ? [] : feed.recordKeys(of: .feedLease) {
+      guard let replica = ReplicaID(key), let record = try feed.record(.feedLease, key: key),
+        let lease = try? LeaseRecord(
+          decoding: record.value.rawSpan, hasPushed: pushed.contains(key))
+      else { continue }
+      set(replica, lease)
+    }
     isRead = true
     self.seconds = seconds
     self.most = most
     try keepDeletes(feed)
   }
 
+  /// How many stand in the log, and how many are only remembered.
+  var counts: (recorded: Int, unrecorded: Int) { (recorded.count, unrecorded.count) }
+
   /// The lease of a replica; nil when it has none.
-  subscript(_ replica: ReplicaID) -> LeaseRecord? { table[replica] }
+  subscript(_ replica: ReplicaID) -> LeaseRecord? {
+    recorded[replica] ?? unrecorded[replica]?.lease
+  }
+
+  /// Whether a lease stands in the log.
+  func isRecorded(_ replica: ReplicaID) -> Bool { recorded[replica] != nil }
+
+  // MARK: What replicas do
 
   /// Ends the lease of a replica.
   mutating func end(_ replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
-    guard table[replica] != nil else { return }
-    if table.isRecorded(replica) { try feed.remove(.feedLease, keys: [replica.bytes]) }
-    table.remove(replica)
+    guard self[replica] != nil else { return }
+    if isRecorded(replica) { try feed.remove(.feedLease, keys: [replica.bytes]) }
+    remove(replica)
     try keepDeletes(feed)
   }
 
   /// Takes note that a replica has pushed: from the first time on deletes are kept for it.
   mutating func notePush(of replica: ReplicaID, _ feed: any Feed) throws(TidemarkError) {
-    guard var lease = table[replica], !lease.hasPushed else { return }
+    guard var lease = self[replica], !lease.hasPushed else { return }
     lease.hasPushed = true
-    if table.isRecorded(replica) {
-      table.note(lease, of: replica)
-      try keepDeletes(feed, for: lease)
-    } else {
-      try record(lease, of: replica, feed)
-    }
+    guard isRecorded(replica) else { return try record(lease, of: replica, feed) }
+    set(replica, lease)
+    try keepDeletes(feed, for: lease)
   }
 
   /// Takes note of how far a replica has read: it needs no deletes from before.
@@ -64,14 +92,57 @@ package struct FeedLeases: Sendable {
   /// when the feed is opened anew. What is let go because it has read further is computed when a
   /// compaction asks: it takes a look at all leases.
   mutating func notePull(of replica: ReplicaID, to cursor: Position, _ feed: any Feed) {
-    guard var lease = table[replica] else { return }
-    let isUnwritten = lease.cursor.offset == 0 || !table.isRecorded(replica)
+    guard var lease = self[replica] else { return }
+    let isUnwritten = lease.cursor.offset == 0 || !isRecorded(replica)
     let isFurther = lease.cursor.offset < cursor.offset
     if isFurther { lease.cursor = cursor }
-    table.note(lease, of: replica)
+    note(lease, of: replica)
     // A replica that only reads is answered on a full disk, too.
     if isFurther, isUnwritten { try? record(lease, of: replica, feed) }
   }
+
+  /// Writes a lease down, or, where there are too many, remembers it.
+  mutating func record(
+    _ lease: LeaseRecord, of replica: ReplicaID, _ feed: any Feed
+  ) throws(TidemarkError) {
+    func hasRoom() -> Bool {
+      isRecorded(replica)
+        || recorded.count < most && (lease.isActive || idle < min(Self.mostIdle, most))
+    }
+    if !hasRoom(), feed.now.sinceEpoch >= lastLookForExpired + Self.millisecondsBetweenLooks {
+      try removeExpired(feed)
+    }
+    guard hasRoom() else { return note(lease, of: replica) }
+    try feed.append(.feedLease, key: replica.bytes, value: lease.encoded)
+    unrecorded[replica] = nil
+    set(replica, lease)
+    try keepDeletes(feed, for: lease)
+  }
+
+  /// Takes note of a lease where it is. One that does not stand in the log is remembered, in the
+  /// place of another one if there are too many.
+  mutating func note(_ lease: LeaseRecord, of replica: ReplicaID) {
+    guard !isRecorded(replica) else { return set(replica, lease) }
+    uses += 1
+    unrecorded[replica] = (lease, uses)
+    guard unrecorded.count > Self.mostUnrecorded,
+      let oldest = unrecorded.min(by: { $0.value.lastUse < $1.value.lastUse })
+    else { return }
+    unrecorded[oldest.key] = nil
+  }
+
+  private mutating func set(_ replica: ReplicaID, _ lease: LeaseRecord?) {
+    if let old = recorded[replica], !old.isActive { idle -= 1 }
+    if let lease, !lease.isActive { idle += 1 }
+    recorded[replica] = lease
+  }
+
+  private mutating func remove(_ replica: ReplicaID) {
+    set(replica, nil)
+    unrecorded[replica] = nil
+  }
+
+  // MARK: Upkeep
 
   /// Prepares a compaction: deletes are kept as the leases have it now, leases that would last
   /// longer than they do now are shortened, and those that have run out go.
@@ -79,20 +150,6 @@ package struct FeedLeases: Sendable {
     try keepDeletes(feed)
     try shorten(feed)
     try removeExpired(feed)
-  }
-
-  /// Writes a lease down, or, where there are too many, remembers it.
-  mutating func record(
-    _ lease: LeaseRecord, of replica: ReplicaID, _ feed: any Feed
-  ) throws(TidemarkError) {
-    func hasRoom() -> Bool { table.mayRecord(lease, of: replica, most: most) }
-    if !hasRoom(), feed.now.sinceEpoch >= lastLookForExpired + Self.millisecondsBetweenLooks {
-      try removeExpired(feed)
-    }
-    guard hasRoom() else { return table.note(lease, of: replica) }
-    try feed.append(.feedLease, key: replica.bytes, value: lease.encoded)
-    table.record(lease, of: replica)
-    try keepDeletes(feed, for: lease)
   }
 
   /// Keeps the deletes behind what the slowest live replica has read.
@@ -103,20 +160,32 @@ package struct FeedLeases: Sendable {
     let now = feed.now.sinceEpoch
     if let lease, !lease.isReading(at: now) || lease.cursor.offset >= kept ?? .max {
       // As many milliseconds as there are leases, where those are many.
-      let pause = UInt64(table.counts.recorded / 256 * 256)
+      let pause = UInt64(recorded.count / 256 * 256)
       guard now >= (lastComputed ?? 0) + pause || now < lastComputed ?? 0 else { return }
     }
     lastComputed = now
-    kept = table.earliestCursor(at: feed.now)
+    kept = earliestCursor(at: now)
     try feed.keepDeletes(behind: kept)
+  }
+
+  /// The least offset behind which some replica with a live lease has yet to read; nil when there
+  /// is none.
+  ///
+  /// One that has read nothing counts as well once it has pushed: what it has sent itself may have
+  /// been deleted by others since. One that has done nothing holds nothing, and for one that has
+  /// not said for so long that it reads nothing is kept: if it reads after all, it has to compare.
+  func earliestCursor(at time: UInt64) -> UInt64? {
+    recorded.values.lazy.filter { $0.isReading(at: time) && $0.isActive }.map(\.cursor.offset)
+      .min()
   }
 
   /// Takes leases that have run out from the log. Their replicas have to compare everything in any
   /// case, and nothing was kept for them any more.
   private mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
-    lastLookForExpired = feed.now.sinceEpoch
-    let expired = table.expired(at: lastLookForExpired)
-    try feed.remove(.feedLease, of: expired, keys: { [$0.bytes] }) { table.remove($0) }
+    let now = feed.now.sinceEpoch
+    lastLookForExpired = now
+    let expired = recorded.filter { $0.value.expires <= now }.map(\.key)
+    try feed.remove(.feedLease, of: expired, keys: { [$0.bytes] }) { remove($0) }
   }
 
   /// Ends leases that would last longer than leases do now: of a time when they had no end, or
@@ -124,15 +193,16 @@ package struct FeedLeases: Sendable {
   private mutating func shorten(_ feed: any Feed) throws(TidemarkError) {
     guard let seconds, seconds > 0 else { return }
     let latest = feed.now.sinceEpoch + UInt64(seconds) * 1000
-    let long = table.ending(after: latest).prefix(Self.recordsPerStep).map { replica, lease in
-      var shorter = lease
-      shorter.expires = min(lease.expires, latest)
-      shorter.readsUntil = min(lease.readsUntil, latest)
-      return (replica: replica, lease: shorter)
-    }
+    let long = recorded.filter { max($0.value.expires, $0.value.readsUntil) > latest }
+      .prefix(Self.recordsPerStep).map { replica, lease in
+        var shorter = lease
+        shorter.expires = min(lease.expires, latest)
+        shorter.readsUntil = min(lease.readsUntil, latest)
+        return (replica: replica, lease: shorter)
+      }
     guard !long.isEmpty else { return }
     try feed.append(.feedLease, long.map { (key: $0.replica.bytes, value: $0.lease.encoded) })
-    for (replica, lease) in long { table.note(lease, of: replica) }
+    for (replica, lease) in long { set(replica, lease) }
   }
 }
 

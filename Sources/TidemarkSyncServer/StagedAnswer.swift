@@ -17,11 +17,21 @@ public struct StagedAnswer: Sendable {
   /// Everything that it tells of lies up to here.
   let through: Position
   /// Its page, which others may get as well.
-  var page: SharedPage?
+  let page: SharedPage?
   /// Whether somebody else got the page before.
-  var isShared = false
+  let isShared: Bool
   /// A mark of so many verdicts, in front of a page, is not worth compressing by itself.
   private static let mostVerdicts = 16
+
+  /// - Parameter position: where what it tells of ends; nil for the end of the range that it has.
+  init(
+    _ message: WireMessage, through position: Position? = nil, page: SharedPage? = nil,
+    isShared: Bool = false
+  ) {
+    self.message = message
+    through = position ?? message.range?.headPosition ?? .beginning
+    (self.page, self.isShared) = (page, isShared)
+  }
 
   /// The answer as a frame; a page that somebody else got before is encoded once for all others.
   /// - Throws: ``PeerError`` as ``WireCoder/encode(_:)`` does.
@@ -53,37 +63,28 @@ extension SyncHandler {
     try answering {
       switch message {
       case .helloRequest(let request):
-        let answer = try stageHello(request, access)
-        return StagedAnswer(message: .helloAnswer(answer), through: answer.range.headPosition)
+        return StagedAnswer(.helloAnswer(try stageHello(request, access)))
       case .pushRequest(let request):
-        let answer = try stagePush(request, access)
-        return StagedAnswer(message: .pushAnswer(answer), through: answer.range.headPosition)
+        return StagedAnswer(.pushAnswer(try stagePush(request, access)))
       case .pullRequest(let request):
         let (answer, page, isShared) = try stagePull(
           request, access, lookedThrough, sharing: other?.page)
-        return StagedAnswer(
-          message: .pullAnswer(answer), through: answer.range.headPosition, page: page,
-          isShared: isShared)
+        return StagedAnswer(.pullAnswer(answer), page: page, isShared: isShared)
       case .valuesRequest(let request):
-        let answer = try stageValues(request, access)
-        return StagedAnswer(message: .valuesAnswer(answer), through: answer.range.headPosition)
+        return StagedAnswer(.valuesAnswer(try stageValues(request, access)))
       case .digestRequest(let request):
-        let answer = try stageDigest(request, access)
-        return StagedAnswer(message: .digestAnswer(answer), through: answer.range.headPosition)
+        return StagedAnswer(.digestAnswer(try stageDigest(request, access)))
       case .uploadRequest(let request):
         let (answer, place) = try stageUpload(request, access)
-        return StagedAnswer(message: .uploadAnswer(answer), through: place)
+        return StagedAnswer(.uploadAnswer(answer), through: place)
       case .downloadRequest(let request):
         let answer = try stageDownload(request, access)
-        return StagedAnswer(message: .downloadAnswer(answer), through: request.position)
+        return StagedAnswer(.downloadAnswer(answer), through: request.position)
       case .attachRequest(let request):
-        let answer = try stageAttach(request, access)
-        return StagedAnswer(message: .attachAnswer(answer), through: answer.range.headPosition)
+        return StagedAnswer(.attachAnswer(try stageAttach(request, access)))
       case .fetchRequest(let request):
-        let answer = try stageFetch(request, access)
-        return StagedAnswer(message: .fetchAnswer(answer), through: .beginning)
-      case .helloAnswer, .pushAnswer, .pullAnswer, .valuesAnswer, .digestAnswer, .uploadAnswer,
-        .downloadAnswer, .attachAnswer, .fetchAnswer, .error:
+        return StagedAnswer(.fetchAnswer(try stageFetch(request, access)))
+      default:
         throw PeerError(.malformed, "the message is no request")
       }
     }

@@ -45,7 +45,7 @@ extension SyncHandler {
     let expires = period.map { now + $0 } ?? .max
     return try feed.leases.withLock {
       (leases: inout FeedLeases) throws(TidemarkError) -> LeaseRecord? in
-      let known = leases.table[request.replica]
+      let known = leases[request.replica]
       // A replica that has pushed holds something, whatever it has read.
       let holdsNothing = request.cursor == .beginning && mark.number == 0
       // A replica that has been here and has no lease was forgotten.
@@ -69,13 +69,13 @@ extension SyncHandler {
         lease.clearedThrough = range.truncatedThrough
       }
       if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
-      if let known, leases.table.isRecorded(request.replica),
+      if let known, leases.isRecorded(request.replica),
         !needsWriting(lease, after: known, period: period)
       {
         // The end in the record still stands.
         lease.expires = known.expires
         lease.readsUntil = known.readsUntil
-        leases.table.note(lease, of: request.replica)
+        leases.note(lease, of: request.replica)
       } else {
         try leases.record(lease, of: request.replica, feed)
       }

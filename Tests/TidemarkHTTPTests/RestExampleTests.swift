@@ -16,7 +16,7 @@ struct RestExampleTests {
     session.disconnect()
     for _ in 0..<1000 {
       guard let call = try session.next() else { return }
-      try session.receive(try await call.perform(at: peer))
+      try session.receive(try await peer.answer(to: call))
     }
     Issue.record("no end of calls")
   }

@@ -26,8 +26,7 @@ struct SavedCache: Sendable, Hashable {
 
   func encode(into writer: inout ByteWriter) {
     writer.u8(Self.version)
-    writer.varint(prefix.count)
-    writer.raw(prefix)
+    writer.blob(prefix)
     writer.varint(Self.milliseconds(policy.maxAge))
     writer.varint(policy.maxStale.map { Self.milliseconds($0) + 1 } ?? 0)
     writer.varint(policy.capacity.map { UInt64(max(0, $0)) + 1 } ?? 0)
@@ -38,7 +37,7 @@ struct SavedCache: Sendable, Hashable {
 
   init(_ reader: inout ByteReader) throws(FormatError) {
     guard try reader.u8() == Self.version else { throw FormatError("an order of another version") }
-    prefix = try reader.array(try reader.varint(atMost: Limits.keyBytes))
+    prefix = try reader.blob(atMost: Limits.keyBytes)
     policy = CachePolicy(maxAge: .milliseconds(Int64(clamping: try reader.varint())))
     let stale = try reader.varint()
     policy.maxStale = stale == 0 ? nil : .milliseconds(Int64(clamping: stale - 1))

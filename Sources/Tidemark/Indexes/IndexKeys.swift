@@ -71,8 +71,7 @@ enum IndexKeys {
     var writer = ByteWriter()
     for row in rows {
       writer.varint(UInt64(row.index))
-      writer.varint(row.term.count)
-      writer.raw(row.term)
+      writer.blob(row.term)
     }
     return writer.bytes
   }
@@ -128,8 +127,7 @@ struct IndexCatalog: Sendable, Hashable {
       writer.u32(row.number)
       writer.u8((row.isUnique ? 1 : 0) | (row.isComplete ? 2 : 0) | (row.isText ? 4 : 0))
       for bytes in [Array(row.name.utf8), row.signature] {
-        writer.varint(bytes.count)
-        writer.raw(bytes)
+        writer.blob(bytes)
       }
     }
     writer.varint(dropped.count)
@@ -146,8 +144,8 @@ struct IndexCatalog: Sendable, Hashable {
       for _ in 0..<(try reader.varint(atMost: Self.mostRows)) {
         let number = try reader.u32()
         let flags = try reader.u8()
-        let name = try reader.array(try reader.varint(atMost: reader.remaining))
-        let signature = try reader.array(try reader.varint(atMost: reader.remaining))
+        let name = try reader.blob()
+        let signature = try reader.blob()
         rows.append(
           Row(
             name: String(decoding: name, as: UTF8.self), number: number, signature: signature,

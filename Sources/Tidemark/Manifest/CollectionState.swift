@@ -30,8 +30,7 @@ package struct CollectionState: Sendable, Hashable {
     var writer = ByteWriter(capacity: 24 + hash.count)
     writer.u8(Self.version)
     writer.u8(isPrefilled ? 1 : 0)
-    writer.varint(hash.count)
-    writer.raw(hash)
+    writer.blob(hash)
     writer.varint(items)
     writer.varint(outstanding)
     return writer.bytes
@@ -43,7 +42,7 @@ package struct CollectionState: Sendable, Hashable {
       var reader = ByteReader(bytes)
       guard try reader.u8() == Self.version else { return nil }
       isPrefilled = try reader.u8() == 1
-      hash = try reader.array(try reader.varint(atMost: Limits.hashBytes))
+      hash = try reader.blob(atMost: Limits.hashBytes)
       items = try reader.varint(atMost: Limits.collectionItems)
       outstanding = try reader.varint(atMost: Limits.collectionItems)
     } catch { return nil }

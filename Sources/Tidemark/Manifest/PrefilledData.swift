@@ -118,8 +118,7 @@ public struct PrefilledData: Sendable, Hashable {
     var writer = ByteWriter()
     writer.u64(XXH64.hash(value.rawSpan))
     for label in labels {
-      writer.varint(label.bytes.count)
-      writer.raw(label.bytes)
+      writer.blob(label.bytes)
     }
     let sum = XXH64.hash(writer.bytes.rawSpan)
     var hash = ByteWriter()

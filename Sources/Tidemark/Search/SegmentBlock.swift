@@ -23,7 +23,7 @@ enum SegmentBlock {
       do throws(FormatError) {
         let shared = try reader.varint(atMost: word.count)
         word.removeLast(word.count - shared)
-        word += try reader.array(try reader.varint(atMost: reader.remaining))
+        word += try reader.blob()
         count = try reader.varint(atMost: .max)
         let length = try reader.varint(atMost: reader.remaining)
         range = reader.offset..<(reader.offset + length)

@@ -45,8 +45,7 @@ struct WordVector: Sendable {
     writer.varint(length)
     writer.varint(words.count)
     for word in words {
-      writer.varint(word.word.count)
-      writer.raw(word.word)
+      writer.blob(word.word)
       writer.varint(word.weight)
       writer.varint(word.places.count)
       var last = 0
@@ -65,7 +64,7 @@ struct WordVector: Sendable {
       let count = try reader.varint(atMost: reader.remaining)
       words.reserveCapacity(count)
       for _ in 0..<count {
-        let word = try reader.array(try reader.varint(atMost: reader.remaining))
+        let word = try reader.blob()
         let weight = try reader.varint(atMost: Int(UInt32.max))
         var places: [Int] = []
         var last = 0

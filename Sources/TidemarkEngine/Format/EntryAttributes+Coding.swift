@@ -31,18 +31,13 @@ extension EntryAttributes {
       writer.raw(attachment.hash)
       writer.varint(attachment.length)
     }
-    if let alias { Self.encode(bytes: alias, into: &writer) }
+    if let alias { writer.blob(alias) }
     if schemaVersion != 0 { writer.varint(UInt64(schemaVersion)) }
-    if let generation { Self.encode(bytes: generation, into: &writer) }
+    if let generation { writer.blob(generation) }
     if atomicGroup != 0 { writer.varint(atomicGroup) }
     if recordType != 0 { writer.varint(UInt64(recordType)) }
     if writerTime != 0 { writer.varint(writerTime) }
     if let former { former.encode(into: &writer) }
-  }
-
-  private static func encode(bytes: [UInt8], into writer: inout ByteWriter) {
-    writer.varint(bytes.count)
-    writer.raw(bytes)
   }
 
   private static func encode(hash: [UInt8], into writer: inout ByteWriter) {
@@ -100,13 +95,13 @@ extension EntryAttributes {
     }
     try decodeReplication(fields, &reader)
     if fields.contains(.alias) {
-      alias = try reader.array(try reader.varint(atMost: Limits.aliasBytes))
+      alias = try reader.blob(atMost: Limits.aliasBytes)
     }
     if fields.contains(.schema) {
       schemaVersion = UInt32(try reader.varint(atMost: Int(UInt32.max)))
     }
     if fields.contains(.generation) {
-      generation = try reader.array(try reader.varint(atMost: Limits.generationBytes))
+      generation = try reader.blob(atMost: Limits.generationBytes)
     }
     if fields.contains(.atomicGroup) { atomicGroup = try reader.varint() }
     if fields.contains(.recordType) {

@@ -72,8 +72,7 @@ package struct FormerLabels: Sendable, Hashable {
   func encode(into writer: inout ByteWriter) {
     writer.varint(rows.count)
     for row in rows {
-      writer.varint(row.label.count)
-      writer.raw(row.label)
+      writer.blob(row.label)
       writer.varint(row.left)
     }
     writer.varint(forgottenThrough.map { $0 &+ 1 } ?? 0)
@@ -82,7 +81,7 @@ package struct FormerLabels: Sendable, Hashable {
   init(from reader: inout ByteReader) throws(FormatError) {
     var bytes = 0
     for _ in 0..<(try reader.varint(atMost: Self.mostRows)) {
-      let label = try reader.array(try reader.varint(atMost: Self.mostBytes))
+      let label = try reader.blob(atMost: Self.mostBytes)
       bytes += label.count
       rows.append(Row(label: label, left: try reader.varint()))
     }

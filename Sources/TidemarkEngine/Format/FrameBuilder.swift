@@ -116,8 +116,7 @@ package struct FrameBuilder: Sendable {
       let set = try labels(entry.labelSetID)
       labelSets.varint(set.count)
       for label in set {
-        labelSets.varint(label.count)
-        labelSets.raw(label)
+        labelSets.blob(label)
       }
       noteLabelSet(entry.labelSetID)
     }

@@ -53,7 +53,7 @@ package struct HeadsDecoder: ~Escapable {
     var labels: [[UInt8]] = []
     labels.reserveCapacity(count)
     for _ in 0..<count {
-      let label = try reader.array(try reader.varint(atMost: Limits.labelBytes))
+      let label = try reader.blob(atMost: Limits.labelBytes)
       if let last = labels.last, !last.lexicographicallyPrecedes(label) {
         throw FormatError("labels out of order")
       }

@@ -220,8 +220,7 @@ extension Manifest.Damage {
     writer.varint(length)
     writer.varint(firstSequence)
     writer.varint(lastSequence)
-    writer.varint(reason.count)
-    writer.raw(reason)
+    writer.blob(reason)
   }
 
   fileprivate init(decoding reader: inout ByteReader) throws(FormatError) {
@@ -232,7 +231,7 @@ extension Manifest.Damage {
       state: state, segmentID: try reader.varint(), offset: try reader.varint(atMost: 1 << 40),
       length: try reader.varint(atMost: 1 << 40), firstSequence: try reader.varint(),
       lastSequence: try reader.varint(),
-      reason: try reader.array(try reader.varint(atMost: 1024)))
+      reason: try reader.blob(atMost: 1024))
   }
 }
 

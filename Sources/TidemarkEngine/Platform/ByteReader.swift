@@ -163,4 +163,23 @@ package struct ByteReader: ~Escapable {
     let start = try skip(count)
     return [UInt8](copying: try bytes.slice(start, count))
   }
+
+  /// Varint length and bytes.
+  /// - Parameter limit: most bytes; nil for as many as are left.
+  package mutating func blob(atMost limit: Int? = nil) throws(FormatError) -> [UInt8] {
+    try array(try varint(atMost: limit ?? remaining))
+  }
+
+  /// Varint length and UTF-8 bytes.
+  package mutating func text() throws(FormatError) -> String {
+    guard let text = String(validating: try blob(), as: UTF8.self) else {
+      throw FormatError("text that is not UTF-8")
+    }
+    return text
+  }
+
+  /// A byte that no other version has.
+  package mutating func version(_ version: UInt8) throws(FormatError) {
+    if try u8() != version { throw FormatError("written by another version", isNewer: true) }
+  }
 }

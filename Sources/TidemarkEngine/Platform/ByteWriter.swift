@@ -45,6 +45,15 @@ package struct ByteWriter: Sendable {
 
   package mutating func raw(_ more: RawSpan) { bytes.append(copying: more) }
 
+  /// Varint length and bytes.
+  package mutating func blob(_ more: [UInt8]) {
+    varint(more.count)
+    raw(more)
+  }
+
+  /// Varint length and UTF-8 bytes.
+  package mutating func text(_ text: String) { blob(Array(text.utf8)) }
+
   package mutating func zeros(_ count: Int) {
     bytes.append(contentsOf: repeatElement(0, count: count))
   }

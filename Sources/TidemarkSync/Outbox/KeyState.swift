@@ -60,7 +60,7 @@ extension Replicator {
 
   private func watch(_ keys: [Key], _ body: ([KeyState]) -> Void) async throws {
     // Writes raise it; the host tells what becomes of them.
-    let (written, engine) = (SyncSignal(), store.engine)
+    let (written, engine) = (Signal(), store.engine)
     let token = engine.observe { written.raise() }
     defer { engine.stopObserving(token) }
     var last: [KeyState]?

@@ -91,14 +91,6 @@ extension Store.Blocking {
     try ask(onlyPeer(name)) { try $0.parked() }
   }
 
-  /// Sends a refused entry once more; see ``Replicator/retry(_:)``.
-  @discardableResult
-  public func retryParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)
-    -> UInt64
-  {
-    try ask(onlyPeer(name)) { try $0.session().retry(sequence) }
-  }
-
   /// Sends refused entries once more, many in one commit; see ``Replicator/retry(all:)``.
   /// - Returns: the sequences of the new entries. What is not parked any more is passed over.
   @discardableResult
@@ -116,14 +108,6 @@ extension Store.Blocking {
     -> [Key]
   {
     try ask(onlyPeer(name)) { try $0.discard(sequences) }
-  }
-
-  /// Gives a refused entry up; see ``Replicator/discard(_:)``.
-  @discardableResult
-  public func discardParked(_ sequence: UInt64, for name: String? = nil) throws(TidemarkError)
-    -> [Key]
-  {
-    try ask(onlyPeer(name)) { try $0.discard(sequence) }
   }
 
   /// The only peer of the store, or none, where no name is given.

@@ -215,34 +215,3 @@ extension PeerProgress.Waiting {
     guard reader.remaining == 0 else { throw FormatError("bytes after a reason for waiting") }
   }
 }
-
-extension ByteWriter {
-  /// Varint length and UTF-8 bytes.
-  mutating func text(_ text: String) {
-    blob(Array(text.utf8))
-  }
-
-  /// Varint length and bytes.
-  mutating func blob(_ bytes: [UInt8]) {
-    varint(UInt64(bytes.count))
-    self.bytes.append(contentsOf: bytes)
-  }
-}
-
-extension ByteReader {
-  /// A byte that no other version has.
-  mutating func version(_ version: UInt8) throws(FormatError) {
-    if try u8() != version { throw FormatError("written by another version", isNewer: true) }
-  }
-
-  mutating func text() throws(FormatError) -> String {
-    guard let text = String(validating: try blob(), as: UTF8.self) else {
-      throw FormatError("text that is not UTF-8")
-    }
-    return text
-  }
-
-  mutating func blob() throws(FormatError) -> [UInt8] {
-    try array(try varint(atMost: remaining))
-  }
-}

@@ -59,13 +59,13 @@ extension HostState {
   /// A record is written at most so often when only times have changed, in milliseconds.
   private static let recordInterval: UInt64 = 60_000
 
-  mutating func noteAnswer(_ answer: SyncSession.Answer, _ session: SyncSession) {
+  mutating func noteAnswer(_ answer: WireMessage, _ session: SyncSession) {
     let now = engine.environment.clock.now().sinceEpoch
     status.lastSuccess = now
     status.error = ""
     status.errorTime = 0
     if let head = session.range?.head { status.head = head }
-    if case .hello(let hello) = answer {
+    if case .helloAnswer(let hello) = answer {
       status.leaseEnds =
         hello.isLeaseExpired ? 1 : hello.leaseSeconds.map { now + UInt64($0) * 1000 } ?? 0
     }

@@ -171,13 +171,13 @@ extension Replicator {
       }
       change { $0.phase = call.phase }
       await countPending(always: false)
-      if case .push = call, direction.pushes {
+      if call.kind == .pushRequest, direction.pushes {
         // The next batch is formed while this one travels. What fails now fails then, too.
         host.performAside { [peer] state in
           if let next = try? state.session().prepareBatch() { peer.prepare(next) }
         }
       }
-      do { answer = (try await call.perform(at: peer), session) } catch {
+      do { answer = (try await peer.answer(to: call), session) } catch {
         try await giveUp(error)
       }
     }
@@ -194,7 +194,7 @@ extension Replicator {
 }
 
 /// An answer, and the session that has asked.
-typealias Heard = (answer: SyncSession.Answer, session: Int)
+typealias Heard = (answer: WireMessage, session: Int)
 
 extension Result where Failure == any Error {
   /// The outcome of something that takes its time.
@@ -209,14 +209,14 @@ extension HostState {
   fileprivate mutating func advance(
     _ heard: Heard?, _ direction: SyncDirection, _ budget: SyncBudget?,
     until isDone: (inout HostState) throws -> Bool
-  ) throws -> (call: SyncSession.Call?, held: HoldReason?) {
+  ) throws -> (call: WireMessage?, held: HoldReason?) {
     // Where nothing is to be read or written nothing else would notice.
     if engine.isClosed { throw TidemarkError(.closed, "the store is closed") }
     if engine.isSuspended { throw TidemarkError(.suspended, "the store is suspended") }
     let session = try session()
     if let heard, heard.session == sessions {
       let answer = heard.answer
-      try charge(taken: answer.countedBytes, budget)
+      try charge(taken: answer.takenBytes, budget)
       do { try session.receive(answer) } catch let error as PeerError {
         try session.failed(error)
         throw error
@@ -240,8 +240,8 @@ extension HostState {
       try session.failed(error)
       throw error
     }
-    try charge(sent: call.countedBytes(after: chargedBatch), budget)
-    if case .push(let request) = call { chargedBatch = request.batchID }
+    try charge(sent: call.sentBytes(after: chargedBatch), budget)
+    if case .pushRequest(let request) = call { chargedBatch = request.batchID }
     return (call, nil)
   }
 
@@ -259,12 +259,12 @@ extension HostState {
   }
 }
 
-extension SyncSession.Call {
+extension WireMessage {
   fileprivate var phase: SyncStatus.Phase {
-    switch self {
-    case .hello: .connecting
-    case .push, .attach: .pushing
-    case .pull, .values, .digest, .fetch: .pulling
+    switch kind {
+    case .helloRequest: .connecting
+    case .pushRequest, .attachRequest: .pushing
+    default: .pulling
     }
   }
 }

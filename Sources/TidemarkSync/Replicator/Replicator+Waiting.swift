@@ -40,7 +40,7 @@ extension Replicator {
       let pause = min(.seconds(1), configuration.pollInterval)
       _ = try await sleep(pause, unless: news, beyond: news.count)
     }
-    try await round(fresh: false, pokes: poked, (.pull(answer), session))
+    try await round(fresh: false, pokes: poked, (.pullAnswer(answer), session))
     return false
   }
 
@@ -198,7 +198,7 @@ extension Replicator {
   /// Sleeps until a signal is raised more often than that.
   /// - Returns: whether the time was over first.
   func sleep(
-    _ duration: Duration, unless signal: SyncSignal, beyond count: UInt64
+    _ duration: Duration, unless signal: Signal, beyond count: UInt64
   ) async throws -> Bool {
     let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
       group.addTask { [configuration] in

@@ -65,11 +65,11 @@ public final class Replicator: Sendable {
   let host: SyncHost
   let state = Lock(State())
   /// Raised by writes, pokes and whatever else ends the waiting.
-  let news = SyncSignal()
+  let news = Signal()
   /// Raised by ``poke()``.
-  let pokes = SyncSignal()
+  let pokes = Signal()
   /// Raised at the end of every round.
-  let rounds = SyncSignal()
+  let rounds = Signal()
 
   struct State {
     /// The driver that makes the calls now.

@@ -8,7 +8,7 @@ final class SyncHost: Sendable {
   let engine: Engine
   let name: String
   /// Raised after everything that changes what is known of the peer.
-  let changed = SyncSignal()
+  let changed = Signal()
   private let state: Lock<HostState>
   /// Nil where there are to be no threads.
   private let thread: JobThread?
@@ -201,7 +201,7 @@ struct CallRepeats {
   private var count = 0
 
   /// - Throws: ``PeerError`` when it has been made too often.
-  mutating func note(_ call: SyncSession.Call) throws(PeerError) {
+  mutating func note(_ call: WireMessage) throws(PeerError) {
     let identity = call.identity
     count = identity == last ? count + 1 : 1
     last = identity

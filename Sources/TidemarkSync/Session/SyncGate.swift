@@ -32,28 +32,27 @@ extension SyncSession {
   var batchBytes: Int { min(limits.bytes, gate.bytes) }
 }
 
-extension SyncSession.Call {
-  /// The bytes of the call that a budget counts.
+extension WireMessage {
+  /// The bytes of a call that a budget counts.
   /// - Parameter charged: the batch that was counted last: when it goes again, large values of it
   ///   go on from where they were.
-  func countedBytes(after charged: BatchID?) -> Int {
-    if case .attach(let request) = self { return request.bytes.count }
-    guard case .push(let request) = self else { return 0 }
+  func sentBytes(after charged: BatchID?) -> Int {
+    if case .attachRequest(let request) = self { return request.bytes.count }
+    guard case .pushRequest(let request) = self else { return 0 }
     let goesAgain = request.batchID == charged
     return request.changes.reduce(0) { sum, change in
       let isLarge = change.content.value.count > BlobID.leastLength
       return sum + change.key.count + (goesAgain && isLarge ? 0 : change.content.countedBytes)
     }
   }
-}
 
-extension SyncSession.Answer {
-  /// The bytes of the answer that a budget counts.
-  var countedBytes: Int {
+  /// The bytes of an answer that a budget counts.
+  var takenBytes: Int {
     switch self {
-    case .pull, .values: entries.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
-    case .fetch(let answer): answer.bytes?.count ?? 0
-    case .hello, .push, .digest, .attach: 0
+    case .pullAnswer, .valuesAnswer:
+      entries.reduce(0) { $0 + $1.key.count + $1.content.countedBytes }
+    case .fetchAnswer(let answer): answer.bytes?.count ?? 0
+    default: 0
     }
   }
 }
@@ -118,30 +117,20 @@ extension SyncSession {
   }
 }
 
-extension SyncSession.Call {
-  package func perform(at peer: any Peer) async throws -> SyncSession.Answer {
-    switch self {
-    case .hello(let request): .hello(try await peer.hello(request))
-    case .push(let request): .push(try await peer.push(request))
-    case .pull(let request): .pull(try await peer.pull(request))
-    case .values(let request): .values(try await peer.values(request))
-    case .digest(let request): .digest(try await peer.digest(request))
-    case .attach(let request): .attach(try await peer.attach(request))
-    case .fetch(let request): .fetch(try await peer.fetch(request))
-    }
-  }
-
-  /// Its kind and what tells it from another call of that, without its content.
+extension WireMessage {
+  /// The kind of a call and what tells it from another one of that, without its content.
   var identity: [AnyHashable] {
-    switch self {
-    case .hello: ["hello"]
-    case .push(let request): ["push", request.number, request.batchID]
-    case .pull(let request): ["pull", request.after]
-    case .values(let request): ["values", request.keys]
-    case .digest(let request): ["digest", request.paths]
-    case .attach(let request):
-      ["attach", request.attachment, request.offset, request.bytes.isEmpty]
-    case .fetch(let request): ["fetch", request.attachment, request.offset]
-    }
+    let parts: [AnyHashable] =
+      switch self {
+      case .pushRequest(let request): [request.number, request.batchID]
+      case .pullRequest(let request): [request.after]
+      case .valuesRequest(let request): [request.keys]
+      case .digestRequest(let request): [request.paths]
+      case .attachRequest(let request):
+        [request.attachment, request.offset, request.bytes.isEmpty]
+      case .fetchRequest(let request): [request.attachment, request.offset]
+      default: []
+      }
+    return [kind] + parts
   }
 }

@@ -8,10 +8,10 @@ extension SyncSession {
   /// Most bytes of a part that is sent; see ``SyncLimits``.
   private static let partBytes = 768 << 10
 
-  func nextPush() throws -> Call? {
+  func nextPush() throws -> WireMessage? {
     while true {
-      if try formBatch(), let request = try nextRequest() { return .push(request) }
-      if let part = try nextPart() { return .attach(part) }
+      if try formBatch(), let request = try nextRequest() { return .pushRequest(request) }
+      if let part = try nextPart() { return .attachRequest(part) }
       guard outgoing.hasReleased else { return nil }
       outgoing.hasReleased = false
     }

@@ -21,7 +21,7 @@ extension SyncSession {
   private static let keyBytesPerCall = 64 << 10
 
   /// The next call that puts things right; nil when all is done, or the user must decide.
-  func nextOfResync() throws -> Call? {
+  func nextOfResync() throws -> WireMessage? {
     guard let resync = progress.resync, resync.purge != .undecided else { return nil }
     if resync.adopts { try adoptLost() }
     guard resync.compares else {
@@ -38,15 +38,15 @@ extension SyncSession {
       bytes += found.key.count
     }
     let isFull = keys.count == limits.changes || bytes >= Self.keyBytesPerCall
-    if !keys.isEmpty, isFull || paths.isEmpty { return .values(try valuesRequest(keys)) }
+    if !keys.isEmpty, isFull || paths.isEmpty { return .valuesRequest(try valuesRequest(keys)) }
     if !paths.isEmpty {
-      return .digest(DigestRequest(replica: replica, scope: scope, paths: paths))
+      return .digestRequest(DigestRequest(replica: replica, scope: scope, paths: paths))
     }
     guard try purge(now.purged) else { return nil }
     try finishResync(at: now.walk.position)
     // The hello tells that everything was compared, which renews the lease.
     range = nil
-    return .hello(hello())
+    return .helloRequest(hello())
   }
 
   /// Takes the sums of parts.

@@ -1,6 +1,6 @@
 internal import Tidemark
 package import TidemarkEngine
-internal import TidemarkSyncProtocol
+package import TidemarkSyncProtocol
 
 /// Replicates a store with one peer: says what to call next, and takes what the peer answers.
 ///
@@ -8,50 +8,6 @@ internal import TidemarkSyncProtocol
 /// run the same. Everything that must outlive the process is in the store's log, in the same
 /// batch as the entries it speaks of.
 package final class SyncSession {
-  /// A call to be made.
-  package enum Call: Sendable, Hashable {
-    case hello(HelloRequest)
-    case push(PushRequest)
-    case pull(PullRequest)
-    case values(ValuesRequest)
-    case digest(DigestRequest)
-    case attach(AttachRequest)
-    case fetch(ContentRequest)
-  }
-
-  /// The peer's answer to a call.
-  package enum Answer: Sendable, Hashable {
-    case hello(HelloAnswer)
-    case push(PushAnswer)
-    case pull(PullAnswer)
-    case values(ValuesAnswer)
-    case digest(DigestAnswer)
-    case attach(AttachAnswer)
-    case fetch(ContentAnswer)
-
-    var message: WireMessage {
-      switch self {
-      case .hello(let answer): .helloAnswer(answer)
-      case .push(let answer): .pushAnswer(answer)
-      case .pull(let answer): .pullAnswer(answer)
-      case .values(let answer): .valuesAnswer(answer)
-      case .digest(let answer): .digestAnswer(answer)
-      case .attach(let answer): .attachAnswer(answer)
-      case .fetch(let answer): .fetchAnswer(answer)
-      }
-    }
-
-    /// The entries of the feed that it has.
-    var entries: [FeedEntry] {
-      switch self {
-      case .pull(let page): page.entries
-      case .values(let answer): answer.entries
-      case .push(let answer): answer.current
-      case .hello, .digest, .attach, .fetch: []
-      }
-    }
-  }
-
   package let log: ReplicationLog
   let name: [UInt8]
   package let scope: SyncScope
@@ -150,13 +106,13 @@ package final class SyncSession {
 
   // MARK: What next
 
-  /// The next call; nil when there is nothing to do until somebody writes, here or there.
+  /// The next call, a request; nil when there is nothing to do until somebody writes, here or there.
   /// - Parameters:
   ///   - direction: which way entries go.
   ///   - gate: the calls that the budget lets through.
   package func next(
     _ direction: SyncDirection = .both, through gate: SyncGate = SyncGate()
-  ) throws -> Call? {
+  ) throws -> WireMessage? {
     self.gate = gate
     reads = direction.pulls
     keysAsked = []
@@ -164,7 +120,7 @@ package final class SyncSession {
     tooManyWaiting = nil
     guard range != nil else {
       takeName()
-      return .hello(hello())
+      return .helloRequest(hello())
     }
     if gate.isNarrow {
       // A comparison can be much.
@@ -178,21 +134,21 @@ package final class SyncSession {
       // The user must decide.
       guard progress.resync == nil else { return nil }
     }
-    guard let range else { return .hello(hello()) }
+    guard let range else { return .helloRequest(hello()) }
     // A batch under way is finished whichever way it goes: its outcome may count already.
     if inFlight != nil {
       // The content that it names and the peer lacks goes first.
-      if let part = try nextPartOfBatch() { return .attach(part) }
-      if let push = try nextRequest() { return .push(push) }
+      if let part = try nextPartOfBatch() { return .attachRequest(part) }
+      if let push = try nextRequest() { return .pushRequest(push) }
     }
     if !direction.pushes { try passForeign() }
-    if !gate.isNarrow, let pull = try nextPull(range) { return .pull(pull) }
+    if !gate.isNarrow, let pull = try nextPull(range) { return .pullRequest(pull) }
     // Conflicts that were found before a crash are decided first.
     try resolveWaiting()
     let keys = try keysToFetch()
-    if !keys.isEmpty { return .values(try valuesRequest(keys)) }
+    if !keys.isEmpty { return .valuesRequest(try valuesRequest(keys)) }
     if direction.pushes, let push = try nextPush() { return push }
-    return direction.pulls ? try nextFetch().map { .fetch($0) } : nil
+    return direction.pulls ? try nextFetch().map { .fetchRequest($0) } : nil
   }
 
   /// How many entries of the feed are still to be read.
@@ -225,9 +181,9 @@ package final class SyncSession {
   }
 
   /// - Throws: ``PeerError`` when it makes no sense; `TidemarkError` when the store fails.
-  package func receive(_ answer: Answer) throws {
+  package func receive(_ answer: WireMessage) throws {
     // It need not have come over a wire, where this was looked at.
-    do { try answer.message.normalized.check() } catch {
+    do { try answer.normalized.check() } catch {
       throw PeerError(.malformed, error.reason)
     }
     // Values that travel apart the peer has to fetch first.
@@ -236,8 +192,8 @@ package final class SyncSession {
     }
     try renewPin()
     switch answer {
-    case .hello(let hello): try greet(hello)
-    case .push(let push):
+    case .helloAnswer(let hello): try greet(hello)
+    case .pushAnswer(let push):
       try checkIsSame(push.range)
       range = push.range
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
@@ -246,28 +202,29 @@ package final class SyncSession {
         // The peer counts our batches differently than we do; the hello finds out why.
         disconnect()
       }
-    case .pull(let page):
+    case .pullAnswer(let page):
       try checkIsSame(page.range)
       try settle(page.mark)
       try check(reach: page.reach)
       range = page.range
       try apply(page)
-    case .values(let values):
+    case .valuesAnswer(let values):
       try checkIsSame(values.range)
       try check(reach: values.reach)
       // The answer may tell of entries behind everything that was heard of before.
       range = values.range
       if progress.resync == nil { try take(values) } else { try reconcile(values) }
-    case .digest(let digest):
+    case .digestAnswer(let digest):
       try checkIsSame(digest.range)
       try check(reach: digest.reach)
       range = digest.range
       try take(digest)
-    case .attach(let answer):
+    case .attachAnswer(let answer):
       try checkIsSame(answer.range)
       range = answer.range
       try take(answer)
-    case .fetch(let answer): try take(answer)
+    case .fetchAnswer(let answer): try take(answer)
+    default: throw PeerError(.malformed, "the answer is none to any call")
     }
   }
 

@@ -31,8 +31,7 @@ package struct ContentFingerprint: Sendable, Hashable {
     writer.raw(key)
     writer.varint(labels.count)
     for label in labels {
-      writer.varint(label.count)
-      writer.raw(label)
+      writer.blob(label)
     }
     writer.u8((isCache ? 1 : 0) | (attachment == nil ? 0 : 2))
     if let attachment {

@@ -74,8 +74,7 @@ extension SyncScope {
       let once = Set(part)
       writer.varint(once.count)
       for bytes in once.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-        writer.varint(bytes.count)
-        writer.raw(bytes)
+        writer.blob(bytes)
       }
     }
     return XXH64.hash(writer.bytes.rawSpan, seed: seed)

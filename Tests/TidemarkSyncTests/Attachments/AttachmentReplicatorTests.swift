@@ -62,7 +62,7 @@ struct AttachmentReplicatorTests {
     let reader = try other.replicator(named: "home", peer: peer)
     _ = try await reader.syncOnce()
     let task = Lock<Task<Void, any Error>?>(nil)
-    let isKnown = SyncSignal()
+    let isKnown = Signal()
     let cut = Task {
       await isKnown.wait(beyond: 0)
       _ = try await reader.fetchAttachment(forKey: "film") { step in

@@ -17,8 +17,8 @@ struct AttachmentSessionTests {
 
   /// Carries calls of a device out until one is as wanted, which is not made.
   private func step(
-    _ world: SyncWorld, _ index: Int, until isWanted: (SyncSession.Call) -> Bool
-  ) throws -> SyncSession.Call? {
+    _ world: SyncWorld, _ index: Int, until isWanted: (WireMessage) -> Bool
+  ) throws -> WireMessage? {
     let session = world.devices[index].session
     for _ in 0..<200 {
       guard let call = try session.next() else { return nil }
@@ -50,12 +50,12 @@ struct AttachmentSessionTests {
   func between() throws {
     let world = try SyncWorld()
     try world.attach(0, "film", film)
-    guard case .attach? = try step(world, 0, until: { $0.isPart }) else {
+    guard case .attachRequest? = try step(world, 0, until: { $0.isPart }) else {
       Issue.record("no part is sent")
       return
     }
     try world.put(0, "note", "1")
-    guard case .push(let push)? = try world.devices[0].session.next() else {
+    guard case .pushRequest(let push)? = try world.devices[0].session.next() else {
       Issue.record("the content goes first")
       return
     }
@@ -82,7 +82,7 @@ struct AttachmentSessionTests {
   func serverLosesContent() throws {
     let world = try SyncWorld(devices: 1)
     let id = try world.attach(0, "film", film)
-    guard case .push? = try step(world, 0, until: { $0.isPush }) else {
+    guard case .pushRequest? = try step(world, 0, until: { $0.isPush }) else {
       Issue.record("no batch")
       return
     }
@@ -208,7 +208,7 @@ struct AttachmentSessionTests {
     try world.settle(only: 0)
     let device = world.devices[1]
     device.session.attachmentPolicy.fetching = .eager(upTo: 7_000_000)
-    let part = try #require(try step(world, 1) { if case .fetch = $0 { true } else { false } })
+    let part = try #require(try step(world, 1) { $0.kind == .fetchRequest })
     try device.session.receive(try world.answer(part))
     let taken = device.session.totals.attachmentBytesTaken
     #expect(taken > 0 && taken < photo.count)
@@ -237,7 +237,7 @@ struct AttachmentSessionTests {
         attributes: attributes)
     }
     try device.engine.commit(batch)
-    guard case .push(let push)? = try step(world, 0, until: { $0.isPush }) else {
+    guard case .pushRequest(let push)? = try step(world, 0, until: { $0.isPush }) else {
       Issue.record("no batch")
       return
     }
@@ -276,10 +276,10 @@ struct AttachmentSessionTests {
   }
 }
 
-extension SyncSession.Call {
+extension WireMessage {
   fileprivate var isPart: Bool {
-    if case .attach(let part) = self { !part.bytes.isEmpty } else { false }
+    if case .attachRequest(let part) = self { !part.bytes.isEmpty } else { false }
   }
 
-  fileprivate var isPush: Bool { if case .push = self { true } else { false } }
+  fileprivate var isPush: Bool { kind == .pushRequest }
 }

@@ -105,7 +105,7 @@ struct AtomicGroupTests {
     let session = world.devices[0].session
     for _ in 0..<1000 {
       guard !session.isAtRest, let call = try session.next() else { break }
-      if case .push(let push) = call, push.changes.contains(where: { $0.name == "poison" }) {
+      if case .pushRequest(let push) = call, push.changes.contains(where: { $0.name == "poison" }) {
         try session.failed(PeerError(.failed, "it cannot digest that"))
       } else {
         do { try session.receive(world.answer(call)) } catch let error as PeerError {

@@ -17,7 +17,7 @@ struct GivingUpTests {
     let session = world.devices[0].session
     for call in 0..<most {
       guard let next = try session.next() else { return call }
-      if case .push(let push) = next,
+      if case .pushRequest(let push) = next,
         push.changes.contains(where: { keys.contains(String(decoding: $0.key, as: UTF8.self)) })
       {
         try session.failed(PeerError(kind, "it cannot digest that"))

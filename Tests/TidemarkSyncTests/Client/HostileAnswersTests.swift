@@ -13,12 +13,12 @@ struct HostileAnswersTests {
     try world.settle()
     world.devices[0].session.disconnect()
     guard let call = try world.devices[0].session.next(),
-      case .hello(let answer) = try world.answer(call)
+      case .helloAnswer(let answer) = try world.answer(call)
     else { throw PeerError(.failed, "no hello") }
     return (world, answer)
   }
 
-  private func expectMalformed(_ answer: SyncSession.Answer, _ world: SyncWorld) throws {
+  private func expectMalformed(_ answer: WireMessage, _ world: SyncWorld) throws {
     let error = #expect(throws: PeerError.self) {
       try world.devices[0].session.receive(answer)
     }
@@ -37,7 +37,7 @@ struct HostileAnswersTests {
     hello.range.epochs = [
       FeedEpoch(epoch: own, firstOffset: 0), FeedEpoch(epoch: own ^ 1, firstOffset: 0),
     ]
-    try expectMalformed(.hello(hello), world)
+    try expectMalformed(.helloAnswer(hello), world)
   }
 
   @Test("numbers after which nothing can be counted are refused", arguments: 0..<4)
@@ -52,7 +52,7 @@ struct HostileAnswersTests {
         .applied(Position(epoch: hello.range.headPosition.epoch, offset: .max))
       ]
     }
-    try expectMalformed(.hello(hello), world)
+    try expectMalformed(.helloAnswer(hello), world)
   }
 
   @Test("a verdict at the end of all offsets is not written down")
@@ -66,7 +66,7 @@ struct HostileAnswersTests {
       number: push.number, batchID: push.batchID,
       verdicts: [.applied(Position(epoch: range.headPosition.epoch, offset: .max))])
     #expect(throws: PeerError.self) {
-      try world.devices[0].session.receive(.push(PushAnswer(mark: mark, range: range)))
+      try world.devices[0].session.receive(.pushAnswer(PushAnswer(mark: mark, range: range)))
     }
     try world.restart(0)
     try world.settle()

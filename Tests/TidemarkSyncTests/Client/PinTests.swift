@@ -99,7 +99,7 @@ struct PinTests {
       world.clock.advance(by: .seconds(10 * 86_400))
       // Also while it waits for news, without a hello.
       let pull = try world.devices[0].session.pullRequest()
-      try world.devices[0].session.receive(world.answer(.pull(pull)))
+      try world.devices[0].session.receive(world.answer(.pullRequest(pull)))
     }
     try world.delete(0, "gone")
     try compact(world)

@@ -89,7 +89,7 @@ struct ReachTests {
     try world.settle(only: 1)
     let session = world.devices[0].session
     world.devices[0].access = Self.to("b/")
-    let page = try world.answer(.pull(session.pullRequest()), world.devices[0].access)
+    let page = try world.answer(.pullRequest(session.pullRequest()), world.devices[0].access)
     let cursor = session.progress.cursor
     #expect(throws: PeerError.self) { try session.receive(page) }
     #expect(session.progress.cursor == cursor)
@@ -181,11 +181,11 @@ struct ReachTests {
     let world = try world(reaching: Self.to("a/"))
     let session = world.devices[0].session
     session.disconnect()
-    guard case .hello(let request)? = try session.next(),
-      case .hello(var answer) = try world.answer(.hello(request), .everything)
+    guard case .helloRequest(let request)? = try session.next(),
+      case .helloAnswer(var answer) = try world.answer(.helloRequest(request), .everything)
     else { throw PeerError(.failed, "no hello") }
     answer.reach = nil
-    try session.receive(.hello(answer))
+    try session.receive(.helloAnswer(answer))
     #expect(session.progress.resync == nil)
     session.disconnect()
     #expect(try world.step(0) && session.progress.resync == nil, "it is the same as before")

@@ -253,7 +253,7 @@ struct RestoringTests {
     try world.put(0, "key", "3")
     try world.settle()
     try world.restoreServer(backup)
-    _ = try world.answer(.push(late))
+    _ = try world.answer(.pushRequest(late))
     try world.settle()
     #expect(try world.serverState() == ["key": "2 "])
     #expect(try world.get(0, "key") == "3")

@@ -39,7 +39,7 @@ struct SyncSessionTests {
     try world.put(0, "key", "one")
     let push = try #require(try world.nextPush(0))
     try world.put(0, "key", "two")
-    let answer = try world.answer(.push(push))
+    let answer = try world.answer(.pushRequest(push))
     try world.devices[0].session.receive(answer)
     try world.settle()
     #expect(try world.serverState() == ["key": "two "])
@@ -50,7 +50,7 @@ struct SyncSessionTests {
     let world = try SyncWorld(devices: 2)
     try world.put(0, "key", "one")
     let push = try #require(try world.nextPush(0))
-    _ = try world.answer(.push(push))
+    _ = try world.answer(.pushRequest(push))
     world.devices[0].session.disconnect()
     if restarts { try world.restart(0, losesPower: true) }
     try world.settle()
@@ -71,7 +71,7 @@ struct SyncSessionTests {
     #expect(next.changes.map(\.name) == ["b"])
     // It belongs to no feed that holds another batch there.
     #expect(first.previousBatchID == BatchID.none && next.previousBatchID == first.batchID)
-    try world.devices[0].session.receive(world.answer(.push(first)))
+    try world.devices[0].session.receive(world.answer(.pushRequest(first)))
     #expect(try world.nextPush(0) == next)
     try world.settle()
     #expect(try world.serverState() == ["a": "1 ", "b": "2 "])
@@ -189,7 +189,7 @@ struct SyncSessionTests {
       // Before it arrives the other device has written again.
       try world.put(0, "key", "theirs \(pushes)")
       try world.settle(only: 0)
-      try world.devices[1].session.receive(world.answer(.push(push)))
+      try world.devices[1].session.receive(world.answer(.pushRequest(push)))
     }
     #expect(pushes == SyncSession.mostRounds + 1)
     #expect(Array(world.devices[1].session.progress.waiting.values) == [.needsDecision])
@@ -207,13 +207,13 @@ struct SyncSessionTests {
     try world.put(1, "k", "by the second")
     let push = try #require(try world.nextPush(1))
     try world.settle(only: 0)
-    try world.devices[1].session.receive(world.answer(.push(push)))
+    try world.devices[1].session.receive(world.answer(.pushRequest(push)))
     #expect(!world.devices[1].session.progress.waiting.isEmpty)
     // Only the values are asked for: the feed has not been read yet.
     let keys = try world.devices[1].session.keysToFetch()
     #expect(keys == [Array("k".utf8)])
     let request = ValuesRequest(replica: world.devices[1].session.replica, keys: keys)
-    try world.devices[1].session.receive(world.answer(.values(request)))
+    try world.devices[1].session.receive(world.answer(.valuesRequest(request)))
     #expect(try world.get(1, "k") == "by the second")
     try world.settle()
     #expect(try world.serverState() == ["k": "by the second "])
@@ -231,8 +231,8 @@ struct SyncSessionTests {
     for key in ["small", "large"] { try world.put(1, key, "mine") }
     let push = try #require(try world.nextPush(1))
     try world.settle(only: 0)
-    let answer = try world.answer(.push(push))
-    guard case .push(let told) = answer else { return }
+    let answer = try world.answer(.pushRequest(push))
+    guard case .pushAnswer(let told) = answer else { return }
     #expect(told.current.map(\.key) == [Array("small".utf8)])
     try world.devices[1].session.receive(answer)
     #expect(world.devices[1].session.totals.resolved == 1)
@@ -252,7 +252,7 @@ struct SyncSessionTests {
     for index in 0..<2 { try world.put(index, "k", "same") }
     let push = try #require(try world.nextPush(1))
     try world.settle(only: 0)
-    try world.devices[1].session.receive(world.answer(.push(push)))
+    try world.devices[1].session.receive(world.answer(.pushRequest(push)))
     #expect(world.devices[1].session.totals.duplicates == 1)
     try world.settle()
     #expect(world.devices.allSatisfy { !$0.session.records.hasRemoteStates })

@@ -154,7 +154,7 @@ final class SyncWorld {
       return true
     }
     // As a replicator does while the batch travels.
-    if case .push = call { try session.prepareBatch() }
+    if call.kind == .pushRequest { try session.prepareBatch() }
     do {
       let access = devices[index].access
       if weather == .doubled { _ = try answer(call, access) }
@@ -174,28 +174,19 @@ final class SyncWorld {
   /// Lets a device work until it pushes, and gives what it would send.
   func nextPush(_ index: Int) throws -> PushRequest? {
     for _ in 0..<100 {
-      if case .push(let push)? = try devices[index].session.next() { return push }
+      if case .pushRequest(let push)? = try devices[index].session.next() { return push }
       guard try step(index) else { return nil }
     }
     return nil
   }
 
   func answer(
-    _ call: SyncSession.Call, _ access: SyncAccess = .everything
-  ) throws -> SyncSession.Answer {
-    let handler = try server.handler()
-    switch call {
-    case .hello(let request): return .hello(try handler.hello(request, access: access))
-    case .push(let request):
-      var answer = try handler.push(request, access: access)
-      if !tellsCurrent { answer.current = [] }
-      return .push(answer)
-    case .pull(let request): return .pull(try handler.pull(request, access: access))
-    case .values(let request): return .values(try handler.values(request, access: access))
-    case .digest(let request): return .digest(try handler.digest(request, access: access))
-    case .attach(let request): return .attach(try handler.attach(request, access: access))
-    case .fetch(let request): return .fetch(try handler.fetch(request, access: access))
-    }
+    _ call: WireMessage, _ access: SyncAccess = .everything
+  ) throws -> WireMessage {
+    let answer = try server.handler().answer(call, access: access)
+    guard case .pushAnswer(var push) = answer, !tellsCurrent else { return answer }
+    push.current = []
+    return .pushAnswer(push)
   }
 
   /// Lets devices work until nobody has anything to do.

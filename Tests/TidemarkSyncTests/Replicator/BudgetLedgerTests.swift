@@ -125,13 +125,13 @@ struct BudgetLedgerTests {
         sequence: sequence, kind: .put, key: [1],
         content: SyncContent(value: [UInt8](repeating: 0, count: bytes)), commitTime: 1)
     }
-    let call = SyncSession.Call.push(
+    let call = WireMessage.pushRequest(
       PushRequest(
         replica: .none, number: 1, batchID: BatchID(7),
         changes: [change(1, 300_000), change(2, 10)]
       ))
-    #expect(call.countedBytes(after: nil) == 300_000 + 10 + 2 * 65)
-    #expect(call.countedBytes(after: BatchID(6)) == 300_000 + 10 + 2 * 65)
-    #expect(call.countedBytes(after: BatchID(7)) == 10 + 65 + 1)
+    #expect(call.sentBytes(after: nil) == 300_000 + 10 + 2 * 65)
+    #expect(call.sentBytes(after: BatchID(6)) == 300_000 + 10 + 2 * 65)
+    #expect(call.sentBytes(after: BatchID(7)) == 10 + 65 + 1)
   }
 }

@@ -155,7 +155,7 @@ struct ParkedTests {
     try await first.close()
     let second = try await Store.open(at: "store", configuration: configuration)
     #expect(try second.blocking.parked().map(\.key) == ["key"])
-    _ = try second.blocking.discardParked(1)
+    _ = try second.blocking.discardParked(all: [1])
     #expect(try second.text("key") == nil)
     try await second.close()
   }

@@ -32,7 +32,7 @@ final class SwitchedPeer: Peer {
   let handler: SyncHandler
   private let inner: HandlerPeer
   let state = Lock(State())
-  let changed = SyncSignal()
+  let changed = Signal()
 
   init(options: SyncHandler.Options = SyncHandler.Options()) throws {
     store = try Store.openBlocking(

@@ -10,9 +10,9 @@ import TidemarkTestKit
 final class VirtualTime: Sendable {
   let clock = ManualClock()
   let files = MemoryFileSystem()
-  private let moved = SyncSignal()
+  private let moved = Signal()
   private let sleepers = Lock(0)
-  private let slept = SyncSignal()
+  private let slept = Signal()
 
   /// Opens the store, as of the same disk each time.
   func store() throws -> Store {

@@ -241,13 +241,13 @@ struct AliasTests {
     try device.put("a", "one")
     while true {
       let call = try #require(try device.session.next())
-      guard case .push(let request) = call else {
-        try device.session.receive(try await call.perform(at: device.peer))
+      guard case .pushRequest(let request) = call else {
+        try device.session.receive(try await device.peer.answer(to: call))
         continue
       }
       var answer = try await device.peer.push(request)
       answer.mark.aliases = [0: Alias(String(repeating: "x", count: 1025)), 9: "far"]
-      try device.session.receive(.push(answer))
+      try device.session.receive(.pushAnswer(answer))
       break
     }
     #expect(parked(device).map(\.code) == ["alias"])

@@ -146,7 +146,7 @@ struct FetchedAliasTests {
     device.session.disconnect()
     await #expect(throws: PeerError.self) {
       while let call = try device.session.next() {
-        try device.session.receive(try await call.perform(at: device.peer))
+        try device.session.receive(try await device.peer.answer(to: call))
       }
     }
     #expect(try alias(device, "b") == "1" && device.get("c") == nil)
@@ -161,7 +161,7 @@ struct FetchedAliasTests {
     device.session.disconnect()
     await #expect(throws: PeerError.self) {
       while let call = try device.session.next() {
-        try device.session.receive(try await call.perform(at: device.peer))
+        try device.session.receive(try await device.peer.answer(to: call))
       }
     }
     #expect(try device.get("k") == "first")
@@ -247,7 +247,7 @@ struct FetchedAliasTests {
     device.session.disconnect()
     for _ in 0..<100 {
       guard let call = try device.session.next() else { break }
-      try device.session.receive(try await call.perform(at: peer))
+      try device.session.receive(try await peer.answer(to: call))
     }
     #expect(other.requests == ["POST one"])
   }

@@ -156,7 +156,7 @@ struct RequestPeerTests {
     device.session.disconnect()
     for _ in 0..<200 {
       guard let call = try device.session.next() else { break }
-      do { try device.session.receive(try await call.perform(at: device.peer)) } catch let error
+      do { try device.session.receive(try await device.peer.answer(to: call)) } catch let error
         as PeerError
       {
         failures += 1
@@ -179,8 +179,8 @@ struct RequestPeerTests {
     let device = try RestDevice(back, resolver: .remoteWins, canFetch: false)
     try device.put("k", "mine")
     while let call = try device.session.next() {
-      let answer = try await call.perform(at: device.peer)
-      if case .values = call { break }
+      let answer = try await device.peer.answer(to: call)
+      if call.kind == .valuesRequest { break }
       try device.session.receive(answer)
     }
     try await device.settle()

@@ -152,9 +152,9 @@ final class RestDevice {
   func step(losesAnswer: Bool = false, toPush: Bool = false) async throws -> Bool {
     guard let call = try session.next() else { return false }
     var losesAnswer = losesAnswer
-    if case .push = call { losesAnswer = losesAnswer || toPush }
+    if call.kind == .pushRequest { losesAnswer = losesAnswer || toPush }
     do {
-      let answer = try await call.perform(at: peer)
+      let answer = try await peer.answer(to: call)
       if losesAnswer { session.disconnect() } else { try session.receive(answer) }
     } catch is PeerError { session.disconnect() }
     return true

@@ -33,13 +33,13 @@ struct LeaseBoundTests {
   @Test("hellos under ever new names take no more of log and memory beyond a bound")
   func flood() throws {
     let bench = bench()
-    try flood(bench, 0..<LeaseTable.mostIdle)
+    try flood(bench, 0..<FeedLeases.mostIdle)
     let head = try bench.handler().feed.settledRange().head
     try flood(bench, 10_000..<13_000)
     #expect(try bench.handler().feed.settledRange().head == head)
-    #expect(try recorded(bench) == LeaseTable.mostIdle)
-    let counts = try bench.handler().feed.leases.withLock { $0.table.counts }
-    #expect(counts == (LeaseTable.mostIdle, LeaseTable.mostUnrecorded))
+    #expect(try recorded(bench) == FeedLeases.mostIdle)
+    let counts = try bench.handler().feed.leases.withLock { $0.counts }
+    #expect(counts == (FeedLeases.mostIdle, FeedLeases.mostUnrecorded))
   }
 
   @Test("a flood of names takes nobody's lease, and who comes then gets one by what it does")
@@ -57,7 +57,7 @@ struct LeaseBoundTests {
     #expect(try bench.push(&b, b.put("m", "1")).map(\.name) == ["applied"])
     #expect(
       try bench.handler().feed.leases.withLock { leases in
-        [a.id, b.id, late.id].allSatisfy { leases.table.isRecorded($0) }
+        [a.id, b.id, late.id].allSatisfy { leases.isRecorded($0) }
       })
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     for device in [a, b] {

@@ -26,8 +26,7 @@ struct RecordCheckpoint: Equatable {
     writer.varint(rows.count)
     for row in rows {
       writer.varint(UInt64(row.name.type.rawValue))
-      writer.varint(row.name.key.count)
-      writer.raw(row.name.key)
+      writer.blob(row.name.key)
       writer.varint(through - row.sequence)
     }
     return writer.bytes
@@ -52,7 +51,7 @@ struct RecordCheckpoint: Equatable {
     rows.reserveCapacity(count)
     for _ in 0..<count {
       let type = RecordType(rawValue: UInt32(try reader.varint(atMost: Int(UInt32.max))))
-      let key = try reader.array(try reader.varint(atMost: Limits.keyBytes))
+      let key = try reader.blob(atMost: Limits.keyBytes)
       let distance = try reader.varint()
       guard distance < through, type.isListed else {
         throw FormatError("a list of records names what cannot be")

@@ -90,8 +90,7 @@ package struct RetentionPin: Sendable, Hashable {
   package func record(before rest: [UInt8]) -> [UInt8] {
     let pin = encoded
     var writer = ByteWriter()
-    writer.varint(UInt64(pin.count))
-    writer.raw(pin)
+    writer.blob(pin)
     writer.raw(rest)
     return writer.bytes
   }
@@ -101,7 +100,7 @@ package struct RetentionPin: Sendable, Hashable {
     _ record: RawSpan
   ) throws(FormatError) -> (pin: [UInt8], rest: [UInt8]) {
     var reader = ByteReader(record)
-    let pin = try reader.array(try reader.varint(atMost: reader.remaining))
+    let pin = try reader.blob()
     return (pin, try reader.array(reader.remaining))
   }
 

@@ -101,8 +101,7 @@ extension WireWriter {
     field.varint(attachment.length)
     var list = ByteWriter(capacity: 48)
     list.varint(WireFlags.attachmentField)
-    list.varint(field.bytes.count)
-    list.raw(field.bytes)
+    list.blob(field.bytes)
     bytes(list.bytes)
   }
 }

@@ -90,8 +90,7 @@ struct WireWriter {
       var number = ByteWriter()
       number.varint(most)
       fields.varint(WireFlags.attachmentBytesField)
-      fields.varint(number.bytes.count)
-      fields.raw(number.bytes)
+      fields.blob(number.bytes)
     }
     bytes(fields.bytes)
   }
@@ -101,8 +100,7 @@ struct WireWriter {
   mutating func replica(_ replica: ReplicaID) { out.raw(replica.bytes) }
 
   mutating func bytes(_ bytes: [UInt8]) {
-    out.varint(bytes.count)
-    out.raw(bytes)
+    out.blob(bytes)
   }
 
   mutating func text(_ text: String) { bytes(Array(text.utf8)) }

@@ -32,52 +32,38 @@ extension SyncScope {
   }
 }
 
-extension SyncSession.Call {
-  /// The replica that makes it.
-  var replica: ReplicaID {
+extension WireMessage {
+  /// The replica that makes a call; nil where it is none.
+  var replica: ReplicaID? {
     switch self {
-    case .hello(let request): request.replica
-    case .push(let request): request.replica
-    case .pull(let request): request.replica
-    case .values(let request): request.replica
-    case .digest(let request): request.replica
-    case .attach(let request): request.replica
-    case .fetch(let request): request.replica
-    }
-  }
-}
-
-extension SyncSession.Answer {
-  /// The range of the feed in the answer; nil where it says nothing of that.
-  var range: FeedRange? {
-    switch self {
-    case .hello(let answer): answer.range
-    case .push(let answer): answer.range
-    case .pull(let answer): answer.range
-    case .values(let answer): answer.range
-    case .digest(let answer): answer.range
-    case .attach(let answer): answer.range
-    case .fetch: nil
+    case .helloRequest(let request): request.replica
+    case .pushRequest(let request): request.replica
+    case .pullRequest(let request): request.replica
+    case .valuesRequest(let request): request.replica
+    case .digestRequest(let request): request.replica
+    case .attachRequest(let request): request.replica
+    case .fetchRequest(let request): request.replica
+    default: nil
     }
   }
 
-  /// The mark of the caller's batches in the answer.
+  /// The mark of the caller's batches in an answer.
   var mark: ReplicaMark? {
     switch self {
-    case .hello(let answer): answer.mark
-    case .push(let answer): answer.mark
-    case .pull(let answer): answer.mark
-    case .values, .digest, .attach, .fetch: nil
+    case .helloAnswer(let answer): answer.mark
+    case .pushAnswer(let answer): answer.mark
+    case .pullAnswer(let answer): answer.mark
+    default: nil
     }
   }
 
-  /// The reach under which it tells of entries; nil when it tells of none, or does not say.
+  /// The reach under which an answer tells of entries; nil when it tells of none, or does not say.
   var reach: UInt64? {
     switch self {
-    case .pull(let answer): answer.reach
-    case .values(let answer): answer.reach
-    case .digest(let answer): answer.reach
-    case .hello, .push, .attach, .fetch: nil
+    case .pullAnswer(let answer): answer.reach
+    case .valuesAnswer(let answer): answer.reach
+    case .digestAnswer(let answer): answer.reach
+    default: nil
     }
   }
 }

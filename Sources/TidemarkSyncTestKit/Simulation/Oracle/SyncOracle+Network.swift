@@ -5,10 +5,10 @@ internal import TidemarkSync
 /// The oracle's view of the network.
 extension SyncOracle {
   /// A call that goes out.
-  func note(_ call: SyncSession.Call, from device: SimulatedDevice) throws {
+  func note(_ call: WireMessage, from device: SimulatedDevice) throws {
     narrator?.call(call, from: device)
-    if case .values(let request) = call { books[device.index].asked = request.keys }
-    guard case .push(let request) = call else { return }
+    if case .valuesRequest(let request) = call { books[device.index].asked = request.keys }
+    guard case .pushRequest(let request) = call else { return }
     writers[request.replica, default: []].insert(device.index)
     let name = BatchName(replica: request.replica, number: request.number, id: request.batchID)
     let book = books[device.index]
@@ -30,8 +30,9 @@ extension SyncOracle {
   }
 
   /// An answer that the server gives.
-  func note(_ answer: SyncSession.Answer, to call: SyncSession.Call) {
-    guard let mark = answer.mark, let changes = batches[BatchName(call.replica, mark)]
+  func note(_ answer: WireMessage, to call: WireMessage) {
+    guard let mark = answer.mark, let replica = call.replica,
+      let changes = batches[BatchName(replica, mark)]
     else { return }
     for (change, verdict) in zip(changes, mark.verdicts) {
       switch verdict {
@@ -43,7 +44,7 @@ extension SyncOracle {
   }
 
   /// An answer that a device takes: it knows what stands in it.
-  func note(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+  func note(_ answer: WireMessage, at device: SimulatedDevice) {
     narrator?.answer(answer, at: device)
     let book = books[device.index]
     if let range = answer.range, book.range?.epochs != range.epochs {
@@ -52,23 +53,17 @@ extension SyncOracle {
       book.counting = book.counting.filter { range.contains($0.value) }
     }
     book.range = answer.range ?? book.range
-    if case .hello(let hello) = answer, book.feed != hello.feed {
+    if case .helloAnswer(let hello) = answer, book.feed != hello.feed {
       // Entries that it has sent to another feed are known no more.
       book.feed = hello.feed
       book.sent = []
       book.countingHere = [:]
     }
     noteVerdicts(answer, at: device)
-    let entries: [FeedEntry] =
-      switch answer {
-      case .pull(let page): page.entries
-      case .values(let values): values.entries
-      case .push(let push): push.current
-      default: []
-      }
+    let entries = answer.entries
     // Nothing is taken of an answer under another reach than the hello's.
     if let reach = device.session.reach, let now = answer.reach, now != reach { return }
-    if case .values(let values) = answer {
+    if case .valuesAnswer(let values) = answer {
       // A key that is not there any more, nor its delete, leaves nothing to be deleted.
       let found = Set(entries.map(\.key))
       for key in book.asked.prefix(values.answered) where !found.contains(key) {
@@ -95,7 +90,7 @@ extension SyncOracle {
 
   /// The verdicts that an answer tells of the batch under way. Those on one that was settled tell
   /// nothing, even if they are others by now; nor do those on an earlier one of the same number.
-  private func noteVerdicts(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+  private func noteVerdicts(_ answer: WireMessage, at device: SimulatedDevice) {
     let name = device.session.replica
     guard let mark = answer.mark, let formed = device.session.formed,
       mark.number == formed.number, mark.batchID == formed.batchID,

@@ -4,10 +4,10 @@ internal import TidemarkSync
 struct SimulatedNetwork {
   struct Message {
     enum Body {
-      case request(SyncSession.Call)
+      case request(WireMessage)
       /// The server has made it, and waits for its disk.
-      case staged(SimulatedServer.Staged, for: SyncSession.Call)
-      case answer(Result<SyncSession.Answer, PeerError>)
+      case staged(SimulatedServer.Staged, for: WireMessage)
+      case answer(Result<WireMessage, PeerError>)
     }
 
     /// The device that asks.
@@ -24,7 +24,7 @@ struct SimulatedNetwork {
   private(set) var messages: [Message] = []
   private var calls = 0
 
-  mutating func send(_ call: SyncSession.Call, from device: SimulatedDevice) {
+  mutating func send(_ call: WireMessage, from device: SimulatedDevice) {
     calls += 1
     device.awaited = calls
     add(

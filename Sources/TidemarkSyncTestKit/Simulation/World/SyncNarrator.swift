@@ -18,41 +18,37 @@ struct SyncNarrator {
         + "\(labels.isEmpty ? "" : " [\(labels)]")\(origin)")
   }
 
-  func call(_ call: SyncSession.Call, from device: SimulatedDevice) {
+  func call(_ call: WireMessage, from device: SimulatedDevice) {
     let name = "  d\(device.index) (\(device.session.replica.short))"
     switch call {
-    case .hello(let request):
+    case .helloRequest(let request):
       let compared = request.hasResynced ? ", compared" : ""
       tell("\(name) hello, cursor \(request.cursor.short)\(compared)")
-    case .push(let request):
+    case .pushRequest(let request):
       tell("\(name) push \(request.number)")
       for change in request.changes {
         tell(
           "      \(change.sequence): \(change.kind) \(String(decoding: change.key, as: UTF8.self)) "
             + "\(change.content.short) upon \(change.base.short)")
       }
-    case .pull(let request): tell("\(name) pull after \(request.after.short)")
-    case .values(let request):
+    case .pullRequest(let request): tell("\(name) pull after \(request.after.short)")
+    case .valuesRequest(let request):
       tell("\(name) values of \(request.keys.map { String(decoding: $0, as: UTF8.self) })")
-    case .digest(let request): tell("\(name) digest \(request.paths)")
-    case .attach(let request):
+    case .digestRequest(let request): tell("\(name) digest \(request.paths)")
+    case .attachRequest(let request):
       tell("\(name) attach \(request.attachment) at \(request.offset), \(request.bytes.count)")
-    case .fetch(let request): tell("\(name) fetch \(request.attachment) at \(request.offset)")
+    case .fetchRequest(let request):
+      tell("\(name) fetch \(request.attachment) at \(request.offset)")
+    default: break
     }
   }
 
-  func answer(_ answer: SyncSession.Answer, at device: SimulatedDevice) {
+  func answer(_ answer: WireMessage, at device: SimulatedDevice) {
     let name = "  d\(device.index) gets"
     let mark = answer.mark.map { " mark \($0.number) \($0.verdicts.map(\.short))" } ?? ""
     let head = answer.range.map { ", head \($0.headPosition.short)" } ?? ""
     tell("\(name)\(mark)\(head)")
-    let entries: [FeedEntry] =
-      switch answer {
-      case .pull(let page): page.entries
-      case .values(let values): values.entries
-      default: []
-      }
-    for entry in entries {
+    for entry in answer.entries {
       tell(
         "      \(entry.position.short): \(entry.kind) "
           + "\(String(decoding: entry.key, as: UTF8.self)) \(entry.content.short) "

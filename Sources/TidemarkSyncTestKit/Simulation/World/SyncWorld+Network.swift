@@ -42,8 +42,8 @@ extension SyncWorld {
   }
 
   /// As a replicator does while a batch travels.
-  private func prepare(_ call: SyncSession.Call, _ device: SimulatedDevice) throws {
-    if case .push = call { try device.session.prepareBatch() }
+  private func prepare(_ call: WireMessage, _ device: SimulatedDevice) throws {
+    if call.kind == .pushRequest { try device.session.prepareBatch() }
   }
 
   private func deliver(_ message: SimulatedNetwork.Message) throws {
@@ -67,7 +67,7 @@ extension SyncWorld {
 
   /// Answers a request that has arrived: at once, or, as often, when the disk is ready.
   private func answer(
-    _ call: SyncSession.Call, _ message: SimulatedNetwork.Message, of device: SimulatedDevice
+    _ call: WireMessage, _ message: SimulatedNetwork.Message, of device: SimulatedDevice
   ) throws {
     guard answersBeforeSync, message.call % 2 == 0 else {
       guard let answer = try answer(call, of: device) else { return }
@@ -83,8 +83,8 @@ extension SyncWorld {
   }
 
   private func settle(
-    _ staged: SimulatedServer.Staged, _ call: SyncSession.Call
-  ) throws -> Result<SyncSession.Answer, PeerError>? {
+    _ staged: SimulatedServer.Staged, _ call: WireMessage
+  ) throws -> Result<WireMessage, PeerError>? {
     let result = try working { try server.settle(staged) }
     if case .success(let answer)? = result { oracle.note(answer, to: call) }
     return result
@@ -106,9 +106,9 @@ extension SyncWorld {
   /// Makes an answer and lets it go out.
   /// - Returns: nil when the server died of it.
   func answer(
-    _ call: SyncSession.Call, of device: SimulatedDevice
-  ) throws -> Result<SyncSession.Answer, PeerError>? {
-    let result = try working { () throws -> Result<SyncSession.Answer, PeerError> in
+    _ call: WireMessage, of device: SimulatedDevice
+  ) throws -> Result<WireMessage, PeerError>? {
+    let result = try working { () throws -> Result<WireMessage, PeerError> in
       switch server.stage(call, device.access) {
       case .success(let staged): try server.settle(staged)
       case .failure(let error): .failure(error)
@@ -119,7 +119,7 @@ extension SyncWorld {
   }
 
   func take(
-    _ answer: Result<SyncSession.Answer, PeerError>, _ device: SimulatedDevice
+    _ answer: Result<WireMessage, PeerError>, _ device: SimulatedDevice
   ) throws {
     device.awaited = nil
     try guarding(device) {
@@ -141,7 +141,7 @@ extension SyncWorld {
       device.hangUp()
       device.session.disconnect()
     }
-    var next: SyncSession.Call?
+    var next: WireMessage?
     try guarding(device) { next = try device.session.next(device.direction) }
     guard let next else { return false }
     try oracle.note(next, from: device)

@@ -2,7 +2,7 @@ internal import TidemarkEngine
 
 /// Wakes tasks that wait for something to happen. It counts, so that what happens while nobody
 /// waits is not lost.
-final class SyncSignal: Sendable {
+package final class Signal: Sendable {
   private struct State {
     var count: UInt64 = 0
     var nextID = 0
@@ -11,11 +11,13 @@ final class SyncSignal: Sendable {
 
   private let state = Lock(State())
 
+  package init() {}
+
   /// How often it was raised.
-  var count: UInt64 { state.withLock { $0.count } }
+  package var count: UInt64 { state.withLock { $0.count } }
 
   /// Wakes all who wait. Cheap when nobody does: writers call it.
-  func raise() {
+  package func raise() {
     let waiters = state.withLock { state in
       state.count += 1
       defer { state.waiters = [:] }
@@ -25,7 +27,7 @@ final class SyncSignal: Sendable {
   }
 
   /// The first answer: asks now and whenever it was raised.
-  func first<T>(_ body: () async throws -> T?) async throws -> T {
+  package func first<T>(_ body: () async throws -> T?) async throws -> T {
     while true {
       let seen = count
       if let answer = try await body() { return answer }
@@ -35,7 +37,7 @@ final class SyncSignal: Sendable {
   }
 
   /// Waits until it was raised more often than that, or the task is cancelled.
-  func wait(beyond count: UInt64) async {
+  package func wait(beyond count: UInt64) async {
     let id = state.withLock { state in
       state.nextID += 1
       return state.nextID
