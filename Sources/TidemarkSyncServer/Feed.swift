@@ -13,7 +13,8 @@ internal import TidemarkSyncProtocol
 package protocol Feed: Sendable {
   /// Tells one feed from another.
   var id: ReplicaID { get }
-  /// The store that has the content of attachments beside the feed; nil where none can be kept.
+  /// The store that keeps content beside the feed: of attachments, and what comes ahead of its
+  /// change. Nil where none can be kept: neither attachments nor parts of large values are taken.
   var contents: Engine? { get }
   /// The time of day.
   var now: Timestamp { get }
@@ -70,13 +71,9 @@ package protocol Feed: Sendable {
 
   /// The leases.
   var leases: Lock<FeedLeases> { get }
-  /// The large values that have come in part.
-  var uploads: Lock<UploadTable> { get }
-  /// The attachments whose content has come, or comes, ahead of the entries that name it. Not held
-  /// while content is read or written.
+  /// The content that comes, or has come, ahead of the changes that name it. Not held while content
+  /// is read or written.
   var arriving: Lock<ArrivingAttachments> { get }
-  /// When the newest record of a name was written; nil when there is none.
-  func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp?
   /// Keeps deletes behind an offset until another offset is given; nil lets them go.
   func keepDeletes(behind offset: UInt64?) throws(TidemarkError)
   /// The worth of a compaction; see ``SyncHandler/space(from:)``.
@@ -118,24 +115,5 @@ extension Feed {
   package func remove(_ type: RecordType, keys: [[UInt8]]) throws(TidemarkError) {
     guard !keys.isEmpty else { return }
     try append(type, keys.map { (key: $0, value: []) })
-  }
-
-  /// Takes the records of things away, many with each commit: everybody else waits.
-  /// - Parameter body: told of everything whose records are gone.
-  func remove<Thing>(
-    _ type: RecordType, of things: [Thing], keys: (Thing) -> [[UInt8]], _ body: (Thing) -> Void
-  ) throws(TidemarkError) {
-    var rest = things[...]
-    while !rest.isEmpty {
-      var gone: [[UInt8]] = []
-      let step = rest.prefix { thing in
-        guard gone.count < FeedLeases.recordsPerStep else { return false }
-        gone += keys(thing)
-        return true
-      }
-      try remove(type, keys: gone)
-      step.forEach(body)
-      rest = rest.dropFirst(step.count)
-    }
   }
 }

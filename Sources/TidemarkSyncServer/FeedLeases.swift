@@ -179,13 +179,19 @@ package struct FeedLeases: Sendable {
       .min()
   }
 
-  /// Takes leases that have run out from the log. Their replicas have to compare everything in any
-  /// case, and nothing was kept for them any more.
+  /// Takes leases that have run out from the log, not too many with each commit: everybody else
+  /// waits. Their replicas have to compare everything in any case, and nothing was kept for them
+  /// any more.
   private mutating func removeExpired(_ feed: any Feed) throws(TidemarkError) {
     let now = feed.now.sinceEpoch
     lastLookForExpired = now
-    let expired = recorded.filter { $0.value.expires <= now }.map(\.key)
-    try feed.remove(.feedLease, of: expired, keys: { [$0.bytes] }) { remove($0) }
+    var expired = recorded.filter { $0.value.expires <= now }.map(\.key)[...]
+    while !expired.isEmpty {
+      let step = expired.prefix(Self.recordsPerStep)
+      try feed.remove(.feedLease, keys: step.map(\.bytes))
+      for replica in step { remove(replica) }
+      expired = expired.dropFirst(step.count)
+    }
   }
 
   /// Ends leases that would last longer than leases do now: of a time when they had no end, or

@@ -9,8 +9,7 @@ extension RecordType {
   package static let feedLease = RecordType(rawValue: 17)
   /// How conflicts are decided; the key is the prefix of the keys for which it counts.
   package static let feedPolicy = RecordType(rawValue: 18)
-  /// A part of a large value whose change has yet to come; the key is that of ``UploadPart``.
-  package static let feedUpload = RecordType(rawValue: 19)
+  // 19 was for parts of large values, and stays free.
   /// A change that lost by policy; the key is the key that it was for.
   package static let loser = RecordType(rawValue: 256)
 }
@@ -88,8 +87,7 @@ struct LeaseRecord: Sendable {
     var writer = ByteWriter()
     writer.u8(Self.version)
     writer.varint(expires)
-    writer.u64(cursor.epoch)
-    writer.varint(cursor.offset)
+    cursor.encode(into: &writer)
     writer.varint(clearedThrough)
     writer.varint(readsUntil)
     return writer.bytes
@@ -103,7 +101,7 @@ extension LeaseRecord {
       throw FormatError("unknown version of a lease", isNewer: true)
     }
     expires = try reader.varint()
-    cursor = Position(epoch: try reader.u64(), offset: try reader.varint())
+    cursor = try Position(from: &reader)
     clearedThrough = try reader.varint()
     readsUntil = try reader.varint()
     self.hasPushed = hasPushed

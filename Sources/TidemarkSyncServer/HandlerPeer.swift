@@ -137,7 +137,7 @@ extension HandlerPeer {
   ) async throws(TidemarkError) {
     let store = try await Store.open(at: path, configuration: configuration)
     do {
-      try self.init(store, options: options, usesThreads: configuration.usesThreads)
+      try self.init(store, options: options)
     } catch {
       try? await store.close()
       throw error
@@ -151,15 +151,8 @@ extension HandlerPeer {
   public convenience init(
     _ store: Store, options: SyncHandler.Options = SyncHandler.Options()
   ) throws(TidemarkError) {
-    try self.init(store, options: options, usesThreads: true)
-  }
-
-  /// A peer for simulations, whose caller's thread does all the work unless `usesThreads`.
-  package convenience init(
-    _ store: Store, options: SyncHandler.Options = SyncHandler.Options(), usesThreads: Bool
-  ) throws(TidemarkError) {
     self.init(
-      try SyncHandler(serving: store, options: options), usesThreads: usesThreads,
+      try SyncHandler(serving: store, options: options), usesThreads: store.usesThreads,
       closesHandler: true)
   }
 }

@@ -45,14 +45,12 @@ struct Judge {
     feedTime = min(feed.now.sinceEpoch, (1 << 48) - 1) << 16 | 0xffff
     let labelSets = request.changes.map { $0.kind == .put ? $0.content.labelSet : [] }
     refused = zip(request.changes, labelSets).map { change, labels in
-      if let rejection = ChangeCheck.rejection(of: change, by: request.replica, validators) {
-        return rejection
-      }
       // The key's content does not matter here: what a verdict says must not depend on that.
       let isWithin =
         change.kind == .put
         ? access.reaches(key: change.key, labels: labels) : access.mayReach(key: change.key)
-      return isWithin ? nil : Self.outOfScope
+      guard isWithin else { return Self.outOfScope }
+      return ChangeCheck.rejection(of: change, by: request.replica, validators)
     }
     judged = JudgedBatch(request: request, labelSets: labelSets, policies: policies.revision)
   }

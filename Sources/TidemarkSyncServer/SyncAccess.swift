@@ -1,5 +1,5 @@
-internal import Tidemark
-internal import TidemarkEngine
+public import Tidemark
+public import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 /// How far a caller's authorization reaches, given with every call to a ``SyncHandler``.
@@ -40,5 +40,113 @@ public struct SyncAccess: Sendable, Hashable {
   package func reaches(key: [UInt8], labels: [[UInt8]]) -> Bool {
     guard let scope else { return true }
     return !scope.isEverything && scope.contains(key: key, labels: labels)
+  }
+}
+
+/// Looks at what replicas push before it is taken, and may refuse it.
+///
+/// ```swift
+/// let titles = SyncValidator(prefix: "note/") { change, _ in
+///   change.content.value.count > 1_000_000
+///     ? Rejection(code: "tooLong", message: "A note has a million bytes at most.") : nil
+/// }
+/// ```
+/// A refused change is never tried again: the writer keeps it, listed with the reason, until a
+/// person decides. Validators must be quick, and decide by what they are given alone: a batch may
+/// be judged again.
+public struct SyncValidator: Sendable {
+  /// For the keys that begin with it.
+  public var prefix: Key
+  /// Gives the reason to refuse a change of a replica; nil lets it pass.
+  public var check: @Sendable (ProposedChange, ReplicaID) -> Rejection?
+
+  /// A validator.
+  /// - Parameters:
+  ///   - prefix: of the keys that it looks at, text or bytes; empty for all.
+  ///   - check: gives the reason to refuse a change; nil lets it pass.
+  public init(
+    prefix: some BytesConvertible = "",
+    check: @escaping @Sendable (ProposedChange, ReplicaID) -> Rejection?
+  ) {
+    self.prefix = Key(prefix)
+    self.check = check
+  }
+}
+
+/// A change that a replica has pushed, as a ``SyncValidator`` sees it.
+public struct ProposedChange: Sendable, Hashable {
+  /// Whether it puts or deletes.
+  public var kind: ChangeKind
+  /// The key that it changes.
+  public var key: Key
+  /// The value that the key gets, with its labels; nothing for a delete.
+  public var content: SyncContent
+  /// When it was committed, by the writer's clock.
+  public var commitTime: Timestamp
+  /// The writer's own time.
+  public var time: Timestamp?
+
+  /// A change.
+  public init(
+    kind: ChangeKind, key: some BytesConvertible, content: SyncContent = SyncContent(),
+    commitTime: Timestamp, time: Timestamp? = nil
+  ) {
+    self.kind = kind
+    self.key = Key(key)
+    self.content = content
+    self.commitTime = commitTime
+    self.time = time
+  }
+
+  init(_ change: PushedChange) {
+    self.init(
+      kind: change.kind, key: Key(change.key), content: change.content,
+      commitTime: HybridTime(change.commitTime).orderedTimestamp, time: change.time)
+  }
+}
+
+/// The faults of a pushed change as such, before anybody asks what its key holds.
+enum ChangeCheck {
+  /// - Returns: nil when it can be judged.
+  static func rejection(
+    of change: PushedChange, by replica: ReplicaID, _ validators: [SyncValidator]
+  ) -> Rejection? {
+    if let reason = problem(with: change) {
+      return Rejection(code: "invalid", message: reason)
+    }
+    for validator in validators where change.key.starts(with: validator.prefix.bytes) {
+      if let rejection = validator.check(ProposedChange(change), replica) {
+        return rejection.bounded
+      }
+    }
+    return nil
+  }
+
+  /// Everything that the log would refuse, so that one bad change cannot stop a batch.
+  private static func problem(with change: PushedChange) -> String? {
+    let content = change.content
+    do throws(TidemarkError) {
+      try OperationBatch.check(
+        key: change.key.count, value: content.value.count,
+        kind: change.kind == .put ? .put : .delete)
+    } catch { return error.message }
+    // Answers tell of it, and have a bound for it: a greater one could never be read again.
+    guard (1..<WireLimits.counts).contains(change.sequence) else {
+      return "the change's sequence is \(change.sequence); sequences are 1 to 2^48 - 1"
+    }
+    if let time = change.time, time.nanoseconds > 999_999_999 {
+      return "the change's own time has more than a second of nanoseconds"
+    }
+    guard change.kind == .put else { return nil }
+    guard content.labels.count <= Limits.labelsPerEntry else {
+      return "\(content.labels.count) labels; at most \(Limits.labelsPerEntry) are allowed"
+    }
+    guard content.labels.allSatisfy({ (1...Limits.labelBytes).contains($0.bytes.count) }) else {
+      return "a label is empty or longer than \(Limits.labelBytes) bytes"
+    }
+    guard (content.hash?.count ?? 0) <= Limits.hashBytes else {
+      return "the hash is longer than \(Limits.hashBytes) bytes"
+    }
+    return nil
   }
 }

@@ -3,8 +3,8 @@ internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
 extension SyncHandler {
-  /// Takes a part of an attachment's content, ahead of the change that names it; with no bytes,
-  /// says how much is there.
+  /// Takes a part of a content, ahead of the change that names it: of an attachment, or of a value
+  /// that is too large to travel with its change. With no bytes, says how much is there.
   ///
   /// Content that the store has is not wanted once more, unless the caller's authorization reaches
   /// only a part of the entries: who knows a hash need not have the content. It has to be sent then
@@ -23,9 +23,12 @@ extension SyncHandler {
     }
     // It need not have come over a wire.
     try WireMessage.attachRequest(request).check()
-    let engine = try contents()
+    guard let engine = feed.contents else {
+      throw PeerError(.malformed, "this server takes no content ahead of its change")
+    }
+    // It may be a value: whether an attachment is too large is told by the hello, and by the push.
     let rejection: Rejection? =
-      request.attachment.length > options.attachmentBytes
+      request.attachment.length > max(options.attachmentBytes, Limits.valueBytes)
       ? .tooLarge(request.attachment, most: options.attachmentBytes)
       : access.mayReach(key: request.key) ? nil : Judge.outOfScope
     return AttachAnswer(
@@ -43,7 +46,9 @@ extension SyncHandler {
 
   func stageFetch(_ request: ContentRequest, _ access: SyncAccess) throws -> ContentAnswer {
     try WireMessage.fetchRequest(request).check()
-    let engine = try contents()
+    guard let engine = feed.contents, options.attachmentBytes > 0 else {
+      throw PeerError(.malformed, "this server takes no attachments")
+    }
     let id = request.attachment.engineID
     guard try isNamed(id, by: request.key, access), let reader = try engine.openAttachment(id)
     else { return ContentAnswer(bytes: nil) }
@@ -59,14 +64,6 @@ extension SyncHandler {
     }
   }
 
-  /// The store that has the content of attachments.
-  private func contents() throws(PeerError) -> Engine {
-    guard let engine = feed.contents, options.attachmentBytes > 0 else {
-      throw PeerError(.malformed, "this server takes no attachments")
-    }
-    return engine
-  }
-
   /// Whether a key's entry names an attachment, as far as the caller's authorization reaches.
   private func isNamed(
     _ id: AttachmentID, by key: [UInt8], _ access: SyncAccess
@@ -76,23 +73,20 @@ extension SyncHandler {
       && access.reaches(key: key, labels: state.head.labels)
   }
 
-  /// The content of an attachment, if it is here and the caller may name it.
-  private func hold(
-    _ id: AttachmentID, for key: [UInt8], _ replica: ReplicaID, _ access: SyncAccess,
-    _ engine: Engine
-  ) throws(TidemarkError) -> AttachmentHold? {
-    if access.scope != nil {
-      let name = ArrivingAttachments.Name(replica: replica, attachment: id)
-      let hasBrought = feed.arriving.withLock { $0.hasBrought(name) }
-      if !hasBrought, try !isNamed(id, by: key, access) { return nil }
-    }
-    return try engine.holdContent(of: id)
+  /// Whether a caller may name content that the store has.
+  func mayName(
+    _ id: AttachmentID, for key: [UInt8], _ access: SyncAccess
+  ) throws(TidemarkError) -> Bool {
+    if access.scope == nil { return true }
+    return try isNamed(id, by: key, access)
   }
 
   // MARK: Taking parts
 
   /// Bytes of what an earlier opening has left that one call reads again.
-  private static let bytesPerLook = 256 << 20
+  static let bytesPerLook = 256 << 20
+  static let isBeingRead = PeerError(
+    .busy, "what has come of a content is being read again", retryAfter: .seconds(0))
   /// Room on the disk that content does not take.
   private static let bytesLeftFree = 64 << 20
 
@@ -102,7 +96,7 @@ extension SyncHandler {
   ) throws -> Int {
     let id = request.attachment.engineID
     let name = ArrivingAttachments.Name(replica: request.replica, attachment: id)
-    if try hold(id, for: request.key, request.replica, access, engine) != nil {
+    if try mayName(id, for: request.key, access), try engine.holdContent(of: id) != nil {
       return request.attachment.length
     }
     let begins = !request.bytes.isEmpty || request.attachment.length == 0
@@ -111,84 +105,110 @@ extension SyncHandler {
       let part = try engine.attachmentPart(of: id, for: request.replica.bytes, begins: begins)
     else { return 0 }
     feed.arriving.withLock { $0[name] = part }
-    guard try part.look(most: Self.bytesPerLook) else {
-      throw PeerError(
-        .busy, "what has come of an attachment is being read again", retryAfter: .seconds(0))
-    }
-    let received = try part.append(request.bytes, at: request.offset, now: feed.now.sinceEpoch)
-    guard received == request.attachment.length else { return received }
     do throws(TidemarkError) {
-      let hold = try part.finish()
-      feed.arriving.withLock { $0.arrive(name, hold, at: feed.now.sinceEpoch) }
-      return received
+      if try part.look(most: Self.bytesPerLook) {
+        return try part.append(request.bytes, at: request.offset, now: feed.now.sinceEpoch)
+      }
     } catch {
-      feed.arriving.withLock { $0[name] = nil }
+      if part.isOver { feed.arriving.withLock { $0.forget(part, of: request.replica) } }
       guard error.code == .damaged else { throw error }
-      throw PeerError(.malformed, "an attachment's content is not what its hash says")
+      throw PeerError(.malformed, "a content is not what its hash says")
     }
+    throw Self.isBeingRead
   }
+
+  /// An upload that goes on is left alone: a newcomer that took its room would lose it in turn. One
+  /// that nobody has gone on with for so long goes.
+  private static let millisecondsUndisturbed: UInt64 = 60_000
+  static let millisecondsKept: UInt64 = 7 * 86_400_000
 
   private func makeRoom(
     for request: AttachRequest, _ name: ArrivingAttachments.Name, _ engine: Engine
   ) throws {
     let idle = feed.time(before: Self.millisecondsUndisturbed)
     try feed.arriving.withLock { (arriving: inout ArrivingAttachments) throws(PeerError) in
-      dropOldAttachments(&arriving, but: name)
+      dropOldContent(&arriving, but: name)
       func isFull() -> Bool {
-        arriving.bytes + request.bytes.count > options.attachmentUploadBytes
-          || arriving[name] == nil && arriving.count >= options.attachmentUploads
+        if arriving.bytes + request.bytes.count > options.attachmentUploadBytes { return true }
+        // Whole contents wait for their batch, which may name as many.
+        return arriving[name] == nil
+          && (arriving.unfinished >= options.attachmentUploads
+            || arriving.count >= options.attachmentUploads + Self.mostChanges)
       }
       guard isFull() else { return }
       for old in arriving.untouched(since: idle, but: name) where isFull() { arriving.drop(old) }
       guard !isFull() else {
-        throw PeerError(.busy, "too many attachments are on their way", retryAfter: .seconds(10))
+        throw PeerError(.busy, "too many contents are on their way", retryAfter: .seconds(10))
       }
     }
     let rest = request.attachment.length - request.offset
     guard let free = engine.attachments.freeBytes, free < rest + Self.bytesLeftFree else { return }
     throw PeerError(
-      .busy, "the disk has no room for \(rest) more bytes of an attachment",
+      .busy, "the disk has no room for \(rest) more bytes of a content",
       retryAfter: .seconds(60))
   }
 
   /// Gives up what nobody has gone on with for so long.
-  func dropOldAttachments(
+  func dropOldContent(
     _ arriving: inout ArrivingAttachments, but name: ArrivingAttachments.Name? = nil
   ) {
     let time = feed.time(before: Self.millisecondsKept)
     for old in arriving.untouched(since: time, but: name) { arriving.drop(old) }
   }
+}
 
-  // MARK: Naming them
-
-  /// Holds on to the attachments that a batch names, as far as their content has come, until it is
-  /// in the feed.
-  func holdAttachments(
-    of request: PushRequest, _ access: SyncAccess
-  ) throws -> [AttachmentID: AttachmentHold] {
-    guard options.attachmentBytes > 0, let engine = feed.contents else { return [:] }
-    var holds: [AttachmentID: AttachmentHold] = [:]
-    for change in request.changes {
-      guard let id = change.content.attachment?.engineID,
-        let hold = try hold(id, for: change.key, request.replica, access, engine)
-      else { continue }
-      holds[id] = hold
-    }
-    return holds
+/// The content that comes, or has come, for changes that a feed does not have yet: attachments, and
+/// values that are too large to travel with their changes.
+package struct ArrivingAttachments: Sendable {
+  struct Name: Sendable, Hashable {
+    var replica: ReplicaID
+    var attachment: AttachmentID
   }
 
-  /// Makes sure that the content of everything that a batch names is on the disk, and stays there.
-  /// - Throws: ``PeerError`` of kind `busy` when the content of one has not come.
-  func checkAttachments(
-    of request: PushRequest, _ holds: [AttachmentID: AttachmentHold]
-  ) throws(PeerError) {
-    if PlantedSyncBug.isOn(.attachmentNotAwaited) { return }
-    let isHere = request.changes.allSatisfy {
-      $0.content.attachment.map { holds[$0.engineID] != nil } ?? true
+  private var parts: [Name: AttachmentPartFile] = [:]
+
+  package init() {}
+
+  /// Finds what an earlier opening has left.
+  init(_ engine: Engine) throws(TidemarkError) {
+    guard engine.configuration.access != .readOnly else { return }
+    for (name, part) in try engine.attachments.parts() {
+      // Contents that this store fetches itself come for nobody.
+      guard let replica = ReplicaID(name.owner), replica != .none else { continue }
+      part.capTouched(at: engine.environment.clock.now().sinceEpoch)
+      parts[Name(replica: replica, attachment: part.id)] = part
     }
-    guard isHere else {
-      throw PeerError(
-        .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
-    }
+  }
+
+  /// How many there are.
+  var count: Int { parts.count }
+  /// How many of them are on their way.
+  var unfinished: Int { parts.values.count { !$0.mayBeWhole } }
+  /// Their bytes on the disk.
+  var bytes: Int { parts.values.reduce(0) { $0 + $1.storedBytes } }
+
+  /// The same of those that nobody has gone on with since.
+  func bytes(untouchedSince time: UInt64) -> Int {
+    parts.values.reduce(0) { $0 + ($1.touched < time ? $1.storedBytes : 0) }
+  }
+
+  subscript(name: Name) -> AttachmentPartFile? {
+    get { parts[name] }
+    set { parts[name] = newValue }
+  }
+
+  /// Contents that nobody has gone on with since, the longest idle first.
+  func untouched(since time: UInt64, but name: Name? = nil) -> [Name] {
+    parts.map { ($0.key, $0.value.touched) }.filter { $0.1 < time && $0.0 != name }
+      .sorted { $0.1 < $1.1 }.map(\.0)
+  }
+
+  /// Gives up what has come.
+  mutating func drop(_ name: Name) { parts.removeValue(forKey: name)?.cancel() }
+
+  /// Forgets a part file that is over, unless another one has begun under its name.
+  mutating func forget(_ part: AttachmentPartFile, of replica: ReplicaID) {
+    let name = Name(replica: replica, attachment: part.id)
+    if parts[name] === part { parts[name] = nil }
   }
 }

@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
@@ -26,25 +27,27 @@ extension SyncHandler {
       throw PeerError(.forbidden, "the authorization does not allow to write")
     }
     try check(request)
-    var large = request.changes.compactMap(\.content.blob)
-    // Uploaded values are worth reading if it may be the turn of the batch.
     let replica = request.replica
-    if !large.isEmpty, try !feed.mark(of: replica).mark.precedes(request) || !hasLease(replica) {
-      large = []
-    }
-    let mark = try LargeValues.shared.withRoom(for: large.reduce(0) { $0 + $1.length }) {
+    let large = request.changes.reduce(0) { $0 + ($1.content.blob?.length ?? 0) }
+    let namesContent = large > 0 || request.changes.contains { $0.content.attachment != nil }
+    // Content is worth looking for if it may be the turn of the batch.
+    let mayBeTaken =
+      try namesContent && isTurn(of: request, feed.mark(of: replica))
+      && hasLease(replica)
+    let mark = try LargeValues.shared.withRoom(for: mayBeTaken ? large : 0) {
       var whole = request
-      let uploads = large.isEmpty ? [] : try takeUploads(into: &whole)
-      let attachments = try holdAttachments(of: whole, access)
-      return try turn.withLock { _ throws(any Error) in
-        try take(whole, uploads, attachments, access)
-      }
+      var content = mayBeTaken ? try findContent(of: &whole, access) : PushedContent()
+      return try turn.withLock { _ throws(any Error) in try take(whole, &content, access) }
     }
     if mark.mark.number > 0 { try feed.leases.withLock { try $0.notePush(of: replica, feed) } }
     // Also a batch that was taken before may not be on the disk yet.
     return PushAnswer(
       mark: mark.mark, range: try range(for: replica, through: mark.position.offset),
       current: try current(of: request, mark.mark, through: mark.position.offset, access))
+  }
+
+  private func isTurn(of request: PushRequest, _ mark: FeedMark) -> Bool {
+    mark.mark.precedes(request) || PlantedSyncBug.isOn(.markNotChecked)
   }
 
   /// Whether a replica may push, as far as leases say.
@@ -54,7 +57,7 @@ extension SyncHandler {
   }
 
   /// Refuses what is no batch.
-  private func check(_ request: PushRequest) throws(PeerError) {
+  private func check(_ request: PushRequest) throws {
     guard request.number > 0, request.batchID != .none else {
       throw PeerError(.malformed, "batches are numbered from 1 and have an id other than 0")
     }
@@ -66,6 +69,8 @@ extension SyncHandler {
     guard Set(request.changes.lazy.map(\.sequence)).count == request.changes.count else {
       throw PeerError(.malformed, "the batch has two changes with the same sequence")
     }
+    // They need not have come over a wire.
+    for change in request.changes { try change.content.blob?.checkBlob() }
     let sizes = request.changes.lazy.map {
       $0.key.count + ($0.content.blob?.length ?? $0.content.value.count)
     }
@@ -80,28 +85,25 @@ extension SyncHandler {
   /// Appends the batch, unless the mark says that it is not its turn.
   /// - Returns: the replica's mark then.
   private func take(
-    _ request: PushRequest, _ uploads: [UploadTable.Upload],
-    _ attachments: [AttachmentID: AttachmentHold], _ access: SyncAccess
+    _ request: PushRequest, _ content: inout PushedContent, _ access: SyncAccess
   ) throws -> FeedMark {
     let mark = try feed.mark(of: request.replica)
-    guard mark.mark.precedes(request) || PlantedSyncBug.isOn(.markNotChecked) else { return mark }
+    guard isTurn(of: request, mark) else { return mark }
     guard hasLease(request.replica) else {
       throw PeerError(
         .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
     }
     try checkHello(of: request, access)
-    try checkUploads(of: request, uploads)
-    try checkAttachments(of: request, attachments)
+    try claimContent(of: request, &content, access)
+    // The holds must last until the entries are there.
+    defer { withExtendedLifetime(content) {} }
     for _ in 0..<Self.attempts {
       var judge = Judge(
         request, feed: feed, access: access, policies: try feed.policies(),
         validators: options.validators)
-      var judged = try judge.run()
-      judged.uploads = uploads.flatMap(\.keys)
-      switch try feed.append(judged) {
+      switch try feed.append(try judge.run()) {
       case .appended(let mark):
-        feed.uploads.withLock { known in for upload in uploads { known.remove(upload) } }
-        feed.arriving.withLock { $0.claim(Array(attachments.keys), for: request.replica) }
+        dropValues(content, of: request.replica)
         return mark
       case .markIs(let mark): return mark
       case .conflict: break
@@ -123,6 +125,116 @@ extension SyncHandler {
       throw PeerError(
         .busy, "the authorization reaches other entries than at the last hello: say hello again",
         retryAfter: .seconds(0))
+    }
+  }
+}
+
+/// The content that a batch names and that has come ahead of it.
+struct PushedContent {
+  /// Content that the store has as attachments, kept until the entries name it.
+  fileprivate(set) var holds: [AttachmentID: AttachmentHold] = [:]
+  /// Attachments that have come and are no attachments of the store yet.
+  fileprivate var attachments: [AttachmentID: AttachmentPartFile] = [:]
+  /// Values that are in their places; their files are of no use once the batch is in the feed.
+  fileprivate var values: [AttachmentID: AttachmentPartFile] = [:]
+  /// Bytes of what an earlier opening has left that may still be read again.
+  fileprivate var bytesToLook = SyncHandler.bytesPerLook
+}
+
+extension SyncHandler {
+  /// Puts the large values of a batch in their places and finds its attachments, as far as they are
+  /// there. That takes long, and is done before anything is locked; what has come stays as it is.
+  func findContent(
+    of request: inout PushRequest, _ access: SyncAccess
+  ) throws -> PushedContent {
+    var found = PushedContent()
+    guard let engine = feed.contents else { return found }
+    var values: [AttachmentID: [UInt8]] = [:]
+    for index in request.changes.indices {
+      let (key, content) = (request.changes[index].key, request.changes[index].content)
+      if let id = content.blob?.engineID {
+        if values[id] == nil, let part = try whole(id, of: request.replica, &found) {
+          values[id] = try part.content()
+          found.values[id] = part
+        }
+        // An answer to its upload was that the store has it.
+        if values[id] == nil, try mayName(id, for: key, access) {
+          values[id] = try engine.openAttachment(id)?.content()
+        }
+        if let value = values[id] {
+          request.changes[index].content.value = value
+          request.changes[index].content.blob = nil
+        }
+      }
+      if let id = content.attachment?.engineID, found.holds[id] == nil, options.attachmentBytes > 0
+      {
+        if try mayName(id, for: key, access) { found.holds[id] = try engine.holdContent(of: id) }
+        if found.holds[id] == nil, id.length <= UInt64(options.attachmentBytes) {
+          found.attachments[id] = try whole(id, of: request.replica, &found)
+        }
+      }
+    }
+    return found
+  }
+
+  /// The part file of content that a replica has sent, if all of it is there.
+  private func whole(
+    _ id: AttachmentID, of replica: ReplicaID, _ found: inout PushedContent
+  ) throws -> AttachmentPartFile? {
+    let name = ArrivingAttachments.Name(replica: replica, attachment: id)
+    guard let part = feed.arriving.withLock({ $0[name] }) else { return nil }
+    do throws(TidemarkError) {
+      let before = part.received
+      if try part.look(most: found.bytesToLook) {
+        found.bytesToLook -= part.received - before
+        return part.isWhole ? part : nil
+      }
+    } catch {
+      // It is sent again.
+      guard [.damaged, .closed].contains(error.code) else { throw error }
+      return nil
+    }
+    throw Self.isBeingRead
+  }
+
+  /// Makes sure that the content of everything that a batch names is on the disk, and stays there.
+  /// - Throws: ``PeerError`` of kind `busy` when the content of one has not come.
+  func claimContent(
+    of request: PushRequest, _ found: inout PushedContent, _ access: SyncAccess
+  ) throws {
+    // The value of a change that is out of reach was not taken, and its verdict needs none.
+    let lacksValue = request.changes.contains {
+      $0.content.blob != nil && access.mayReach(key: $0.key)
+    }
+    guard !lacksValue else {
+      throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
+    }
+    var areThere =
+      PlantedSyncBug.isOn(.attachmentNotAwaited)
+      || request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
+        found.holds[$0] != nil || found.attachments[$0] != nil
+      }
+    // None becomes an attachment before all are there: who may name only what is its own would
+    // have to send it again.
+    for (id, part) in found.attachments where areThere {
+      do throws(TidemarkError) { found.holds[id] = try part.finish() } catch {
+        // Somebody else needed the room meanwhile.
+        guard error.code == .closed else { throw error }
+        areThere = false
+      }
+      feed.arriving.withLock { $0.forget(part, of: request.replica) }
+    }
+    guard areThere else {
+      throw PeerError(
+        .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
+    }
+  }
+
+  /// Lets go of the files of values that are in the feed.
+  func dropValues(_ found: PushedContent, of replica: ReplicaID) {
+    for part in found.values.values {
+      part.cancel()
+      feed.arriving.withLock { $0.forget(part, of: replica) }
     }
   }
 }

@@ -53,7 +53,7 @@ extension SyncHandler {
   ) throws(TidemarkError) -> [UInt64: [UInt8]] {
     var offsets: [UInt64] = []
     var left = bytes
-    for put in puts where put.valueLength <= BlobID.leastLength {
+    for put in puts where put.valueLength <= SyncContent.mostInlineBytes {
       left -= put.valueLength
       offsets.append(put.offset)
       guard left > 0 else { break }
@@ -93,24 +93,16 @@ extension SyncHandler {
   }
 
   private func entry(
-    ofKey key: [UInt8], _ known: FeedState?, _ values: [UInt64: [UInt8]], _ access: SyncAccess,
+    ofKey key: [UInt8], _ state: FeedState?, _ values: [UInt64: [UInt8]], _ access: SyncAccess,
     _ takesBlobs: Bool
   ) throws -> FeedEntry? {
-    var current = known
-    // A compaction or another write may take the value between the two looks.
-    for _ in 0..<4 {
-      guard let state = current, access.reaches(key: key, labels: state.head.labels) else {
-        return nil
-      }
-      if let entry = try entry(
-        state.isDeleted ? .delete : .put, state.head, at: state.position, values,
-        takesBlobs: takesBlobs)
-      {
-        return entry
-      }
-      current = try feed.states(of: [key])[0]
-    }
-    throw TidemarkError(.inputOutput, "the key changes too fast to be read; try again")
+    guard let state, access.reaches(key: key, labels: state.head.labels) else { return nil }
+    let kind: FeedEntry.Kind = state.isDeleted ? .delete : .put
+    let entry = try entry(
+      kind, state.head, at: state.position, values, takesBlobs: takesBlobs)
+    if let entry { return entry }
+    // A compaction has taken the value between the two looks, after another write.
+    throw PeerError(.busy, "the key is being written to", retryAfter: .seconds(0))
   }
 
   /// An entry as its reader gets it.
@@ -124,7 +116,7 @@ extension SyncHandler {
       commitTime: head.commitTime,
       time: kind == .put || kind == .delete ? head.attributes.time : nil)
     guard kind == .put else { return entry }
-    let large = head.valueLength > BlobID.leastLength ? head.valueLength : 0
+    let large = head.valueLength > SyncContent.mostInlineBytes ? head.valueLength : 0
     return try LargeValues.shared.withRoom(for: large) {
       let known = try values[head.offset] ?? feed.values(at: [head.offset])[head.offset]
       guard let value = known else { return nil }
@@ -133,5 +125,61 @@ extension SyncHandler {
       if takesBlobs { entry.content.moveApart() }
       return entry
     }
+  }
+}
+
+extension SyncHandler {
+  /// Answers with a part of a large value that stands in the feed.
+  /// - Throws: ``PeerError``: `busy` when it is not kept any more, since something else took its
+  ///   place: the page that has named it is to be pulled again.
+  func stageDownload(_ request: DownloadRequest, _ access: SyncAccess) throws -> DownloadAnswer {
+    let offset = request.position.offset
+    guard try feed.range().contains(request.position),
+      let head = try feed.heads(at: [offset])[offset], head.kind == .put,
+      access.reaches(key: head.key, labels: head.labels)
+    else { throw Self.noValue }
+    // As it is unpacked, and a copy of it.
+    return try LargeValues.shared.withRoom(for: 2 * head.valueLength) {
+      guard let value = try feed.values(at: [offset])[offset] else {
+        throw Self.noValue
+      }
+      let first = min(max(request.offset, 0), value.count)
+      // Every call reads the value as a whole: those that want next to nothing get more.
+      let wanted = max(request.limit, DownloadRequest.leastBytes)
+      let count = min(wanted, DownloadRequest.mostBytes, value.count - first)
+      return DownloadAnswer(length: value.count, bytes: Array(value[first..<first + count]))
+    }
+  }
+
+  private static let noValue = PeerError(
+    .busy, "no large value stands there any more: pull again", retryAfter: .seconds(0))
+}
+
+/// The bytes of large values that calls hold at a time: a request of a few bytes may ask for 64
+/// MiB.
+final class LargeValues: Sendable {
+  /// The budget of all handlers of the program.
+  static let shared = LargeValues(most: 256 << 20)
+
+  private let most: Int
+  private let held = Lock(0)
+
+  /// - Parameter most: in bytes; a single call may have more while there is no other.
+  init(most: Int) { self.most = most }
+
+  /// Runs a call that holds so many bytes.
+  /// - Throws: ``PeerError`` of kind `busy` where others hold too much.
+  func withRoom<R>(for bytes: Int, _ body: () throws -> R) throws -> R {
+    guard bytes > 0 else { return try body() }
+    let isThere = held.withLock { held in
+      guard held == 0 || held + bytes <= most else { return false }
+      held += bytes
+      return true
+    }
+    guard isThere else {
+      throw PeerError(.busy, "too many large values are being read", retryAfter: .seconds(1))
+    }
+    defer { held.withLock { $0 -= bytes } }
+    return try body()
   }
 }

@@ -1,6 +1,7 @@
 public import Tidemark
 public import TidemarkEngine
-internal import TidemarkSyncProtocol
+// Programs import this module alone and find messages and peers with it.
+@_exported public import TidemarkSyncProtocol
 
 /// The server's end of replication for one database, without sockets: it takes the calls of a
 /// ``Peer`` and answers them from a feed, by default the log of a store of its own.
@@ -30,14 +31,12 @@ public final class SyncHandler: Sendable {
     public var mostLeases = 10_000
     /// Look at what is pushed, in this order.
     public var validators: [SyncValidator]
-    /// The bytes that large values whose changes have not come yet may take; what has waited
-    /// longest goes first, but for a minute after its last part. One batch fits in any case.
-    public var uploadBytes: Int
     /// Most bytes of an attachment's content; 0 takes no attachments.
     public var attachmentBytes = Limits.attachmentBytes
-    /// How many attachments may be on their way, and how many bytes these may take on the disk,
-    /// together with those that wait for the changes that name them. What has waited longest makes
-    /// room, but for a minute after its last part.
+    /// How many contents may be on their way, attachments and large values alike, and how many
+    /// bytes these may take on the disk, together with those that wait for the changes that name
+    /// them. The one that has waited longest makes room, but for a minute after its last part. One
+    /// attachment, or the values of one batch, fit in any case.
     public var attachmentUploads = 256
     public var attachmentUploadBytes = Limits.attachmentBytes
 
@@ -46,12 +45,10 @@ public final class SyncHandler: Sendable {
     ///   - limits: what fits into a message.
     ///   - lease: for how long deletes are kept for a replica that does not call.
     ///   - validators: look at what is pushed.
-    ///   - uploadBytes: for large values whose changes have not come yet.
     public init(
       limits: SyncLimits = SyncLimits(bytes: 512 << 10), lease: Duration? = .seconds(90 * 86_400),
-      validators: [SyncValidator] = [], uploadBytes: Int = 256 << 20
+      validators: [SyncValidator] = []
     ) {
-      self.uploadBytes = uploadBytes
       self.limits = limits
       self.validators = validators
       self.lease = lease
@@ -93,10 +90,10 @@ public final class SyncHandler: Sendable {
     var options = options
     options.limits.changes = min(max(options.limits.changes, 1), Self.mostChanges)
     options.limits.bytes = min(max(options.limits.bytes, 1), Self.mostBytes)
-    // Room for what one batch may have.
-    options.uploadBytes = max(options.uploadBytes, Limits.valueBytes + options.limits.bytes)
     options.attachmentBytes = min(max(options.attachmentBytes, 0), Limits.attachmentBytes)
-    options.attachmentUploadBytes = max(options.attachmentUploadBytes, options.attachmentBytes)
+    // Room for what one batch may have, with what its files take beside it.
+    let most = max(options.attachmentBytes, Limits.valueBytes + options.limits.bytes)
+    options.attachmentUploadBytes = max(options.attachmentUploadBytes, most + most / 64)
     options.attachmentUploads = max(options.attachmentUploads, 1)
     self.options = options
     // A policy that is not known here is said at once.
@@ -203,5 +200,139 @@ extension PeerError {
     case .limitExceeded: self.init(.malformed, error.message)
     default: self.init(.unavailable, error.message)
     }
+  }
+}
+
+extension SyncHandler {
+  /// Estimates what a compaction would free.
+  /// - Parameter minimum: when fewer bytes are superseded, nobody asks how many of them may go.
+  public func space(from minimum: Int = 0) throws(TidemarkError) -> LogSpace {
+    var space = try feed.space(from: minimum)
+    // It goes at the next compaction, and nothing else might ever make that worth while.
+    let time = feed.time(before: Self.millisecondsKept)
+    let old = feed.arriving.withLock { $0.bytes(untouchedSince: time) }
+    space.log += old
+    if old >= minimum { space.reclaimable += old }
+    return space
+  }
+
+  /// Rewrites the log without what nobody needs: versions that the store's retention lets go, but
+  /// no delete that a replica with a live lease has yet to hear of; and takes away leases that have
+  /// run out, and content whose changes never came. Calls are answered meanwhile.
+  ///
+  /// A replica that needs what has gone is told `cursorGone`, and compares everything.
+  /// - Parameter shouldStop: asked again and again, on the calling thread. Once it says yes, the
+  ///   call ends with `closed`; what was rewritten by then stays so.
+  @discardableResult
+  public func compact(
+    unless shouldStop: @escaping @Sendable () -> Bool = { false }
+  ) throws(TidemarkError) -> CompactionSummary {
+    do throws(TidemarkError) {
+      // Replicas that have not called for so long may hold nothing of what is kept.
+      try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
+        try leases.prepareCompaction(feed)
+      }
+      feed.arriving.withLock { dropOldContent(&$0) }
+    } catch {
+      // A full disk is what a compaction is to help with.
+      guard error.code == .noSpace else { throw error }
+    }
+    return try feed.compact(unless: shouldStop)
+  }
+}
+
+extension SyncHandler {
+  /// Answers the first call of a session, and renews the caller's lease.
+  ///
+  /// A lease that has run out is renewed only for a replica that has compared everything
+  /// (``HelloRequest/hasResynced``).
+  /// - Throws: ``PeerError``.
+  public func hello(
+    _ request: HelloRequest, access: SyncAccess = .everything
+  ) throws(PeerError) -> HelloAnswer {
+    try settled(\.range) { try stageHello(request, access) }
+  }
+
+  func stageHello(_ request: HelloRequest, _ access: SyncAccess) throws -> HelloAnswer {
+    let mark = try feed.mark(of: request.replica)
+    let lease = try renew(request, mark.mark)
+    let now = feed.now.sinceEpoch
+    // Up to the mark at least; nobody waits for the record of a lease. But for the first one of a
+    // feed: a position before everything is in every feed, and a late batch that was formed by it
+    // would be taken by any.
+    let bounds = try feed.bounds()
+    let end = bounds.durable > 0 ? mark.position.offset : bounds.range.head
+    let range = try range(for: request.replica, through: end)
+    var answer = HelloAnswer(
+      feed: feed.id, range: range, mark: mark.mark, time: now,
+      limits: options.limits, reach: access.reach,
+      attachmentBytes: feed.contents == nil || options.attachmentBytes == 0
+        ? nil : options.attachmentBytes)
+    if options.leaseSeconds != nil {
+      answer.isLeaseExpired = lease == nil
+      answer.leaseSeconds = UInt32(clamping: (max(lease?.expires ?? 0, now) - now) / 1000)
+    }
+    return answer
+  }
+
+  /// - Returns: the lease; nil when it has run out.
+  private func renew(
+    _ request: HelloRequest, _ mark: ReplicaMark
+  ) throws(TidemarkError) -> LeaseRecord? {
+    let range = try feed.range()
+    let now = feed.now.sinceEpoch
+    let period = options.leaseSeconds.map { UInt64($0) * 1000 }
+    let expires = period.map { now + $0 } ?? .max
+    return try feed.leases.withLock {
+      (leases: inout FeedLeases) throws(TidemarkError) -> LeaseRecord? in
+      let known = leases[request.replica]
+      // A replica that has pushed holds something, whatever it has read.
+      let holdsNothing = request.cursor == .beginning && mark.number == 0
+      // A replica that has been here and has no lease was forgotten.
+      let isNew = known == nil && holdsNothing
+      var isAlive = isNew || (known?.expires ?? 0) > now || options.leaseSeconds == nil
+      // Deletes that were dropped since it compared have to be compared, too.
+      let hasAll = request.hasResynced && request.cursor.offset >= range.truncatedThrough
+      // The lease of a replica that has read further says nothing of a copy of it: deletes that one
+      // has seen, or found out by comparing, may be gone before the copy has read them.
+      let isBehind = request.cursor.offset < min(known?.cursor.offset ?? 0, range.truncatedThrough)
+      if isBehind, !holdsNothing { isAlive = false }
+      if PlantedSyncBug.isOn(.leaseIgnored) { isAlive = true }
+      guard isAlive || hasAll else { return nil }
+      let common = range.lastCommonOffset(with: request.cursor) ?? 0
+      var lease = LeaseRecord(
+        expires: expires, readsUntil: request.reads ? expires : known?.readsUntil ?? 0,
+        cursor: range.position(ofOffset: common), clearedThrough: known?.clearedThrough ?? 0,
+        hasPushed: mark.number > 0 || known?.hasPushed ?? false)
+      // A replica that holds nothing, or has just compared everything, has missed no delete.
+      if holdsNothing || hasAll {
+        lease.clearedThrough = range.truncatedThrough
+      }
+      if PlantedSyncBug.isOn(.leaseIgnored) { lease.clearedThrough = range.truncatedThrough }
+      if let known, leases.isRecorded(request.replica),
+        !needsWriting(lease, after: known, period: period)
+      {
+        // The end in the record still stands.
+        lease.expires = known.expires
+        lease.readsUntil = known.readsUntil
+        leases.note(lease, of: request.replica)
+      } else {
+        try leases.record(lease, of: request.replica, feed)
+      }
+      try leases.keepDeletes(feed, for: lease)
+      return lease
+    }
+  }
+
+  /// A lease is not written anew at every hello, but when a sixteenth of it has passed.
+  private func needsWriting(
+    _ lease: LeaseRecord, after known: LeaseRecord, period: UInt64?
+  ) -> Bool {
+    guard known.clearedThrough == lease.clearedThrough else { return true }
+    guard let period else { return known.expires != .max || known.readsUntil != lease.readsUntil }
+    func isOld(_ end: UInt64, _ known: UInt64) -> Bool {
+      end < known || end - known > period / 16
+    }
+    return isOld(lease.expires, known.expires) || isOld(lease.readsUntil, known.readsUntil)
   }
 }

@@ -188,7 +188,7 @@ struct ReplayTests {
       Rejection(code: "invalid", message: "no notes")
     }
     let peer = try StorePeer(
-      bench.open("T"), options: SyncHandler.Options(validators: [refusing]), usesThreads: false)
+      bench.open("T"), options: SyncHandler.Options(validators: [refusing]))
     _ = try await store.replicator(named: "t", peer: peer).syncOnce()
     await peer.close()
     try await store.close()

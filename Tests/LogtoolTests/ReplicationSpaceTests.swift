@@ -95,7 +95,7 @@ struct ReplicationSpaceTests {
       change.kind == .delete ? Rejection(code: "no", message: "it stays") : nil
     }
     let peer = try StorePeer(
-      bench.open("T"), options: SyncHandler.Options(validators: [refusing]), usesThreads: false)
+      bench.open("T"), options: SyncHandler.Options(validators: [refusing]))
     let name = try #require(try store.blocking.peers().first?.name)
     _ = try await store.replicator(named: name, peer: peer).syncOnce()
     await peer.close()

@@ -38,6 +38,16 @@ package final class AttachmentFileReader: Sendable {
   /// Lets go of the file.
   package func close() { file.close() }
 
+  /// Reads all of it, of content that is not large.
+  package func content() throws(TidemarkError) -> [UInt8] {
+    var content: [UInt8] = []
+    content.reserveCapacity(length)
+    while content.count < length {
+      content += try read(at: content.count, count: length - content.count)
+    }
+    return content
+  }
+
   /// Reads content.
   /// - Parameters:
   ///   - offset: where it begins.

@@ -46,7 +46,11 @@ extension AttachmentFiles {
     let path = directory + "/" + name
     return try state.withLock {
       (state: inout State) throws(TidemarkError) -> AttachmentPartFile? in
-      if let part = state.parts[name]?.part, part.id == id, !part.isOver { return part }
+      if let part = state.parts[name]?.part {
+        if part.id == id, !part.isOver { return part }
+        // The hash with another length: its file is about to go.
+        part.cancel()
+      }
       state.parts = state.parts.filter { $0.value.part != nil }
       var found: AttachmentPartFile?
       do throws(FileSystemError) {
@@ -139,8 +143,4 @@ extension AttachmentFiles {
     }
     return AttachmentHold(self, id)
   }
-}
-
-extension AttachmentPartFile {
-  fileprivate var isOver: Bool { (try? look(most: 0)) == nil }
 }

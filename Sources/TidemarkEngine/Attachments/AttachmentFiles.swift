@@ -90,10 +90,12 @@ package final class AttachmentFiles: Sendable {
   /// Gives a file that is whole and synced its name. One that is there already is replaced: it
   /// has the same content, unless it is damaged or was released.
   /// - Returns: a hold on the attachment.
-  func adopt(_ path: String, as id: AttachmentID, bytes: Int) throws(TidemarkError)
-    -> AttachmentHold
-  {
+  func adopt(
+    _ path: String, as id: AttachmentID, bytes: Int,
+    claiming claim: () throws(TidemarkError) -> Void = {}
+  ) throws(TidemarkError) -> AttachmentHold {
     try state.withLock { (state: inout State) throws(TidemarkError) in
+      try claim()
       do throws(FileSystemError) {
         try fileSystem.rename(path, to: self.path(of: id))
         try fileSystem.syncDirectory(directory)

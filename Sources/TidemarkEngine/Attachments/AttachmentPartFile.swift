@@ -3,8 +3,9 @@
 ///
 /// Its header says what it is to become, and its pieces are those of an attachment's file. Parts
 /// need not be on the disk before all are there: after an opening what is found is read and
-/// compared before it counts, so that less may be there than was said. A file of an encrypted store
-/// is encrypted from the first byte on.
+/// compared before it counts, so that less may be there than was said. Content that is whole is
+/// compared with its hash and on the disk, and nothing is written to its file any more. A file of
+/// an encrypted store is encrypted from the first byte on.
 package final class AttachmentPartFile: Sendable {
   private struct State {
     var header: AttachmentHeader
@@ -14,6 +15,7 @@ package final class AttachmentPartFile: Sendable {
     /// Pieces that the file may have, of which some may not have been looked at.
     var stored = 0
     var unsynced = 0
+    var isWhole = false
     var isOver = false
   }
 
@@ -78,12 +80,25 @@ package final class AttachmentPartFile: Sendable {
 
   /// Bytes of content that count, from the beginning on.
   package var received: Int { state.withLock { Self.received($0) } }
+  /// Whether all of it has come, is what its hash says, and is on the disk.
+  package var isWhole: Bool { state.withLock { $0.isWhole && !$0.isOver } }
+  /// Whether the file may have all of it, of which some may not have been looked at.
+  package var mayBeWhole: Bool { state.withLock { $0.stored == $0.header.pieces } }
+  /// Whether it was given up, or has become an attachment.
+  package var isOver: Bool { state.withLock { $0.isOver } }
   /// When a part came last, in milliseconds since 1970.
   package var touched: UInt64 { state.withLock { $0.header.touched } }
+  /// Forgets a time that has not come yet: the clock may have been ahead when a part came.
+  package func capTouched(at now: UInt64) {
+    state.withLock { $0.header.touched = min($0.header.touched, now) }
+  }
+
   /// Bytes on the disk.
   package var storedBytes: Int {
     state.withLock { state in
-      AttachmentHeader.offset(ofPiece: state.stored, isEncrypted: sealer != nil)
+      min(
+        AttachmentHeader.offset(ofPiece: state.stored, isEncrypted: sealer != nil),
+        state.header.fileBytes)
     }
   }
 
@@ -94,10 +109,11 @@ package final class AttachmentPartFile: Sendable {
   /// Looks at what an earlier opening has left.
   /// - Parameter most: so many bytes are read, about.
   /// - Returns: whether all was looked at, so that more can be appended.
+  /// - Throws: `damaged` for content that is whole and not what its hash says: nothing is kept.
   package func look(most: Int) throws(TidemarkError) -> Bool {
     try state.withLock { (state: inout State) throws(TidemarkError) in
       try checkUnderWay(state)
-      guard state.pieces < state.stored else { return true }
+      guard state.pieces < state.stored || Self.isToBeCompleted(state) else { return true }
       do {
         let file = try files.fileSystem.open(path, .readWrite)
         defer { file.close() }
@@ -112,6 +128,7 @@ package final class AttachmentPartFile: Sendable {
           state.pieces += 1
           left -= piece.count
         }
+        if Self.isToBeCompleted(state) { try complete(file, &state) }
       } catch { throw Self.describe(error) }
       return state.pieces == state.stored
     }
@@ -137,7 +154,8 @@ package final class AttachmentPartFile: Sendable {
   ///   - offset: how many bytes of the content come before the part.
   ///   - now: milliseconds since 1970.
   /// - Returns: how many bytes count now.
-  /// - Throws: `noSpace` and other errors of the system; what was there before still counts.
+  /// - Throws: `noSpace` and other errors of the system; what was there before still counts, unless
+  ///   a sync failed. `damaged` for content that is not what its hash says: nothing is kept.
   package func append(
     _ bytes: [UInt8], at offset: Int, now: UInt64
   ) throws(TidemarkError) -> Int {
@@ -153,7 +171,9 @@ package final class AttachmentPartFile: Sendable {
         try write(bytes, from: known, to: file, &state)
         state.header.touched = now
         try file.writeFully(state.header.encoded().rawSpan, at: 0)
-        if state.unsynced >= Self.bytesUntilSync {
+        if Self.isToBeCompleted(state) {
+          try complete(file, &state)
+        } else if state.unsynced >= Self.bytesUntilSync {
           try sync(file, &state)
           state.unsynced = 0
         }
@@ -193,40 +213,70 @@ package final class AttachmentPartFile: Sendable {
     }
   }
 
-  /// Makes an attachment of content that is whole: syncs it and gives it its name.
-  /// - Returns: keeps it until an entry names it.
-  /// - Throws: `damaged` where it is not what it was to become; nothing is kept of it then.
-  package func finish() throws(TidemarkError) -> AttachmentHold {
-    let header = try state.withLock {
-      (state: inout State) throws(TidemarkError) -> AttachmentHeader in
-      try checkUnderWay(state)
-      guard state.pieces == state.header.pieces else {
-        throw TidemarkError(.invalidArgument, "the content is not whole yet")
-      }
+  private static func isToBeCompleted(_ state: State) -> Bool {
+    !state.isWhole && state.pieces == state.header.pieces
+  }
+
+  /// Compares content of which all has come, and brings it to the disk under its name.
+  private func complete(_ file: any File, _ state: inout State) throws {
+    do {
       guard state.hash.digest == id.hash else {
-        discard(&state)
         throw TidemarkError(.damaged, "the content is not what its hash says")
       }
-      do {
-        let file = try files.fileSystem.open(path, .readWrite)
-        defer { file.close() }
-        state.header.touched = 0
-        try file.writeFully(state.header.encoded().rawSpan, at: 0)
-        try file.truncate(to: state.header.fileBytes)
-        try sync(file, &state)
-      } catch { throw Self.describe(error) }
-      state.isOver = true
-      return state.header
-    }
-    do throws(TidemarkError) {
-      let hold = try files.adopt(path, as: id, bytes: header.fileBytes)
-      // A change of keys passes by what has no name yet.
-      if try files.keys.current() != header.seal?.keyID { try files.rewrite(id) }
-      return hold
+      try file.truncate(to: state.header.fileBytes)
+      try file.sync()
+      try files.fileSystem.syncDirectory(files.directory)
     } catch {
-      try? files.fileSystem.remove(path)
+      discard(&state)
       throw error
     }
+    state.isWhole = true
+  }
+
+  /// Reads content that is whole.
+  /// - Returns: nil where it is not as it was written any more; nothing is kept of it then.
+  package func content() throws(TidemarkError) -> [UInt8]? {
+    try state.withLock { (state: inout State) throws(TidemarkError) in
+      try checkUnderWay(state)
+      guard state.isWhole else {
+        throw TidemarkError(.invalidArgument, "the content is not whole yet")
+      }
+      do {
+        let file = try files.fileSystem.open(path, .read)
+        defer { file.close() }
+        var content: [UInt8] = []
+        content.reserveCapacity(Int(id.length))
+        for number in 0..<state.header.pieces {
+          guard let piece = try self.piece(number, of: file, state.header) else {
+            discard(&state)
+            return nil
+          }
+          content += piece
+        }
+        return content
+      } catch { throw Self.describe(error) }
+    }
+  }
+
+  /// Makes an attachment of content that is whole: gives it its name.
+  /// - Returns: keeps it until an entry names it.
+  /// - Throws: `closed` where somebody has given it up; what has come stays if a rename fails.
+  package func finish() throws(TidemarkError) -> AttachmentHold {
+    // Content of no bytes is whole without a part.
+    guard try look(most: 0), isWhole else {
+      throw TidemarkError(.invalidArgument, "the content is not whole yet")
+    }
+    let header = state.withLock { $0.header }
+    // An upload of the same content that begins meanwhile finds either this file or none.
+    let hold = try files.adopt(path, as: id, bytes: header.fileBytes) { () throws(TidemarkError) in
+      try state.withLock { (state: inout State) throws(TidemarkError) in
+        try checkUnderWay(state)
+        state.isOver = true
+      }
+    }
+    // A change of keys passes by what has no name yet.
+    if try files.keys.current() != header.seal?.keyID { try files.rewrite(id) }
+    return hold
   }
 
   /// Gives up what has come.

@@ -283,7 +283,7 @@ package struct OperationBatch: Sendable {
   }
 
   /// Checks the bounds of key and value.
-  static func check(
+  package static func check(
     key: Int, value: Int, kind: EntryKind
   ) throws(TidemarkError) {
     guard key > 0 || kind == .record else {
@@ -293,10 +293,10 @@ package struct OperationBatch: Sendable {
       throw TidemarkError(
         .invalidArgument, "the key has \(key) bytes; keys have 1 to \(Limits.keyBytes) bytes")
     }
-    guard value <= Limits.valueBytes else {
+    let most = kind == .record ? Limits.recordBytes : Limits.valueBytes
+    guard value <= most else {
       throw TidemarkError(
-        .invalidArgument,
-        "the value has \(value) bytes; values have at most \(Limits.valueBytes) bytes")
+        .invalidArgument, "the value has \(value) bytes; values have at most \(most) bytes")
     }
   }
 

@@ -68,8 +68,8 @@ package struct AttachmentID: Sendable, Hashable {
 ///  8 u16 major version, u16 minor     56 u64 number of the file, random
 /// 12 u32 flags: bit 0 = encrypted,    64 with bit 0: 76 bytes, see FileSeal
 ///        bit 1 = released             ... zeros
-/// 16 u64 length of the content       240 u64 of content that still comes: when a part of it
-///                                        came last, in milliseconds since 1970; else 0
+/// 16 u64 length of the content       240 u64 of content that came in parts: when the last of
+///                                        them came, in milliseconds since 1970; else 0
 ///                                    248 u64 XXH64 of the header with this field 0
 /// ```
 /// The file of an attachment that was released ends behind the header.
@@ -87,7 +87,7 @@ package struct AttachmentHeader: Sendable, Hashable {
   /// Random, so that a piece of another file is not taken for one of this.
   package var number: UInt64
   package var isReleased = false
-  /// When a part came last, of content that is not whole yet.
+  /// When a part came last, of content that came in parts.
   package var touched: UInt64 = 0
   package var seal: FileSeal?
 

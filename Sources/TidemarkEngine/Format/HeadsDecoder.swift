@@ -98,7 +98,7 @@ package struct HeadsDecoder: ~Escapable {
       nextSequence &+= UInt64(bitPattern: step)
       _ = try reader.skip(try reader.varint(atMost: Limits.keyBytes))
       if fields.contains(.labels) { _ = try reader.varint() }
-      if fields.contains(.value) { valueOffset += try reader.varint(atMost: Limits.valueBytes) }
+      if fields.contains(.value) { valueOffset += try reader.varint(atMost: Limits.recordBytes) }
       if fields.contains(.previous) { _ = try reader.varint() }
       if fields.contains(.commitTime) {
         let step = try reader.zigzag()
@@ -136,7 +136,7 @@ package struct HeadsDecoder: ~Escapable {
     }
     if fields.contains(.value) {
       head.hasValue = true
-      head.valueLength = try reader.varint(atMost: Limits.valueBytes)
+      head.valueLength = try reader.varint(atMost: Limits.recordBytes)
       valueOffset += head.valueLength
     }
     if fields.contains(.previous) { head.previous = try earlierThan(head.sequence) }

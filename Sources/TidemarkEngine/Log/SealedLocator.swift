@@ -165,7 +165,7 @@ package final class SealedLocator: Sendable {
       slot + 1 < footer.slotCount
       ? try numbers(values, from: slot, column: 0)
       : (try valueStart(ofSlot: slot), try valueStart(ofSlot: slot + 1))
-    guard end >= start, end - start <= UInt64(Limits.valueBytes) else {
+    guard end >= start, end - start <= UInt64(Limits.recordBytes) else {
       throw Self.contradiction
     }
     return start..<end

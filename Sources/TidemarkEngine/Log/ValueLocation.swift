@@ -41,7 +41,7 @@ extension ValueLocation {
       length += Int(record.rawLength)
       more.append(record)
     }
-    guard length <= Limits.valueBytes else { return nil }
+    guard length <= Limits.recordBytes else { return nil }
   }
 }
 

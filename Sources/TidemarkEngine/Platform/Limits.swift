@@ -4,6 +4,8 @@ package enum Limits {
   package static let keyBytes = 65_535
   /// Longest value in the log; larger ones are attachments.
   package static let valueBytes = 64 << 20
+  /// Longest value of a record: what stands beside a value, and what is to be said of it.
+  package static let recordBytes = valueBytes + (64 << 10)
   /// Longest attachment.
   package static let attachmentBytes = 1 << 40
   /// Attachments that nothing names any more are looked for once so many bytes have come, or half

@@ -2,10 +2,9 @@ internal import Tidemark
 internal import TidemarkEngine
 public import TidemarkSyncProtocol
 
-/// Attachments travel in parts, of which each is a call: see ``BlobTransfer`` for how large they
-/// are.
+/// Contents travel in parts, of which each is a call: see ``BlobTransfer`` for how large they are.
 extension HTTPPeer {
-  /// Hands over a part of an attachment's content, or the beginning of it where parts have to be
+  /// Hands over a part of a content, or the beginning of it where parts have to be
   /// small.
   public func attach(_ request: AttachRequest) async throws -> AttachAnswer {
     var request = request
@@ -49,7 +48,7 @@ extension BlobTransfer {
   /// The same of one that is fetched.
   var fetchPieceBytes: Int { Self.whole(min(fetchBytes, AttachRequest.mostBytes)) }
 
-  private static func whole(_ bytes: Int) -> Int {
+  static func whole(_ bytes: Int) -> Int {
     max(AttachRequest.partBytes, bytes / AttachRequest.partBytes * AttachRequest.partBytes)
   }
 }

@@ -1,8 +1,9 @@
+internal import Tidemark
 internal import TidemarkEngine
 internal import TidemarkSyncProtocol
 
-/// Large values travel apart and in parts (``BlobID``): what a connection could not bring over as
-/// a whole goes on where it was, also when the call that needs it has failed in between.
+/// Large values travel apart and in parts (``SyncContent/blob``): what a connection could not bring
+/// over as a whole goes on where it was, also when the call that needs it has failed in between.
 struct BlobTransfer: Sendable {
   /// Parts grow as long as one takes less than this.
   private static let quick: Duration = .seconds(2)
@@ -11,17 +12,13 @@ struct BlobTransfer: Sendable {
 
   /// How many bytes the next part has. It is halved when one fails, since it may have been too
   /// much for the time that a call may take.
-  private var partBytes = BlobID.leastLength
+  private var partBytes = SyncContent.mostInlineBytes
   /// The limit that parts do not grow beyond, after a larger one has failed, and how many have gone
   /// since: each failure costs a pause.
   private var ceiling: (bytes: Int, parts: Int)?
   private static let partsUntilNextTry = 16
   /// The beginning of the value that is being fetched, and of which entry: there is one in a page.
   private var fetched: (position: Position, bytes: [UInt8])?
-
-  func sendBytes(of blob: BlobID, from offset: Int) -> Int {
-    min(sendBytes, blob.length - offset)
-  }
 
   var sendBytes: Int { min(partBytes, Self.mostSent) }
 
@@ -63,14 +60,14 @@ struct BlobTransfer: Sendable {
 
   /// Takes note of a part that did not come over.
   mutating func partFailed(_ bytes: Int) {
-    partBytes = max(min(partBytes, bytes) / 2, UploadRequest.leastBytes)
+    partBytes = Self.whole(min(partBytes, bytes) / 2)
     ceiling = (partBytes, 0)
   }
 
   /// Whether a peer may take so little of a part, or give so little: it must not make work without
   /// end.
   static func isProgress(_ bytes: Int, ofRest rest: Int) -> Bool {
-    bytes >= min(UploadRequest.leastBytes, rest)
+    bytes >= min(AttachRequest.partBytes, rest)
   }
 }
 
@@ -79,7 +76,8 @@ extension HTTPPeer {
 
   /// The batch with names in the place of large values.
   func withoutBlobs(_ request: PushRequest) -> PushRequest {
-    guard request.changes.contains(where: { $0.content.value.count > BlobID.leastLength }) else {
+    guard request.changes.contains(where: { $0.content.value.count > SyncContent.mostInlineBytes })
+    else {
       return request
     }
     var request = request
@@ -94,17 +92,18 @@ extension HTTPPeer {
   func uploadBlobs(of request: PushRequest, named: PushRequest) async throws {
     for (change, name) in zip(request.changes, named.changes) {
       guard let blob = name.content.blob else { continue }
-      try await upload(change.content.value, blob, for: request.replica)
+      try await upload(change, blob, for: request.replica)
     }
   }
 
-  private func upload(_ value: [UInt8], _ blob: BlobID, for replica: ReplicaID) async throws {
+  private func upload(
+    _ change: PushedChange, _ blob: AttachmentReference, for replica: ReplicaID
+  ) async throws {
     // The bytes that are there from an earlier try, whoever has made it.
-    var offset = try await uploadPart(of: [], blob, at: 0, replica)
+    guard var offset = try await uploadPart(0..<0, of: change, blob, replica) else { return }
     while offset < blob.length {
-      let count = transfer.withLock { $0.sendBytes(of: blob, from: offset) }
-      let part = Array(value[offset..<offset + count])
-      let received = try await uploadPart(of: part, blob, at: offset, replica)
+      let part = offset..<min(offset + transfer.withLock { $0.pieceBytes }, blob.length)
+      guard let received = try await uploadPart(part, of: change, blob, replica) else { return }
       guard BlobTransfer.isProgress(received - offset, ofRest: blob.length - offset) else {
         throw PeerError(.unavailable, "the server does not keep what is uploaded")
       }
@@ -112,26 +111,15 @@ extension HTTPPeer {
     }
   }
 
+  /// - Returns: nil where the server will never take it, as its verdict on the change will say.
   private func uploadPart(
-    of bytes: [UInt8], _ blob: BlobID, at offset: Int, _ replica: ReplicaID
-  ) async throws -> Int {
-    let request = UploadRequest(replica: replica, blob: blob, offset: offset, bytes: bytes)
-    // That nothing is sent to ask what is there says nothing of what can be sent.
-    let answer =
-      bytes.isEmpty
-      ? try await call("upload", .uploadRequest(request))
-      : try await timed(bytes.count) {
-        do { return try await call("upload", .uploadRequest(request)) } catch let error as PeerError
-          where error.kind == .malformed && bytes.count > UploadRequest.leastBytes
-        {
-          // It may be too large for something in between, and the next one is smaller.
-          throw PeerError(.unavailable, error.message)
-        }
-      }
-    guard case .uploadAnswer(let answer) = answer, answer.received <= blob.length else {
-      throw Self.wrongAnswer
-    }
-    return answer.received
+    _ part: Range<Int>, of change: PushedChange, _ blob: AttachmentReference, _ replica: ReplicaID
+  ) async throws -> Int? {
+    let answer = try await attach(
+      AttachRequest(
+        replica: replica, key: change.key, attachment: blob, offset: part.lowerBound,
+        bytes: Array(change.content.value[part])))
+    return answer.rejection == nil ? answer.received : nil
   }
 
   // MARK: Fetching
@@ -154,7 +142,7 @@ extension HTTPPeer {
   }
 
   private func download(
-    _ blob: BlobID, at position: Position, for replica: ReplicaID
+    _ blob: AttachmentReference, at position: Position, for replica: ReplicaID
   ) async throws -> [UInt8] {
     // Every part is kept at once: the call may be cancelled, and another one begin at any time.
     var offset = transfer.withLock { $0.begin(at: position) }
@@ -172,7 +160,7 @@ extension HTTPPeer {
       offset = transfer.withLock { $0.add(part.bytes, at: offset, of: position) }
     }
     let value = transfer.withLock { $0.take(position) }
-    guard BlobID(of: value) == blob else {
+    guard SyncContent.name(of: value) == blob else {
       throw PeerError(.malformed, "a large value is not what its name says")
     }
     return value

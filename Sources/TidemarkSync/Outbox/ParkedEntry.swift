@@ -28,14 +28,10 @@ extension HostState {
     }
   }
 
-  mutating func discard(_ sequence: UInt64) throws -> [Key] {
+  mutating func discard(_ sequences: [UInt64]) throws -> (count: Int, dependents: [Key]) {
     let table = try pending()
-    return try session().discard(sequence, table).map { Key($0.key) }
-  }
-
-  mutating func discard(_ sequences: [UInt64]) throws -> [Key] {
-    let table = try pending()
-    return try session().discard(sequences, table).dependents.map { Key($0.key) }
+    let (count, dependents) = try session().discard(sequences, table)
+    return (count, dependents.map { Key($0.key) })
   }
 }
 
@@ -67,7 +63,9 @@ extension Replicator {
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
   public func retry(_ sequence: UInt64) async throws(TidemarkError) -> UInt64 {
-    try await rescheduling { try $0.session().retry(sequence) }
+    let again = try await retry(all: [sequence]).first
+    guard let again else { throw SyncSession.waitsNoMore(sequence) }
+    return again
   }
 
   /// Sends refused entries once more, many in one commit.
@@ -82,7 +80,7 @@ extension Replicator {
   ///   more is passed over.
   @discardableResult
   public func discard(all sequences: [UInt64]) async throws(TidemarkError) -> [Key] {
-    try await rescheduling { try $0.discard(sequences) }
+    try await rescheduling { try $0.discard(sequences).dependents }
   }
 
   /// Gives a refused entry up: its key gets back what the peer has there. Where the log does not
@@ -91,7 +89,9 @@ extension Replicator {
   /// - Throws: `invalidArgument` when the entry is not parked any more.
   @discardableResult
   public func discard(_ sequence: UInt64) async throws(TidemarkError) -> [Key] {
-    try await rescheduling { try $0.discard(sequence) }
+    let (count, dependents) = try await rescheduling { try $0.discard([sequence]) }
+    guard count > 0 else { throw SyncSession.waitsNoMore(sequence) }
+    return dependents
   }
 
   /// The keys on which the resolver leaves the decision to the user, with both sides.
@@ -136,5 +136,62 @@ extension Replicator {
       poke()
     }
     return try await host.told(body)
+  }
+}
+
+/// The outcome of one own entry at a peer.
+public enum SyncOutcome: Sendable, Hashable {
+  /// It counts: it, or the same by somebody else, stands in the peer's feed there.
+  case synced(Position)
+  /// Another entry of its key has taken its place before it was sent, or has won over it.
+  case superseded(by: UInt64)
+  /// The peer will not have it.
+  case parked(Rejection)
+  /// Both sides wrote, and the user is to decide.
+  case needsDecision
+  /// There was nothing to send: it is out of the scope, or not the program's own, or a delete of
+  /// what the peer never had; or compaction has dropped it since.
+  case notSent
+}
+
+/// Waits for what becomes of one own entry at a peer.
+public struct SyncReceipt: Sendable {
+  /// The entry's place in the log.
+  public let sequence: UInt64
+  let host: SyncHost
+
+  /// The outcome of the entry; nil as long as nobody knows.
+  public var current: SyncOutcome? {
+    get async throws(TidemarkError) {
+      let sequence = sequence
+      return try await host.told { try $0.outcome(of: sequence) }
+    }
+  }
+
+  /// Waits until it is known what became of the entry. Cancelling ends the waiting only.
+  /// - Throws: `cancelled`; what reading the log throws.
+  public func outcome() async throws(TidemarkError) -> SyncOutcome {
+    try await TidemarkError.asSyncError { try await host.changed.first { try await current } }
+  }
+}
+
+extension HostState {
+  mutating func outcome(of sequence: UInt64) throws(TidemarkError) -> SyncOutcome? {
+    let session = try session()
+    if let position = session.settled.position(of: sequence) { return .synced(position) }
+    if session.sequencesInFlight.contains(sequence) { return nil }
+    guard let change = try log.change(at: sequence) else { return .notSent }
+    guard let newest = try log.newestChange(ofKey: change.key), newest.sequence == sequence
+    else {
+      return .superseded(by: try log.slot(ofKey: change.key)?.sequence ?? sequence)
+    }
+    switch session.progress.waiting[sequence] {
+    case .parked(let rejection): return .parked(rejection)
+    case .needsDecision: return .needsDecision
+    case .conflict, .lost: return nil
+    case nil: break
+    }
+    guard session.isPending(change), try session.isWorthSending(change) else { return .notSent }
+    return nil
   }
 }

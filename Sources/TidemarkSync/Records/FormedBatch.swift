@@ -85,18 +85,6 @@ extension ChangeBase {
   }
 }
 
-extension Position {
-  func encode(into writer: inout ByteWriter) {
-    writer.u64(epoch)
-    writer.varint(offset)
-  }
-
-  init(from reader: inout ByteReader) throws(FormatError) {
-    let epoch = try reader.u64()
-    self.init(epoch: epoch, offset: try reader.varint())
-  }
-}
-
 /// Draws the ids of batches: of a random seed and the batch's number. Every session draws a seed,
 /// and draws another one before it gives a number a second time: what has the same number and id is
 /// the same batch.

@@ -147,13 +147,6 @@ package final class PeerRecords {
     do { value = try state.encoded() } catch {
       throw TidemarkError(.limitExceeded, error.reason, cause: error)
     }
-    guard value.count <= Limits.valueBytes else {
-      // No peer of ours has such a value; it may pass when what waits here is gone.
-      throw TidemarkError(
-        .limitExceeded,
-        "what the peer has at \(Key(key)) is too large to be kept beside a pending change: it has "
-          + "\(state.content.value.count) bytes")
-    }
     try RecordTable.add(.remoteState, key: key, value: value, to: &batch)
   }
 
@@ -161,6 +154,13 @@ package final class PeerRecords {
     ofKey key: [UInt8], into batch: inout OperationBatch
   ) throws(TidemarkError) {
     try write(.remoteState, key: key, [], into: &batch)
+  }
+
+  /// Writes a record of the peer's by itself.
+  func record(_ type: RecordType, _ value: [UInt8]) throws(TidemarkError) {
+    var batch = OperationBatch()
+    try RecordTable.add(type, key: name, value: value, to: &batch)
+    try note(batch, try log.commit(batch, durability: .buffered))
   }
 
   /// Takes note of a batch that was committed, and lists the records when it is time.
@@ -213,4 +213,42 @@ extension RecordType {
   package static let peerBudget = RecordType(rawValue: 38)
   /// Why an undecided own entry is not sent; the key is u64 sequence and the peer's name.
   package static let peerWaiting = RecordType(rawValue: 39)
+}
+
+/// Aliases are records by themselves: named by the peer and the alias, so that an alias never has
+/// two keys; the value is the key. One that was taken away has no value.
+extension PeerRecords {
+  func aliases() throws(TidemarkError) -> KnownAliases {
+    let known = KnownAliases(own: log.keyLookup)
+    guard table.has(.alias) else { return known }
+    var changes = AliasChanges(upon: known)
+    for name in aliasNames {
+      guard let key = try table.value(of: .alias, key: name) else { continue }
+      changes.set(Alias(Array(name.dropFirst(aliasPrefix.count))), ofKey: key)
+    }
+    known.apply(changes)
+    return known
+  }
+
+  func write(
+    _ changes: AliasChanges, into batch: inout OperationBatch
+  ) throws(TidemarkError) {
+    // In an order, so that the same happens in every run.
+    let sorted = changes.keys.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
+    for (alias, key) in sorted {
+      try RecordTable.add(
+        .alias, key: aliasPrefix + alias.bytes, value: key ?? [], to: &batch)
+    }
+  }
+
+  var aliasNames: [[UInt8]] {
+    let prefix = aliasPrefix
+    return table.keys(of: .alias).filter { $0.starts(with: prefix) }
+  }
+
+  private var aliasPrefix: [UInt8] {
+    var writer = ByteWriter()
+    writer.blob(name)
+    return writer.bytes
+  }
 }

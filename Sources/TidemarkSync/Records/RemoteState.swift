@@ -27,12 +27,6 @@ struct RemoteState: Sendable, Hashable {
   /// Whether the feed has nothing there, not even a delete.
   var isAbsent: Bool { isDeleted && entry.operation.replica == .none }
 
-  /// Whether it can be a record, also after the resolver has run.
-  var fitsBeside: Bool {
-    entry.content.value.count <= Limits.valueBytes - (32 << 10)
-      || (try? encoded().count).map { $0 <= Limits.valueBytes - 16 } ?? false
-  }
-
   /// Varint rounds; the entry as in a page.
   func encoded() throws(FormatError) -> [UInt8] {
     var writer = ByteWriter()

@@ -51,13 +51,7 @@ extension Replicator {
     _ progress: (@Sendable (AttachmentProgress) -> Void)?
   ) async throws {
     let engine = store.engine
-    let part = try await host.perform { _ in
-      let part = try engine.attachmentPart(
-        of: reference.engineID, for: SyncSession.fetchOwner, begins: true)
-      // Parts that an earlier process has left are compared before they count.
-      while let part, try !part.look(most: 64 << 20) {}
-      return part
-    }
+    let part = try await host.perform { try $0.log.contentPart(of: reference.engineID) }
     guard let part else { return }
     let replica = ReplicaID(engine.replicaID) ?? .none
     var received = part.received
@@ -83,14 +77,12 @@ extension Replicator {
         throw PeerError(.malformed, "the peer sends nothing of the content")
       }
     }
-    let isThere = try await host.perform { _ in
+    try await host.perform { _ in
       do throws(TidemarkError) { _ = try part.finish() } catch {
         // Somebody else may have fetched the same meanwhile.
         guard try engine.holdContent(of: part.id) != nil else { throw error }
       }
-      return try engine.holdContent(of: part.id) != nil
     }
-    if !isThere { throw PeerError(.malformed, "the content is not what its hash says") }
     progress?(AttachmentProgress(received: reference.length, length: reference.length))
   }
 }

@@ -197,16 +197,161 @@ struct HostState {
 /// Counts calls that are made again and again without getting anywhere.
 struct CallRepeats {
   private static let most = 3
-  private var last: [AnyHashable] = []
+  private var last: WireMessage?
   private var count = 0
 
   /// - Throws: ``PeerError`` when it has been made too often.
   mutating func note(_ call: WireMessage) throws(PeerError) {
-    let identity = call.identity
-    count = identity == last ? count + 1 : 1
-    last = identity
+    count = call == last ? count + 1 : 1
+    last = call
     guard count > Self.most else { return }
     self = CallRepeats()
     throw PeerError(.failed, "the peer gives the same answer again and again")
+  }
+}
+
+extension HostState {
+  /// The calls that are allowed now, nil for none, and why not all are.
+  mutating func permit(
+    _ budget: SyncBudget?
+  ) throws(TidemarkError) -> (gate: SyncGate?, reason: HoldReason?) {
+    guard let budget else { return (SyncGate(), nil) }
+    let condition = budget.network?.condition ?? .unrestricted
+    guard let bytesPerDay = budget.bytesPerDay else {
+      return budget.permit(on: condition, remaining: nil, until: .init(milliseconds: 0))
+    }
+    let now = engine.environment.clock.now().sinceEpoch
+    var ledger = try readLedger()
+    let hasChanged = ledger.renew(now)
+    self.ledger = ledger
+    if hasChanged { try record(ledger) }
+    return budget.permit(
+      on: condition, remaining: ledger.remaining(of: bytesPerDay),
+      until: Timestamp(milliseconds: Int64(clamping: ledger.end(now))))
+  }
+
+  /// Counts a call that is about to be made, or an answer.
+  mutating func charge(
+    sent: Int = 0, taken: Int = 0, _ budget: SyncBudget?
+  ) throws(TidemarkError) {
+    guard let budget, let bytesPerDay = budget.bytesPerDay else { return }
+    let bytes = sent + (budget.counted == .both ? taken : 0)
+    guard bytes > 0 else { return }
+    var ledger = try readLedger()
+    ledger.charge(bytes, at: engine.environment.clock.now().sinceEpoch)
+    self.ledger = ledger
+    let rounded = ledger.roundedUp(bytesPerDay)
+    guard let recordedLedger, recordedLedger.start == rounded.start,
+      recordedLedger.used >= rounded.used
+    else { return try record(rounded) }
+  }
+
+  /// Writes down what is used exactly, before the replicator ends.
+  mutating func recordLedger() throws(TidemarkError) {
+    guard try session().progress.feed != nil else { return }
+    if let ledger, ledger != recordedLedger { try record(ledger) }
+  }
+
+  private mutating func readLedger() throws(TidemarkError) -> BudgetLedger {
+    if let ledger { return ledger }
+    // A ledger that cannot be read counts for nothing, as one that was never written.
+    let read =
+      try session().records.table.value(of: .peerBudget, key: Array(name.utf8))
+      .flatMap { try? BudgetLedger(decoding: $0.rawSpan) }
+    recordedLedger = read
+    ledger = read
+    return read ?? BudgetLedger()
+  }
+
+  private mutating func record(_ value: BudgetLedger) throws(TidemarkError) {
+    try session().records.record(.peerBudget, value.encoded)
+    recordedLedger = value
+  }
+}
+
+/// The facts that a store knows of a peer besides its progress, for people: a record in the log,
+/// written now and then. Nothing depends on it but what is shown, and the scope that counts where
+/// no replicator gives one. Its bytes are in `HowReplicationWorks.md`.
+struct PeerStatus: Sendable, Hashable {
+  private static let version: UInt8 = 1
+
+  var target = ""
+  var scope = SyncScope.everything
+  var head: UInt64 = 0
+  var lastSuccess: UInt64 = 0
+  var leaseEnds: UInt64 = 0
+  var errorTime: UInt64 = 0
+  var error = ""
+
+  var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(Self.version)
+    writer.text(target)
+    writer.varint(UInt64(scope.labels.count))
+    for label in scope.labels { writer.blob(label.bytes) }
+    writer.varint(UInt64(scope.prefixBytes.count))
+    for prefix in scope.prefixBytes { writer.blob(prefix) }
+    writer.varint(head)
+    writer.varint(lastSuccess)
+    writer.varint(leaseEnds)
+    writer.varint(errorTime)
+    writer.text(error)
+    return writer.bytes
+  }
+}
+
+extension PeerStatus {
+  init(decoding bytes: RawSpan) throws(FormatError) {
+    var reader = ByteReader(bytes)
+    try reader.version(Self.version)
+    target = try reader.text()
+    var labels: [EntryLabel] = []
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      labels.append(EntryLabel(try reader.blob()))
+    }
+    var prefixes: [[UInt8]] = []
+    for _ in 0..<(try reader.varint(atMost: reader.remaining)) {
+      prefixes.append(try reader.blob())
+    }
+    scope = SyncScope(labels: labels, prefixBytes: prefixes)
+    head = try reader.varint()
+    lastSuccess = try reader.varint()
+    leaseEnds = try reader.varint()
+    errorTime = try reader.varint()
+    error = try reader.text()
+  }
+}
+
+extension HostState {
+  /// A record is written at most so often when only times have changed, in milliseconds.
+  private static let recordInterval: UInt64 = 60_000
+
+  mutating func noteAnswer(_ answer: WireMessage, _ session: SyncSession) {
+    let now = engine.environment.clock.now().sinceEpoch
+    status.lastSuccess = now
+    status.error = ""
+    status.errorTime = 0
+    if let head = session.range?.head { status.head = head }
+    if case .helloAnswer(let hello) = answer {
+      status.leaseEnds =
+        hello.isLeaseExpired ? 1 : hello.leaseSeconds.map { now + UInt64($0) * 1000 } ?? 0
+    }
+  }
+
+  /// Writes down what is known of the peer, unless that was done just now. One that has never
+  /// answered leaves nothing behind: it may be an address with a slip.
+  mutating func recordStatus() throws(TidemarkError) {
+    let session = try session()
+    guard session.progress.feed != nil else { return }
+    status.scope = session.scope
+    if let target = settings?.target, !target.isEmpty { status.target = target }
+    let age = status.lastSuccess - min(recorded?.lastSuccess ?? 0, status.lastSuccess)
+    if let recorded, recorded.target == status.target, recorded.scope == status.scope,
+      recorded.error == status.error, age < Self.recordInterval
+    {
+      return
+    }
+    try session.records.record(.peerStatus, status.encoded)
+    recorded = status
   }
 }

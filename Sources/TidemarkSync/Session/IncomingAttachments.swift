@@ -87,9 +87,6 @@ struct IncomingAttachments {
 }
 
 extension SyncSession {
-  /// The owner of contents that are fetched: no replica has this name.
-  static let fetchOwner = ReplicaID.none.bytes
-
   private var mostFetched: Int? {
     guard case .eager(let most) = attachmentPolicy.fetching, most > 0 else { return nil }
     return most
@@ -122,8 +119,7 @@ extension SyncSession {
           incoming.removeFirst()
           continue
         }
-        guard let part = try log.contentPart(of: row.id, for: Self.fetchOwner) else { continue }
-        while try !part.look(most: 64 << 20) {}
+        guard let part = try log.contentPart(of: row.id) else { continue }
         incoming.part = part
         let limit = max(
           AttachRequest.partBytes,

@@ -41,7 +41,7 @@ extension WireMessage {
     guard case .pushRequest(let request) = self else { return 0 }
     let goesAgain = request.batchID == charged
     return request.changes.reduce(0) { sum, change in
-      let isLarge = change.content.value.count > BlobID.leastLength
+      let isLarge = change.content.value.count > SyncContent.mostInlineBytes
       return sum + change.key.count + (goesAgain && isLarge ? 0 : change.content.countedBytes)
     }
   }
@@ -114,23 +114,5 @@ extension SyncSession {
     // It is written down with what comes.
     progress.frontier = max(progress.frontier, reached)
     progress.ahead.removeAll(through: progress.frontier)
-  }
-}
-
-extension WireMessage {
-  /// The kind of a call and what tells it from another one of that, without its content.
-  var identity: [AnyHashable] {
-    let parts: [AnyHashable] =
-      switch self {
-      case .pushRequest(let request): [request.number, request.batchID]
-      case .pullRequest(let request): [request.after]
-      case .valuesRequest(let request): [request.keys]
-      case .digestRequest(let request): [request.paths]
-      case .attachRequest(let request):
-        [request.attachment, request.offset, request.bytes.isEmpty]
-      case .fetchRequest(let request): [request.attachment, request.offset]
-      default: []
-      }
-    return [kind] + parts
   }
 }

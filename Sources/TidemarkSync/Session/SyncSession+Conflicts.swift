@@ -52,9 +52,8 @@ extension SyncSession {
     try commit(aliases: named) { operations in
       for key in asked {
         let state = try remoteState(found[key] ?? .nothing(key, at: answer.range.headPosition))
-        let waiting = progress.waiting.entry(ofKey: key)
-        if let waiting, let wanted = waiting.reason.position,
-          let change = try log.change(at: waiting.sequence)
+        if let waiting = progress.waiting.entry(ofKey: key),
+          let wanted = waiting.reason.position, let change = try log.change(at: waiting.sequence)
         {
           // The state that a change clashes with may be out of reach by now: to take it for deleted
           // could cost the change.
@@ -70,36 +69,11 @@ extension SyncSession {
             progress.wait(change, for: isLost ? .lost(state.position) : .conflict(state.position))
           }
         }
-        if state.fitsBeside {
-          try records.write(state, ofKey: key, into: &operations)
-        } else if let waiting {
-          try takeLarge(state, ofKey: key, waiting, into: &operations)
-        }
+        try records.write(state, ofKey: key, into: &operations)
       }
     }
     try resolveWaiting()
   }
-
-  /// A version too large to be laid beside a change that waits takes its place, where it was lost
-  /// anyway; else the change is parked.
-  private func takeLarge(
-    _ state: RemoteState, ofKey key: [UInt8], _ waiting: WaitingEntries.Entry,
-    into operations: inout OperationBatch
-  ) throws {
-    guard let newest = try log.newestChange(ofKey: key) else { return }
-    guard waiting.reason.isLost else {
-      return progress.wait(newest, for: .parked(Self.tooLarge))
-    }
-    // One made since is judged by itself.
-    guard newest.sequence == waiting.sequence else {
-      return progress.waiting.remove(waiting.sequence)
-    }
-    try carryOut(.remote, newest, nil, state, log.slot(ofKey: key), into: &operations)
-  }
-
-  /// No peer of ours has such values, but the program of a peer may write them itself.
-  static let tooLarge = Rejection(
-    code: "tooLarge", message: "what the peer has there is too large to be kept beside this change")
 
   /// Brings a remote state and what stands at its key here together.
   /// - Parameter isAlone: whether no other key is met in the same commit.
@@ -122,9 +96,6 @@ extension SyncSession {
       return try records.write(remote, ofKey: key, into: &operations)
     }
     let local = newest.kind == .put ? try log.content(of: newest) : nil
-    guard remote.fitsBeside || isLost else {
-      return progress.wait(newest, for: .parked(Self.tooLarge))
-    }
     let (resolution, decision) = try self.resolution(on: newest, local, remote, isLost: isLost)
     // A conflict that is met alone was counted when it was found.
     if decision != nil, !isAlone { totals.conflicts += 1 }
@@ -311,5 +282,64 @@ extension SyncSession {
     }
     self.inFlight?.keys = keys
     return keys.sends(key)
+  }
+}
+
+extension SyncSession {
+  /// So many keys are decided in one commit, which other writers of the store wait for.
+  private static let decidedPerCommit = 256
+
+  /// An entry that waits for its key's remote state, and that, which is there.
+  private typealias Met = (entry: WaitingEntries.Entry, state: RemoteState)
+
+  /// Runs the resolver on keys whose remote state is there.
+  func resolveWaiting() throws {
+    var together: [Met] = []
+    var alone: [Met] = []
+    var bytes = 0
+    for entry in progress.waiting.conflicts {
+      guard progress.waiting[entry.sequence] == entry.reason, let position = entry.reason.position,
+        let found = try beside(ofKey: entry.key),
+        found.state.position.offset >= position.offset
+      else { continue }
+      together.append((entry, found.state))
+      bytes += found.state.content.value.count
+      bytes += try log.newestChange(ofKey: entry.key)?.valueLength ?? 0
+      if together.count == Self.decidedPerCommit || bytes >= bytesTogether {
+        alone += try resolve(together)
+        (together, bytes) = ([], 0)
+      }
+    }
+    alone += try resolve(together)
+    for met in alone { _ = try resolve([met]) }
+  }
+
+  /// Runs the resolver on keys, all in one commit.
+  /// - Returns: those that have to be decided alone, since others go with them.
+  private func resolve(_ keys: [Met]) throws -> [Met] {
+    guard !keys.isEmpty else { return [] }
+    var left: [Met] = []
+    try commit(arriving: Set(keys.map(\.entry.key))) { operations in
+      left = []
+      for (entry, state) in keys {
+        let (key, sequence, reason) = (entry.key, entry.sequence, entry.reason)
+        guard progress.waiting[sequence] == reason else { continue }
+        let newest = try log.newestChange(ofKey: key)
+        if keys.count > 1, let newest, try !pendingMembers(upTo: newest).isEmpty {
+          left.append((entry, state))
+          continue
+        }
+        if PlantedSyncBug.isOn(.conflictForgotten) { progress.waiting.remove(sequence) }
+        // The change is pending until the resolver has decided. A policy decides on this change
+        // only: one made since is judged by itself.
+        if !reason.isLost || newest?.sequence == sequence
+          || PlantedSyncBug.isOn(.lossDropsLaterEdit)
+        {
+          try meet(key, state, isLost: reason.isLost, isAlone: true, into: &operations)
+        }
+        if progress.waiting[sequence]?.position != nil { progress.waiting.remove(sequence) }
+      }
+    }
+    return left
   }
 }

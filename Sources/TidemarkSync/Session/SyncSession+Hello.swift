@@ -89,8 +89,7 @@ extension SyncSession {
       next.name = replica
       next.feed = answer.feed
       if PlantedSyncBug.isOn(.markOfAnotherTaken) {
-        next.number = answer.mark.number
-        next.batchID = answer.mark.batchID
+        (next.number, next.batchID) = (answer.mark.number, answer.mark.batchID)
       }
       // A feed that has batches under our name already makes us draw another: whoever sent them,
       // this store does not know of it.
@@ -169,10 +168,7 @@ extension SyncSession {
     progress.renamedThrough = log.head
     // The feed may hold changes under the former name whose verdicts are not known here.
     progress.heardThrough = progress.lastSent
-    if PlantedSyncBug.isOn(.batchLostByRename) {
-      inFlight = nil
-      return
-    }
+    if PlantedSyncBug.isOn(.batchLostByRename) { inFlight = nil }
     sendAgain()
   }
 
@@ -243,10 +239,7 @@ extension SyncSession {
   private func compareMarks(_ mark: ReplicaMark) throws {
     if mark.number == progress.number, mark.batchID == progress.batchID { return }
     if PlantedSyncBug.isOn(.cloneNotNoticed) {
-      return try commit { _ in
-        progress.number = mark.number
-        progress.batchID = mark.batchID
-      }
+      return try commit { _ in (progress.number, progress.batchID) = (mark.number, mark.batchID) }
     }
     // It has forgotten the batches, whose entries it kept.
     if mark.number == 0 {

@@ -32,7 +32,7 @@ extension SyncSession {
     try change(at: sequence, waiting: \.isParked) != nil
   }
 
-  private static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
+  static func waitsNoMore(_ sequence: UInt64) -> TidemarkError {
     TidemarkError(
       .invalidArgument, "the entry does not wait for anybody any more",
       sequences: sequence...sequence)
@@ -83,12 +83,6 @@ extension SyncSession {
     return again
   }
 
-  /// - Throws: `invalidArgument` when the entry does not wait any more.
-  package func retry(_ sequence: UInt64) throws -> UInt64 {
-    guard let again = try retry([sequence]).first else { throw Self.waitsNoMore(sequence) }
-    return again
-  }
-
   /// Gives changes up: each key gets back what the peer has. Where the log does not say what that
   /// is, the key keeps its value until the peer has been asked. What does not wait any more is
   /// passed over.
@@ -127,17 +121,9 @@ extension SyncSession {
     return (given.count, dependents)
   }
 
-  /// - Throws: `invalidArgument` when the entry does not wait any more.
-  func discard(_ sequence: UInt64, _ table: PendingTable) throws -> [LoggedChange] {
-    let (count, dependents) = try discard([sequence], table)
-    guard count > 0 else { throw Self.waitsNoMore(sequence) }
-    return dependents
-  }
-
   /// The state that the peer has at the key of a change that it does not have; nil when only the
   /// peer can say.
   private func remoteState(before change: LoggedChange) throws(TidemarkError) -> RemoteState? {
-    if case .parked(Self.tooLarge)? = progress.waiting[change.sequence] { return nil }
     if let beside = try records.remote(ofKey: change.key) { return beside.state }
     var previous = change.previous
     while previous > 0 {

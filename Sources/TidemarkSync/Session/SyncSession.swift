@@ -106,7 +106,7 @@ package final class SyncSession {
 
   // MARK: What next
 
-  /// The next call, a request; nil when there is nothing to do until somebody writes, here or there.
+  /// The next call, a request; nil when nothing is to be done until somebody writes, here or there.
   /// - Parameters:
   ///   - direction: which way entries go.
   ///   - gate: the calls that the budget lets through.
@@ -194,8 +194,7 @@ package final class SyncSession {
     switch answer {
     case .helloAnswer(let hello): try greet(hello)
     case .pushAnswer(let push):
-      try checkIsSame(push.range)
-      range = push.range
+      try accept(push.range)
       lastMark = (push.mark.number, push.mark.batchID, push.range.head)
       try settle(push.mark, push.current)
       if formed != nil {
@@ -203,38 +202,37 @@ package final class SyncSession {
         disconnect()
       }
     case .pullAnswer(let page):
-      try checkIsSame(page.range)
+      try accept(page.range)
       try settle(page.mark)
-      try check(reach: page.reach)
-      range = page.range
+      try accept(page.range, reach: page.reach)
       try apply(page)
     case .valuesAnswer(let values):
-      try checkIsSame(values.range)
-      try check(reach: values.reach)
-      // The answer may tell of entries behind everything that was heard of before.
-      range = values.range
+      // It may tell of entries behind everything that was heard of before.
+      try accept(values.range, reach: values.reach)
       if progress.resync == nil { try take(values) } else { try reconcile(values) }
     case .digestAnswer(let digest):
-      try checkIsSame(digest.range)
-      try check(reach: digest.reach)
-      range = digest.range
+      try accept(digest.range, reach: digest.reach)
       try take(digest)
     case .attachAnswer(let answer):
-      try checkIsSame(answer.range)
-      range = answer.range
+      try accept(answer.range)
       try take(answer)
     case .fetchAnswer(let answer): try take(answer)
     default: throw PeerError(.malformed, "the answer is none to any call")
     }
   }
 
-  /// The feed may have been restored from a backup between two calls: what it says counts only
-  /// once a hello has found out what it has lost.
-  private func checkIsSame(_ range: FeedRange) throws(PeerError) {
-    if PlantedSyncBug.isOn(.restoreNotNoticed) { return }
-    guard holdsWhatIsKnown(range) else {
+  /// Takes the range of an answer over. The feed may have been restored from a backup between two
+  /// calls, or the authorization changed: what it says counts only once a hello has found out what
+  /// it has lost, or a comparison what is within reach.
+  private func accept(_ range: FeedRange, reach now: UInt64? = nil) throws(PeerError) {
+    guard holdsWhatIsKnown(range) || PlantedSyncBug.isOn(.restoreNotNoticed) else {
       throw PeerError(.busy, "the feed was restored from an older copy meanwhile")
     }
+    if let reach, let now, now != reach, !PlantedSyncBug.isOn(.reachIgnored) {
+      throw PeerError(
+        .busy, "the authorization reaches other entries than before", retryAfter: .seconds(0))
+    }
+    self.range = range
   }
 
   /// Whether a feed has all positions that it is known to have had, also as far as it was compared.
@@ -242,15 +240,6 @@ package final class SyncSession {
     range.contains(progress.furthest) && range.contains(progress.cursor)
       && (!progress.readsAgain || range.contains(progress.comparedThrough))
       && comparing?.walk.position.map(range.contains) ?? true
-  }
-
-  /// The authorization may have been changed between two calls: what is within it now, and what is
-  /// not any more, only a comparison tells, which begins with a hello.
-  private func check(reach now: UInt64?) throws(PeerError) {
-    if PlantedSyncBug.isOn(.reachIgnored) { return }
-    guard let reach, let now, now != reach else { return }
-    throw PeerError(
-      .busy, "the authorization reaches other entries than before", retryAfter: .seconds(0))
   }
 
   /// The connection is gone, or the peer failed: the next call says hello again, and the mark in

@@ -1,13 +1,14 @@
 public import Tidemark
 
-/// A part of an attachment's content on its way to a peer, before the change that names it.
+/// A part of a content on its way to a peer, before the change that names it: an attachment's, or a
+/// value that is too large to travel with its change (``SyncContent/blob``).
 ///
 /// An upload that was cut off goes on where it was, whatever ended in between. The content counts
 /// as there once all of it has come, has the hash that it is named by, and is on the disk.
 public struct AttachRequest: Sendable, Hashable {
   /// The replica that sends it: parts are kept for its changes only.
   public var replica: ReplicaID
-  /// The key whose entry is to name the attachment.
+  /// The key whose entry is to name the attachment, or to have the value.
   public var key: [UInt8]
   /// Which content.
   public var attachment: AttachmentReference
@@ -34,7 +35,7 @@ public struct AttachRequest: Sendable, Hashable {
   }
 }
 
-/// How much of an attachment's content is there.
+/// How much of a content is there.
 public struct AttachAnswer: Sendable, Hashable {
   /// So many bytes from the beginning; the next part begins there. It may be less than it was. All
   /// of them means that the content is whole, compared with its hash, and on the disk.

@@ -161,7 +161,7 @@ public struct PullRequest: Sendable, Hashable {
   public var limits: SyncLimits
   /// How long to wait for an entry when there is none.
   public var waitMilliseconds: UInt32
-  /// Whether large values come apart, by name only; see ``BlobID``.
+  /// Whether large values come apart, by name only; see ``SyncContent/blob``.
   public var takesBlobs: Bool
   /// Whether entries are to come, too, that a later entry of their key supersedes: for a reader
   /// that looks for its own changes in a feed that was restored or made anew.

@@ -109,7 +109,7 @@ public struct ValuesRequest: Sendable, Hashable {
   public var replica: ReplicaID
   /// Which keys.
   public var keys: [[UInt8]]
-  /// Whether large values come apart, by name only; see ``BlobID``.
+  /// Whether large values come apart, by name only; see ``SyncContent/blob``.
   public var takesBlobs: Bool
   /// The remote end's names for the caller's keys, for peers in the same process. It does not
   /// travel.

@@ -14,7 +14,7 @@ public struct SyncContent: Sendable, Hashable {
   /// The value; empty for a delete, and where it travels apart.
   public var value: [UInt8]
   /// The value's name where it travels apart; a store never sees it so.
-  public var blob: BlobID?
+  public var blob: AttachmentReference?
   /// In byte order, each once.
   public var labels: [EntryLabel]
   /// The attachment that the entry names; its content travels by itself.
@@ -32,7 +32,8 @@ public struct SyncContent: Sendable, Hashable {
   /// The content that a put gives a key.
   public init(
     value: [UInt8] = [], labels: [EntryLabel] = [], hash: [UInt8]? = nil,
-    maxAge: Duration? = nil, blob: BlobID? = nil, attachment: AttachmentReference? = nil
+    maxAge: Duration? = nil, blob: AttachmentReference? = nil,
+    attachment: AttachmentReference? = nil
   ) {
     self.init(
       value: value, labels: labels, hash: hash,
@@ -42,7 +43,7 @@ public struct SyncContent: Sendable, Hashable {
 
   package init(
     value: [UInt8], labels: [EntryLabel], hash: [UInt8]?, maxAgeSeconds: UInt32?,
-    blob: BlobID? = nil, attachment: AttachmentReference? = nil
+    blob: AttachmentReference? = nil, attachment: AttachmentReference? = nil
   ) {
     self.attachment = attachment
     self.blob = blob

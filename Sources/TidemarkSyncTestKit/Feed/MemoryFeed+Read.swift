@@ -76,13 +76,7 @@ extension MemoryFeed {
   package func record(
     _ type: RecordType, key: [UInt8]
   ) throws(TidemarkError) -> FeedRecord? {
-    try reading { (state) throws(TidemarkError) in state.index.records[type]?[key]?.record }
-  }
-
-  package func recordTime(
-    _ type: RecordType, key: [UInt8]
-  ) throws(TidemarkError) -> Timestamp? {
-    try reading { (state) throws(TidemarkError) in state.index.records[type]?[key]?.time }
+    try reading { (state) throws(TidemarkError) in state.index.records[type]?[key] }
   }
 
   package func recordKeys(of type: RecordType) -> [[UInt8]] {

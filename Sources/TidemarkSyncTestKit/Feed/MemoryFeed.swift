@@ -25,7 +25,6 @@ package final class MemoryFeed: Feed {
   }
 
   package let leases = Lock(FeedLeases())
-  package let uploads = Lock(UploadTable())
   package let arriving = Lock(ArrivingAttachments())
   let state: Lock<State>
   private let medium: Medium
@@ -41,8 +40,6 @@ package final class MemoryFeed: Feed {
     state = Lock(State(log: log, index: MemoryFeedIndex(log)))
     self.clock = clock
     self.medium = medium
-    let found = try UploadTable(self)
-    uploads.withLock { $0 = found }
   }
 
   /// The log as it is now.
@@ -105,9 +102,7 @@ package final class MemoryFeed: Feed {
   private func commit(
     _ batch: JudgedBatch, _ state: inout State
   ) throws(TidemarkError) -> FeedMark {
-    var entries: [MemoryFeedLog.Entry] = batch.uploads.map {
-      .record(.feedUpload, key: $0, value: [])
-    }
+    var entries: [MemoryFeedLog.Entry] = []
     let first = state.log.head + 1
     let time = stamp(&state)
     for entry in batch.entries {
@@ -145,10 +140,9 @@ package final class MemoryFeed: Feed {
   private func write(
     _ entries: [MemoryFeedLog.Entry], _ state: inout State
   ) throws(TidemarkError) {
-    let now = now
     for entry in entries {
       state.log.append(entry)
-      state.index.note(entry, at: state.log.position(of: state.log.head), now)
+      state.index.note(entry, at: state.log.position(of: state.log.head))
     }
     state.log.commits.append(state.log.head)
     do throws(TidemarkError) { try medium.append?() } catch {

@@ -91,7 +91,7 @@ package struct MemoryFeedLog: Sendable {
         }
       case .loser: break
       case .record(let type, let key, let value):
-        let newest = index.records[type]?[key]?.record.position.offset
+        let newest = index.records[type]?[key]?.position.offset
         guard newest.map({ $0 > offset && $0 <= durable }) ?? value.isEmpty else { continue }
       case nil: continue
       }
@@ -105,7 +105,7 @@ package struct MemoryFeedLog: Sendable {
 /// The state of keys and records at the end of a log.
 struct MemoryFeedIndex: Sendable {
   var states: [[UInt8]: FeedState] = [:]
-  private(set) var records: [RecordType: [[UInt8]: (record: FeedRecord, time: Timestamp)]] = [:]
+  private(set) var records: [RecordType: [[UInt8]: FeedRecord]] = [:]
   private(set) var policies = PolicyTable()
 
   init(_ log: MemoryFeedLog) {
@@ -113,7 +113,7 @@ struct MemoryFeedIndex: Sendable {
       guard let entry else { continue }
       let position = log.position(of: UInt64(place + 1))
       if case .change(let change) = entry { apply(change, at: position) }
-      note(entry, at: position, Timestamp(milliseconds: 0))
+      note(entry, at: position)
     }
   }
 
@@ -124,10 +124,9 @@ struct MemoryFeedIndex: Sendable {
       commitTime: min(head.commitTime, change.feedTime))
   }
 
-  mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position, _ now: Timestamp) {
+  mutating func note(_ entry: MemoryFeedLog.Entry, at position: Position) {
     guard case .record(let type, let key, let value) = entry else { return }
-    records[type, default: [:]][key] =
-      value.isEmpty ? nil : (record: (value: value, position: position), time: now)
+    records[type, default: [:]][key] = value.isEmpty ? nil : (value: value, position: position)
     if type == .feedPolicy {
       policies.set(PolicyTable.decode(value), for: key, at: position.offset)
     }
@@ -135,7 +134,7 @@ struct MemoryFeedIndex: Sendable {
 
   func mark(of replica: ReplicaID) throws(TidemarkError) -> FeedMark {
     try records[.feedMark]?[replica.bytes].map { (found) throws(TidemarkError) in
-      try FeedMark(found.record.value, at: found.record.position)
+      try FeedMark(found.value, at: found.position)
     } ?? FeedMark()
   }
 }

@@ -61,7 +61,7 @@ enum LocatorFuzz {
     wanted += (0..<40).map { first &+ $0 }
     for sequence in wanted {
       if let location = try? segment.locate(sequence),
-        location.length < 0 || location.position < 0 || location.length > Limits.valueBytes
+        location.length < 0 || location.position < 0 || location.length > Limits.recordBytes
       {
         throw FuzzFinding("a value stands outside of any bounds")
       }

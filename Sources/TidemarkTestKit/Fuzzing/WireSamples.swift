@@ -15,8 +15,7 @@ package enum WireSamples {
     ("pull_answer", .pullAnswer(page)),
     ("values", .valuesRequest(values)), ("values_answer", .valuesAnswer(valuesAnswer)),
     ("digest", .digestRequest(digest)), ("digest_answer", .digestAnswer(digestKeys)),
-    ("digest_answer-sums", .digestAnswer(digestSums)), ("upload", .uploadRequest(upload)),
-    ("upload_answer", .uploadAnswer(UploadAnswer(received: blob.length))),
+    ("digest_answer-sums", .digestAnswer(digestSums)),
     ("download", .downloadRequest(download)),
     ("download_answer", .downloadAnswer(DownloadAnswer(length: blob.length, bytes: part))),
     ("error", .error(error)), ("hello_answer-attachments", .helloAnswer(helloOfAttachments)),
@@ -100,13 +99,10 @@ package enum WireSamples {
         content: SyncContent(labels: ["2026"], blob: blob), commitTime: commitTime + 65_537),
     ])
 
-  private static let blob = BlobID(
-    low: 0x0123_4567_89ab_cdef, high: 0xfedc_ba98_7654_3210, length: 1_000_000)
+  private static let blob = AttachmentReference(
+    sha256: (0..<32).map { 0x20 + $0 }, length: 1_000_000)
 
   private static let part = Array("the end".utf8)
-
-  private static let upload = UploadRequest(
-    replica: replica, blob: blob, offset: blob.length - part.count, bytes: part)
 
   private static let download = DownloadRequest(
     replica: replica, position: at(411), offset: blob.length - part.count, limit: 262_144)

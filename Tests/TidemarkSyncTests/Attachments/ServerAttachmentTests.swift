@@ -83,19 +83,47 @@ struct ServerAttachmentTests {
     #expect(try bench.push(&b, edit, access: access).map(\.name) == ["applied"])
   }
 
-  @Test("content beyond the limit is refused with the reason, and where none is taken nobody asks")
+  @Test("a bounded caller names content by two changes of a batch, and a failed push costs nothing")
+  func twice() throws {
+    let bench = Bench()
+    var a = Device(1)
+    let other = content(400_000, 2)
+    let access = SyncAccess(to: SyncScope(keyPrefixes: ["a/"]))
+    _ = try bench.attach(a, film, 0..<300_000, key: "a/1", access: access)
+    // Whole content stays so, over a restart as well.
+    try bench.close()
+    let changes = [
+      a.put("a/1", attachment: film), a.put("a/2", attachment: film),
+      a.put("a/3", attachment: other),
+    ]
+    #expect(failure { _ = try bench.push(&a, all: changes, access: access) } == .busy)
+    #expect(try bench.attach(a, film, 0..<0, key: "a/1", access: access).received == 300_000)
+    _ = try bench.attach(a, other, 0..<400_000, key: "a/3", access: access)
+    a.number -= 1
+    let verdicts = try bench.push(&a, all: changes, access: access)
+    #expect(verdicts.map(\.name) == ["applied", "applied", "applied"])
+    #expect(try bench.fetch(film, key: "a/2", access: access) == film)
+    let left = try bench.withEngine { try $0.attachments.parts().count }
+    #expect(left == 0)
+  }
+
+  @Test("content beyond the limit is refused with the reason, unless it may be a value")
   func tooLarge() throws {
     let bench = Bench()
     bench.options.attachmentBytes = 200_000
-    let a = Device(1)
-    let answer = try bench.attach(a, film, 0..<0)
+    var a = Device(1)
+    let large = AttachmentReference(
+      sha256: [UInt8](repeating: 1, count: 32), length: Limits.valueBytes + 1)
+    let answer = try bench.handler().attach(
+      AttachRequest(replica: a.id, key: [1], attachment: large, offset: 0, bytes: []))
     #expect(answer.rejection?.code == "tooLarge" && answer.received == 0)
     #expect(
       try bench.handler().hello(HelloRequest(replica: a.id)).attachmentBytes == 200_000)
+    #expect(try bench.attach(a, film, 0..<300_000).received == 300_000)
+    #expect(failure { _ = try bench.push(&a, a.put("film", attachment: film)) } == .busy)
     try bench.close()
     bench.options.attachmentBytes = 0
     #expect(try bench.handler().hello(HelloRequest(replica: a.id)).attachmentBytes == nil)
-    #expect(failure { _ = try bench.attach(a, film, 0..<0) } == .malformed)
   }
 
   @Test("uploads beyond their number wait, and those that nobody goes on with make room")
@@ -126,7 +154,7 @@ struct ServerAttachmentTests {
     #expect(try bench.attach(a, film, 0..<0).received == 0)
   }
 
-  @Test("content stays while an entry names it, and goes with the last one that does")
+  @Test("content stays while an entry names it or is to name it, and goes with the last one")
   func sweep() throws {
     let bench = Bench()
     var a = Device(1)
@@ -135,7 +163,8 @@ struct ServerAttachmentTests {
     _ = try bench.push(&a, a.put("film", attachment: film))
     _ = try bench.attach(a, unnamed, 0..<100_000, key: "never")
     let swept = try bench.withEngine { try $0.sweepAttachments() }
-    #expect(swept.removed == 1)
+    #expect(swept.removed == 0)
+    #expect(try bench.attach(a, unnamed, 0..<0, key: "never").received == 100_000)
     #expect(try bench.fetch(film) == film)
     let base = try #require(try bench.pullAll(Device(2)).entries.first?.position)
     _ = try bench.push(&a, a.delete("film", base: .position(base)))

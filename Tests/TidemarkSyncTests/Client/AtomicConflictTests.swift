@@ -63,7 +63,7 @@ struct AtomicConflictTests {
     #expect(world.devices[0].session.progress.waiting.count == 3)
     #expect(try world.get(0, "a") == Self.both)
     for (change, _) in try world.devices[0].session.waitingForUser() where change.key != [99] {
-      _ = try world.devices[0].session.retry(change.sequence)
+      _ = try world.devices[0].session.retry([change.sequence])
     }
     try world.settle()
     #expect(try world.serverState() == ["a": Self.both + " ", "b": "2 "])

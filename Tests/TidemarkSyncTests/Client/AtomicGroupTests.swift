@@ -79,7 +79,7 @@ struct AtomicGroupTests {
     let waiting = world.devices[0].session.progress.waiting
     #expect(waiting.count == 1)
     let sequence = try #require(waiting.keys.first)
-    _ = try world.devices[0].session.retry(sequence)
+    _ = try world.devices[0].session.retry([sequence])
     try world.settle()
     #expect(try world.serverState() == ["a": "other ", "b": "2 "])
   }

@@ -75,7 +75,7 @@ struct AtomicStormTests {
     for _ in 0..<40 where world.devices.contains(where: { !$0.session.progress.waiting.isEmpty }) {
       for device in world.devices {
         for (change, _) in try device.session.waitingForUser() {
-          _ = try device.session.retry(change.sequence)
+          _ = try device.session.retry([change.sequence])
         }
       }
       try end(world, seed)

@@ -89,7 +89,7 @@ struct GivingUpTests {
     for sequence in waiting.keys.sorted().prefix(3) {
       var table = PendingTable(after: world.devices[0].session.progress.frontier)
       try table.refresh(world.devices[0].session)
-      _ = try world.devices[0].session.discard(sequence, table)
+      _ = try world.devices[0].session.discard([sequence], table)
     }
     while try world.step(0), !world.devices[0].session.isAtRest {}
     #expect(try world.serverState() == ["good": "1 "])

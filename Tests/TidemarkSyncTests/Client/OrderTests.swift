@@ -41,7 +41,7 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState()["note"] == nil)
     try world.acceptAll()
-    _ = try world.devices[0].session.retry(attachment)
+    _ = try world.devices[0].session.retry([attachment])
     try world.settle()
     #expect(try world.serverState().keys.sorted() == ["bad attachment", "note", "other", "third"])
   }
@@ -74,7 +74,7 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState().isEmpty)
     try world.acceptAll()
-    _ = try world.devices[0].session.retry(attachment)
+    _ = try world.devices[0].session.retry([attachment])
     try world.settle()
     #expect(try world.serverState()["note"] == "2 ")
   }
@@ -237,7 +237,7 @@ struct OrderTests {
       try world.settle()
     }
     try world.acceptAll()
-    _ = try session.retry(refused)
+    _ = try session.retry([refused])
     try world.settle()
     #expect(try world.serverState().count == 311)
   }
@@ -253,7 +253,7 @@ struct OrderTests {
     try world.settle()
     #expect(try world.serverState().isEmpty)
     try world.acceptAll()
-    _ = try world.devices[0].session.retry(refused)
+    _ = try world.devices[0].session.retry([refused])
     #expect(try world.nextPush(0)?.changes.count == 1)
     try world.step(0)
     #expect(try world.nextPush(0)?.changes.count == 100)

@@ -198,7 +198,7 @@ struct PinTests {
     world.server.options.validators = []
     try world.server.close()
     let sequence = try #require(world.devices[0].session.progress.waiting.keys.first)
-    _ = try world.devices[0].session.retry(sequence)
+    _ = try world.devices[0].session.retry([sequence])
     try world.settle()
     #expect(try world.serverState() == ["k": "29 "])
     try world.expectEqual()

@@ -144,30 +144,29 @@ extension SyncWorld {
     try devices[index].engine.commit(batch.operations)
   }
 
-  @Test("a change of a key that holds too much at the peer is parked, and the others go on")
-  func tooLargeBeside() throws {
-    let world = try SyncWorld(devices: 1)
-    try world.put(0, "before", "1")
+  @Test("a value as large as there can be is kept beside a change, and decided upon like any other")
+  func largestBeside() throws {
+    let world = try SyncWorld(devices: 1, resolver: .ask)
     try world.settle()
     try world.server.withEngine { engine in
       var batch = OperationBatch()
-      let value = [UInt8](repeating: 7, count: Limits.valueBytes - 20)
-      try batch.add(.put, key: Array("k".utf8).rawSpan, value: value.rawSpan)
+      let value = [UInt8](repeating: 7, count: Limits.valueBytes)
+      let labels = try batch.addLabelSet(
+        (0..<Limits.labelsPerEntry).map { [UInt8](repeating: 200, count: 254) + [UInt8($0)] })
+      try batch.add(
+        .put, key: Array("k".utf8).rawSpan, value: value.rawSpan, labelSet: labels)
       try engine.commit(batch)
     }
     try world.put(0, "k", "mine")
     try world.put(0, "l", "1")
-    try world.settle(steps: 40)
+    try world.settle(steps: 40, mayStop: true)
     #expect(try world.serverState()["l"] == "1 ")
     let session = world.devices[0].session
-    let waiting = try session.waitingForUser()
-    #expect(waiting.map(\.change.key) == [Array("k".utf8)] && session.isAtRest)
-    // Given up, it makes room for what the peer has.
-    var table = PendingTable(after: session.progress.frontier)
-    try table.refresh(session)
-    _ = try session.discard(try #require(waiting.first).change.sequence, table)
+    #expect(try session.waitingForUser().map(\.reason) == [.needsDecision])
+    #expect(try world.get(0, "k") == "mine")
+    try session.decide(Array("k".utf8), .remote)
     try world.settle(steps: 40)
-    #expect(try world.get(0, "k")?.utf8.count == Limits.valueBytes - 20)
+    #expect(try world.get(0, "k")?.utf8.count == Limits.valueBytes)
     #expect(try session.waitingForUser().isEmpty && session.isAtRest)
   }
 

@@ -166,7 +166,7 @@ struct RequestPeerTests {
     #expect(failures == 8 && back.value("l") == "mine" && device.session.isAtRest)
     let waiting = try device.session.waitingForUser()
     #expect(waiting.map(\.change.key) == [Array("k".utf8)])
-    _ = try device.session.retry(try #require(waiting.first).change.sequence)
+    _ = try device.session.retry([try #require(waiting.first).change.sequence])
     try await device.settle()
     #expect(back.value("k") == "mine" || device.session.totals.conflicts == 2)
   }

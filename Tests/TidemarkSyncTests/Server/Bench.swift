@@ -113,15 +113,6 @@ final class Bench {
     }
   }
 
-  func upload(
-    _ request: UploadRequest, access: SyncAccess = .everything
-  ) throws -> UploadAnswer {
-    guard
-      case .uploadAnswer(let answer) = try handler().answer(.uploadRequest(request), access: access)
-    else { throw PeerError(.failed, "not an upload's answer") }
-    return answer
-  }
-
   func download(
     _ request: DownloadRequest, access: SyncAccess = .everything
   ) throws -> DownloadAnswer {

@@ -244,7 +244,6 @@ final class RivalFeed: Feed {
   var id: ReplicaID { feed.id }
   var now: Timestamp { feed.now }
   var leases: Lock<FeedLeases> { feed.leases }
-  var uploads: Lock<UploadTable> { feed.uploads }
   var arriving: Lock<ArrivingAttachments> { feed.arriving }
   var contents: Engine? { feed.contents }
   func bounds() throws(TidemarkError) -> FeedBounds { try feed.bounds() }
@@ -270,9 +269,6 @@ final class RivalFeed: Feed {
   ) throws(TidemarkError) -> UInt64 { try feed.scan(wants: wants, body) }
   func record(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> FeedRecord? {
     try feed.record(type, key: key)
-  }
-  func recordTime(_ type: RecordType, key: [UInt8]) throws(TidemarkError) -> Timestamp? {
-    try feed.recordTime(type, key: key)
   }
   func recordKeys(of type: RecordType) -> [[UInt8]] { feed.recordKeys(of: type) }
   func append(

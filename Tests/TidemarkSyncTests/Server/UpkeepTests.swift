@@ -105,31 +105,27 @@ struct UpkeepTests {
     #expect(try count(.loser, bench) == 0)
   }
 
-  private func upload(_ bench: Bench, _ device: Device) throws -> Int {
-    let value = [UInt8](repeating: 1, count: 300_000)
-    return try bench.upload(
-      UploadRequest(
-        replica: device.id, blob: BlobID(of: value), offset: 0, bytes: Array(value[..<200_000]))
-    ).received
+  private func upload(_ bench: Bench) throws -> Int {
+    try bench.attach(Device(1), content(300_000), 0..<3 * AttachRequest.partBytes).received
   }
 
   @Test("an abandoned upload goes also when the clock was far ahead when it came")
   func clockAhead() throws {
     let bench = Bench()
     bench.clock.jump(by: .seconds(400 * 86_400))
-    #expect(try upload(bench, Device(1)) == 200_000)
+    #expect(try upload(bench) == 3 * AttachRequest.partBytes)
     bench.clock.jump(by: .seconds(-400 * 86_400))
     try bench.close()
-    #expect(try bench.handler().feed.uploads.withLock { $0.bytes } == 200_000)
+    #expect(try bench.handler().feed.arriving.withLock { $0.count } == 1)
     bench.clock.advance(by: .seconds(8 * 86_400))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.uploads.withLock { $0.bytes } == 0)
+    #expect(try bench.handler().feed.arriving.withLock { $0.count } == 0)
   }
 
   @Test("an abandoned upload makes a compaction worth while")
   func worth() throws {
     let bench = Bench()
-    #expect(try upload(bench, Device(1)) == 200_000)
+    #expect(try upload(bench) == 3 * AttachRequest.partBytes)
     let fresh = try bench.handler().space(from: 1).reclaimable
     bench.clock.advance(by: .seconds(8 * 86_400))
     #expect(try bench.handler().space(from: 1).reclaimable > fresh)

@@ -63,8 +63,6 @@ struct RandomMessages {
       .digestRequest(
         DigestRequest(replica: replica(), scope: scope(), paths: paths()))
     case .digestAnswer: .digestAnswer(digestAnswer())
-    case .uploadRequest: .uploadRequest(upload())
-    case .uploadAnswer: .uploadAnswer(UploadAnswer(received: length()))
     case .downloadRequest: .downloadRequest(download())
     case .downloadAnswer:
       .downloadAnswer(DownloadAnswer(length: random.int(in: 60...1_000), bytes: bytes(0...60)))
@@ -203,24 +201,16 @@ struct RandomMessages {
   /// The length of a value.
   private mutating func length() -> Int { random.int(in: 0...Limits.valueBytes) }
 
-  private mutating func blob() -> BlobID {
-    BlobID(
-      low: number(), high: number(),
-      length: random.int(in: BlobID.leastLength + 1...Limits.valueBytes))
+  private mutating func blob() -> AttachmentReference {
+    AttachmentReference(
+      sha256: random.bytes(32),
+      length: random.int(in: SyncContent.mostInlineBytes + 1...Limits.valueBytes))
   }
 
   private mutating func download() -> DownloadRequest {
     DownloadRequest(
       replica: replica(), position: position(), offset: length(),
       limit: random.int(in: 1...DownloadRequest.mostBytes))
-  }
-
-  private mutating func upload() -> UploadRequest {
-    let blob = blob()
-    let isLast = random.chance(0.9)
-    let part = isLast ? bytes(0...60) : random.bytes(UploadRequest.leastBytes)
-    return UploadRequest(
-      replica: replica(), blob: blob, offset: isLast ? blob.length - part.count : 0, bytes: part)
   }
 
   private mutating func content(isPut: Bool) -> SyncContent {

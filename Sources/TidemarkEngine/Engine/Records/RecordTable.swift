@@ -156,7 +156,7 @@ package struct RecordTable: Sendable {
       }
     }
     let value = RecordCheckpoint(through: through, rows: rows).encoded
-    guard value.count <= Limits.valueBytes else { return false }
+    guard value.count <= Limits.recordBytes else { return false }
     var batch = OperationBatch()
     try Self.add(.checkpoint, key: [], value: value, to: &batch)
     let listed = through

@@ -18,3 +18,16 @@ extension FeedEntry {
     self = entries[0]
   }
 }
+
+extension Position {
+  /// u64 epoch, varint offset.
+  package func encode(into writer: inout ByteWriter) {
+    writer.u64(epoch)
+    writer.varint(offset)
+  }
+
+  package init(from reader: inout ByteReader) throws(FormatError) {
+    let epoch = try reader.u64()
+    self.init(epoch: epoch, offset: try reader.varint())
+  }
+}

@@ -33,7 +33,7 @@ extension WireReader {
     return ContentAnswer(bytes: try contentPart())
   }
 
-  private mutating func attachment() throws(FormatError) -> AttachmentReference {
+  mutating func attachment() throws(FormatError) -> AttachmentReference {
     AttachmentReference(sha256: try bytes.array(SHA256.byteCount), length: try contentLength())
   }
 
@@ -89,7 +89,7 @@ extension WireWriter {
     bytes(part)
   }
 
-  private mutating func write(_ attachment: AttachmentReference) {
+  mutating func write(_ attachment: AttachmentReference) {
     out.raw(attachment.sha256)
     out.varint(attachment.length)
   }

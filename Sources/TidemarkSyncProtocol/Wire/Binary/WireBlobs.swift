@@ -2,12 +2,6 @@ internal import TidemarkEngine
 
 /// Values that travel apart: `WireProtocol.md`, section "Large values".
 extension WireReader {
-  mutating func uploadRequest() throws(FormatError) -> UploadRequest {
-    let (replica, blob) = (try replica(), try blob())
-    return UploadRequest(
-      replica: replica, blob: blob, offset: try valueLength(), bytes: try part())
-  }
-
   mutating func downloadRequest() throws(FormatError) -> DownloadRequest {
     DownloadRequest(
       replica: try replica(), position: try position(), offset: try valueLength(),
@@ -18,12 +12,8 @@ extension WireReader {
     DownloadAnswer(length: try valueLength(), bytes: try part())
   }
 
-  mutating func blob() throws(FormatError) -> BlobID {
-    BlobID(low: try bytes.u64(), high: try bytes.u64(), length: try valueLength())
-  }
-
   /// The length of a value, or a place in one: it says nothing of what follows.
-  mutating func valueLength() throws(FormatError) -> Int {
+  private mutating func valueLength() throws(FormatError) -> Int {
     try bytes.varint(atMost: Limits.valueBytes)
   }
 
@@ -33,13 +23,6 @@ extension WireReader {
 }
 
 extension WireWriter {
-  mutating func write(_ request: UploadRequest) {
-    replica(request.replica)
-    write(request.blob)
-    out.varint(request.offset)
-    bytes(request.bytes)
-  }
-
   mutating func write(_ request: DownloadRequest) {
     replica(request.replica)
     position(request.position)
@@ -50,11 +33,5 @@ extension WireWriter {
   mutating func write(_ answer: DownloadAnswer) {
     out.varint(answer.length)
     bytes(answer.bytes)
-  }
-
-  mutating func write(_ blob: BlobID) {
-    out.u64(blob.low)
-    out.u64(blob.high)
-    out.varint(blob.length)
   }
 }

@@ -135,7 +135,7 @@ extension WireReader {
       content.hash = try bytes.array(try bytes.varint(atMost: Limits.hashBytes))
     }
     if flags & WireFlags.maxAge != 0 { content.maxAgeSeconds = try u32() }
-    if flags & WireFlags.blob != 0 { content.blob = try blob() }
+    if flags & WireFlags.blob != 0 { content.blob = try attachment() }
     guard flags & WireFlags.time != 0 else { return nil }
     numbers.seconds = numbers.seconds &+ (try bytes.zigzag())
     return Timestamp(

@@ -37,8 +37,6 @@ struct WireReader: ~Escapable {
       case .valuesAnswer: .valuesAnswer(try valuesAnswer(reach))
       case .digestRequest: .digestRequest(try digestRequest())
       case .digestAnswer: .digestAnswer(try digestAnswer(reach))
-      case .uploadRequest: .uploadRequest(try uploadRequest())
-      case .uploadAnswer: .uploadAnswer(UploadAnswer(received: try valueLength()))
       case .downloadRequest: .downloadRequest(try downloadRequest())
       case .downloadAnswer: .downloadAnswer(try downloadAnswer())
       case .attachRequest: .attachRequest(try attachRequest())
@@ -123,7 +121,7 @@ struct WireReader: ~Escapable {
   }
 
   mutating func position() throws(FormatError) -> Position {
-    last = Position(epoch: try bytes.u64(), offset: try bytes.varint())
+    last = try Position(from: &bytes)
     return last
   }
 

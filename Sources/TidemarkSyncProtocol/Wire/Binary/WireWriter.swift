@@ -47,8 +47,6 @@ struct WireWriter {
       out.varint(request.paths.count)
       for path in request.paths { bytes(path) }
     case .digestAnswer(let answer): try write(answer)
-    case .uploadRequest(let request): write(request)
-    case .uploadAnswer(let answer): out.varint(answer.received)
     case .downloadRequest(let request): write(request)
     case .downloadAnswer(let answer): write(answer)
     case .attachRequest(let request): try write(request)
@@ -107,8 +105,7 @@ struct WireWriter {
 
   /// A position that stands alone.
   mutating func position(_ position: Position) {
-    out.u64(position.epoch)
-    out.varint(position.offset)
+    position.encode(into: &out)
     last = position
   }
 

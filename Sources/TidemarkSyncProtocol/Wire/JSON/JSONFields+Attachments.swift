@@ -28,10 +28,12 @@ extension JSONFields {
   }
 
   /// `sha256:`, sixty-four hexadecimal digits, `:`, the length.
-  mutating func attachment() throws(FormatError) -> AttachmentReference? {
-    guard let name = try text("attachment") else { return nil }
-    guard let id = AttachmentID(text: name) else {
-      throw FormatError("attachment names no attachment")
+  mutating func attachment(
+    _ name: StaticString = "attachment"
+  ) throws(FormatError) -> AttachmentReference? {
+    guard let text = try text(name) else { return nil }
+    guard let id = AttachmentID(text: text) else {
+      throw FormatError("\(name) names no content")
     }
     return AttachmentReference(sha256: id.hash, length: Int(id.length))
   }

@@ -82,7 +82,7 @@ extension JSONFields {
     return PushedChange(
       sequence: try required(number("seq"), "seq"), kind: kind,
       key: try required(bytes("key", base64: "key_base64"), "key"),
-      content: try content(hasValue: kind == .put, isRequest: true), base: base,
+      content: try content(hasValue: kind == .put), base: base,
       commitTime: try required(word("commit_time"), "commit_time"), time: try time(),
       atomicGroup: try number("atomic_group") ?? 0)
   }
@@ -105,15 +105,13 @@ extension JSONFields {
     return FeedEntry(
       position: try required(position("position"), "position"), kind: kind, operation: operation,
       key: kind == .own ? key ?? [] : try required(key, "key"),
-      content: try content(hasValue: kind == .put, isRequest: false),
+      content: try content(hasValue: kind == .put),
       commitTime: try word("commit_time") ?? 0, time: try time())
   }
 
-  private mutating func content(
-    hasValue: Bool, isRequest: Bool
-  ) throws(FormatError) -> SyncContent {
+  private mutating func content(hasValue: Bool) throws(FormatError) -> SyncContent {
     let value = try bytes("value", base64: "value_base64")
-    let blob = try blob(isRequest: isRequest)
+    let blob = try attachment("blob")
     guard hasValue ? value == nil || blob == nil : value == nil && blob == nil else {
       throw FormatError("a value where none may be")
     }
@@ -122,16 +120,6 @@ extension JSONFields {
       labels: try sortedContents("labels", base64: "labels_base64").map { EntryLabel($0) },
       hash: try bytes("hash", base64: "hash_base64"), maxAgeSeconds: try u32("max_age"),
       blob: blob, attachment: try attachment())
-  }
-
-  /// The name of a value that travels apart.
-  mutating func blob(isRequest: Bool) throws(FormatError) -> BlobID? {
-    try object("blob", isRequest: isRequest) { (fields) throws(FormatError) in
-      let sum = try fields.fingerprint()
-      return BlobID(
-        low: sum.low, high: sum.high,
-        length: try required(fields.count("length", atMost: Limits.valueBytes), "length"))
-    }
   }
 
   /// A text after RFC 3339, or a pair of seconds and nanoseconds.

@@ -37,8 +37,6 @@ extension JSONOutput {
         output.write(request.scope)
         output.hexadecimals("paths", request.paths)
       case .digestAnswer(let answer): output.fields(answer)
-      case .uploadRequest(let request): output.fields(request)
-      case .uploadAnswer(let answer): output.number("received", answer.received)
       case .downloadRequest(let request): output.fields(request)
       case .downloadAnswer(let answer):
         output.number("length", answer.length)
@@ -117,13 +115,6 @@ extension JSONOutput {
     }
   }
 
-  private mutating func fields(_ request: UploadRequest) {
-    replica("replica", request.replica)
-    write(request.blob)
-    number("offset", request.offset)
-    content("bytes", request.bytes)
-  }
-
   private mutating func fields(_ request: DownloadRequest) {
     replica("replica", request.replica)
     position("position", request.position)
@@ -150,13 +141,6 @@ extension JSONOutput {
   private mutating func fields(_ rejection: Rejection) {
     text("code", rejection.code)
     text("message", rejection.message)
-  }
-
-  private mutating func write(_ blob: BlobID) {
-    object("blob") { output in
-      output.word("sum", blob.high, blob.low)
-      output.number("length", blob.length)
-    }
   }
 
   private mutating func fields(_ sum: DigestSum) {
@@ -240,7 +224,7 @@ extension JSONOutput {
 
   private mutating func fields(_ content: SyncContent, _ time: Timestamp?, hasValue: Bool) {
     if let blob = content.blob {
-      write(blob)
+      text("blob", blob.engineID.text)
     } else if hasValue {
       self.content("value", content.value)
     }

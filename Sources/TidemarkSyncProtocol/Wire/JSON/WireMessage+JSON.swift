@@ -42,9 +42,6 @@ extension WireMessage {
           range: try fields.range(), reach: try fields.word("reach")))
     case .digestRequest: .digestRequest(try fields.digestRequest())
     case .digestAnswer: .digestAnswer(try fields.digestAnswer())
-    case .uploadRequest: .uploadRequest(try fields.uploadRequest())
-    case .uploadAnswer:
-      .uploadAnswer(UploadAnswer(received: try fields.length("received")))
     case .downloadRequest: .downloadRequest(try fields.downloadRequest())
     case .downloadAnswer:
       .downloadAnswer(
@@ -109,13 +106,6 @@ extension JSONFields {
           (fields) throws(FormatError) in
           try required(fields.bytes("key", base64: "key_base64"), "key")
         }, "keys"), takesBlobs: try flag("takes_blobs"))
-  }
-
-  fileprivate mutating func uploadRequest() throws(FormatError) -> UploadRequest {
-    UploadRequest(
-      replica: try required(replica("replica"), "replica"),
-      blob: try required(blob(isRequest: true), "blob"), offset: try length("offset"),
-      bytes: try required(bytes("bytes", base64: "bytes_base64"), "bytes"))
   }
 
   fileprivate mutating func downloadRequest() throws(FormatError) -> DownloadRequest {

@@ -40,8 +40,6 @@ extension WireMessage {
       try request.scope.check()
       try request.checkPaths()
     case .digestAnswer(let answer): try answer.check()
-    case .uploadRequest(let request): try request.check()
-    case .uploadAnswer(let answer): try Self.check(bytes: answer.received)
     case .downloadRequest(let request):
       try request.position.check()
       try Self.check(bytes: request.offset)
@@ -200,7 +198,7 @@ extension SyncContent {
         "a value has \(value.count) bytes; at most \(Limits.valueBytes) are allowed")
     }
     if let blob {
-      try blob.check()
+      try blob.checkBlob()
       guard isPut, value.isEmpty else { throw FormatError("a large value where none may be") }
     }
     guard labels.count <= Limits.labelsPerEntry else {
@@ -218,26 +216,13 @@ extension SyncContent {
   }
 }
 
-extension BlobID {
-  fileprivate func check() throws(FormatError) {
-    guard length > Self.leastLength, length <= Limits.valueBytes else {
+extension AttachmentReference {
+  package func checkBlob() throws(FormatError) {
+    try check()
+    guard length > SyncContent.mostInlineBytes, length <= Limits.valueBytes else {
       throw FormatError(
-        "a value that travels apart has \(length) bytes; \(Self.leastLength + 1) to "
+        "a value that travels apart has \(length) bytes; \(SyncContent.mostInlineBytes + 1) to "
           + "\(Limits.valueBytes) are allowed")
-    }
-  }
-}
-
-extension UploadRequest {
-  fileprivate func check() throws(FormatError) {
-    try blob.check()
-    guard offset >= 0, offset <= blob.length, bytes.count <= blob.length - offset else {
-      throw FormatError("a part reaches beyond its value")
-    }
-    guard bytes.isEmpty || bytes.count >= Self.leastBytes || offset + bytes.count == blob.length
-    else {
-      throw FormatError(
-        "a part has \(bytes.count) bytes; \(Self.leastBytes) at least, but for the last")
     }
   }
 }

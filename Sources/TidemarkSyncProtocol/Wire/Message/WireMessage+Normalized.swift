@@ -31,8 +31,8 @@ extension WireMessage {
     case .error(var error):
       error.message.cut(to: WireLimits.textBytes)
       return .error(error)
-    case .pushRequest, .valuesRequest, .valuesAnswer, .digestAnswer, .uploadRequest, .uploadAnswer,
-      .downloadRequest, .downloadAnswer, .attachRequest, .fetchRequest, .fetchAnswer:
+    case .pushRequest, .valuesRequest, .valuesAnswer, .digestAnswer, .downloadRequest,
+      .downloadAnswer, .attachRequest, .fetchRequest, .fetchAnswer:
       return self
     }
   }
@@ -45,7 +45,6 @@ extension WireMessage {
     case .pushAnswer(let answer): Self.sizeHint(answer.current)
     case .pullAnswer(let answer): Self.sizeHint(answer.entries)
     case .valuesAnswer(let answer): Self.sizeHint(answer.entries)
-    case .uploadRequest(let request): 128 + request.bytes.count
     case .downloadAnswer(let answer): 128 + answer.bytes.count
     case .attachRequest(let request): 128 + request.key.count + request.bytes.count
     case .fetchAnswer(let answer): 128 + (answer.bytes?.count ?? 0)

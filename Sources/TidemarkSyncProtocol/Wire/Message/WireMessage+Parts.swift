@@ -1,4 +1,4 @@
-/// What several kinds of messages have in common.
+/// The parts that several kinds of messages have.
 extension WireMessage {
   /// The range of the feed in an answer; nil where it says nothing of that.
   package var range: FeedRange? {

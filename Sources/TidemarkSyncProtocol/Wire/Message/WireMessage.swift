@@ -10,8 +10,6 @@ public enum WireMessage: Sendable, Hashable {
   case valuesAnswer(ValuesAnswer)
   case digestRequest(DigestRequest)
   case digestAnswer(DigestAnswer)
-  case uploadRequest(UploadRequest)
-  case uploadAnswer(UploadAnswer)
   case downloadRequest(DownloadRequest)
   case downloadAnswer(DownloadAnswer)
   case attachRequest(AttachRequest)
@@ -21,14 +19,14 @@ public enum WireMessage: Sendable, Hashable {
   /// Instead of an answer.
   case error(PeerError)
 
-  /// The kind of message that a frame holds: `WireProtocol.md`, section "Message types".
+  /// The kind of message that a frame holds: `WireProtocol.md`, section "Message types". 0x06 and
+  /// 0x86 had another meaning once, and stay free.
   public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
     case helloRequest = 0x01
     case pushRequest = 0x02
     case pullRequest = 0x03
     case valuesRequest = 0x04
     case digestRequest = 0x05
-    case uploadRequest = 0x06
     case downloadRequest = 0x07
     case attachRequest = 0x08
     case fetchRequest = 0x09
@@ -37,7 +35,6 @@ public enum WireMessage: Sendable, Hashable {
     case pullAnswer = 0x83
     case valuesAnswer = 0x84
     case digestAnswer = 0x85
-    case uploadAnswer = 0x86
     case downloadAnswer = 0x87
     case attachAnswer = 0x88
     case fetchAnswer = 0x89
@@ -60,8 +57,6 @@ public enum WireMessage: Sendable, Hashable {
     case .valuesAnswer: .valuesAnswer
     case .digestRequest: .digestRequest
     case .digestAnswer: .digestAnswer
-    case .uploadRequest: .uploadRequest
-    case .uploadAnswer: .uploadAnswer
     case .downloadRequest: .downloadRequest
     case .downloadAnswer: .downloadAnswer
     case .attachRequest: .attachRequest
@@ -87,8 +82,6 @@ extension WireMessage.Kind {
     case .valuesAnswer: "values_answer"
     case .digestRequest: "digest"
     case .digestAnswer: "digest_answer"
-    case .uploadRequest: "upload"
-    case .uploadAnswer: "upload_answer"
     case .downloadRequest: "download"
     case .downloadAnswer: "download_answer"
     case .attachRequest: "attach"

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import SyncServerKit
 
-/// The options that bound what is taken of attachments.
+/// The options that bound what is taken of attachments, and of large values ahead of their changes.
 struct AttachmentOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -9,7 +9,7 @@ struct AttachmentOptions: ParsableArguments {
   var maxAttachment: Int?
   @Option(
     help: ArgumentHelp(
-      "Most attachments of a database that are on their way at a time. (default: 64)",
+      "Most attachments and large values of a database on their way at a time. (default: 64)",
       valueName: "count"))
   var maxUploads: Int?
   @Option(

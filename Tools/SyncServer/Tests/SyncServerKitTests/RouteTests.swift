@@ -40,16 +40,19 @@ struct RouteTests {
       #expect(digest.parts[0].total.keys == 2)
       let value = [UInt8](repeating: 7, count: 300_000)
       guard
-        case .uploadAnswer(let upload) = try await call(
-          .uploadRequest(
-            UploadRequest(
-              replica: me, blob: BlobID(of: value), offset: 0, bytes: Array(value[..<70_000])))),
+        case .attachAnswer(let upload) = try await call(
+          .attachRequest(
+            AttachRequest(
+              replica: me, key: [1],
+              attachment: AttachmentReference(
+                sha256: [UInt8](repeating: 1, count: 32), length: value.count), offset: 0,
+              bytes: Array(value[..<65_536])))),
         case .downloadAnswer(let part) = try await call(
           .downloadRequest(
             DownloadRequest(
               replica: me, position: page.entries[0].position, offset: 9, limit: 100)))
       else { throw Unexpected() }
-      #expect(upload.received == 70_000)
+      #expect(upload.received == 65_536)
       #expect(part.bytes == Array("a".utf8) && part.length == 10)
     }
   }

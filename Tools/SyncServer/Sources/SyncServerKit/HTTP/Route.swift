@@ -8,7 +8,7 @@ enum Route: Sendable, Hashable {
 
   /// The calls of a peer.
   enum Call: String, Sendable, Hashable, CaseIterable {
-    case hello, push, pull, values, digest, upload, download, attach, fetch
+    case hello, push, pull, values, digest, download, attach, fetch
   }
 
   /// Reads the path of a request as it came. Nothing in it is decoded: a path that is not exactly

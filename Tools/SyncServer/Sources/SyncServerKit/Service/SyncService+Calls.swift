@@ -241,7 +241,6 @@ extension Route.Call {
     case .pull: .pullRequest
     case .values: .valuesRequest
     case .digest: .digestRequest
-    case .upload: .uploadRequest
     case .download: .downloadRequest
     case .attach: .attachRequest
     case .fetch: .fetchRequest
@@ -253,7 +252,7 @@ extension Route.Call {
     switch self {
     case .pull: .pulls
     case .digest: .digests
-    case .hello, .push, .values, .upload, .download, .attach, .fetch: .calls
+    case .hello, .push, .values, .download, .attach, .fetch: .calls
     }
   }
 }

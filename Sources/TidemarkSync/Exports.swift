@@ -1,2 +1,0 @@
-// Programs import this module alone and find messages and peers with it.
-@_exported public import TidemarkSyncProtocol
