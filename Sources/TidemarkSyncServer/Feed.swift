@@ -89,13 +89,6 @@ extension Feed {
   /// The range of the feed as far as it can be seen, on the disk or not.
   package func range() throws(TidemarkError) -> FeedRange { try bounds().range }
 
-  /// Makes durable whatever can be seen, and says what the feed holds.
-  package func settledRange() throws(TidemarkError) -> FeedRange {
-    let range = try range()
-    try settle(through: range.headPosition)
-    return range
-  }
-
   /// The time of day so long ago, in milliseconds since 1970.
   func time(before milliseconds: UInt64) -> UInt64 {
     let now = now.sinceEpoch

@@ -49,8 +49,8 @@ struct Judge {
       let isWithin =
         change.kind == .put
         ? access.reaches(key: change.key, labels: labels) : access.mayReach(key: change.key)
-      guard isWithin else { return Self.outOfScope }
-      return ChangeCheck.rejection(of: change, by: request.replica, validators)
+      return isWithin
+        ? ChangeCheck.rejection(of: change, by: request.replica, validators) : Self.outOfScope
     }
     judged = JudgedBatch(request: request, labelSets: labelSets, policies: policies.revision)
   }

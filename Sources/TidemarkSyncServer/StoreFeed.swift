@@ -211,7 +211,10 @@ extension StoreFeed {
     let commits = batch
     return try appending.withLock { (known: inout Known) throws(TidemarkError) in
       let position = end(of: try commit(commits))
-      if type == .feedPolicy { known.policies = nil }
+      for record in records where type == .feedPolicy {
+        let policy = PolicyTable.decode(record.value)
+        known.policies?.set(policy, for: record.key, at: position.offset)
+      }
       return position
     }
   }

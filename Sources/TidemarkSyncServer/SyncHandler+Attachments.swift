@@ -133,7 +133,7 @@ extension SyncHandler {
         // Whole contents wait for their batch, which may name as many.
         return arriving[name] == nil
           && (arriving.unfinished >= options.attachmentUploads
-            || arriving.count >= options.attachmentUploads + Self.mostChanges)
+            || arriving.count >= options.attachmentUploads + options.limits.changes)
       }
       guard isFull() else { return }
       for old in arriving.untouched(since: idle, but: name) where isFull() { arriving.drop(old) }

@@ -101,7 +101,9 @@ extension SyncHandler {
       var judge = Judge(
         request, feed: feed, access: access, policies: try feed.policies(),
         validators: options.validators)
-      switch try feed.append(try judge.run()) {
+      let judged = try judge.run()
+      try adoptContent(of: judged, &content)
+      switch try feed.append(judged) {
       case .appended(let mark):
         dropValues(content, of: request.replica)
         return mark
@@ -209,26 +211,32 @@ extension SyncHandler {
     guard !lacksValue else {
       throw PeerError(.busy, "a large value has not been uploaded", retryAfter: .seconds(0))
     }
-    var areThere =
-      PlantedSyncBug.isOn(.attachmentNotAwaited)
-      || request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
-        found.holds[$0] != nil || found.attachments[$0] != nil
-      }
-    // None becomes an attachment before all are there: who may name only what is its own would
-    // have to send it again.
-    for (id, part) in found.attachments where areThere {
+    let areThere = request.changes.lazy.compactMap(\.content.attachment?.engineID).allSatisfy {
+      found.holds[$0] != nil || found.attachments[$0] != nil
+    }
+    guard areThere || PlantedSyncBug.isOn(.attachmentNotAwaited) else { throw Self.lacksContent }
+  }
+
+  /// Makes attachments of the content that entries are about to name. Content of changes that do
+  /// not apply stays as it is: who may name only what is its own would have to send it again.
+  private func adoptContent(
+    of judged: JudgedBatch, _ found: inout PushedContent
+  ) throws {
+    for entry in judged.entries where entry.kind != .loses {
+      guard let id = judged.request.changes[entry.change].content.attachment?.engineID,
+        found.holds[id] == nil, let part = found.attachments[id]
+      else { continue }
       do throws(TidemarkError) { found.holds[id] = try part.finish() } catch {
         // Somebody else needed the room meanwhile.
         guard error.code == .closed else { throw error }
-        areThere = false
+        throw Self.lacksContent
       }
-      feed.arriving.withLock { $0.forget(part, of: request.replica) }
-    }
-    guard areThere else {
-      throw PeerError(
-        .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
+      feed.arriving.withLock { $0.forget(part, of: judged.request.replica) }
     }
   }
+
+  private static let lacksContent = PeerError(
+    .busy, "the content of an attachment has not been uploaded", retryAfter: .seconds(0))
 
   /// Lets go of the files of values that are in the feed.
   func dropValues(_ found: PushedContent, of replica: ReplicaID) {

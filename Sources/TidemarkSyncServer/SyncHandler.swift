@@ -138,7 +138,7 @@ public final class SyncHandler: Sendable {
     try feed.leases.withLock { (leases: inout FeedLeases) throws(TidemarkError) in
       try leases.end(replica, feed)
     }
-    _ = try feed.settledRange()
+    try feed.settle(through: feed.range().headPosition)
   }
 
   /// Calls `body` whenever something new can be pulled, on whichever thread has appended it.

@@ -83,7 +83,7 @@ package final class AttachmentPartFile: Sendable {
   /// Whether all of it has come, is what its hash says, and is on the disk.
   package var isWhole: Bool { state.withLock { $0.isWhole && !$0.isOver } }
   /// Whether the file may have all of it, of which some may not have been looked at.
-  package var mayBeWhole: Bool { state.withLock { $0.stored == $0.header.pieces } }
+  package var mayBeWhole: Bool { state.withLock { $0.isOver || $0.stored == $0.header.pieces } }
   /// Whether it was given up, or has become an attachment.
   package var isOver: Bool { state.withLock { $0.isOver } }
   /// When a part came last, in milliseconds since 1970.
@@ -93,12 +93,12 @@ package final class AttachmentPartFile: Sendable {
     state.withLock { $0.header.touched = min($0.header.touched, now) }
   }
 
-  /// Bytes on the disk.
+  /// Bytes on the disk; none where it is over.
   package var storedBytes: Int {
     state.withLock { state in
-      min(
-        AttachmentHeader.offset(ofPiece: state.stored, isEncrypted: sealer != nil),
-        state.header.fileBytes)
+      if state.isOver { return 0 }
+      let end = AttachmentHeader.offset(ofPiece: state.stored, isEncrypted: sealer != nil)
+      return min(end, state.header.fileBytes)
     }
   }
 

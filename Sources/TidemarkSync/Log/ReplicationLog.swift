@@ -19,10 +19,6 @@ package struct ReplicationLog {
     return try LoggedChange(entry)
   }
 
-  func isKept(at sequence: UInt64) throws(TidemarkError) -> Bool {
-    try engine.entryIfKept(at: sequence) != nil
-  }
-
   /// The newest put or delete of a key: what a touch renews counts, not the touch.
   package func newestChange(ofKey key: [UInt8]) throws(TidemarkError) -> LoggedChange? {
     guard let slot = try slot(ofKey: key) else { return nil }

@@ -149,3 +149,170 @@ public struct ConflictResolver: Sendable {
     return decision
   }
 }
+
+/// Merges values that are JSON objects, field by field as ``JSONMerge`` has it.
+struct FieldMerge {
+  /// The merged content; nil when the fallback has to decide on the whole value.
+  private(set) var merged: SyncContent?
+  /// How many fields were changed on both sides, each in its way.
+  private(set) var clashes = 0
+
+  private let conflict: Conflict
+  private let rule: FieldClashRule
+  private let fallback: ConflictResolver
+  /// The fallback's resolution of the whole value, once somebody has asked.
+  private lazy var resolution = fallback.resolve(conflict)
+
+  init(_ conflict: Conflict, _ rule: FieldClashRule, fallback: ConflictResolver) {
+    self.conflict = conflict
+    self.rule = rule
+    self.fallback = fallback
+    guard let local = conflict.local, let remote = conflict.remote,
+      let mine = ParsedJSON(local.value), let inner = mine.object,
+      let theirs = ParsedJSON(remote.value), let other = theirs.object
+    else { return }
+    let base = conflict.base.flatMap { ParsedJSON($0.value)?.object }
+    let result = JSONMerge.merge(inner, other, base) { choice($0, $1, $2, $3) }
+    guard let result else { return }
+    let former = conflict.base.map(\.attachment)
+    // Two contents cannot be merged: the fallback decides on the whole value.
+    guard
+      local.attachment == remote.attachment || local.attachment == former
+        || remote.attachment == former
+    else {
+      clashes += 1
+      return
+    }
+    var content = SyncContent()
+    // A side's own bytes stay where they say the result. What both sides say has come already.
+    content.value =
+      result == theirs ? remote.value : result == mine ? local.value : Array(result.text)
+    content.labels = Self.labels(local.labels, remote.labels, conflict.base?.labels ?? [])
+    content.maxAgeSeconds = Self.changed(
+      local.maxAgeSeconds, remote.maxAgeSeconds, conflict.base.map(\.maxAgeSeconds))
+    content.attachment = Self.changed(local.attachment, remote.attachment, former)
+    // A hash of either side does not fit what was made of both.
+    if local.value == remote.value {
+      content.hash = Self.changed(local.hash, remote.hash, conflict.base.map(\.hash))
+    } else if content.value == local.value {
+      content.hash = local.hash
+    } else if content.value == remote.value {
+      content.hash = remote.hash
+    }
+    if content.fitsEntry { merged = content }
+  }
+
+  /// Labels that either side added, less those that either took away.
+  private static func labels(_ local: [EntryLabel], _ remote: [EntryLabel], _ base: [EntryLabel])
+    -> [EntryLabel]
+  {
+    let kept = Set(local).intersection(remote)
+    let added = Set(local).union(remote).subtracting(base)
+    return kept.union(added).sorted()
+  }
+
+  /// The remote side of what the local one has left alone.
+  private static func changed<T: Equatable>(_ local: T, _ remote: T, _ base: T?) -> T {
+    local == base ? remote : local
+  }
+
+  private mutating func choice(
+    _ local: ParsedJSON?, _ remote: ParsedJSON?, _ base: ParsedJSON?, _ path: [[UInt8]]
+  ) -> JSONMerge.Choice {
+    clashes += 1
+    let clash = FieldClash(
+      path: path.map { String(decoding: $0, as: UTF8.self) }, base: base.map { Array($0.text) },
+      local: local.map { Array($0.text) }, remote: remote.map { Array($0.text) },
+      localTime: conflict.localTime, remoteTime: conflict.remoteTime)
+    switch rule.choice(clash, like: resolution) {
+    case .local: return .value(local)
+    case .remote: return .value(remote)
+    case .value(let text): return ParsedJSON(text).map { .value($0) } ?? .undecided
+    case .fallback: return .undecided
+    }
+  }
+}
+
+extension SyncContent {
+  /// Whether a store takes it.
+  var fitsEntry: Bool {
+    value.count <= Limits.valueBytes && labels.count <= Limits.labelsPerEntry
+  }
+}
+
+/// A field that both sides have changed, each in its way, or hold differently without a base.
+public struct FieldClash: Sendable, Hashable {
+  /// The outcome for the field.
+  public enum Choice: Sendable, Hashable {
+    /// The value of this store.
+    case local
+    /// The value of the feed.
+    case remote
+    /// A JSON text made of both. One that is no JSON counts as ``fallback``.
+    case value([UInt8])
+    /// The fallback decides on the whole value.
+    case fallback
+  }
+
+  /// The names from the outermost object to the field.
+  public var path: [String]
+  /// The field's JSON text in what both changes were made upon; nil when it was not there, or
+  /// nobody knows any more.
+  public var base: [UInt8]?
+  /// Its JSON text in this store; nil when it was taken away.
+  public var local: [UInt8]?
+  /// Its JSON text in the feed; nil when it was taken away.
+  public var remote: [UInt8]?
+  /// When the local change was committed, as in ``Conflict/localTime``.
+  public var localTime: Timestamp
+  /// When the remote change was committed, as in ``Conflict/remoteTime``.
+  public var remoteTime: Timestamp
+
+  /// A clash.
+  public init(
+    path: [String], base: [UInt8]?, local: [UInt8]?, remote: [UInt8]?,
+    localTime: Timestamp = Timestamp(seconds: 0), remoteTime: Timestamp = Timestamp(seconds: 0)
+  ) {
+    self.path = path
+    self.base = base
+    self.local = local
+    self.remote = remote
+    self.localTime = localTime
+    self.remoteTime = remoteTime
+  }
+}
+
+/// Decides fields that both sides have changed. It must be a pure function, as a resolver is.
+public struct FieldClashRule: Sendable {
+  /// Nil to do as the fallback says of the whole value.
+  private let body: (@Sendable (FieldClash) -> FieldClash.Choice)?
+
+  /// A rule of the program's own.
+  /// - Parameter body: decides, by the path for example; a pure function.
+  public init(_ body: @escaping @Sendable (FieldClash) -> FieldClash.Choice) {
+    self.body = body
+  }
+
+  private init() { body = nil }
+
+  /// Each such field is taken from the side that the fallback would let win with the whole value.
+  /// Where the fallback asks, keeps both or merges, it decides on the whole value.
+  public static let asFallback = FieldClashRule()
+  /// Such fields keep what this store holds.
+  public static let local = FieldClashRule { _ in .local }
+  /// Such fields get what the feed holds.
+  public static let remote = FieldClashRule { _ in .remote }
+  /// Such fields are taken from the change that was committed later, by its writer's clock.
+  public static let latest = FieldClashRule { $0.localTime >= $0.remoteTime ? .local : .remote }
+
+  func choice(_ clash: FieldClash, like resolution: @autoclosure () -> Resolution)
+    -> FieldClash.Choice
+  {
+    if let body { return body(clash) }
+    return switch resolution() {
+    case .local: .local
+    case .remote: .remote
+    case .merged, .both, .ask: .fallback
+    }
+  }
+}

@@ -202,7 +202,14 @@ struct CallRepeats {
 
   /// - Throws: ``PeerError`` when it has been made too often.
   mutating func note(_ call: WireMessage) throws(PeerError) {
-    count = call == last ? count + 1 : 1
+    let isSame =
+      switch (call, last) {
+      // A peer can make us change names, and a budget how much is asked for.
+      case (.helloRequest, .helloRequest): true
+      case (.pullRequest(let now), .pullRequest(let before)): now.after == before.after
+      default: call == last
+      }
+    count = isSame ? count + 1 : 1
     last = call
     guard count > Self.most else { return }
     self = CallRepeats()

@@ -65,7 +65,7 @@ extension SyncSession {
     let kept = try settled.pruned(above: least) { run in
       // A long run takes no more than a short one, and more to look through.
       try run.last >= min(history, unread) || run.count > Self.mostInShortRun
-        || run.sequences.contains { try log.isKept(at: $0) }
+        || run.sequences.contains { try log.change(at: $0) != nil }
     }
     guard let kept else { return }
     try commit(.buffered) { _ in settled.replaceAll(with: kept) }

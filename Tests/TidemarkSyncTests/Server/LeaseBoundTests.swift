@@ -34,9 +34,9 @@ struct LeaseBoundTests {
   func flood() throws {
     let bench = bench()
     try flood(bench, 0..<FeedLeases.mostIdle)
-    let head = try bench.handler().feed.settledRange().head
+    let head = try bench.handler().feed.range().head
     try flood(bench, 10_000..<13_000)
-    #expect(try bench.handler().feed.settledRange().head == head)
+    #expect(try bench.handler().feed.range().head == head)
     #expect(try recorded(bench) == FeedLeases.mostIdle)
     let counts = try bench.handler().feed.leases.withLock { $0.counts }
     #expect(counts == (FeedLeases.mostIdle, FeedLeases.mostUnrecorded))
@@ -85,9 +85,9 @@ struct LeaseBoundTests {
       _ = try bench.push(&a, a.put("m", "\(sequence)"))
       bench.clock.advance(by: .seconds(2))
       try bench.use(bench.configuration(retention: Retention(age: .seconds(0))))
-      let before = try bench.handler().feed.settledRange().truncatedThrough
+      let before = try bench.handler().feed.range().truncatedThrough
       try bench.handler().compact()
-      return try bench.handler().feed.settledRange().truncatedThrough == before
+      return try bench.handler().feed.range().truncatedThrough == before
     }
     #expect(try !deletesAreKept("k", 1))
     _ = try bench.handler().hello(HelloRequest(replica: reader.id))
@@ -111,7 +111,7 @@ struct LeaseBoundTests {
     _ = try bench.push(&b, b.put("l", "1"))
     bench.clock.advance(by: .seconds(10))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.settledRange().truncatedThrough > 0)
+    #expect(try bench.handler().feed.range().truncatedThrough > 0)
     #expect(failure { _ = try bench.pullAll(a) } == .cursorGone)
     #expect(try bench.pullAll(Device(3)).entries.map(\.key) == [Array("l".utf8)])
     _ = try bench.handler().hello(HelloRequest(replica: a.id))
@@ -161,10 +161,10 @@ struct LeaseBoundTests {
     _ = try bench.push(&a, a.delete("k", base: .operation(sequence: 1)))
     bench.clock.advance(by: .seconds(10))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.settledRange().truncatedThrough == 0)
+    #expect(try bench.handler().feed.range().truncatedThrough == 0)
     bench.clock.advance(by: .seconds(1000))
     try bench.handler().compact()
-    #expect(try bench.handler().feed.settledRange().truncatedThrough > 0)
+    #expect(try bench.handler().feed.range().truncatedThrough > 0)
   }
 
   @Test("leases that have run out go with a compaction, and who comes back has to compare")

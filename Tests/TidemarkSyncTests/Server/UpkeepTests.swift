@@ -139,7 +139,7 @@ struct UpkeepTests {
     var a = Device(1)
     _ = try bench.push(&a, all: (0..<60).map { a.put("k\($0)", "1") })
     let feed = try #require(try bench.handler().feed as? StoreFeed)
-    let end = try feed.settledRange().head
+    let end = try feed.range().head
     let first = try feed.read(FeedQuery(after: 1, through: end, limit: 10))
     #expect(first.through < 30)
     var through: UInt64 = 1

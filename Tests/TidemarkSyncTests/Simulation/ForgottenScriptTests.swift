@@ -345,4 +345,23 @@ struct ForgottenScriptTests {
       deliver 137
       """)
   }
+
+  @Test("a batch that ends between the changes of a key leaves what they were made upon in the log")
+  func basedAcrossBatches() throws {
+    try run(
+      """
+      world 2306877 3 3 300 3
+      validator 2
+      durableWrite d1 : bad c14 28 0 -
+      write d2 : put c7 1081 0 -
+      exchange d2 3
+      resolver d1 4
+      exchange d1 4
+      durableWrite d1 : delete c14
+      write d1 : same c15 1106 0 -
+      write d1 : put c7 1109 0 - ; delete c7 ; put c7 1110 58 a
+      call d1
+      dropHistory d1
+      """)
+  }
 }

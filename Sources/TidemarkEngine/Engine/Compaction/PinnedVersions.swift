@@ -193,9 +193,10 @@ struct PinnedVersions {
       let version = chain[place]
       if version.isOwn, pin.isPending(version.sequence) {
         isWanted = true
-        isFormed = pin.pending.contains(version.sequence)
+        let isNamed = pin.pending.contains(version.sequence)
+        isFormed = isFormed || isNamed
         let isDelete = version.head.kind.removes && place == 0
-        guard isFormed || isDelete || single.contains(version.sequence) else { continue }
+        guard isNamed || isDelete || single.contains(version.sequence) else { continue }
       } else {
         if !isWanted, version.sequence < pin.first { return }
         // Touches and cached values are nothing that a change was made upon.

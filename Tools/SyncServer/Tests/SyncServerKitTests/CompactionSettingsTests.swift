@@ -1,4 +1,5 @@
 import Testing
+import Tidemark
 import TidemarkSyncServer
 
 @testable import SyncServerKit

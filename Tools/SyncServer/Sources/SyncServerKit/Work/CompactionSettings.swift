@@ -1,3 +1,4 @@
+internal import Tidemark
 internal import TidemarkSyncServer
 
 /// When the server compacts its databases by itself.
