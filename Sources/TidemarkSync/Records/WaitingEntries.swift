@@ -81,13 +81,6 @@ package struct WaitingEntries: Sendable, Hashable {
   mutating func wereWritten() { changed = [] }
 }
 
-extension PeerProgress.Waiting {
-  /// The same with the peer's words cut to what is kept of them.
-  var bounded: Self {
-    if case .parked(let rejection) = self { .parked(rejection.bounded) } else { self }
-  }
-}
-
 extension WaitingEntries: Sequence {
   package func makeIterator() -> some IteratorProtocol<(key: UInt64, value: Reason)> {
     entries.lazy.map { (key: $0.key, value: $0.value.reason) }.makeIterator()

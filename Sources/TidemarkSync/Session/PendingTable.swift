@@ -241,13 +241,17 @@ extension PeerProgress.Waiting {
     }
   }
 
-  var isLost: Bool {
-    if case .lost = self { true } else { false }
+  /// The same with the peer's words cut to what is kept of them.
+  var bounded: Self {
+    if case .parked(let rejection) = self { .parked(rejection.bounded) } else { self }
   }
 
-  var isParked: Bool {
-    if case .parked = self { true } else { false }
-  }
+  /// The same for what stands at another position.
+  func at(_ position: Position) -> Self { isLost ? .lost(position) : .conflict(position) }
+
+  var isLost: Bool { if case .lost = self { true } else { false } }
+
+  var isParked: Bool { if case .parked = self { true } else { false } }
 
   var state: PendingState {
     switch self {

@@ -65,8 +65,7 @@ extension SyncSession {
           // The version that stands there may be older than the conflict said, after a restored
           // backup, or as the verdict knew of nothing there: it is all there is to decide upon.
           if state.position.offset < wanted.offset {
-            let isLost = waiting.reason.isLost
-            progress.wait(change, for: isLost ? .lost(state.position) : .conflict(state.position))
+            progress.wait(change, for: waiting.reason.at(state.position))
           }
         }
         try records.write(state, ofKey: key, into: &operations)

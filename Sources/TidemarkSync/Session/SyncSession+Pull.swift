@@ -36,6 +36,13 @@ extension SyncSession {
       for (index, entry) in page.entries.enumerated() where entry.kind != .own {
         guard last[entry.key] == index, try !isKnown(entry) else { continue }
         if entry.kind == .left {
+          // A change waits for what stands there now, not for what was within the scope.
+          if let waiting = progress.waiting.entry(ofKey: entry.key),
+            let position = waiting.reason.position, position.offset < entry.position.offset,
+            let change = try log.change(at: waiting.sequence)
+          {
+            progress.wait(change, for: waiting.reason.at(entry.position))
+          }
           try purge(entry, into: &operations)
         } else {
           try meet(entry.key, remoteState(entry), into: &operations)

@@ -364,4 +364,29 @@ struct ForgottenScriptTests {
       dropHistory d1
       """)
   }
+
+  @Test("a change in conflict with what has left the scope is decided upon what stands there now")
+  func leftWhileInConflict() throws {
+    try run(
+      """
+      world 2425559 3 4000 4000 1
+      write d2 : edit j3 37 41 ab
+      scope d1 4
+      exchange d2 3
+      exchange d1 2
+      write d2 : edit j3 1082 13 a
+      call d2
+      deliver 49
+      write d1 : edit j3 1089 0 -
+      deliver 114
+      fuse d1 4 894742
+      call d1
+      write d1 : bad k2 1108 0 -
+      deliver 928
+      write d2 : edit j3 1112 0 -
+      deliver 497
+      exchange d2 3
+      resolver d1 4
+      """)
+  }
 }
