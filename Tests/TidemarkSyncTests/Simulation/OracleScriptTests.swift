@@ -348,4 +348,25 @@ struct OracleScriptTests {
       dropHistory
       """)
   }
+
+  @Test("an entry that a comparison leaves to the feed is not known before")
+  func leftToFeed() throws {
+    try run(
+      """
+      world 2424730 2 3 262144
+      durableWrite d0 : put l4 4 0 -
+      exchange d0 4
+      backUp d0
+      write d0 : put c4 19 0 -
+      exchange d0 1
+      restore d0 116
+      exchange d0 1
+      write d0 : attach l3 54 0 -
+      write d1 : put l3 64 0 -
+      exchange d1 4
+      exchange d0 3
+      reach d0 5
+      write d0 : delete l3
+      """)
+  }
 }

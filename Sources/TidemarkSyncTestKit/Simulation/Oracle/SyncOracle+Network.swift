@@ -74,6 +74,7 @@ extension SyncOracle {
     let last = Dictionary(entries.map { ($0.key, $0.position) }) { $1 }
     for entry in entries where last[entry.key] == entry.position {
       switch entry.kind {
+      case .put where isLeftToFeed(entry, in: answer, of: device): break
       case .put: book.learn(entry.key, Content(entry.content))
       // It knows that the key holds something that is none of its business, if it had the key
       // from there.
@@ -86,6 +87,19 @@ extension SyncOracle {
       case .delete, .own: break
       }
     }
+  }
+
+  /// Whether a comparison shows a device something at the key of a change that waits, which it is
+  /// to take from the feed: if the authorization changes before, it never does.
+  private func isLeftToFeed(
+    _ entry: FeedEntry, in answer: WireMessage, of device: SimulatedDevice
+  ) -> Bool {
+    let progress = device.session.progress
+    guard answer.kind == .valuesAnswer, progress.resync?.keepsCursor ?? false,
+      entry.position.offset > progress.cursor.offset,
+      let newest = books[device.index].newest[entry.key]
+    else { return false }
+    return newest.isOwn && device.session.isPending(newest.sequence)
   }
 
   /// The verdicts that an answer tells of the batch under way. Those on one that was settled tell
