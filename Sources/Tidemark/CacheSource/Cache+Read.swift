@@ -24,8 +24,7 @@ extension Cache {
       region.count { $0.requestsAvoided += 1 }
       return CacheRead(stored: stored.entry)
     case .refresh:
-      let ask = question(key, source)
-      region.flights.refresh(full(key), ask)
+      region.flights.refresh(full(key), question(key, stored.policy, source))
       region.count { $0.requestsAvoided += 1 }
       return CacheRead(stored: stored.entry)
     case .ask: return try await fetch(key, stored, source)
@@ -103,44 +102,52 @@ extension Cache {
       case ask
     }
 
+    /// The reader's policy, or the one that `automatic` stands for now.
+    var policy: ReadPolicy
     var entry: CachedEntry<Value>?
     var next: Next
     /// Whether what is there serves where the source fails.
     var serves: Bool
   }
 
+  /// - Parameter counts: whether it is a use of what is there.
   func look(
-    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
+    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>, counts: Bool = true
   ) throws(TidemarkError) -> Look {
-    if policy == .networkOnly { return Look(next: .ask, serves: false) }
-    let entry = try readable(key)
-    var policy = policy
-    if policy == .automatic { policy = source.isOnline() ? .cacheFirst : .cacheOnly() }
-    if case .cacheOnly(let maxStale) = policy {
-      let fits = entry.map { isFresh($0, within: maxStale) } ?? false
-      return Look(entry: fits ? entry : nil, next: .done, serves: false)
+    var look = Look(policy: policy, next: .ask, serves: false)
+    if policy == .networkOnly { return look }
+    let entry = try readable(key, counts: counts)
+    if policy == .automatic { look.policy = source.isOnline() ? .cacheFirst : .cacheOnly() }
+    if case .cacheOnly(let maxStale) = look.policy {
+      look.entry = entry.flatMap { isFresh($0, within: maxStale) ? $0 : nil }
+      look.next = .done
+      return look
     }
+    look.entry = entry
+    guard let entry else {
+      if look.policy != .networkFirst,
+        region.flights.isAbsent(full(key), at: region.now.milliseconds)
+      {
+        look.next = .done
+      }
+      return look
+    }
+    look.serves = isFresh(entry, within: source.staleIfError)
+    switch look.policy {
     // The user's own value has no source but the user.
-    if entry?.isOwned == true { return Look(entry: entry, next: .done, serves: true) }
-    if entry == nil, policy != .networkFirst,
-      region.flights.isAbsent(full(key), at: region.now.milliseconds)
-    {
-      return Look(next: .done, serves: false)
+    case _ where entry.isOwned: look.next = .done
+    case .staleWhileRevalidate: look.next = entry.isValid ? .done : .refresh
+    case .cacheFirst: look.next = entry.isValid ? .done : .ask
+    default: look.next = .ask
     }
-    let isValid = entry?.isValid ?? false
-    let serves = entry.map { isFresh($0, within: source.staleIfError) } ?? false
-    switch policy {
-    case .staleWhileRevalidate:
-      return Look(
-        entry: entry, next: isValid ? .done : entry == nil ? .ask : .refresh, serves: serves)
-    case .cacheFirst: return Look(entry: entry, next: isValid ? .done : .ask, serves: serves)
-    default: return Look(entry: entry, next: .ask, serves: serves)
-    }
+    return look
   }
 
   /// A key's entry; nil also where the value cannot be decoded, so that a new one is asked for.
-  private func readable(_ key: Key) throws(TidemarkError) -> CachedEntry<Value>? {
-    do { return try entry(forKey: key) } catch {
+  private func readable(
+    _ key: Key, counts: Bool
+  ) throws(TidemarkError) -> CachedEntry<Value>? {
+    do { return counts ? try entry(forKey: key) : try peek(key) } catch {
       guard error.code == .coding else { throw error }
       return nil
     }
@@ -162,12 +169,13 @@ extension Cache {
     var read = CacheRead(stored: look.entry)
     do {
       let (answer, isShared) = try await region.flights.answer(
-        full(key), joins: joins, question(key, source))
-      if isShared { region.count { $0.requestsAvoided += 1 } }
+        full(key), joins: joins, question(key, look.policy, source))
       switch answer {
       case .value(let answered): read.fetched = try kept(key, answered)
       case .gone: read.isGone = true
+      case .overtaken: return try await self.read(key, look.policy, from: source)
       }
+      if isShared { region.count { $0.requestsAvoided += 1 } }
     } catch let failure as SourceFailure {
       try Task.checkCancellation()
       read.error = failure.error
@@ -194,11 +202,14 @@ extension Cache {
   /// The question to the source, with what becomes of the answer.
   ///
   /// One for which nobody waits holds no store open: it is called off when its store goes.
+  /// - Parameter policy: that of the reader who asks first.
   func question(
-    _ key: Key, _ source: CacheSource<Value>
+    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
   ) -> @Sendable (UInt64) async throws -> Flights.Answer {
     { [weak store, region, coding] id in
-      let known = try Self.known(key, store.map { Cache($0, region, coding) })
+      guard
+        let known = try Self.known(key, policy, source, store.map { Cache($0, region, coding) })
+      else { return .overtaken }
       let answer: Fetched<Value>
       do {
         answer = try await Self.asked(SourceRequest(key: key, hash: known.hash), source)
@@ -215,10 +226,13 @@ extension Cache {
   }
 
   /// The version of a key that a source is asked about.
+  /// - Returns: nil where it need not be asked any more: another question may have been answered
+  ///   between the reader's look and this one.
   private static func known(
-    _ key: Key, _ cache: Cache?
-  ) throws -> (sequence: UInt64, hash: [UInt8]?) {
+    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>, _ cache: Cache?
+  ) throws -> (sequence: UInt64, hash: [UInt8]?)? {
     guard let cache else { throw CancellationError() }
+    guard try cache.look(key, policy, source, counts: false).next != .done else { return nil }
     let before = try cache.store.entry(forKey: cache.full(key))
     cache.region.count { $0.fetches += 1 }
     return (before?.sequence ?? 0, before?.hash)

@@ -9,6 +9,8 @@ final class Flights: Sendable {
     /// Kept, unless it does not fit into the cache; nil where the value that is there was right.
     case value(Answered?)
     case gone
+    /// Nobody was asked: an answer has come since the reader looked, who looks again.
+    case overtaken
   }
 
   /// A value that came from a source.

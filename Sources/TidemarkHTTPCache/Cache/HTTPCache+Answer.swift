@@ -37,12 +37,14 @@ extension HTTPCache {
       case .ask(let found):
         // A request that has waited once and found nothing of use is sent.
         guard !hasWaited else { return try await ask(request, found, head: head, body: body) }
+        hasWaited = true
         guard try await gates.enter(request.gate) else {
-          hasWaited = true
           count { $0.shared += 1 }
           continue
         }
         defer { gates.leave(request.gate) }
+        // An answer may have come, and its gate been left, between the look and the gate.
+        guard case .ask(let found) = try plan(request) else { continue }
         return try await ask(request, found, head: head, body: body)
       }
       // A body that was taken away leaves nothing to serve.

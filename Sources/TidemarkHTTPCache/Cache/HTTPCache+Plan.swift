@@ -17,7 +17,6 @@ extension HTTPCache {
 
   /// RFC 9111, 4, for one request.
   func plan(_ request: HTTPCacheRequest) throws(TidemarkError) -> Plan {
-    let isOnline = isOnline
     guard let address = request.address,
       let found = try shelf.find(address, request.message.headers)
     else {

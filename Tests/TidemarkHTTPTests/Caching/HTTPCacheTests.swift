@@ -97,6 +97,48 @@ import TidemarkTestKit
     try await bench.close()
   }
 
+  @Test(
+    "a response that has come since a reader looked is read, and its server is not asked again",
+    arguments: [false, true])
+  func overtaken(isStale: Bool) async throws {
+    let bench = try CacheBench()
+    let (store, clock, address) = (bench.store, bench.clock, bench.origin.url + "/a")
+    let isAhead = Lock(false)
+    // Whether there is a network is asked right behind the look.
+    let cache = try HTTPCache(
+      store: store,
+      isOnline: {
+        let isAhead = isAhead.withLock { isAhead in
+          defer { isAhead = false }
+          return isAhead
+        }
+        guard isAhead else { return true }
+        let now = clock.now().milliseconds
+        let response = StoredResponse(
+          status: 200, headers: ["cache-control": "max-age=60"], requestTime: now,
+          responseTime: now, body: Array("2".utf8))
+        #expect(throws: Never.self) {
+          try store.cache(prefix: "http/").blocking.put(address, response.encoded() ?? [])
+        }
+        return true
+      })
+    let request = HTTPTransportRequest(url: address)
+    if isStale {
+      let control = "max-age=10, stale-while-revalidate=100"
+      bench.origin.say(Said(headers: ["Cache-Control": control], body: "1"))
+      _ = try await cache.answer(to: request, limit: 10)
+      clock.advance(by: .seconds(20))
+    }
+    isAhead.withLock { $0 = true }
+    let body = try await cache.answer(to: request, limit: 10).body
+    #expect(body == Array((isStale ? "1" : "2").utf8))
+    await cache.waitForRefreshes()
+    #expect(try await cache.answer(to: request, limit: 10).body == Array("2".utf8))
+    #expect(bench.origin.received.count == (isStale ? 1 : 0))
+    await cache.close()
+    try await bench.close()
+  }
+
   @Test("responses stay when the store is opened again")
   func reopening() async throws {
     let clock = ManualClock()
