@@ -94,7 +94,7 @@ extension SyncHandler {
         .leaseExpired, "the lease has run out: compare everything, then say hello, then push")
     }
     try checkHello(of: request, access)
-    try claimContent(of: request, &content, access)
+    try checkContent(of: request, content, access)
     // The holds must last until the entries are there.
     defer { withExtendedLifetime(content) {} }
     for _ in 0..<Self.attempts {
@@ -199,10 +199,10 @@ extension SyncHandler {
     throw Self.isBeingRead
   }
 
-  /// Makes sure that the content of everything that a batch names is on the disk, and stays there.
+  /// Makes sure that the content of everything that a batch names has come.
   /// - Throws: ``PeerError`` of kind `busy` when the content of one has not come.
-  func claimContent(
-    of request: PushRequest, _ found: inout PushedContent, _ access: SyncAccess
+  private func checkContent(
+    of request: PushRequest, _ found: PushedContent, _ access: SyncAccess
   ) throws {
     // The value of a change that is out of reach was not taken, and its verdict needs none.
     let lacksValue = request.changes.contains {
@@ -219,9 +219,7 @@ extension SyncHandler {
 
   /// Makes attachments of the content that entries are about to name. Content of changes that do
   /// not apply stays as it is: who may name only what is its own would have to send it again.
-  private func adoptContent(
-    of judged: JudgedBatch, _ found: inout PushedContent
-  ) throws {
+  private func adoptContent(of judged: JudgedBatch, _ found: inout PushedContent) throws {
     for entry in judged.entries where entry.kind != .loses {
       guard let id = judged.request.changes[entry.change].content.attachment?.engineID,
         found.holds[id] == nil, let part = found.attachments[id]

@@ -82,14 +82,15 @@ struct ProcessTests {
   func interruptedImport() throws {
     let tool = try ToolProcess()
     try tool.write(Self.text, to: "in.ndjson")
+    try tool.pour("in.ndjson", into: "pipe")
     let ended = try tool.run(
-      ["import", "S", "in.ndjson", "--output", "jsonl"], signal: SIGINT, afterLines: 1)
+      ["import", "S", "pipe", "--output", "jsonl"], signal: SIGINT, afterLines: 1)
     #expect(ended.status == 130 && !ended.wasKilled)
     let status = try tool.json("stat", "S")
     #expect(status["closed_cleanly"] as? Bool == true)
     let committed = try #require(ended.lines.last.flatMap { Int($0.filter(\.isNumber)) })
     #expect(status["sequence"] as? Int == committed)
-    #expect(committed < Self.lines)
+    #expect(committed > 0 && committed % 1000 == 0)
   }
 
   @Test("Ctrl-C ends tail --follow with 130")

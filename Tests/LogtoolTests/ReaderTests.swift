@@ -131,8 +131,9 @@ struct ReaderTests {
       lines += "{\"key\":\"key/\(line % 700)\",\"value\":\"\(noise.joined())\"}\n"
     }
     try tool.write(lines, to: "in.ndjson")
+    try tool.pour("in.ndjson", into: "pipe")
     let ended = try tool.run(
-      ["import", "S", "in.ndjson", "--output", "jsonl"], signal: SIGKILL, afterLines: 3)
+      ["import", "S", "pipe", "--output", "jsonl"], signal: SIGKILL, afterLines: 3)
     #expect(ended.wasKilled)
     #expect(try tool.json("stat", "S")["closed_cleanly"] as? Bool == false)
     try expectSame("S", at: [1, 1000, 2999])

@@ -72,7 +72,13 @@ struct ServerScriptTests {
   func progress() throws {
     let ended = try run(
       ["BUILD_NEWS_SECONDS=0"], ["--port", "1"],
-      compiler: "echo '[1/3] Compiling Tidemark'; sleep 0.5"
+      compiler: """
+        echo '[1/3] Compiling Tidemark'
+        for second in $(seq 300); do
+          grep -q Compiling "$(dirname "$0")/../talk" && break
+          sleep 1
+        done
+        """
     ).ended
     #expect(ended.status == 0)
     #expect(ended.talk.hasPrefix("Building the sync server"), "\(ended.talk)")

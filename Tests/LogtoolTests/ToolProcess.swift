@@ -16,6 +16,7 @@ final class ToolProcess {
   static let tool = products.appending(path: "logtool")
 
   let directory: URL
+  private var pourers: [Process] = []
 
   init() throws {
     directory = FileManager.default.temporaryDirectory
@@ -23,12 +24,30 @@ final class ToolProcess {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
   }
 
-  deinit { try? FileManager.default.removeItem(at: directory) }
+  deinit {
+    for pourer in pourers {
+      pourer.terminate()
+      pourer.waitUntilExit()
+    }
+    try? FileManager.default.removeItem(at: directory)
+  }
 
   func path(_ name: String) -> String { directory.appending(path: name).path }
 
   func write(_ text: String, to name: String) throws {
     try Data(text.utf8).write(to: directory.appending(path: name))
+  }
+
+  /// Hands a file's content to whoever reads a pipe, which then stays open: a program that reads it
+  /// is there when a signal comes, however late that is.
+  func pour(_ name: String, into pipe: String) throws {
+    let pourer = Process()
+    pourer.executableURL = URL(filePath: "/bin/sh")
+    pourer.currentDirectoryURL = directory
+    pourer.arguments = ["-c", "exec >\(pipe); cat \(name); exec sleep 1000"]
+    try #require(mkfifo(path(pipe), 0o600) == 0)
+    try pourer.run()
+    pourers.append(pourer)
   }
 
   struct Ended {

@@ -15,7 +15,7 @@ struct HTTPConformanceTests {
     let server = try SocketServer(routes.serve)
     defer { server.stop() }
     let peer = try HTTPPeer("\(server.url)/notes", transport: transport.make())
-    try await check.run(upon: peer)
+    try await check.run(upon: peer, patience: .seconds(1_200))
     #expect(!server.requests.isEmpty)
   }
 
@@ -28,6 +28,7 @@ struct HTTPConformanceTests {
   func running(check: PeerConformance.Check, transport: Transports) async throws {
     let name = "conformance-\(UUID().uuidString.lowercased())"
     let url = try #require(Self.serverURL) + "/\(name)"
-    try await check.run(upon: try HTTPPeer(url, transport: transport.make()))
+    try await check.run(
+      upon: try HTTPPeer(url, transport: transport.make()), patience: .seconds(1_200))
   }
 }

@@ -58,6 +58,11 @@ final class Flights: Sendable {
   /// How many questions are under way.
   var count: Int { state.withLock { $0.flights.count } }
 
+  /// How many readers wait for an answer.
+  var readers: Int {
+    state.withLock { $0.flights.values.reduce(0) { $0 + $1.readers.count } }
+  }
+
   /// Most questions under way beside which one is asked for which nobody waits.
   static let mostBesideRefreshes = 256
 

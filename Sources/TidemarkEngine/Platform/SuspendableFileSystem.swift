@@ -50,24 +50,17 @@ final class SuspendableFileSystem: FileSystem {
   func disown() { state.withLock { $0.round += 1 } }
 
   func open(_ path: String, _ mode: FileMode) throws(FileSystemError) -> any File {
-    let round = try round(.open, path)
     let file = SuspendableFile(
-      try base.open(path, mode), path: path, mode: mode == .create ? .readWrite : mode,
-      owner: self, round: round)
-    let isTaken = state.withLock { state in
-      guard !state.isSuspended else { return false }
-      state.files[ObjectIdentifier(file)] = Reference(file: file)
-      return true
-    }
-    guard isTaken else {
-      file.close()
-      throw FileSystemError(.open, path: path, number: ErrorNumber.suspended)
-    }
+      path: path, mode: mode == .create ? .readWrite : mode, owner: self,
+      round: try round(.open, path))
+    // A file is known before it is open, so that a suspension which comes meanwhile closes it.
+    state.withLock { $0.files[ObjectIdentifier(file)] = Reference(file: file) }
+    try file.open(mode)
     return file
   }
 
-  /// Opens a file again that ``suspend()`` has closed.
-  fileprivate func reopen(
+  /// Opens a file that is known, also again after ``suspend()`` has closed it.
+  fileprivate func openKnown(
     _ path: String, _ mode: FileMode, round: Int, for operation: FileSystemError.Operation
   ) throws(FileSystemError) -> any File {
     guard try self.round(operation, path) == round else {
@@ -153,25 +146,29 @@ private final class SuspendableFile: File {
   private let mode: FileMode
   private let owner: SuspendableFileSystem
   private let round: Int
-  private let state: Lock<State>
+  private let state = Lock(State())
 
   private struct State {
-    /// Nil while suspended and until the first call after that.
+    /// Nil until it is opened, while suspended, and until the first call after that.
     var file: (any File)?
     var isClosed = false
   }
 
-  init(
-    _ file: any File, path: String, mode: FileMode, owner: SuspendableFileSystem, round: Int
-  ) {
+  init(path: String, mode: FileMode, owner: SuspendableFileSystem, round: Int) {
     self.path = path
     self.mode = mode
     self.owner = owner
     self.round = round
-    state = Lock(State(file: file))
   }
 
   deinit { owner.forget(ObjectIdentifier(self)) }
+
+  /// Opens it for the first time.
+  func open(_ mode: FileMode) throws(FileSystemError) {
+    try state.withLock { (state: inout State) throws(FileSystemError) in
+      state.file = try owner.openKnown(path, mode, round: round, for: .open)
+    }
+  }
 
   func suspend() {
     state.withLock { state in
@@ -236,7 +233,7 @@ private final class SuspendableFile: File {
       guard !state.isClosed else {
         throw FileSystemError(operation, path: path, number: ErrorNumber.badDescriptor)
       }
-      let file = try owner.reopen(path, mode, round: round, for: operation)
+      let file = try owner.openKnown(path, mode, round: round, for: operation)
       state.file = file
       return file
     }

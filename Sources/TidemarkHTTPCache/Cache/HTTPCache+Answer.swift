@@ -19,7 +19,7 @@ extension HTTPCache {
   ) async throws {
     let request = HTTPCacheRequest(request)
     guard request.isCacheable else { return try await forward(request, head, body) }
-    var hasWaited = false
+    var wasAtGate = false
     while true {
       switch try plan(request) {
       case .refuse(let reason):
@@ -35,9 +35,9 @@ extension HTTPCache {
         refresh(request, found)
         return try deliver(found, reader, request, "stale-while-revalidate", head, body)
       case .ask(let found):
-        // A request that has waited once and found nothing of use is sent.
-        guard !hasWaited else { return try await ask(request, found, head: head, body: body) }
-        hasWaited = true
+        // A request that was at its gate once and found nothing of use there is sent.
+        guard !wasAtGate else { return try await ask(request, found, head: head, body: body) }
+        wasAtGate = true
         guard try await gates.enter(request.gate) else {
           count { $0.shared += 1 }
           continue

@@ -23,8 +23,8 @@ extension Replicator {
     let (goal, retries) = (store.lastSequence, deadline != nil)
     let before = try await host.perform { $0.totals }
     let outcome = try await within(deadline) { [self] () async throws -> HoldReason? in
-      if state.withLock({ $0.driver == .run }) { return try await joinRun(retries: retries) }
-      return try await drive(.once) { try await $0.once(goal, retries: retries) }
+      let held = try await drive(.once) { try await $0.once(goal, retries: retries) }
+      return if let held { held } else { try await joinRun(retries: retries) }
     }
     let through = store.lastSequence
     let (totals, pending, isBlocked) = try await host.perform { state in

@@ -12,7 +12,7 @@ extension Replicator {
   }
 
   private func runRounds() async throws {
-    try await drive(.run) { replicator in
+    _ = try await drive(.run) { (replicator) -> Never in
       var backoff = replicator.newBackoff()
       let clock = replicator.store.engine.environment.clock
       var isFresh = true
@@ -40,12 +40,14 @@ extension Replicator {
         }
       }
     }
+    throw TidemarkError(.invalidArgument, "the replicator runs already")
   }
 
   /// Replicates in a task of its own until ``stop()``; does nothing when it does so already.
   ///
   /// The task keeps the replicator, and so the store. What ends it shows in ``status``.
   public func start() {
+    poke()
     state.withLock { state in
       guard state.task == nil else { return }
       state.task = Task {
@@ -54,7 +56,6 @@ extension Replicator {
         self.state.withLock { $0.task = nil }
       }
     }
-    poke()
   }
 
   /// Ends what ``start()`` began; returns once it has ended. A call that is under way is
@@ -68,19 +69,18 @@ extension Replicator {
   // MARK: One driver at a time
 
   /// Makes the calls for as long as `body` runs.
+  /// - Returns: nil where the replicator runs already.
   func drive<R: Sendable>(
     _ driver: State.Driver, _ body: (Replicator) async throws -> R
-  ) async throws -> R {
-    try await rounds.first {
+  ) async throws -> R? {
+    let other = try await rounds.first {
       let other = state.withLock { state in
         defer { if state.driver == .nobody { state.driver = driver } }
         return state.driver
       }
-      guard other != .run else {
-        throw TidemarkError(.invalidArgument, "the replicator runs already")
-      }
-      return other == .nobody ? () : nil
+      return other == .once ? nil : other
     }
+    if other == .run { return nil }
     let engine = store.engine
     let token = engine.observe { [news, pokes, weak engine] in
       // Nobody who waits for a poke is to wait for ever.

@@ -189,8 +189,11 @@ extension Replicator {
     let clock = store.engine.environment.clock
     let start = clock.monotonicNanoseconds()
     var left = duration
-    while left > .zero, !store.engine.isClosed {
-      guard try await !sleep(left, unless: pokes, beyond: pokes.count) else { return }
+    while left > .zero {
+      // A store that is closed after this pokes.
+      let poked = pokes.count
+      guard !store.engine.isClosed, try await !sleep(left, unless: pokes, beyond: poked)
+      else { return }
       left = duration - .nanoseconds(Int64(clamping: clock.monotonicNanoseconds() &- start))
     }
   }

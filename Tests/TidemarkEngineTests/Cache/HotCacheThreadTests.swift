@@ -12,7 +12,7 @@ import Testing
   func hammer() throws {
     let cache = HotCache(limitBytes: 100_000, seed: 1)
     let failures = Lock<[String]>([])
-    let hits = Lock(0)
+    let (hits, areDone) = (Lock(0), Lock(false))
     let writers = try (0..<2).map { writer in
       try WorkerThread(name: "writer \(writer)") {
         var random = CacheRandom(UInt64(writer))
@@ -39,7 +39,9 @@ import Testing
     let readers = try (0..<2).map { reader in
       try WorkerThread(name: "reader \(reader)") {
         var random = CacheRandom(UInt64(100 + reader))
-        for _ in 0..<20_000 {
+        // Writers that come late must be read beside, and a cache that finds nothing ends this.
+        for _ in 0..<100_000_000 {
+          if areDone.withLock({ $0 }), hits.withLock({ $0 }) > 1000 { break }
           let number = random.below(80)
           guard let found = cache.get(CacheKeys.key(number)) else { continue }
           hits.withLock { $0 += 1 }
@@ -49,7 +51,9 @@ import Testing
         }
       }
     }
-    for thread in writers + readers { thread.join() }
+    for thread in writers { thread.join() }
+    areDone.withLock { $0 = true }
+    for thread in readers { thread.join() }
     #expect(failures.withLock { $0 } == [])
     #expect(hits.withLock { $0 } > 1000)
     #expect(cache.bytes <= 100_000)
@@ -74,6 +78,7 @@ import Testing
         }
       }
     }
+    while inserted.withLock({ $0 }) == 0 {}
     for sequence in UInt64(1)...20_000 {
       truth.withLock { $0 = sequence }
       cache.drop(key)

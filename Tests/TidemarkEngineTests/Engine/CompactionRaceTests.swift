@@ -24,7 +24,7 @@ struct CompactionRaceTests {
 
   /// Lets other threads go on until something holds.
   /// - Returns: whether it does.
-  private func wait(times: Int = 50_000, _ holds: () throws -> Bool) rethrows -> Bool {
+  private func wait(times: Int = 12_000_000, _ holds: () throws -> Bool) rethrows -> Bool {
     for _ in 0..<times {
       if try holds() { return true }
       _ = Monitor(()).wait(timeoutNanoseconds: 100_000) { _ in false }

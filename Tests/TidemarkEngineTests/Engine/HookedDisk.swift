@@ -120,7 +120,7 @@ struct Signal: Sendable {
   /// Waits for it.
   /// - Returns: whether it was given in time.
   @discardableResult
-  func wait(milliseconds: UInt64 = 10_000) -> Bool {
+  func wait(milliseconds: UInt64 = 1_200_000) -> Bool {
     state.wait(timeoutNanoseconds: milliseconds * 1_000_000) { $0 }
   }
 }

@@ -48,6 +48,26 @@ struct SuspendingRaceTests {
     #expect(store.disk.openFiles == 0)
   }
 
+  @Test("a file that is being opened when the store is suspended is not left open")
+  func opening() throws {
+    let files = SuspendableFileSystem(disk)
+    let done = Signal()
+    disk.once(.after, .open, of: "/file") {
+      do {
+        _ = try WorkerThread(name: "suspend") {
+          files.suspend()
+          done.give()
+        }
+      } catch { Issue.record(error) }
+      #expect(!done.wait(milliseconds: 200))
+    }
+    let file = try? files.open("/file", .create)
+    #expect(done.wait())
+    #expect(store.disk.openFiles == 0)
+    files.resume()
+    #expect(try file?.length() ?? 0 == 0)
+  }
+
   @Test("files that may not grow can still be read, synced and removed")
   func growth() throws {
     let files = SuspendableFileSystem(store.disk)
@@ -117,7 +137,7 @@ struct SuspendingRaceTests {
         }
       } catch { Issue.record(error) }
       let pause = Signal()
-      for _ in 0..<300 {
+      for _ in 0..<1_200_000 {
         do { try engine.files.checkGrowth(.write, "") } catch { return }
         pause.wait(milliseconds: 1)
       }

@@ -10,7 +10,7 @@ import TidemarkTestKit
 struct ConformanceTests {
   @Test("a peer in memory conforms", arguments: PeerConformance.checks)
   func memory(check: PeerConformance.Check) async throws {
-    try await check.run(upon: try MemoryPeer())
+    try await check.run(upon: try MemoryPeer(), patience: .seconds(1_200))
   }
 
   @Test("a store in a directory conforms", arguments: PeerConformance.checks)
@@ -18,7 +18,7 @@ struct ConformanceTests {
     let directory = FileManager.default.temporaryDirectory
       .appendingPathComponent("tidemark-conformance-\(UUID())")
     defer { try? FileManager.default.removeItem(at: directory) }
-    try await check.run(upon: try await StorePeer(at: directory.path))
+    try await check.run(upon: try await StorePeer(at: directory.path), patience: .seconds(1_200))
   }
 
   @Test("a peer behind a network that only delays and doubles conforms where that is no matter")
@@ -28,7 +28,7 @@ struct ConformanceTests {
       weather: FlakyPeer.Weather(doubled: 0.5, delayed: 0.5, longestDelay: .milliseconds(1)))
     let check = try #require(
       PeerConformance.checks.first { $0.description.hasPrefix("a batch that is sent again") })
-    try await check.run(upon: peer)
+    try await check.run(upon: peer, patience: .seconds(1_200))
     #expect(peer.counts.doubled > 0 && peer.counts.delayed > 0)
   }
 }

@@ -8,7 +8,7 @@ import TidemarkTestKit
 @testable import TidemarkSyncServer
 
 /// A replicator that was let go of must go: it has files open, and an index in memory.
-@Suite("The end of replicators", .timeLimit(.minutes(20)))
+@Suite("The lives of replicators", .timeLimit(.minutes(20)))
 struct LifetimeTests {
   /// The objects that should be gone.
   private struct Traces {
@@ -79,5 +79,22 @@ struct LifetimeTests {
   @Test("a store that was closed under its replicator goes, and the replicator with it")
   func closedStore() async throws {
     try await waitForEnd(of: closeUnderReplicator())
+  }
+
+  @Test("rounds that are asked for while the replicator is started are made, whoever makes them")
+  func onceBesideStart() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    for number in 1...100 {
+      try await store.put("key", "\(number)")
+      async let first = replicator.syncOnce()
+      async let second = replicator.syncOnce()
+      replicator.start()
+      #expect(try await first.isComplete)
+      #expect(try await second.isComplete)
+      #expect(try peer.text("key") == "\(number)")
+      await replicator.stop()
+    }
   }
 }

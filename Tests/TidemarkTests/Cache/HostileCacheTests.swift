@@ -221,7 +221,7 @@ struct HostileCacheTests {
     let server = Lock(UInt8(1))
     let isOpen = Lock(false)
     let asked = Lock(0)
-    let slow = CacheSource<[UInt8]> { _ in
+    let slow = CacheSource<[UInt8]>(timeout: nil) { _ in
       let answer = server.withLock { $0 }
       asked.withLock { $0 += 1 }
       while !isOpen.withLock({ $0 }) { await Task.yield() }

@@ -61,7 +61,8 @@ struct ManifestFailureTests {
     await source.forgetCounts()
     outcome = try await cache.sync(with: source)
     #expect(outcome.kind == .switched && outcome.resumed == 10 && outcome.added == 40)
-    #expect(await source.fetched.count == 30)
+    // Questions of the sync before may come late.
+    #expect(await Set(source.fetched) == Set(keys(10..<40)))
     try await store.close()
   }
 
@@ -148,6 +149,8 @@ struct ManifestFailureTests {
         try Task.checkCancellation()
         await Task.yield()
         guard await gate.running > 0 else { continue }
+        // The timers of what came before the gate were cancelled before anybody came to it.
+        try Task.checkCancellation()
         if hasPassed.withLock({ passed in
           defer { passed = true }
           return !passed

@@ -121,13 +121,14 @@ struct HostileTests {
       $0.limits.headerTimeout = .milliseconds(200)
     } _: { server in
       try await RawConnection.open(to: server.port) { connection in
-        try await connection.send("GET /health HTTP/1.1\r\nX: ")
+        // The connection may have ended before anything is sent.
+        try? await connection.send("GET /health HTTP/1.1\r\nX: ")
         try? await connection.send(String(repeating: "x", count: 100_000))
         let answer = try? await connection.answer()
         #expect(answer == nil || answer?.status == 400 || answer?.status == 431)
       }
       try await RawConnection.open(to: server.port) { connection in
-        try await connection.send("GET /health HT")
+        try? await connection.send("GET /health HT")
         #expect(await connection.isClosed())
       }
     }

@@ -95,7 +95,7 @@ struct SearchTests {
   func share() async throws {
     try await TestServer.run {
       $0.tokens = "one-token-of-some-length *\nanother-token-of-some-length *"
-      $0.limits.searchShare = 1e-6
+      $0.limits.searchShare = 1e-9
       $0.limits.searchAtOnce = .nanoseconds(1)
     } _: { server in
       let one = "one-token-of-some-length"

@@ -41,6 +41,8 @@ struct TestServer: Sendable {
   ) async throws {
     var options = ServerOptions(dataDirectory: directory)
     options.port = 0
+    // No pull ends by itself while a busy machine gets to what it waits for.
+    options.limits.wait = .seconds(600)
     change(&options)
     var logger = Logger(label: "test")
     logger.logLevel = .critical

@@ -27,13 +27,11 @@ struct UpkeepTests {
     return try #require(line.flatMap { Double($0.split(separator: " ")[1]) })
   }
 
-  private func awaitCompaction(
-    on server: TestServer, more than: Double = 0
-  ) async throws {
+  private func awaitCompaction(on server: TestServer) async throws {
     try await eventually {
       try await metric("compactions_total", of: server)
     } is: {
-      $0 > than
+      $0 > 0
     }
   }
 
@@ -178,15 +176,19 @@ struct UpkeepTests {
       try await stores[1].put("key/3", "edited elsewhere")
       try await stores[1].put("key/20", "edited elsewhere")
       try await stores[1].put("key/50", "new elsewhere")
+      _ = try await replicators[0].syncOnce(deadline: guardTime)
+      // Deletes of the current second stay, and a compaction may be under way that began in it.
+      try await Task.sleep(for: .milliseconds(1_100))
       let done = try await metric("compactions_total", of: server)
-      for round in 0..<3 {
-        for index in 0..<100 {
+      try await eventually {
+        for index in 0..<20 {
           try await stores[0].put("key/10", Key((0..<600).map { _ in UInt8.random(in: 0...255) }))
           if index % 4 == 3 { _ = try await replicators[0].syncOnce(deadline: guardTime) }
         }
-        if round < 2 { try await Task.sleep(for: .milliseconds(1_100)) }
+        return try await metric("compactions_total", of: server)
+      } is: {
+        $0 > done + 1
       }
-      try await awaitCompaction(on: server, more: done)
       guard
         case .pullAnswer(let page) = try await server.call(
           .pullRequest(PullRequest(replica: .test(9), after: .beginning))

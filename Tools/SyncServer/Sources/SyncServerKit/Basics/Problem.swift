@@ -38,6 +38,8 @@ struct Problem: Error {
   static func tooLarge(_ most: Int) -> Problem {
     Problem(.contentTooLarge, .malformed, "the body is longer than the \(most) bytes allowed")
   }
+  static let noRoom = Problem(
+    PeerError(.unavailable, "too many databases are in use", retryAfter: .seconds(5)))
   static let shuttingDown = Problem(PeerError(.unavailable, "the server is shutting down"))
 
   static func methodNotAllowed(_ method: HTTPRequest.Method) -> Problem {

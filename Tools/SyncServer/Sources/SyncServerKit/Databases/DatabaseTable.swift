@@ -9,17 +9,23 @@ internal import TidemarkSyncServer
 ///
 /// All methods that say so block, and belong on a ``WorkPool``.
 final class DatabaseTable: Sendable {
-  /// A database that stays open while this exists.
+  /// A database that stays open while this exists, or until it is ended.
   final class Lease: Sendable {
     let handler: SyncHandler
     private let giveBack: @Sendable () -> Void
+    private let hasEnded = Atomic(false)
 
     fileprivate init(_ handler: SyncHandler, _ giveBack: @escaping @Sendable () -> Void) {
       self.handler = handler
       self.giveBack = giveBack
     }
 
-    deinit { giveBack() }
+    /// Lets the database be closed: whoever gets an answer finds room for the next one's.
+    func end() {
+      if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { giveBack() }
+    }
+
+    deinit { end() }
   }
 
   /// Held while the database is opened or closed.
@@ -233,8 +239,7 @@ final class DatabaseTable: Sendable {
           .min { $0.value.lastUse < $1.value.lastUse }?.key
       }
       guard let victim else {
-        throw Problem(
-          PeerError(.unavailable, "too many databases are in use", retryAfter: .seconds(5)))
+        throw Problem.noRoom
       }
       close(victim)
     }

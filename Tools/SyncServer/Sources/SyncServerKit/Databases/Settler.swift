@@ -34,7 +34,11 @@ final class Settler: Sendable {
     var round = [waiting]
     while !round.isEmpty {
       // The first one syncs for all.
-      for waiting in round { waiting.finish(Self.outcome(of: waiting)) }
+      for waiting in round {
+        let outcome = Self.outcome(of: waiting)
+        waiting.lease.end()
+        waiting.finish(outcome)
+      }
       round = rows.withLock { rows in
         let next = rows[name] ?? []
         rows[name] = next.isEmpty ? nil : []

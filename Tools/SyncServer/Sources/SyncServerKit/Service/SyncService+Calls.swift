@@ -87,7 +87,10 @@ extension SyncService {
           let lease = try databases.lease(name, mayCreate: access.canPush)
           let (outcome, staged) = try judge(
             message, name, lease, lane, coding, access, caller)
-          guard !lease.handler.isSettled(staged) else { return finish(.success(outcome)) }
+          guard !lease.handler.isSettled(staged) else {
+            lease.end()
+            return finish(.success(outcome))
+          }
           settler.settle(staged, lease, of: name) { settled in
             finish(settled.map { outcome })
           }

@@ -72,6 +72,7 @@ extension SyncService {
               let looks = slice.map { look(for: $0, lease, &last) }
               // The others tell of nothing that stands behind what the last one tells of.
               guard let last, !lease.handler.isSettled(last) else {
+                lease.end()
                 return finish(.success(looks))
               }
               settler.settle(last, lease, of: name) { settled in
@@ -111,7 +112,9 @@ extension SyncService {
       waiters.keepWaiting(waiter, since: change)
     case .failed(let problem):
       // Where there is too much to do the others go first; who waits can wait for that as well.
-      guard problem.error.kind == .busy else { return waiter.finish(.failure(problem)) }
+      guard problem.error.kind == .busy || problem.error == Problem.noRoom.error else {
+        return waiter.finish(.failure(problem))
+      }
       waiters.keepWaiting(waiter, since: change)
       let pause = problem.error.retryAfter ?? .seconds(1)
       Task {
