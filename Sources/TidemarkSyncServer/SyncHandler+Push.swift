@@ -146,9 +146,7 @@ struct PushedContent {
 extension SyncHandler {
   /// Puts the large values of a batch in their places and finds its attachments, as far as they are
   /// there. That takes long, and is done before anything is locked; what has come stays as it is.
-  func findContent(
-    of request: inout PushRequest, _ access: SyncAccess
-  ) throws -> PushedContent {
+  func findContent(of request: inout PushRequest, _ access: SyncAccess) throws -> PushedContent {
     var found = PushedContent()
     guard let engine = feed.contents else { return found }
     var values: [AttachmentID: [UInt8]] = [:]

@@ -3,8 +3,9 @@ internal import TidemarkEngine
 extension Cache {
   /// Reads a key through the cache.
   ///
-  /// However many tasks read a key at a time, the source is asked once; it is told when the last of
-  /// them is cancelled, and what it answers after that is not kept.
+  /// However many tasks read a key at a time, the source is asked once, unless they would ask it
+  /// whatever is there and come one after the other; it is told when the last of those who wait is
+  /// cancelled, and what it answers after that is not kept.
   /// - Parameters:
   ///   - key: the key, without the cache's prefix.
   ///   - policy: when the source is asked. With ``ReadPolicy/staleWhileRevalidate`` a value that is
@@ -18,17 +19,7 @@ extension Cache {
     _ key: some BytesConvertible, _ policy: ReadPolicy = .automatic, from source: CacheSource<Value>
   ) async throws -> CacheRead<Value> {
     let key = Key(key)
-    let stored = try look(key, policy, source)
-    switch stored.next {
-    case .done:
-      region.count { $0.requestsAvoided += 1 }
-      return CacheRead(stored: stored.entry)
-    case .refresh:
-      region.flights.refresh(full(key), question(key, stored.policy, source))
-      region.count { $0.requestsAvoided += 1 }
-      return CacheRead(stored: stored.entry)
-    case .ask: return try await fetch(key, stored, source)
-    }
+    return try await outcome(key, try look(key, policy, source), source)
   }
 
   /// Reads a key from its source after a change of one's own, such as a request that has edited it.
@@ -161,7 +152,20 @@ extension Cache {
     return overflow || region.now.milliseconds <= limit
   }
 
-  /// The second step: the source's answer.
+  /// The second step: what was there, or the third one.
+  private func outcome(
+    _ key: Key, _ look: Look, _ source: CacheSource<Value>
+  ) async throws -> CacheRead<Value> {
+    switch look.next {
+    case .done: break
+    case .refresh: region.flights.refresh(full(key), question(key, look.policy, source))
+    case .ask: return try await fetch(key, look, source)
+    }
+    region.count { $0.requestsAvoided += 1 }
+    return CacheRead(stored: look.entry)
+  }
+
+  /// The third step: the source's answer.
   /// - Parameter joins: whether the answer to a question that is under way will do.
   func fetch(
     _ key: Key, _ look: Look, _ source: CacheSource<Value>, joins: Bool = true
@@ -173,7 +177,9 @@ extension Cache {
       switch answer {
       case .value(let answered): read.fetched = try kept(key, answered)
       case .gone: read.isGone = true
-      case .overtaken: return try await self.read(key, look.policy, from: source)
+      case .overtaken:
+        let again = try self.look(key, look.policy, source, counts: false)
+        return try await outcome(key, again, source)
       }
       if isShared { region.count { $0.requestsAvoided += 1 } }
     } catch let failure as SourceFailure {

@@ -64,7 +64,9 @@ final class SuspendableFileSystem: FileSystem {
     _ path: String, _ mode: FileMode, round: Int, for operation: FileSystemError.Operation
   ) throws(FileSystemError) -> any File {
     guard try self.round(operation, path) == round else {
-      throw FileSystemError(operation, path: path, number: ErrorNumber.badDescriptor)
+      // One that was never open was not given up, either.
+      let number = operation == .open ? ErrorNumber.suspended : ErrorNumber.badDescriptor
+      throw FileSystemError(operation, path: path, number: number)
     }
     return try base.open(path, mode)
   }

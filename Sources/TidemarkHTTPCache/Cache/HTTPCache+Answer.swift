@@ -32,7 +32,7 @@ extension HTTPCache {
       case .serveAndRefresh(let found, _):
         guard let reader = try content(of: found) else { break }
         count { $0.staleHits += 1 }
-        refresh(request, found)
+        refresh(request)
         return try deliver(found, reader, request, "stale-while-revalidate", head, body)
       case .ask(let found):
         // A request that was at its gate once and found nothing of use there is sent.

@@ -95,10 +95,12 @@ public final class HTTPCache: HTTPTransport {
   private static let mostRefreshes = 16
 
   /// Asks a server for which nobody waits, unless that is being done.
-  func refresh(_ message: HTTPCacheRequest, _ found: ResponseShelf.Found) {
+  func refresh(_ message: HTTPCacheRequest) {
     guard gates.enterIfFree(message.gate) else { return }
     // Another one may have come back between the reader's look and the gate.
-    guard case .serveAndRefresh? = try? plan(message) else { return gates.leave(message.gate) }
+    guard case .serveAndRefresh(let found, _)? = try? plan(message) else {
+      return gates.leave(message.gate)
+    }
     let isTaken = state.withLock { state in
       guard state.refreshes.count < Self.mostRefreshes else { return false }
       let number = state.nextRefresh

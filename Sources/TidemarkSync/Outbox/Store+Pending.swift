@@ -124,9 +124,7 @@ extension Store.Blocking {
   }
 
   /// Does something with the session of a peer, or of none.
-  func ask<R>(
-    _ name: String?, _ body: (inout HostState) throws -> R
-  ) throws(TidemarkError) -> R {
+  func ask<R>(_ name: String?, _ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
     try SyncHost.of(store, name: name ?? "").toldHere(body)
   }
 }
@@ -253,9 +251,7 @@ extension HostState {
 
 extension Replicator {
   /// How far a key has come: for a mark beside a row of a list.
-  public func state(
-    forKey key: some BytesConvertible
-  ) async throws(TidemarkError) -> KeyState {
+  public func state(forKey key: some BytesConvertible) async throws(TidemarkError) -> KeyState {
     try await states(forKeys: [Key(key)])[0]
   }
 

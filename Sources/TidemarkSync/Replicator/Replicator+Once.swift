@@ -6,8 +6,9 @@ extension Replicator {
   /// what is, and what stood in the feed is taken.
   ///
   /// For background tasks and command lines; where the replicator runs already, that one does it,
-  /// without waiting any longer. What is written meanwhile may go along or stay. What a
-  /// ``SyncBudget`` does not let through is not waited for either: the report says why.
+  /// waiting no longer than a busy peer has asked for. What is written meanwhile may go along or
+  /// stay. What a ``SyncBudget`` does not let through is not waited for either: the report says
+  /// why.
   /// - Parameter deadline: until when failures of the peer are tried again; at this time the call
   ///   ends and the report says what is left. Without one the first failure ends it.
   /// - Throws: without a deadline, `peerFailed` when the peer fails; in any case
@@ -23,8 +24,12 @@ extension Replicator {
     let (goal, retries) = (store.lastSequence, deadline != nil)
     let before = try await host.perform { $0.totals }
     let outcome = try await within(deadline) { [self] () async throws -> HoldReason? in
-      let held = try await drive(.once) { try await $0.once(goal, retries: retries) }
-      return if let held { held } else { try await joinRun(retries: retries) }
+      while true {
+        if let held = try await drive(.once, { try await $0.once(goal, retries: retries) }) {
+          return held
+        }
+        if let held = try await joinRun(retries: retries) { return held }
+      }
     }
     let through = store.lastSequence
     let (totals, pending, isBlocked) = try await host.perform { state in
@@ -67,22 +72,21 @@ extension Replicator {
   }
 
   /// Lets the replicator that runs do a round at once, and waits for its end.
-  private func joinRun(retries: Bool) async throws -> HoldReason? {
+  /// - Returns: nil when the replicator was stopped first.
+  private func joinRun(retries: Bool) async throws -> HoldReason?? {
     poke()
     let wanted = pokes.count
-    let round = try await rounds.first { () throws -> Round? in
+    let round = try await rounds.first { () -> Round?? in
       let (round, driver) = state.withLock { ($0.lastRound, $0.driver) }
       if let round, round.pokes >= wanted {
-        guard case .failure(let error) = round.heldBack, retries, !needsSomebody(error) else {
-          return round
-        }
+        // A replicator that is stopped stops no other round.
+        guard case .failure(let error) = round.heldBack,
+          error is CancellationError || retries && !needsSomebody(error)
+        else { return round }
       }
-      guard driver == .run else {
-        throw TidemarkError(.invalidArgument, "the replicator was stopped meanwhile")
-      }
-      return nil
+      return driver == .run ? nil : .some(nil)
     }
-    return try round.heldBack.get()
+    return try round.map { try $0.heldBack.get() }
   }
 
   /// Runs `body`, no longer than until a deadline.

@@ -246,9 +246,7 @@ extension HostState {
   }
 
   /// Whether a round would end at once, having made no call and found nothing to complain of.
-  mutating func hasNothingToDo(
-    _ direction: SyncDirection, _ budget: SyncBudget?
-  ) throws -> Bool {
+  mutating func hasNothingToDo(_ direction: SyncDirection, _ budget: SyncBudget?) throws -> Bool {
     guard !engine.isClosed, !engine.isSuspended, case (let gate?, nil) = try permit(budget)
     else { return false }
     let session = try session()

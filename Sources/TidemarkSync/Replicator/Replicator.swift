@@ -263,10 +263,13 @@ extension Replicator {
   }
 
   func note(_ pending: PendingSummary, through sequence: UInt64) {
-    state.withLock { state in
-      state.countedThrough = max(state.countedThrough ?? 0, sequence)
-      state.isCountDue = false
+    let last = store.lastSequence
+    let isCurrent = state.withLock { state in
+      // A count that comes late knows nothing of what was written since.
+      guard sequence >= min(state.countedThrough ?? 0, last) else { return false }
+      (state.countedThrough, state.isCountDue) = (sequence, false)
+      return true
     }
-    change { $0.pending = pending }
+    if isCurrent { change { $0.pending = pending } }
   }
 }

@@ -88,9 +88,7 @@ final class SyncHost: Sendable {
   }
 
   /// Likewise, on the calling thread, which waits.
-  func toldHere<R>(
-    _ body: (inout HostState) throws -> R
-  ) throws(TidemarkError) -> R {
+  func toldHere<R>(_ body: (inout HostState) throws -> R) throws(TidemarkError) -> R {
     do { return try state.withLock(body) } catch { throw TidemarkError(sync: error) }
   }
 }

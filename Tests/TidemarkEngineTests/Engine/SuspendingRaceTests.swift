@@ -101,7 +101,7 @@ struct SuspendingRaceTests {
     try reader.refresh()
     let trial = store.disk.trace[before...]
     store.disk.keepsTrace = false
-    let last = try #require(trial.last { $0.operation == .open || $0.operation == .read })
+    let last = try #require(trial.last { $0.operation == .read })
     let same = trial.count { $0.operation == last.operation && $0.path == last.path }
     disk.once(.after, last.operation, of: last.path, skipping: same - 1) {
       do {

@@ -97,4 +97,20 @@ struct LifetimeTests {
       await replicator.stop()
     }
   }
+
+  @Test("a round that is asked for beside a replicator is made, also when that one is stopped")
+  func onceBesideStop() async throws {
+    let peer = try SwitchedPeer()
+    let store = try memoryStore()
+    let replicator = try store.replicator(named: "home", peer: peer, configuration: .quick)
+    for number in 1...100 {
+      replicator.start()
+      try await store.put("key", "\(number)")
+      async let report = replicator.syncOnce()
+      if number % 2 == 0 { await Task.yield() }
+      await replicator.stop()
+      #expect(try await report.isComplete)
+      #expect(try peer.text("key") == "\(number)")
+    }
+  }
 }

@@ -8,7 +8,7 @@ import TidemarkTestKit
 @testable import TidemarkSync
 @testable import TidemarkSyncProtocol
 
-@Suite("A back end that takes one request for each change")
+@Suite("A back end that takes one request for each change", .timeLimit(.minutes(20)))
 struct RequestPeerTests {
   @Test("changes go there, those of others come, and at rest nothing is asked")
   func bothWays() async throws {

@@ -3,7 +3,7 @@ import Testing
 import TidemarkEngine
 import TidemarkTestKit
 
-@Suite("Reads through a cache")
+@Suite("Reads through a cache", .timeLimit(.minutes(20)))
 struct CacheSourceTests {
   struct Failure: Error {}
 

@@ -37,7 +37,9 @@ struct OvertakenReadTests {
     let read = try await cache.read(
       "k", from: source(asked) { try cache.blocking.put("k", Array("came".utf8)) })
     #expect(read.kind == .storedOnly && read.value?.text == "came" && asked.withLock { $0 } == 0)
-    #expect(cache.counts.fetches == 0 && cache.counts.requestsAvoided == 1)
+    let counts = cache.counts
+    #expect(counts.fetches == 0 && counts.requestsAvoided == 1)
+    #expect(counts.misses == 1 && counts.hits == 0, "one read counts once")
     try await store.close()
   }
 
