@@ -8,6 +8,23 @@ struct ShortenedScriptTests {
     try SyncSimulation(SyncScript(parsing: script)).run()
   }
 
+  @Test("a delete upon the last of several touches keeps what these have renewed")
+  func renewed() throws {
+    try run(
+      """
+      world 3036813 3 3 4000 3
+      write d1 : put l3 8 0 -
+      exchange d1 4
+      exchange d0 3
+      durableWrite d0 : touch l3 ; put c9 1042 0 -
+      durableWrite d0 : touch l3
+      exchange d0 1
+      dropHistory d0
+      write d0 : delete l3
+      dropHistory d0
+      """)
+  }
+
   @Test("a put that left the scope upon a dropped one is told to the peer")
   func outOfScope() throws {
     try run(

@@ -123,6 +123,10 @@ struct PinnedVersions {
         ))
       if isForeign { break }
       candidate = entry.head.previous
+      // An earlier compaction leaves the last of several touches alone, which names its value.
+      if kind == .touch, try engine.entryIfKept(at: candidate) == nil {
+        candidate = entry.head.valueSequence
+      }
     }
     guard let top = found.first else { return [] }
     let key = try engine.entry(at: top.sequence).key
