@@ -369,4 +369,25 @@ struct OracleScriptTests {
       write d0 : delete l3
       """)
   }
+
+  @Test("an entry that a comparison has found to be gone is not known from reading once more")
+  func passedOver() throws {
+    try run(
+      """
+      world 3206950 2 1 262144
+      exchange d0 3
+      write d0 : put c11 6 0 -
+      call d0
+      write d1 : edit j2 12 4 b
+      exchange d1 3
+      backUp d0
+      write d0 : edit j2 24 0 -
+      exchange d0 8
+      reach d0 4
+      restore d0 990
+      exchange d0 7
+      write d0 : edit j2 51 0 -
+      write d0 : delete j2
+      """)
+  }
 }

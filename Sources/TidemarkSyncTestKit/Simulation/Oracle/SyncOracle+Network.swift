@@ -75,6 +75,7 @@ extension SyncOracle {
     for entry in entries where last[entry.key] == entry.position {
       switch entry.kind {
       case .put where isLeftToFeed(entry, in: answer, of: device): break
+      case .put where isPassedOver(entry, in: answer, of: device): break
       case .put: book.learn(entry.key, Content(entry.content))
       // It knows that the key holds something that is none of its business, if it had the key
       // from there.
@@ -100,6 +101,15 @@ extension SyncOracle {
       let newest = books[device.index].newest[entry.key]
     else { return false }
     return newest.isOwn && device.session.isPending(newest.sequence)
+  }
+
+  /// Whether a device that has compared everything, and found nothing at the key, comes upon the
+  /// key in what it reads once more for its own operations.
+  private func isPassedOver(
+    _ entry: FeedEntry, in answer: WireMessage, of device: SimulatedDevice
+  ) -> Bool {
+    answer.kind == .pullAnswer && books[device.index].newest[entry.key] == nil
+      && entry.position.offset <= device.session.progress.comparedThrough.offset
   }
 
   /// The verdicts that an answer tells of the batch under way. Those on one that was settled tell
