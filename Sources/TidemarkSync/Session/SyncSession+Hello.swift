@@ -131,7 +131,8 @@ extension SyncSession {
         (progress.number, progress.batchID) = (answer.mark.number, answer.mark.batchID)
       }
       let former = settled
-      for sequence in settled.removeLost(answer.range.contains) {
+      // A delete of what was not there has no place in the feed; a later copy may have its key.
+      for sequence in settled.removeLost({ $0 != .beginning && answer.range.contains($0) }) {
         if PlantedSyncBug.isOn(.lostNotSentAgain) { continue }
         progress.again.insert(sequence)
         // Where it stands upon one that never went, whose place it took, what both were made upon

@@ -351,4 +351,35 @@ struct RestoredAgainScriptTests {
       restore 190
       """)
   }
+
+  @Test("a delete of what a restored server did not have goes to a later copy that has it")
+  func deletedWhereItWasNot() throws {
+    try run(
+      """
+      world 3406143 2 4000 262144 1
+      backUp
+      exchange d0 2
+      backUp
+      write d0 : put h4 15 0 -
+      exchange d0 1
+      backUp
+      backUp
+      exchange d1 3
+      backUp
+      backUp
+      write d1 : delete h4
+      exchange d1 1
+      backUp
+      backUp
+      backUp
+      backUp
+      write d1 : put l0 1100 0 -
+      restore 140
+      exchange d1 8
+      backUp
+      backUp
+      restore 774
+      restore 398
+      """)
+  }
 }

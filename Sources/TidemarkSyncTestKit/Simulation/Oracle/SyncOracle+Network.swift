@@ -74,8 +74,10 @@ extension SyncOracle {
     let last = Dictionary(entries.map { ($0.key, $0.position) }) { $1 }
     for entry in entries where last[entry.key] == entry.position {
       switch entry.kind {
-      case .put where isLeftToFeed(entry, in: answer, of: device): break
-      case .put where isPassedOver(entry, in: answer, of: device): break
+      case .put
+      where isLeftToFeed(entry, in: answer, of: device)
+        || isPassedOver(entry, in: answer, of: device):
+        break
       case .put: book.learn(entry.key, Content(entry.content))
       // It knows that the key holds something that is none of its business, if it had the key
       // from there.
