@@ -52,4 +52,33 @@ struct RestoredDeviceScriptTests {
       restore d0 679
       """)
   }
+
+  @Test("a resolver that keeps what came before a restored value lets that come back")
+  func keptBeforeRestored() throws {
+    try run(
+      """
+      world 3401323 4 4000 262144 3
+      write d0 : put k7 4 0 -
+      exchange d0 2
+      call d0
+      deliver 647
+      backUp
+      write d1 : put k7 54 0 -
+      clone d1
+      anew
+      exchange d1 4
+      exchange d0 8
+      clone d1
+      exchange d839 2
+      write d2 : put k7 113 0 -
+      write d1 : put k7 114 0 -
+      exchange d1 4
+      restore 352
+      giveUp d0
+      exchange d0 7
+      exchange d2 1
+      exchange d2 2
+      dropHistory
+      """)
+  }
 }

@@ -80,9 +80,10 @@ extension SyncOracle {
   /// A resolver was asked, and has the last word: its device had written what the server was
   /// restored to, and may not have heard what was made of that out of its reach.
   func noteKept(by answer: ResolverAnswer) {
-    guard let rule = outdated[answer.key], case .local = answer.resolution,
-      Content(answer.local) == rule.kept
-    else { return }
+    guard let rule = outdated[answer.key], case .local = answer.resolution else { return }
+    let local = Content(answer.local)
+    // Others may know that what the server was restored to came after the device's own.
+    guard local == rule.kept || isFollowed(local, by: rule.kept, answer.key) else { return }
     outdated[answer.key] = nil
   }
 
