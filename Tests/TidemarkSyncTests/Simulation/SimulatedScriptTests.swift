@@ -157,4 +157,56 @@ struct SimulatedScriptTests {
       write d1 : put l2 100 0 -
       """)
   }
+
+  @Test("a hello that makes a batch durable is not the last of the calls")
+  func madeDurableByHello() throws {
+    try run(
+      """
+      world 3915304 2 4000 262144 3
+      call d0
+      write d1 : put c19 61 0 -
+      exchange d1 1
+      exchange d0 1
+      exchange d1 2
+      exchange d0 1
+      write d1 : put c19 99 0 -
+      call d1
+      deliver 167
+      """)
+  }
+
+  @Test("a copy of a device takes a delete by another at the very same time for its own")
+  func deletedAtTheSameTime() throws {
+    try run(
+      """
+      world 4015190 3 4000 262144 3
+      write d2 : put s1 2 0 -
+      exchange d2 4
+      exchange d0 2
+      write d0 : delete s1
+      giveUp d2
+      exchange d2 2
+      call d0
+      durableWrite d2 : put l1 4 0 -
+      call d1
+      write d2 : put c3 5 0 -
+      call d2
+      durableWrite d1 : edit j3 6 0 -
+      deliver 179
+      write d1 : put l4 12 0 -
+      deliver 866
+      write d2 : delete c3
+      write d0 : put l0 13 0 -
+      exchange d1 4
+      write d1 : put h0 31 0 -
+      exchange d2 1
+      durableWrite d1 : edit j3 32 0 -
+      write d1 : edit j0 35 0 -
+      durableWrite d1 : bad l0 36 0 - ; delete c3
+      call d1
+      clone d1
+      write d0 : put c3 138 0 -
+      exchange d0 4
+      """)
+  }
 }

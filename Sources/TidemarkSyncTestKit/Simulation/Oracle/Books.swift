@@ -60,6 +60,8 @@ struct Seen: Sendable, Hashable {
   var knewRemote = false
   /// Whether that was in a copy of the store, which may not know that it was in the feed.
   var knewCopies = false
+  /// When it was written, by the hybrid logical clock of whoever did.
+  var commitTime: UInt64 = 0
 
   init(_ entry: ObservedEntry) {
     sequence = entry.sequence
@@ -69,6 +71,7 @@ struct Seen: Sendable, Hashable {
     isOwn = entry.origin == nil && entry.kind != .evict
     isEvicted = entry.kind == .evict
     isBroughtBack = entry.isBroughtBack
+    commitTime = entry.commitTime
   }
 
   init(sequence: UInt64, content: Content, labels: [[UInt8]], attachment: AttachmentID?) {
@@ -185,6 +188,8 @@ struct ObservedEntry {
   var labels: [[UInt8]]
   var attachment: AttachmentID?
   var origin: OperationID?
+  /// When its writer committed it.
+  var commitTime: UInt64
   var isBroughtBack: Bool
   /// Whether it is a cache's and none of a user's.
   var isCached: Bool
@@ -228,7 +233,9 @@ struct ObservedEntry {
           attachment: kind == .put ? attributes.attachment : nil,
           origin: attributes.origin.flatMap { origin in
             ReplicaID(origin.replica).map { OperationID(replica: $0, sequence: origin.sequence) }
-          }, isBroughtBack: attributes.origin == nil && attributes.writerTime != 0,
+          },
+          commitTime: attributes.writerTime != 0 ? attributes.writerTime : entry.head.commitTime,
+          isBroughtBack: attributes.origin == nil && attributes.writerTime != 0,
           isCached: attributes.entryClass == .cache))
     }
     return result

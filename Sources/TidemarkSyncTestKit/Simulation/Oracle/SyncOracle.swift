@@ -49,6 +49,8 @@ final class SyncOracle {
   var wasReplaced: Bool { timesReplaced > 0 }
   /// Changes that were in a feed, and the names under which they came.
   var accepted: [Fate: Set<ReplicaID>] = [:]
+  /// When keys were deleted in a feed, by the clocks of those who did.
+  private var deleted: [[UInt8]: Set<UInt64>] = [:]
   /// The attachments that entries of a feed have named.
   var attachedInFeed: Set<AttachmentID> = []
   /// The contents that operations gave their keys.
@@ -96,7 +98,11 @@ final class SyncOracle {
         .insert(operation.replica)
       // A log that is read again was judged by the policies of its time.
       let isNew = contents.updateValue(entry.content, forKey: operation) == nil
-      if entry.content != .deleted { inFeed[entry.key, default: []].insert(entry.content) }
+      if entry.content == .deleted {
+        deleted[entry.key, default: []].insert(entry.commitTime)
+      } else {
+        inFeed[entry.key, default: []].insert(entry.content)
+      }
       let former = line.state[entry.key] ?? .deleted
       if entry.content != .deleted, former != entry.content, !wasReplaced,
         line.shown[entry.key]?.contains(entry.content) ?? false,
@@ -245,9 +251,13 @@ final class SyncOracle {
       && (!seen.knewRemote || (line.state[key] ?? .deleted) == .deleted)
   }
 
-  /// Whether a write was in a feed.
+  /// Whether a write was in a feed. A copy of a device, and one that brings back what a server had
+  /// lost, know their own by its time and content, so that a delete by somebody else at the very
+  /// same time is theirs as well.
   func wasThere(_ seen: Seen, _ key: [UInt8]) -> Bool {
-    accepted[Fate(key, seen.content, seen.sequence)] != nil
+    if accepted[Fate(key, seen.content, seen.sequence)] != nil { return true }
+    return seen.content == .deleted && (hasCopies || wasReplaced)
+      && deleted[key]?.contains(seen.commitTime) ?? false
   }
 
   /// The same for what a server has had or told of, which stays so.

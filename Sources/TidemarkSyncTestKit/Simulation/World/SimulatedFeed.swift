@@ -150,7 +150,8 @@ extension ObservedEntry {
       key: head.key,
       content: head.kind == .put && !isLoser ? Content(change.value, head.labels) : .deleted,
       text: Self.short(change.value), labels: head.labels, origin: head.operation,
-      isBroughtBack: false, isCached: head.attributes.entryClass == .cache)
+      commitTime: head.commitTime, isBroughtBack: false,
+      isCached: head.attributes.entryClass == .cache)
   }
 }
 
