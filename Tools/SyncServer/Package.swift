@@ -15,7 +15,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [.executable(name: "tidemark-server", targets: ["tidemark-server"])],
   traits: [
-    .trait(name: "JWT", description: "JSON Web Tokens, by jwt-kit."),
+    .trait(name: "JWT", description: "JSON Web Tokens, by swift-crypto."),
     .trait(name: "TLS", description: "HTTPS without a proxy in front, by swift-nio-ssl."),
     .default(enabledTraits: ["JWT"]),
   ],
@@ -25,13 +25,13 @@ let package = Package(
       url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
   ],
   targets: [
     .target(
@@ -51,7 +51,7 @@ let package = Package(
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["TLS"])),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "JWTKit", package: "jwt-kit", condition: .when(traits: ["JWT"])),
+        .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["JWT"])),
       ],
       swiftSettings: strict),
     .executableTarget(
@@ -83,10 +83,11 @@ let package = Package(
         .product(name: "TidemarkSync", package: "tidemark"),
         .product(name: "TidemarkSyncServer", package: "tidemark"),
         .product(name: "TidemarkSyncTestKit", package: "tidemark"),
+        .product(name: "TidemarkTestKit", package: "tidemark"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "JWTKit", package: "jwt-kit", condition: .when(traits: ["JWT"])),
+        .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["JWT"])),
       ],
       swiftSettings: [
         .enableUpcomingFeature("ExistentialAny"),

@@ -4,9 +4,9 @@ internal import TidemarkNDJSON
 /// How the objects of a collection become bytes, and bytes objects.
 public struct CollectionCoding<Object: Sendable>: Sendable {
   /// The bytes of an object.
-  let encode: @Sendable (Object) throws -> [UInt8]
+  public let encode: @Sendable (Object) throws -> [UInt8]
   /// The object of bytes.
-  let decode: @Sendable ([UInt8]) throws -> Object
+  public let decode: @Sendable ([UInt8]) throws -> Object
   /// The object of bytes that are lent for the call.
   let decodeLent: @Sendable (RawSpan) throws -> Object
   /// The second bytes with what the first have besides and this program does not know.

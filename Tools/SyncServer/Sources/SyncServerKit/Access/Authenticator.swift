@@ -35,7 +35,7 @@ struct Authenticator: Sendable {
   ///   - fields: the request's.
   ///   - address: where it comes from.
   /// - Throws: `unauthorized`.
-  func caller(_ fields: HTTPFields, address: String) async throws(Problem) -> Caller {
+  func caller(_ fields: HTTPFields, address: String) throws(Problem) -> Caller {
     if isOpen { return Caller(id: "at " + address, grant: .everything) }
     guard fields[values: .authorization].count <= 1, let field = fields[.authorization] else {
       throw Self.refused("the request has no authorization, or more than one")
@@ -48,7 +48,7 @@ struct Authenticator: Sendable {
       return Caller(
         id: Caller.tokenPrefix + "\(found.row)", grant: found.grant, generation: generation)
     }
-    guard let webTokens, let caller = await webTokens.caller(String(token)) else {
+    guard let caller = webTokens?.caller(token.utf8) else {
       throw Self.refused("the token is not valid, or not any more")
     }
     return caller

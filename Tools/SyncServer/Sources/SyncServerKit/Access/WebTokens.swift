@@ -18,86 +18,151 @@ public struct WebTokenSettings: Sendable {
 }
 
 #if JWT
-  internal import FoundationEssentials
-  internal import JWTKit
+  internal import Crypto
+  internal import Tidemark
 
-  /// Checks JSON Web Tokens: signed by HS256 or ES256, whichever there is a key for, and by
-  /// nothing else.
+  #if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+  #else
+    internal import Foundation
+  #endif
+
+  /// Checks JSON Web Tokens (RFC 7519): signed by HS256 or ES256, whichever there is a key for, and
+  /// by nothing else.
+  ///
+  /// Anybody can send a token. So nothing but its header is decoded before its signature holds, and
+  /// everything is decoded by the library's own reader of JSON, which throws where Foundation's
+  /// traps: for arrays in arrays, 513 levels deep.
   struct WebTokens: Sendable {
-    private struct Claims: JWTPayload {
-      var exp: ExpirationClaim
-      var nbf: NotBeforeClaim?
-      var iss: IssuerClaim?
-      var sub: SubjectClaim?
-      var aud: AudienceClaim?
-      var databases: [String]
-      var labels: [String]?
-      var prefixes: [String]?
-      var access: String?
+    /// A field of a header, of which texts alone are looked at.
+    private struct Field: Codable {
+      let text: String?
 
-      func verify(using algorithm: some JWTAlgorithm) throws {
-        try exp.verifyNotExpired()
-        try nbf?.verifyNotBefore()
+      init(from decoder: any Decoder) { text = try? String(from: decoder) }
+    }
+
+    private struct Claims: Codable {
+      /// Seconds since 1970.
+      let exp: Double
+      let nbf: Double?
+      let iss: String?
+      let sub: String?
+      let aud: Audience?
+      let databases: [String]
+      let labels: [String]?
+      let prefixes: [String]?
+      let access: String?
+    }
+
+    /// One name, or an array of any number.
+    private struct Audience: Codable {
+      let names: [String]
+
+      init(from decoder: any Decoder) throws {
+        names = try (try? String(from: decoder)).map { [$0] } ?? [String](from: decoder)
       }
     }
 
-    /// By the name of the algorithm.
-    private let keys: [String: JWTKeyCollection]
+    private let secret: SymmetricKey?
+    private let publicKey: P256.Signing.PublicKey?
     private let issuer: String?
     private let audience: String?
 
-    init(_ settings: WebTokenSettings) async throws(SettingsError) {
-      var keys: [String: JWTKeyCollection] = [:]
-      if let secret = settings.secret {
-        guard secret.count >= WebTokenSettings.shortestSecret else {
-          throw SettingsError(
-            "the secret of HS256 has to have \(WebTokenSettings.shortestSecret) bytes or more")
-        }
-        keys["HS256"] = await JWTKeyCollection().add(
-          hmac: HMACKey(from: secret), digestAlgorithm: .sha256)
+    init(_ settings: WebTokenSettings) throws(SettingsError) {
+      if let secret = settings.secret, secret.count < WebTokenSettings.shortestSecret {
+        throw SettingsError(
+          "the secret of HS256 has to have \(WebTokenSettings.shortestSecret) bytes or more")
       }
-      if let pem = settings.publicKey {
-        guard let key = try? ES256PublicKey(pem: pem) else {
-          throw SettingsError("the key of ES256 is no public key of P-256 as PEM")
-        }
-        keys["ES256"] = await JWTKeyCollection().add(ecdsa: key)
+      secret = settings.secret.map { SymmetricKey(data: $0) }
+      publicKey = settings.publicKey.flatMap { try? P256.Signing.PublicKey(pemRepresentation: $0) }
+      guard (publicKey == nil) == (settings.publicKey == nil) else {
+        throw SettingsError("the key of ES256 is no public key of P-256 as PEM")
       }
-      self.keys = keys
       issuer = settings.issuer
       audience = settings.audience
     }
 
     /// Whom a token speaks for.
     /// - Returns: nil for one that is not valid, whatever is wrong with it.
-    func caller(_ token: String) async -> Caller? {
-      guard
-        let header = try? DefaultJWTParser().parse(Array(token.utf8), as: Claims.self).header,
-        // A critical header has to be understood, and none is here.
-        header.fields["crit"] == nil,
-        let algorithm = header.alg, let keys = keys[algorithm],
-        let claims = try? await keys.verify(token, as: Claims.self)
+    func caller(_ token: some Collection<UInt8>) -> Caller? {
+      let now = Date().timeIntervalSince1970
+      guard let claims = claims(of: Array(token)), claims.exp > now, claims.nbf ?? now <= now,
+        issuer == nil || claims.iss == issuer,
+        audience.map({ claims.aud?.names.contains($0) ?? false }) ?? true,
+        [nil, "read", "write"].contains(claims.access)
       else { return nil }
-      if let issuer, claims.iss?.value != issuer { return nil }
-      if let audience, claims.aud?.value.contains(audience) != true { return nil }
-      guard claims.access == nil || claims.access == "read" || claims.access == "write" else {
-        return nil
-      }
       let grant = Grant(
         databases: claims.databases, labels: claims.labels, prefixes: claims.prefixes,
         canPush: claims.access != "read")
-      let left = claims.exp.value.timeIntervalSinceNow
+      // Many callers are counted at a time, so that their ids have a bound.
+      let id = (claims.sub ?? claims.databases.joined(separator: ",")).utf8.prefix(255)
       return Caller(
-        id: "subject " + (claims.sub?.value ?? claims.databases.joined(separator: ",")),
-        grant: grant, validFor: .seconds(min(max(left, 0), 1e9)))
+        id: "subject " + String(decoding: id, as: UTF8.self), grant: grant,
+        validFor: .seconds(min(claims.exp - now, 1e9)))
+    }
+
+    /// The claims of a token in the compact form of RFC 7515, if its signature holds.
+    private func claims(of token: [UInt8]) -> Claims? {
+      let parts = token.split(
+        separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
+      guard parts.count == 3, let header = Self.decode([String: Field].self, parts[0]),
+        // What is critical has to be understood, and nothing is here.
+        header["crit"] == nil, let algorithm = header["alg"]?.text,
+        let signature = Self.bytes(parts[2]),
+        isValid(signature, of: token[..<parts[1].endIndex], by: algorithm)
+      else { return nil }
+      return Self.decode(Claims.self, parts[1])
+    }
+
+    private func isValid(
+      _ signature: [UInt8], of text: ArraySlice<UInt8>, by algorithm: String
+    ) -> Bool {
+      switch algorithm {
+      case "HS256":
+        return secret.map {
+          HMAC<SHA256>.isValidAuthenticationCode(signature, authenticating: text, using: $0)
+        } ?? false
+      case "ES256":
+        guard let publicKey,
+          let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature)
+        else { return false }
+        return publicKey.isValidSignature(signature, for: text)
+      default: return false
+      }
+    }
+
+    private static func decode<Value: Codable & Sendable>(
+      _ type: Value.Type, _ part: ArraySlice<UInt8>
+    ) -> Value? {
+      bytes(part).flatMap { try? CollectionCoding<Value>.json.decode($0) }
+    }
+
+    /// Decodes base64url without padding, as RFC 7515 has it.
+    private static func bytes(_ part: ArraySlice<UInt8>) -> [UInt8]? {
+      var bytes: [UInt8] = []
+      var bits: UInt32 = 0
+      for (index, byte) in part.enumerated() {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): bits = bits << 6 | UInt32(byte - 65)
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): bits = bits << 6 | UInt32(byte - 71)
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): bits = bits << 6 | UInt32(byte + 4)
+        case UInt8(ascii: "-"): bits = bits << 6 | 62
+        case UInt8(ascii: "_"): bits = bits << 6 | 63
+        default: return nil
+        }
+        // The first of four characters completes no byte, each other one does.
+        if index % 4 > 0 { bytes.append(UInt8(truncatingIfNeeded: bits >> (6 - index % 4 * 2))) }
+      }
+      return part.count % 4 == 1 ? nil : bytes
     }
   }
 #else
   /// Stands for the checks of JSON Web Tokens in a build without them.
   struct WebTokens: Sendable {
-    init(_ settings: WebTokenSettings) async throws(SettingsError) {
+    init(_ settings: WebTokenSettings) throws(SettingsError) {
       throw SettingsError("this server was built without JSON Web Tokens (trait JWT)")
     }
 
-    func caller(_ token: String) async -> Caller? { nil }
+    func caller(_ token: some Collection<UInt8>) -> Caller? { nil }
   }
 #endif

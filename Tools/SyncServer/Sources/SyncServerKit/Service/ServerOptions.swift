@@ -56,9 +56,9 @@ public struct ServerOptions: Sendable {
   }
 
   /// The authenticator, which knows who may do what.
-  func authenticator() async throws(SettingsError) -> Authenticator {
+  func authenticator() throws(SettingsError) -> Authenticator {
     let tokens = try StaticTokens(tokens)
-    let webTokens = self.webTokens.isEmpty ? nil : try await WebTokens(self.webTokens)
+    let webTokens = self.webTokens.isEmpty ? nil : try WebTokens(self.webTokens)
     let hasTokens = !tokens.isEmpty || webTokens != nil
     let isOpen = self.isOpen ?? (!hasTokens && Self.isLoopback(host))
     guard isOpen || hasTokens else {

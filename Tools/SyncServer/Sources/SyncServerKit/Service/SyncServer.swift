@@ -53,7 +53,7 @@ public struct SyncServer: Service {
       retention: compaction.isOn ? Retention(age: compaction.history) : nil,
       policies: try PolicyRules(options.policies), logger: logger)
     service = SyncService(
-      options, try await options.authenticator(), databases, logger: logger)
+      options, try options.authenticator(), databases, logger: logger)
   }
 
   /// Takes other tokens in the place of those of the options, while it runs. Web tokens go on.

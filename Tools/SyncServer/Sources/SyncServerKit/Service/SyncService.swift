@@ -105,7 +105,7 @@ final class SyncService: Sendable {
       return Reply(text: "{\"status\":\"ok\"}\n", contentType: "application/json")
     }
     if case .metrics = route, hasOpenMetrics { return metricsReply }
-    let caller = try await caller(request, address)
+    let caller = try caller(request, address)
     guard !waiters.isEnding else { throw Problem.shuttingDown }
     switch route {
     case .health, .metrics:
@@ -125,11 +125,11 @@ final class SyncService: Sendable {
   }
 
   /// The caller, unless it asks too often. Whoever fails to say who it is is counted by address.
-  private func caller(_ request: Request, _ address: String) async throws(Problem) -> Caller {
+  private func caller(_ request: Request, _ address: String) throws(Problem) -> Caller {
     let caller: Caller
     do throws(Problem) {
       let authenticator = authenticator.withLock { $0 }
-      caller = try await authenticator.caller(request.headers, address: address)
+      caller = try authenticator.caller(request.headers, address: address)
     } catch {
       try count("at " + address)
       throw error
