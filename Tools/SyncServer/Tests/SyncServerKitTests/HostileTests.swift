@@ -1,3 +1,5 @@
+import NIOCore
+import Synchronization
 import SyncServerKit
 import Testing
 import TidemarkSyncServer
@@ -134,6 +136,47 @@ struct HostileTests {
     }
   }
 
+  @Test("behind a request for another protocol nothing is read, and its answer ends the connection")
+  func upgrades() async throws {
+    try await TestServer.run { server in
+      let heads = [
+        "GET /health HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n",
+        "GET /health HTTP/1.1\r\nUpgrade: websocket\r\nConnection: x, Upgrade\r\n",
+        "CONNECT localhost:1 HTTP/1.1\r\n",
+        "POST /a/v1/push HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\nContent-Length: 0\r\n",
+      ]
+      for head in heads {
+        try await RawConnection.open(to: server.port) { connection in
+          try await connection.send("\(head)Host: a\r\n\r\n")
+          let answer = try await connection.answer()
+          #expect(answer.status == (head.hasPrefix("GET") ? 200 : answer.status))
+          #expect(await connection.isClosed(), "\(head)")
+        }
+      }
+      // A pull that waits is not answered soon; a thousandth of this fits into the sockets.
+      let replica = ReplicaID.test(1)
+      _ = try await server.call(.helloRequest(HelloRequest(replica: replica)), in: "a")
+      let pull = try WireCoder().encode(
+        .pullRequest(PullRequest(replica: replica, after: .beginning, waitMilliseconds: 600_000)))
+      try await RawConnection.open(to: server.port) { connection in
+        try await connection.request(
+          "POST", "/a/v1/pull", frame + [("Connection", "upgrade"), ("Upgrade", "x")], body: pull)
+        let channel = connection.channel
+        let taken = Counter()
+        let piece = ByteBuffer(repeating: 0x78, count: 1 << 20)
+        for _ in 0..<1024 {
+          channel.writeAndFlush(piece).whenSuccess { taken.add() }
+        }
+        while try await server.request("GET", "/metrics").text.contains("waiting_pulls 0\n") {
+          try await Task.sleep(for: .milliseconds(20))
+        }
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(taken.count < 256)
+        try await channel.close()
+      }
+    }
+  }
+
   @Test("beyond the limit the connection that was idle for longest has to go")
   func idle() async throws {
     try await TestServer.run {
@@ -179,6 +222,15 @@ struct HostileTests {
       #expect(try await server.request("GET", "/health").status == 200)
     }
   }
+}
+
+/// Counts from any thread.
+final class Counter: Sendable {
+  private let number = Atomic(0)
+
+  var count: Int { number.load(ordering: .relaxed) }
+
+  func add() { number.add(1, ordering: .relaxed) }
 }
 
 /// The checksum of frames, bit by bit.

@@ -12,6 +12,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let table: ConnectionTable
   /// Whether the last request has come whole.
   private var isWhole = true
+  /// Whether the last request wants another protocol to be spoken. Behind it the decoder keeps what
+  /// comes and reads none of it, so nothing more is received, and the answer ends the connection.
+  private var isLast = false
   /// Requests that have no answer yet; more than one where the caller does not wait for answers.
   private var pending = 0
 
@@ -20,8 +23,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let id = ObjectIdentifier(context.channel)
     switch unwrapInboundIn(data) {
-    case .head:
+    case .head(let head):
       isWhole = false
+      isLast = head.method == .connect || head.headerFields[.upgrade] != nil
       pending += 1
       if pending == 1 { table.set(.reading, id) }
     case .body: break
@@ -31,6 +35,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
     context.fireChannelRead(data)
   }
+
+  func read(context: ChannelHandlerContext) { if !isLast || !isWhole { context.read() } }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     let id = ObjectIdentifier(context.channel)
@@ -45,7 +51,11 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
       pending -= 1
       let written = promise ?? context.eventLoop.makePromise()
       let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-      written.futureResult.whenSuccess { handler.value.answered(id) }
+      let channel = context.channel
+      written.futureResult.whenSuccess {
+        handler.value.answered(id)
+        if handler.value.isLast, handler.value.pending == 0 { channel.close(promise: nil) }
+      }
       context.write(data, promise: written)
     }
   }
