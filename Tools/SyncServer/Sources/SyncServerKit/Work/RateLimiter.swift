@@ -33,7 +33,7 @@ final class RateLimiter: Sendable {
       let isAllowed = bucket.tokens >= 1
       if isAllowed { bucket.tokens -= 1 }
       buckets[caller] = bucket
-      return isAllowed ? nil : UInt32(max(1, ((1 - bucket.tokens) / rate).rounded(.up)))
+      return isAllowed ? nil : seconds(for: 1 - bucket.tokens)
     }
   }
 
@@ -43,7 +43,7 @@ final class RateLimiter: Sendable {
     return buckets.withLock { buckets in
       guard let bucket = buckets[caller] else { return nil }
       let left = tokens(of: bucket, now)
-      return left > 0 ? nil : UInt32(clamping: max(1, Int((-left / rate).rounded(.up))))
+      return left > 0 ? nil : seconds(for: -left)
     }
   }
 
@@ -55,6 +55,11 @@ final class RateLimiter: Sendable {
       let left = buckets[caller].map { tokens(of: $0, now) } ?? most
       buckets[caller] = Bucket(tokens: left - cost, filled: now)
     }
+  }
+
+  /// The time until so much has come back, however slowly that is: 1 at least.
+  private func seconds(for missing: Double) -> UInt32 {
+    UInt32(min(max(1, (missing / rate).rounded(.up)), Double(UInt32.max)))
   }
 
   private func tokens(of bucket: Bucket, _ now: ContinuousClock.Instant) -> Double {
