@@ -12,7 +12,8 @@ HEADER = 256
 PIECE = 64 << 10
 TAG = 16
 MAGIC = 0x0A54544145444954
-_ENCRYPTED, _RELEASED = 1, 2
+SALT = 8
+_ENCRYPTED, _RELEASED, _SALTED = 1, 2, 4
 _MOST = 1 << 40
 
 
@@ -45,20 +46,24 @@ def check(directory, name):
         fields.number(4)
         flags, length = fields.number(4), fields.number(8)
         digest, number = fields.take(32), fields.number(8)
-        if flags & ~(_ENCRYPTED | _RELEASED) or length > _MOST:
+        known = _ENCRYPTED | _RELEASED | (_SALTED if flags & _ENCRYPTED else 0)
+        if flags & ~known or length > _MOST:
             raise Damage(path, 12, "flags or length are out of bounds")
         if digest.hex() != name:
             raise Damage(path, 24, "the file has another's name")
         if not flags & _RELEASED:
-            _pieces(file, path, digest, length, number, flags & _ENCRYPTED)
+            _pieces(file, path, digest, length, number, flags)
         if file.read(1):
             raise Damage(path, file.tell() - 1, "bytes behind the end")
     return digest, length
 
 
-def _pieces(file, path, digest, length, number, is_encrypted):
+def _pieces(file, path, digest, length, number, flags):
+    is_encrypted = flags & _ENCRYPTED
     content = hashlib.sha256()
     overhead = TAG if is_encrypted else 4
+    if flags & _SALTED:
+        overhead += SALT
     for index, start in enumerate(range(0, length, PIECE)):
         offset = file.tell()
         count = min(PIECE, length - start)

@@ -63,7 +63,7 @@ struct StatusText {
       if encryption.filesToRewrite > 0 {
         text +=
           "; \(HumanText.count(encryption.filesToRewrite, "file", "files")) not yet: compact "
-          + "with --rekey again"
+          + "with both keys"
       }
       lines.append(row("encrypted", text))
     }

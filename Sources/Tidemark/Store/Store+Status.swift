@@ -78,8 +78,9 @@ extension Store {
     public struct Encrypted: Sendable, Hashable {
       /// The keys in use, that for new files first.
       public var keys: [Encryption.KeyID]
-      /// Files of the log and the index that are not encrypted with the first of these: a change
-      /// of keys was interrupted. A compaction rewrites them.
+      /// Files that are not encrypted with the first of these, of log and index, attachments and
+      /// hints: a change of keys was interrupted, or content is being written that was begun
+      /// before. A compaction that is asked for rewrites them.
       public var filesToRewrite: Int
     }
 

@@ -2,7 +2,7 @@
 package final class AttachmentFileReader: Sendable {
   package let header: AttachmentHeader
   private let file: any File
-  private let sealer: BlockSealer?
+  private let pieces: AttachmentPieces
   /// The piece that was read last, and its number: readers mostly go on from there.
   private let last = Lock<(piece: Int, bytes: [UInt8])?>(nil)
 
@@ -20,14 +20,14 @@ package final class AttachmentFileReader: Sendable {
         throw FormatError("the file has \(length) bytes instead of \(header.fileBytes)")
       }
     } catch { throw .damagedAttachment(id.fileName, error) }
-    guard let seal = header.seal else {
-      sealer = nil
-      return
+    var sealer: BlockSealer?
+    if let seal = header.seal {
+      let key = try keys.key(seal.keyID)
+      do { sealer = try seal.sealer(key: key, fileID: header.number) } catch {
+        throw .damagedAttachment(id.fileName, error)
+      }
     }
-    let key = try keys.key(seal.keyID)
-    do { sealer = try seal.sealer(key: key, fileID: header.number) } catch {
-      throw .damagedAttachment(id.fileName, error)
-    }
+    pieces = AttachmentPieces(ofFile: header.number, sealer, hasSalts: header.hasSalts)
   }
 
   deinit { file.close() }
@@ -68,24 +68,15 @@ package final class AttachmentFileReader: Sendable {
     if let last = last.withLock({ $0 }), last.piece == number { return last.bytes }
     let count = min(
       AttachmentHeader.pieceBytes, length - number * AttachmentHeader.pieceBytes)
-    let offset = AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil)
+    let offset = pieces.offset(of: number)
     let stored: [UInt8]
-    do { stored = try file.read(count + header.pieceOverhead, at: offset) } catch {
+    do { stored = try file.read(count + pieces.overhead, at: offset) } catch {
       throw TidemarkError(error, while: "reading an attachment")
     }
     let bytes: [UInt8]
     do throws(FormatError) {
-      guard stored.count == count + header.pieceOverhead else { throw FormatError("it ends early") }
-      if let sealer {
-        bytes = try sealer.open(stored.rawSpan, .attachment(piece: number))
-      } else {
-        let content = stored.rawSpan.extracting(0..<count)
-        let checksum = AttachmentHeader.checksum(of: content, number, inFile: header.number)
-        guard try stored.rawSpan.u32(at: count) == checksum else {
-          throw FormatError("a piece's checksum is wrong")
-        }
-        bytes = Array(stored.prefix(count))
-      }
+      guard stored.count == count + pieces.overhead else { throw FormatError("it ends early") }
+      bytes = try pieces.decode(stored, number)
     } catch { throw .damagedAttachment(header.id.fileName, error, offset: offset) }
     last.withLock { $0 = (number, bytes) }
     return bytes

@@ -14,19 +14,24 @@ package final class AttachmentFileWriter: Sendable {
   private let path: String
   private let key: NewFileKey?
   private let number: UInt64
-  private let sealer: BlockSealer?
+  private let pieces: AttachmentPieces
   private let state = Lock(State())
 
-  init(_ files: AttachmentFiles, path: String) throws(TidemarkError) {
+  init(_ files: AttachmentFiles) throws(TidemarkError) {
     self.files = files
-    self.path = path
     key = try files.newKey()
     number = files.newNumber()
-    sealer = key?.sealer(fileID: number)
+    pieces = AttachmentPieces(ofFile: number, key?.sealer(fileID: number))
+    path = files.newPath()
     do {
       let file = try files.fileSystem.open(path, .create)
       state.withLock { $0.file = file }
-    } catch { throw TidemarkError(error, while: "beginning an attachment") }
+      // For those who look whether anything is left under a former key.
+      if let key { try file.writeFully(key.keyID.bytes.rawSpan, at: AttachmentHeader.keyOffset) }
+    } catch {
+      files.discard(path)
+      throw TidemarkError(error, while: "beginning an attachment")
+    }
   }
 
   deinit { cancel() }
@@ -62,17 +67,8 @@ package final class AttachmentFileWriter: Sendable {
   private func writePiece(_ state: inout State) throws(TidemarkError) {
     let number = state.pieces
     do {
-      if let sealer {
-        try sealer.seal(&state.rest, from: 0, .attachment(piece: number))
-      } else {
-        var writer = ByteWriter(capacity: 4)
-        writer.u32(
-          AttachmentHeader.checksum(of: state.rest.rawSpan, number, inFile: self.number))
-        state.rest.append(contentsOf: writer.bytes)
-      }
-      try state.file?.writeFully(
-        state.rest.rawSpan,
-        at: AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil))
+      try pieces.encode(&state.rest, number, random: files.random)
+      try state.file?.writeFully(state.rest.rawSpan, at: pieces.offset(of: number))
     } catch {
       discard(&state)
       throw Self.describe(error)
@@ -119,7 +115,7 @@ package final class AttachmentFileWriter: Sendable {
       if try files.keys.current() != key?.keyID { try files.rewrite(id) }
       return hold
     } catch {
-      try? files.fileSystem.remove(path)
+      files.discard(path)
       throw error
     }
   }
@@ -131,7 +127,7 @@ package final class AttachmentFileWriter: Sendable {
     guard let file = state.file else { return }
     file.close()
     state.file = nil
-    try? files.fileSystem.remove(path)
+    files.discard(path)
   }
 
   private static func describe(_ error: any Error) -> TidemarkError {

@@ -139,6 +139,7 @@ extension AttachmentFiles {
           try fileSystem.remove(path)
         }
       } catch { throw TidemarkError(error, while: "naming an attachment") }
+      state.unfinished.remove(path)
       state.pins[id.hash, default: Pin()].holders += 1
     }
     return AttachmentHold(self, id)

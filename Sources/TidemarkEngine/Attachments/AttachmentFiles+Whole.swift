@@ -10,7 +10,7 @@ extension AttachmentFiles {
   /// Writes the note that an attachment's content is elsewhere, without its name.
   /// - Returns: where it is.
   func writeNote(_ id: AttachmentID) throws(TidemarkError) -> String {
-    let path = directory + "/" + Self.unfinished + AttachmentID.text(random(8))
+    let path = newPath()
     // It has no content to protect, so it is never encrypted.
     var header = AttachmentHeader(id: id, number: newNumber())
     header.isReleased = true
@@ -20,35 +20,10 @@ extension AttachmentFiles {
       try file.writeFully(header.encoded().rawSpan, at: 0)
       try file.sync()
     } catch {
-      try? fileSystem.remove(path)
+      discard(path)
       throw TidemarkError(error, while: "releasing an attachment")
     }
     return path
-  }
-
-  /// Encrypts all attachments anew whose key is another one than that for new files.
-  package func rewriteWithCurrentKey() throws(TidemarkError) {
-    let current = try keys.current()
-    for hash in try hashes() {
-      guard let header = try header(of: hash), !header.isReleased,
-        header.seal?.keyID != current
-      else { continue }
-      try rewrite(header.id)
-    }
-  }
-
-  /// Writes an attachment anew, with the key for new files.
-  func rewrite(_ id: AttachmentID) throws(TidemarkError) {
-    guard let reader = try self.open(id) else { return }
-    defer { reader.close() }
-    let writer = try create()
-    var offset = 0
-    while offset < reader.length {
-      let piece = try reader.read(at: offset, count: AttachmentHeader.pieceBytes)
-      try writer.write(piece.rawSpan)
-      offset += piece.count
-    }
-    _ = try writer.finish(expecting: id)
   }
 
   /// The header of a file; nil where there is none.

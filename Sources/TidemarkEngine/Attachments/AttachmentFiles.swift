@@ -17,6 +17,10 @@ package final class AttachmentFiles: Sendable {
     var parts: [String: PartReference] = [:]
     /// Whether what an earlier opening left half written has been removed.
     var isTidied = false
+    /// Files that are being written.
+    var unfinished: Set<String> = []
+    /// The key that all files have, as far as that was looked at.
+    var onlyKey: Encryption.KeyID?
     var isDirectoryThere = false
     /// Bytes that came, and of cached data that was given up, since the last sweep.
     var changedBytes = 0
@@ -64,8 +68,20 @@ package final class AttachmentFiles: Sendable {
   /// Begins a new attachment.
   package func create() throws(TidemarkError) -> AttachmentFileWriter {
     try prepareDirectory()
+    return try AttachmentFileWriter(self)
+  }
+
+  /// A name for a file that is about to be written, until it is adopted or discarded.
+  func newPath() -> String {
     let path = directory + "/" + Self.unfinished + AttachmentID.text(random(8))
-    return try AttachmentFileWriter(self, path: path)
+    state.withLock { _ = $0.unfinished.insert(path) }
+    return path
+  }
+
+  /// Removes a file that was not finished. If that fails, a later sweep does it.
+  func discard(_ path: String) {
+    state.withLock { _ = $0.unfinished.remove(path) }
+    try? fileSystem.remove(path)
   }
 
   func prepareDirectory() throws(TidemarkError) {
@@ -78,13 +94,19 @@ package final class AttachmentFiles: Sendable {
           }
           state.isDirectoryThere = true
         }
-        guard !state.isTidied else { return }
-        for name in try fileSystem.list(directory) where name.hasPrefix(Self.unfinished) {
-          try fileSystem.remove(directory + "/" + name)
-        }
-        state.isTidied = true
+        if !state.isTidied { try tidy(&state) }
       } catch { throw TidemarkError(error, while: "making room for an attachment") }
     }
+  }
+
+  /// Removes what is half written, but for what is being written.
+  private func tidy(_ state: inout State) throws(FileSystemError) {
+    guard try fileSystem.kind(directory) == .directory else { return }
+    for name in try fileSystem.list(directory) where name.hasPrefix(Self.unfinished) {
+      let path = directory + "/" + name
+      if !state.unfinished.contains(path) { try fileSystem.remove(path) }
+    }
+    state.isTidied = true
   }
 
   /// Gives a file that is whole and synced its name. One that is there already is replaced: it
@@ -100,6 +122,7 @@ package final class AttachmentFiles: Sendable {
         try fileSystem.rename(path, to: self.path(of: id))
         try fileSystem.syncDirectory(directory)
       } catch { throw TidemarkError(error, while: "naming an attachment") }
+      state.unfinished.remove(path)
       state.pins[id.hash, default: Pin()].holders += 1
       state.changedBytes += bytes
     }
@@ -235,6 +258,11 @@ package final class AttachmentFiles: Sendable {
     _ inUse: () throws(TidemarkError) -> InUse?
   ) throws(TidemarkError) -> SweepReport {
     try sweeping.withLock { (_: inout Void) throws(TidemarkError) in
+      try state.withLock { (state: inout State) throws(TidemarkError) in
+        do throws(FileSystemError) { try tidy(&state) } catch {
+          throw TidemarkError(error, while: "removing attachments that were not finished")
+        }
+      }
       let hashes = try hashes()
       guard !hashes.isEmpty else {
         state.withLock { state in

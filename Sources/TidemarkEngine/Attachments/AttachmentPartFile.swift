@@ -25,7 +25,7 @@ package final class AttachmentPartFile: Sendable {
   package let id: AttachmentID
   private let files: AttachmentFiles
   private let path: String
-  private let sealer: BlockSealer?
+  private let pieces: AttachmentPieces
   private let state: Lock<State>
 
   /// Content that begins to come.
@@ -36,7 +36,7 @@ package final class AttachmentPartFile: Sendable {
     let key = try files.newKey()
     var header = AttachmentHeader(id: id, number: files.newNumber())
     header.touched = now
-    sealer = key?.sealer(fileID: header.number)
+    pieces = AttachmentPieces(ofFile: header.number, key?.sealer(fileID: header.number))
     do {
       try header.seal(with: key)
       let file = try files.fileSystem.open(path, .create)
@@ -58,12 +58,13 @@ package final class AttachmentPartFile: Sendable {
       guard header.id == id, !header.isReleased else {
         throw FormatError("the file is another's")
       }
-      if let seal = header.seal {
-        sealer = try seal.sealer(key: files.keys.key(seal.keyID), fileID: header.number)
-      } else {
-        guard try files.keys.current() == nil else { throw FormatError("it is not encrypted") }
-        sealer = nil
+      guard try files.keys.current() == header.seal?.keyID else {
+        throw FormatError("it does not have the key for new files")
       }
+      let sealer = try header.seal.map { (seal) throws in
+        try seal.sealer(key: files.keys.key(seal.keyID), fileID: header.number)
+      }
+      pieces = AttachmentPieces(ofFile: header.number, sealer, hasSalts: header.hasSalts)
       let length = try file.length()
       var known = State(header: header)
       known.stored =
@@ -71,7 +72,7 @@ package final class AttachmentPartFile: Sendable {
         ? header.pieces
         : min(
           (length - AttachmentHeader.byteCount)
-            / (AttachmentHeader.pieceBytes + header.pieceOverhead), max(0, header.pieces - 1))
+            / (AttachmentHeader.pieceBytes + pieces.overhead), max(0, header.pieces - 1))
       state = Lock(known)
     } catch let error as FormatError {
       throw .damagedAttachment(id.fileName, error)
@@ -86,6 +87,8 @@ package final class AttachmentPartFile: Sendable {
   package var mayBeWhole: Bool { state.withLock { $0.isOver || $0.stored == $0.header.pieces } }
   /// Whether it was given up, or has become an attachment.
   package var isOver: Bool { state.withLock { $0.isOver } }
+  /// The user's key that its file is encrypted with.
+  var keyID: Encryption.KeyID? { state.withLock { $0.header.seal?.keyID } }
   /// When a part came last, in milliseconds since 1970.
   package var touched: UInt64 { state.withLock { $0.header.touched } }
   /// Forgets a time that has not come yet: the clock may have been ahead when a part came.
@@ -97,8 +100,7 @@ package final class AttachmentPartFile: Sendable {
   package var storedBytes: Int {
     state.withLock { state in
       if state.isOver { return 0 }
-      let end = AttachmentHeader.offset(ofPiece: state.stored, isEncrypted: sealer != nil)
-      return min(end, state.header.fileBytes)
+      return min(pieces.offset(of: state.stored), state.header.fileBytes)
     }
   }
 
@@ -138,15 +140,9 @@ package final class AttachmentPartFile: Sendable {
   private func piece(
     _ number: Int, of file: any File, _ header: AttachmentHeader
   ) throws -> [UInt8]? {
-    let count = header.count(ofPiece: number)
-    let stored = try file.read(
-      count + header.pieceOverhead,
-      at: AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil))
-    guard stored.count == count + header.pieceOverhead else { return nil }
-    if let sealer { return try? sealer.open(stored.rawSpan, .attachment(piece: number)) }
-    let content = stored.rawSpan.extracting(0..<count)
-    let checksum = AttachmentHeader.checksum(of: content, number, inFile: header.number)
-    return try stored.rawSpan.u32(at: count) == checksum ? Array(stored.prefix(count)) : nil
+    let count = header.count(ofPiece: number) + pieces.overhead
+    let stored = try file.read(count, at: pieces.offset(of: number))
+    return stored.count == count ? try? pieces.decode(stored, number) : nil
   }
 
   /// Appends what of a part continues what is there, in whole pieces.
@@ -193,18 +189,9 @@ package final class AttachmentPartFile: Sendable {
       var piece = Array(bytes[start..<start + count])
       var hash = state.hash
       hash.add(piece.rawSpan)
-      if let sealer {
-        try sealer.seal(&piece, from: 0, .attachment(piece: number))
-      } else {
-        var writer = ByteWriter(capacity: 4)
-        writer.u32(
-          AttachmentHeader.checksum(of: piece.rawSpan, number, inFile: state.header.number))
-        piece += writer.bytes
-      }
+      try pieces.encode(&piece, number, random: files.random)
       // A piece that was not written whole is written once more.
-      try file.writeFully(
-        piece.rawSpan,
-        at: AttachmentHeader.offset(ofPiece: number, isEncrypted: sealer != nil))
+      try file.writeFully(piece.rawSpan, at: pieces.offset(of: number))
       state.hash = hash
       state.pieces += 1
       state.stored = state.pieces

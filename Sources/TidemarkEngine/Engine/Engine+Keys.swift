@@ -25,8 +25,27 @@ extension Engine {
       }
       try retireEmptySegment(&state)
     }
-    // The quarantine's files were encrypted with the old key or not at all.
+  }
+
+  /// Brings what is beside the log to the key for new files: first, while the files of the log still
+  /// tell that a former key is needed.
+  /// - Parameter isAsked: whether somebody has asked for the compaction. Others look only while
+  ///   files of the log are left.
+  func changeKeyBesideLog(isAsked: Bool) throws(TidemarkError) {
+    guard try keys.current() != nil,
+      isAsked || reading.withLock({ $0.manifest.filesToRewrite > 0 })
+    else { return }
+    // Which key its pieces have is not known, and without their files nobody can read them.
     try Quarantine(environment.fileSystem, storePath: path).removeAll()
+    _ = try attachments.rewriteWithCurrentKey()
+  }
+
+  /// The keys of what is beside log and index and does not have the key for new files; nil for a
+  /// file that is not encrypted.
+  func otherKeysBesideLog() throws(TidemarkError) -> [Encryption.KeyID?] {
+    guard let key = reading.withLock({ $0.manifest.keyID }) else { return [] }
+    let hints = try HintFile.files(of: self, withoutKey: key).map(\.key)
+    return try attachments.keys(otherThan: key) + hints
   }
 
   /// Calls `body` with the writer's lock while no run of the index is being written.
@@ -60,8 +79,27 @@ extension Engine {
     try? environment.fileSystem.remove(path + "/" + appender.segment.fileName)
   }
 
-  /// Ends a change of keys, after the log was rewritten: images of the old key go.
+  /// Ends a change of keys, after the log was rewritten: images and hints of other keys go, and
+  /// files that could not be removed when they were replaced.
   func finishChangeOfKeys() throws(TidemarkError) {
+    try replaceImagesOfOtherKeys()
+    let hints = try HintFile.files(of: self, withoutKey: try keys.current()).map(\.path)
+    try betweenRuns { (state: inout WriterState) throws(TidemarkError) in
+      let listed = Set(
+        (state.manifest.segments.map(\.fileName) + state.manifest.images.map(\.fileName)))
+      let fileSystem = environment.fileSystem
+      do throws(FileSystemError) {
+        for path in hints { try fileSystem.remove(path) }
+        for folder in [StoreLayout.logDirectory, StoreLayout.indexDirectory] {
+          for name in try fileSystem.list(path + "/" + folder) where !listed.contains(name) {
+            try fileSystem.remove(path + "/" + folder + "/" + name)
+          }
+        }
+      } catch { throw TidemarkError(error, while: "removing what a compaction has replaced") }
+    }
+  }
+
+  private func replaceImagesOfOtherKeys() throws(TidemarkError) {
     let current = try keys.current()
     guard reading.withLock({ $0.manifest.images.contains { $0.keyID != current } }) else {
       return

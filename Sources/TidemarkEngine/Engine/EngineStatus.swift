@@ -70,7 +70,7 @@ package struct EngineStatus: Sendable {
   package var compaction: Compaction
   /// The user's keys in use, that for new files first; empty when nothing is encrypted.
   package var keyIDs: [Encryption.KeyID]
-  /// Files of the log and the index that do not have the first of these keys.
+  /// Files that do not have the first of these keys.
   package var filesToRewrite: Int
 }
 
@@ -111,6 +111,9 @@ extension Engine {
     bytes.ballast = ballast.bytes
     let (file, offset) = try durablePlace(read)
     let cache = hotCache.statistics
+    let others = try otherKeysBesideLog()
+    let listed = read.manifest.keyIDs
+    let unlisted = Set(others.compactMap(\.self)).subtracting(listed)
     return EngineStatus(
       storeID: read.manifest.storeID, replicaID: read.manifest.replicaID,
       keys: read.liveKeys, sequence: read.visible, durableSequence: read.durable,
@@ -122,8 +125,8 @@ extension Engine {
       memoryBytes: read.indexBytes + (caches.isShared ? 0 : caches.bytes)
         + read.segments.reduce(0) { $0 + $1.memoryBytes },
       cacheBytes: hotCache.bytes, cacheHits: cache.hits, cacheMisses: cache.misses,
-      isPoisoned: poisoned, compaction: compaction, keyIDs: read.manifest.keyIDs,
-      filesToRewrite: read.manifest.filesToRewrite)
+      isPoisoned: poisoned, compaction: compaction, keyIDs: listed + unlisted,
+      filesToRewrite: read.manifest.filesToRewrite + others.count)
   }
 
   /// Splits a segment's stored bytes by the share of raw bytes that is superseded.

@@ -111,12 +111,26 @@ package struct HintFile: Sendable {
     } catch { throw TidemarkError(error, while: "looking for hints") }
   }
 
-  /// Removes all hints of a store: those of a key that is to be of no use any more.
-  static func removeAll(_ engine: Engine) {
+  /// The files of hints that are not encrypted with a key, and what they are encrypted with instead;
+  /// nil for nothing.
+  static func files(
+    of engine: Engine, withoutKey key: Encryption.KeyID?
+  ) throws(TidemarkError) -> [(path: String, key: Encryption.KeyID?)] {
     let directory = engine.path + "/" + StoreLayout.hintDirectory
-    for name in (try? engine.environment.fileSystem.list(directory)) ?? [] {
-      try? engine.environment.fileSystem.remove(directory + "/" + name)
-    }
+    let fileSystem = engine.environment.fileSystem
+    do throws(FileSystemError) {
+      guard try fileSystem.kind(directory) == .directory else { return [] }
+      var files: [(path: String, key: Encryption.KeyID?)] = []
+      for name in try fileSystem.list(directory) {
+        let path = directory + "/" + name
+        let head = try fileSystem.head(of: path, headerBytes + Encryption.KeyID.byteCount)
+        let flags = (try? head.rawSpan.u32(at: 12)) ?? 0
+        let isEncrypted = flags & FormatConstants.encryptionFeature != 0
+        let found = isEncrypted ? Encryption.KeyID(Array(head.dropFirst(headerBytes))) : nil
+        if found != key { files.append((path, found)) }
+      }
+      return files
+    } catch { throw TidemarkError(error, while: "looking at hints") }
   }
 
   private func encode(

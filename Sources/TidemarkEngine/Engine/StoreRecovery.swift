@@ -135,7 +135,8 @@ struct StoreRecovery {
     do {
       let file = try fileSystem.open(log(row.fileName), .readWrite)
       defer { file.close() }
-      if case .torn(let end) = tail.remainder {
+      // What has a key that is being changed would stay behind under that.
+      if case .torn(let end) = tail.remainder, try keys.current() == row.keyID {
         try Quarantine(fileSystem, storePath: path).keep(
           file, from: tail.end, to: end, name: row.fileName)
       }

@@ -61,13 +61,14 @@ package struct AttachmentID: Sendable, Hashable {
 
 /// The header of an attachment's file. The content follows it in pieces of ``pieceBytes``, the last
 /// one shorter, each with its checksum (u32, CRC-32C seeded with the piece's number and the file's)
-/// or, encrypted, with its tag behind it.
+/// or, encrypted, with its tag and the salt of its nonce behind it.
 ///
 /// ```
 ///  0 u64 magic                        24 32 SHA-256 of the content
 ///  8 u16 major version, u16 minor     56 u64 number of the file, random
 /// 12 u32 flags: bit 0 = encrypted,    64 with bit 0: 76 bytes, see FileSeal
-///        bit 1 = released             ... zeros
+///        bit 1 = released,            ... zeros
+///        bit 2 = pieces have salts
 /// 16 u64 length of the content       240 u64 of content that came in parts: when the last of
 ///                                        them came, in milliseconds since 1970; else 0
 ///                                    248 u64 XXH64 of the header with this field 0
@@ -78,8 +79,11 @@ package struct AttachmentHeader: Sendable, Hashable {
   package static let byteCount = 256
   /// Content of a piece.
   package static let pieceBytes = 64 << 10
-  private static let sealOffset = 64
+  /// Where the id of the user's key stands, at the beginning of the seal.
+  static let keyOffset = 64
+  private static let flagsOffset = 12
   private static let releasedFlag: UInt32 = 2
+  private static let saltedFlag: UInt32 = 4
   private static let touchedOffset = 240
   private static let checksumOffset = 248
 
@@ -90,6 +94,8 @@ package struct AttachmentHeader: Sendable, Hashable {
   /// When a part came last, of content that came in parts.
   package var touched: UInt64 = 0
   package var seal: FileSeal?
+  /// Whether a salt stands behind each piece of an encrypted file: earlier versions wrote none.
+  private(set) var hasSalts = true
 
   package init(id: AttachmentID, number: UInt64) {
     self.id = id
@@ -97,7 +103,9 @@ package struct AttachmentHeader: Sendable, Hashable {
   }
 
   /// Bytes behind each piece.
-  package var pieceOverhead: Int { Self.pieceOverhead(isEncrypted: seal != nil) }
+  package var pieceOverhead: Int {
+    AttachmentPieces.overhead(isEncrypted: seal != nil, hasSalts: hasSalts)
+  }
   /// The length of the file.
   package var fileBytes: Int {
     guard !isReleased else { return Self.byteCount }
@@ -106,13 +114,9 @@ package struct AttachmentHeader: Sendable, Hashable {
     return Self.byteCount + length + pieces * pieceOverhead
   }
 
-  package static func pieceOverhead(isEncrypted: Bool) -> Int {
-    isEncrypted ? BlockSealer.tagBytes : 4
-  }
-
-  /// Where a piece begins.
-  package static func offset(ofPiece piece: Int, isEncrypted: Bool) -> Int {
-    byteCount + piece * (pieceBytes + pieceOverhead(isEncrypted: isEncrypted))
+  /// Whether the beginning of a file says that its content was released.
+  static func isReleased(_ head: [UInt8]) -> Bool {
+    ((try? head.rawSpan.u32(at: flagsOffset)) ?? 0) & releasedFlag != 0
   }
 
   /// The bytes before the seal, which it authenticates.
@@ -121,8 +125,8 @@ package struct AttachmentHeader: Sendable, Hashable {
     writer.u64(Self.magic)
     writer.u16(FormatConstants.major)
     writer.u16(FormatConstants.minor)
-    writer.u32(
-      (isEncrypted ? FormatConstants.encryptionFeature : 0) | (isReleased ? Self.releasedFlag : 0))
+    let sealFlags = FormatConstants.encryptionFeature | (hasSalts ? Self.saltedFlag : 0)
+    writer.u32((isEncrypted ? sealFlags : 0) | (isReleased ? Self.releasedFlag : 0))
     writer.u64(id.length)
     writer.raw(id.hash)
     writer.u64(number)
@@ -162,8 +166,12 @@ package struct AttachmentHeader: Sendable, Hashable {
     guard try header.rawSpan.u16(at: 8) == FormatConstants.major else {
       throw FormatError("another version of the format")
     }
-    let flags = try header.rawSpan.u32(at: 12)
-    guard flags & ~(FormatConstants.encryptionFeature | Self.releasedFlag) == 0 else {
+    let flags = try header.rawSpan.u32(at: Self.flagsOffset)
+    let isEncrypted = flags & FormatConstants.encryptionFeature != 0
+    hasSalts = flags & Self.saltedFlag != 0
+    let known =
+      FormatConstants.encryptionFeature | Self.releasedFlag | (isEncrypted ? Self.saltedFlag : 0)
+    guard flags & ~known == 0 else {
       throw FormatError("unknown features")
     }
     let length = try header.rawSpan.u64(at: 16)
@@ -175,9 +183,7 @@ package struct AttachmentHeader: Sendable, Hashable {
     number = try reader.u64()
     touched = try header.rawSpan.u64(at: Self.touchedOffset)
     isReleased = flags & Self.releasedFlag != 0
-    if flags & FormatConstants.encryptionFeature != 0 {
-      seal = try FileSeal(header.rawSpan, at: Self.sealOffset)
-    }
+    if isEncrypted { seal = try FileSeal(header.rawSpan, at: Self.keyOffset) }
   }
 
   /// The checksum of a piece that is not encrypted.
@@ -189,9 +195,4 @@ package struct AttachmentHeader: Sendable, Hashable {
     let place = CRC32C.checksum(UInt32(truncatingIfNeeded: index), file, seed: 0)
     return CRC32C.checksum(piece, seed: place)
   }
-}
-
-extension BlockSealer.Nonce {
-  /// A piece of an attachment.
-  package static func attachment(piece: Int) -> Self { Self(kind: 6 << 24, place: piece) }
 }

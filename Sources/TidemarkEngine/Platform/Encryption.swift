@@ -12,6 +12,8 @@ public struct Encryption: Sendable {
 
   /// Names a key: the first 16 bytes of a SHA-256.
   public struct KeyID: Sendable, Hashable, CustomStringConvertible {
+    static let byteCount = 16
+
     /// 16 bytes.
     public let bytes: [UInt8]
 

@@ -16,11 +16,13 @@ extension Engine {
   /// Content that nobody goes on with goes after so long.
   private static let millisecondsToLive: UInt64 = 30 * 86_400_000
 
-  /// Takes away what has come of contents that nobody has gone on with for so long.
+  /// Takes away what has come of contents that nobody has gone on with for so long, or whose key
+  /// was changed: they begin anew.
   func dropOldParts() throws(TidemarkError) {
     let now = millisecondsNow
+    let key = try keys.current()
     for (_, part) in try attachments.parts()
-    where part.touched < now - min(now, Self.millisecondsToLive) {
+    where part.touched < now - min(now, Self.millisecondsToLive) || part.keyID != key {
       part.cancel()
     }
   }

@@ -42,6 +42,10 @@ extension Engine {
       report.attachmentsRemoved = swept.removed
       report.attachmentBytesFreed = swept.removedBytes
     }
+    // Again, since content may have been finished meanwhile that was begun under the former key.
+    if options.newKey != nil, let failure = try attachments.rewriteWithCurrentKey() {
+      throw failure
+    }
     return report
   }
 
@@ -51,15 +55,12 @@ extension Engine {
   ) throws(TidemarkError) {
     if !options.dryRun {
       try markUnclean()
-      if let newKey = options.newKey {
-        try adopt(newKey)
-        // First, while the files of the log still tell that the former key is needed.
-        try attachments.rewriteWithCurrentKey()
-      }
+      if let newKey = options.newKey { try adopt(newKey) }
       if options.automatic == nil {
         try sealSegments()
         try flush()
       }
+      try changeKeyBesideLog(isAsked: options.automatic == nil)
     }
     let pins = try pinsToHonour(options)
     var floor = try compactionFloor(options, pins)
@@ -86,7 +87,6 @@ extension Engine {
     }
     if !options.dryRun, options.automatic == nil {
       try finishChangeOfKeys()
-      if options.newKey != nil { HintFile.removeAll(self) }
     }
     measureLog { (segments, bytes) in
       report.segmentsAfter = segments
@@ -149,6 +149,7 @@ extension Engine {
       return group
     }
     guard group.segments.count >= Limits.smallSegments else { return }
+    try changeKeyBesideLog(isAsked: false)
     let floor = CompactionFloor(sequence: 0)
     let unit = CompactionUnit(self, group, floor: floor, options: CompactionOptions())
     var fates = CompactionFates(self, floor, nil, isRecordSuperseded: nil)

@@ -1,7 +1,11 @@
 extension StoreVerifier {
   /// Reads all attachments, and looks for those that the user's entries name.
-  /// - Parameter named: what those name.
-  mutating func checkAttachments(_ named: Set<AttachmentID>) throws(TidemarkError) {
+  /// - Parameters:
+  ///   - named: what those name.
+  ///   - manifest: says which keys there are.
+  mutating func checkAttachments(
+    _ named: Set<AttachmentID>, _ manifest: Manifest
+  ) throws(TidemarkError) {
     let files = AttachmentFiles(
       fileSystem, store: path, keys: keys, random: environment.randomBytes)
     var missing = named
@@ -16,6 +20,12 @@ extension StoreVerifier {
           continue
         }
         report.attachmentBytes += header.fileBytes
+        // While files of the log are left to be rewritten, those of attachments may be, too.
+        if manifest.filesToRewrite == 0, header.seal?.keyID != manifest.keyID {
+          var finding = finding(name, offset: 0, "an attachment has another key than the store")
+          finding.remedy = "compact, with the former key given too"
+          report.findings.append(finding)
+        }
         if header.seal != nil, keys.isEmpty { continue }
         // A sweep may have taken it meanwhile.
         guard let reader = try files.open(header.id) else { continue }

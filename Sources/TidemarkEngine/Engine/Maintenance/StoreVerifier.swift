@@ -71,7 +71,7 @@ package struct StoreVerifier {
     report.lastSequence = max(report.lastSequence, checked.lastSequence)
     try checkImages(checked)
     try checkUnlisted(checked)
-    try checkAttachments(results.reduce(into: []) { $0.formUnion($1.attachments) })
+    try checkAttachments(results.reduce(into: []) { $0.formUnion($1.attachments) }, checked)
     try finish(checked)
     return report
   }

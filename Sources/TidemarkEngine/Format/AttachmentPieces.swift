@@ -1,0 +1,91 @@
+/// The pieces of an attachment's file as they are stored: the content, and behind it a checksum or,
+/// encrypted, the tag and the salt of the nonce.
+///
+/// The salt is drawn each time that a piece is sealed: of content that comes in parts, two copies of
+/// a store may get other bytes for the same piece, and so may one store that is sent it again.
+struct AttachmentPieces: Sendable {
+  /// The bytes that are drawn for the nonce of a piece.
+  static let saltBytes = 8
+
+  private let number: UInt64
+  private let sealer: BlockSealer?
+  private let hasSalts: Bool
+
+  /// - Parameters:
+  ///   - number: of the file.
+  ///   - sealer: nil where the file is not encrypted.
+  ///   - hasSalts: false in encrypted files of earlier versions.
+  init(ofFile number: UInt64, _ sealer: BlockSealer?, hasSalts: Bool = true) {
+    self.number = number
+    self.sealer = sealer
+    self.hasSalts = hasSalts
+  }
+
+  /// Bytes behind each piece.
+  static func overhead(isEncrypted: Bool, hasSalts: Bool) -> Int {
+    isEncrypted ? BlockSealer.tagBytes + (hasSalts ? saltBytes : 0) : 4
+  }
+
+  var overhead: Int { Self.overhead(isEncrypted: sealer != nil, hasSalts: hasSalts) }
+
+  /// Where a piece begins.
+  func offset(of piece: Int) -> Int {
+    AttachmentHeader.byteCount + piece * (AttachmentHeader.pieceBytes + overhead)
+  }
+
+  /// Makes the stored form of a piece.
+  /// - Parameters:
+  ///   - bytes: its content.
+  ///   - piece: its number, from 0.
+  ///   - random: gives as many unpredictable bytes as it is asked for.
+  func encode(
+    _ bytes: inout [UInt8], _ piece: Int, random: (Int) -> [UInt8]
+  ) throws(FormatError) {
+    guard let sealer else {
+      var writer = ByteWriter(capacity: 4)
+      writer.u32(AttachmentHeader.checksum(of: bytes.rawSpan, piece, inFile: number))
+      return bytes += writer.bytes
+    }
+    let salt = hasSalts ? random(Self.saltBytes) : []
+    try sealer.seal(&bytes, from: 0, try Self.nonce(piece, salt))
+    bytes += salt
+  }
+
+  /// The content of a piece, if it is as it was written.
+  /// - Parameters:
+  ///   - stored: a whole piece, with what stands behind it.
+  ///   - piece: its number, from 0.
+  func decode(_ stored: [UInt8], _ piece: Int) throws(FormatError) -> [UInt8] {
+    let count = stored.count - overhead
+    guard count >= 0 else { throw FormatError("a piece is cut short") }
+    guard let sealer else {
+      let content = stored.rawSpan.extracting(0..<count)
+      let checksum = AttachmentHeader.checksum(of: content, piece, inFile: number)
+      guard try stored.rawSpan.u32(at: count) == checksum else {
+        throw FormatError("a piece's checksum is wrong")
+      }
+      return Array(stored.prefix(count))
+    }
+    let end = count + BlockSealer.tagBytes
+    return try sealer.open(
+      stored.rawSpan.extracting(0..<end), try Self.nonce(piece, Array(stored[end...])))
+  }
+
+  private static func nonce(_ piece: Int, _ salt: [UInt8]) throws(FormatError) -> BlockSealer.Nonce
+  {
+    guard !salt.isEmpty else { return .attachment(piece: piece) }
+    return .attachment(piece: piece, salt: try salt.rawSpan.u64(at: 0))
+  }
+}
+
+extension BlockSealer.Nonce {
+  /// A piece of an attachment that has no salt.
+  static func attachment(piece: Int) -> Self { Self(kind: 6 << 24, place: piece) }
+
+  /// A piece of an attachment, which has at most 2^24 of them.
+  static func attachment(piece: Int, salt: UInt64) -> Self {
+    var nonce = Self(kind: 6 << 24 | UInt32(truncatingIfNeeded: piece), place: 0)
+    nonce.place = salt
+    return nonce
+  }
+}
