@@ -165,7 +165,9 @@ extension Cache {
   }
 
   func staleBatch(_ keys: [Key]) throws(TidemarkError) -> WriteBatch {
-    try staleBatch(of: keys.map { full($0) })
+    let keys = keys.map { full($0) }
+    store.say(keys)
+    return try staleBatch(of: keys)
   }
 
   func staleBatch(labels: LabelFilter) throws(TidemarkError) -> WriteBatch {
@@ -190,8 +192,9 @@ extension Cache {
   /// The evictions of the keys that are there: what a commit gives up besides is not counted.
   func removal(of keys: [Key]) throws(TidemarkError) -> WriteBatch {
     var batch = WriteBatch()
-    for key in Set(keys) {
-      let key = full(key)
+    let keys = Set(keys.map { full($0) })
+    store.say(keys)
+    for key in keys {
       guard try region.engine.slot(ofKey: key.rawSpan)?.isLiveCached == true else { continue }
       try batch.operations.addEviction(of: key.rawSpan, at: 0)
     }
@@ -214,8 +217,9 @@ extension Cache {
     return batch
   }
 
-  /// The keys with some labels, with the prefix.
+  /// The keys with some labels, with the prefix, of which the caller is about to say something.
   private func keys(_ labels: LabelFilter) throws(TidemarkError) -> [[UInt8]] {
+    store.say(prefix: region.prefix, labels)
     var query = EntryQuery(prefix: region.prefix, labels: labels)
     query.values = false
     var rows = try store.entries(query)

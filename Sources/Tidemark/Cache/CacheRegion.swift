@@ -31,12 +31,13 @@ final class CacheRegion: Sendable {
   let state: Lock<State>
   private let hints: HintFile
   /// Questions to the sources behind the cache.
-  let flights = Flights()
+  let flights: Flights
   /// The sync of the collection that the cache is to equal.
   let gate = CollectionGate()
 
-  init(_ engine: Engine, prefix: [UInt8], policy: CachePolicy) {
+  init(_ engine: Engine, prefix: [UInt8], policy: CachePolicy, questions: Questions? = nil) {
     self.engine = engine
+    flights = Flights(questions ?? Questions(engine))
     self.prefix = prefix
     state = Lock(State(policy: policy))
     hints = HintFile(engine, name: UseOrder.fileName(prefix))

@@ -51,7 +51,7 @@ extension Store {
         throw TidemarkError(
           .invalidArgument, "one cache's prefix begins with that of another; choose others")
       }
-      let region = CacheRegion(engine, prefix: prefix, policy: policy)
+      let region = CacheRegion(engine, prefix: prefix, policy: policy, questions: questions)
       regions.append(region)
       return region
     }
@@ -65,15 +65,20 @@ extension Store {
 
   /// Stages a batch; where it puts cached values, evictions that make room are in the same commit.
   ///
+  /// While sources are being asked, every batch is looked at for what it says about their keys.
   /// Caches hear of any touch of theirs: compaction drops all touches of a key but the last, and
   /// with it what the entry was known by.
+  /// - Parameter answer: the answer to a question that the batch keeps, which says nothing anew.
+  /// - Throws: `conflict` where the question was overtaken; what staging throws.
   func stage(
-    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true
+    _ operations: OperationBatch, _ durability: Durability?, waitsForRoom: Bool = true,
+    answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> CommitResult {
-    guard operations.hasCached || operations.hasTouches else {
+    guard operations.hasCached || operations.hasTouches || !questions.isEmpty else {
       return try engine.stage(operations, durability: durability, waitsForRoom: waitsForRoom)
     }
     return try caches.withLock { (regions: inout [CacheRegion]) throws(TidemarkError) in
+      if let answer { try answer.check() } else { noteSaid(by: operations, in: regions) }
       var batch = operations
       var changes: [(region: CacheRegion, change: CacheRegion.Change)] = []
       for region in regions {
@@ -92,6 +97,20 @@ extension Store {
       let result = try engine.stage(batch, durability: durability, waitsForRoom: waitsForRoom)
       for (region, change) in changes { region.settle(change) }
       return result
+    }
+  }
+
+  /// Evictions of one certain entry make room, and say nothing. A switch to another generation says
+  /// something about all keys of its cache.
+  private func noteSaid(by batch: OperationBatch, in regions: [CacheRegion]) {
+    guard !questions.isEmpty else { return }
+    let said = batch.operations.filter { $0.kind != .evict || $0.condition < 0 }
+    questions.say(said.lazy.map { [UInt8](copying: batch.key(of: $0)) })
+    for operation in said where ReservedKeys.contains(batch.key(of: operation)) {
+      let key = [UInt8](copying: batch.key(of: operation))
+      for region in regions where key == ReservedKeys.collection(region.prefix) {
+        questions.say(prefix: region.prefix)
+      }
     }
   }
 

@@ -176,6 +176,7 @@ extension Cache {
         full(key), joins: joins, question(key, look.policy, source))
       switch answer {
       case .value(let answered): read.fetched = try kept(key, answered)
+      case .unkept(let answered): read.fetched = try described(key, answered)
       case .gone: read.isGone = true
       case .overtaken:
         let again = try self.look(key, look.policy, source, counts: false)
@@ -195,7 +196,13 @@ extension Cache {
     _ key: Key, _ answered: Flights.Answered?
   ) throws(TidemarkError) -> CachedEntry<Value>? {
     if let entry = try peek(key) { return entry }
-    guard let answered else { return nil }
+    return try answered.map { (answered) throws(TidemarkError) in try described(key, answered) }
+  }
+
+  /// The entry that an answer would be.
+  private func described(
+    _ key: Key, _ answered: Flights.Answered
+  ) throws(TidemarkError) -> CachedEntry<Value> {
     let now = region.validationTime
     let validity = Validity(validated: now, maxAge: answered.maxAge.map { Validity.seconds($0) })
     return CachedEntry(
@@ -204,106 +211,4 @@ extension Cache {
       validUntil: Timestamp(milliseconds: validity.end(region.policy)), updated: now,
       validated: now, uses: 0, isOwned: false)
   }
-
-  /// The question to the source, with what becomes of the answer.
-  ///
-  /// One for which nobody waits holds no store open: it is called off when its store goes.
-  /// - Parameter policy: that of the reader who asks first.
-  func question(
-    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
-  ) -> @Sendable (UInt64) async throws -> Flights.Answer {
-    { [weak store, region, coding] id in
-      guard
-        let known = try Self.known(key, policy, source, store.map { Cache($0, region, coding) })
-      else { return .overtaken }
-      let answer: Fetched<Value>
-      do {
-        answer = try await Self.asked(SourceRequest(key: key, hash: known.hash), source)
-      } catch {
-        if Task.isCancelled { throw CancellationError() }
-        throw SourceFailure(error: error)
-      }
-      // One that was called off meanwhile leaves no trace.
-      guard let cache = store.map({ Cache($0, region, coding) }),
-        region.flights.isCurrent(id, of: cache.full(key))
-      else { throw CancellationError() }
-      return try await cache.keep(answer, of: key, upon: known.sequence)
-    }
-  }
-
-  /// The version of a key that a source is asked about.
-  /// - Returns: nil where it need not be asked any more: another question may have been answered
-  ///   between the reader's look and this one.
-  private static func known(
-    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>, _ cache: Cache?
-  ) throws -> (sequence: UInt64, hash: [UInt8]?)? {
-    guard let cache else { throw CancellationError() }
-    guard try cache.look(key, policy, source, counts: false).next != .done else { return nil }
-    let before = try cache.store.entry(forKey: cache.full(key))
-    cache.region.count { $0.fetches += 1 }
-    return (before?.sequence ?? 0, before?.hash)
-  }
-
-  private static func asked(
-    _ request: SourceRequest, _ source: CacheSource<Value>
-  ) async throws -> Fetched<Value> {
-    var attempt = 1
-    while true {
-      do {
-        guard let timeout = source.timeout else { return try await source.fetch(request) }
-        return try await Deadline.answer(within: timeout, sleep: source.timer) {
-          try await source.fetch(request)
-        }
-      } catch {
-        guard attempt < source.retry.attempts, !(error is CancellationError) else { throw error }
-      }
-      try Task.checkCancellation()
-      try await source.sleep(source.retry.pause(after: attempt))
-      attempt += 1
-    }
-  }
-
-  /// Keeps an answer.
-  /// - Parameter sequence: the key's entry when the source was asked. If there is another one by
-  ///   now, that the source's value is the same, or gone, says nothing about it.
-  private func keep(
-    _ answer: Fetched<Value>, of key: Key, upon sequence: UInt64
-  ) async throws -> Flights.Answer {
-    let now = region.now.milliseconds
-    switch answer {
-    case .value(let value, let hash, let labels, let maxAge):
-      let answered = Flights.Answered(
-        bytes: try encode(value), labels: labels, hash: hash, maxAge: maxAge)
-      do { try await put(key, value, labels: labels, hash: hash, maxAge: maxAge) } catch {
-        // The user's own value stays; the reader is told.
-        guard error.code == .conflict else { throw error }
-        throw SourceFailure(error: error)
-      }
-      region.flights.noteAbsence(full(key), until: 0, now: now)
-      return .value(answered)
-    case .notModified(let hash, let maxAge):
-      guard let batch = try touchBatch(key, at: sequence, hash, maxAge),
-        try await !store.commit(batch, nil).sequences.isEmpty
-      else {
-        throw SourceFailure(
-          error: TidemarkError(
-            .conflict, "nothing has changed at the source, and the value is another one by now"))
-      }
-      let bytes = try region.valueLength(full(key))
-      region.count { $0.bytesSaved += bytes }
-      return .value(nil)
-    case .absent(let maxAge):
-      if sequence > 0 { _ = try await store.commit(try removal(of: key, at: sequence), nil) }
-      let age = Int64(clamping: maxAge.wholeMilliseconds)
-      let end = now.addingReportingOverflow(age)
-      region.flights.noteAbsence(
-        full(key), until: end.overflow ? .max : end.partialValue, now: now)
-      return .gone
-    }
-  }
-}
-
-/// An error of a source, apart from those of the store.
-private struct SourceFailure: Error {
-  var error: any Error
 }

@@ -55,7 +55,8 @@ public struct CacheRead<Value: Sendable>: Sendable {
 
   /// The entry that was there.
   public var stored: CachedEntry<Value>?
-  /// The source's answer, as it is kept now.
+  /// The source's answer as it is kept, or what was written while the source was asked. Where
+  /// something else was said meanwhile, or it does not fit, the answer itself, which is not kept.
   public var fetched: CachedEntry<Value>?
   /// Whether the source has said that there is no such thing.
   public var isGone = false
@@ -71,31 +72,6 @@ public struct CacheRead<Value: Sendable>: Sendable {
 
   /// The newest value; nil where there is none.
   public var value: Value? { isGone ? nil : fetched?.value ?? stored?.value }
-}
-
-/// How a source that fails is asked again.
-public struct RetryPolicy: Sendable, Hashable {
-  /// How often it is asked in all.
-  public var attempts: Int
-  /// How long the first pause is; each one is twice the one before.
-  public var pause: Duration
-  /// How long a pause is at most.
-  public var longestPause: Duration
-
-  /// A policy; without parameters a source is asked once.
-  public init(
-    attempts: Int = 1, pause: Duration = .milliseconds(200), longestPause: Duration = .seconds(10)
-  ) {
-    self.attempts = attempts
-    self.pause = pause
-    self.longestPause = longestPause
-  }
-
-  func pause(after attempt: Int) -> Duration {
-    var pause = pause
-    for _ in 1..<max(1, min(attempt, 40)) where pause < longestPause { pause = pause * 2 }
-    return min(pause, longestPause)
-  }
 }
 
 /// A source behind a cache: anything that answers a question in its own time, a server, a database,

@@ -6,8 +6,11 @@ internal import TidemarkEngine
 final class Flights: Sendable {
   /// The answer of a source, with values as bytes: readers may have types of their own.
   enum Answer: Sendable {
-    /// Kept, unless it does not fit into the cache; nil where the value that is there was right.
+    /// Kept, unless it does not fit into the cache; nil where the value that is there is right, or
+    /// was written since.
     case value(Answered?)
+    /// Not kept: something was said since the source was asked.
+    case unkept(Answered)
     case gone
     /// Nobody was asked: an answer has come since the reader looked, who looks again.
     case overtaken
@@ -22,7 +25,7 @@ final class Flights: Sendable {
   }
 
   private struct Flight {
-    var id: UInt64
+    var question: CacheQuestion
     var task: Task<Void, Never>?
     var readers: [UInt64: CheckedContinuation<Answer, any Error>] = [:]
     /// Whether it goes on without readers.
@@ -31,6 +34,7 @@ final class Flights: Sendable {
 
   /// When a source has said that there is nothing, and until when that holds, in milliseconds.
   private struct Absence {
+    var question: CacheQuestion
     var start: Int64
     var end: Int64
 
@@ -40,64 +44,85 @@ final class Flights: Sendable {
       let (ahead, overflow) = start.subtractingReportingOverflow(now)
       let age = end.subtractingReportingOverflow(start)
       return !overflow && (age.overflow || ahead <= age.partialValue)
+        && question.isCurrent(labels: [])
     }
   }
 
   private struct State {
-    var flights: [[UInt8]: Flight] = [:]
-    var nextID: UInt64 = 1
+    /// By key. Who asks now joins the last one, unless something was said since it was asked; the
+    /// others are those that were overtaken before, and go on for their own readers.
+    var flights: [[UInt8]: [Flight]] = [:]
+    var nextReader: UInt64 = 1
     /// Keys of which sources have said that there is nothing.
     var absences: [[UInt8]: Absence] = [:]
+
+    /// Takes a flight of a key out.
+    mutating func take(_ key: [UInt8], where isTaken: (Flight) -> Bool) -> Flight? {
+      guard let place = flights[key]?.firstIndex(where: isTaken) else { return nil }
+      defer { if flights[key]?.isEmpty == true { flights[key] = nil } }
+      return flights[key]?.remove(at: place)
+    }
   }
 
   /// Most absences that are remembered.
   static let mostAbsences = 4_096
 
+  private let questions: Questions
   private let state = Lock(State())
 
+  init(_ questions: Questions) { self.questions = questions }
+
   /// How many questions are under way.
-  var count: Int { state.withLock { $0.flights.count } }
+  var count: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.count } } }
 
   /// How many readers wait for an answer.
   var readers: Int {
-    state.withLock { $0.flights.values.reduce(0) { $0 + $1.readers.count } }
+    state.withLock { $0.flights.values.joined().reduce(0) { $0 + $1.readers.count } }
   }
 
   /// Most questions under way beside which one is asked for which nobody waits.
   static let mostBesideRefreshes = 256
+  /// The same for questions about the same key, which were overtaken.
+  private static let mostOvertaken = 4
 
-  /// Waits for the answer to a question, which is asked unless somebody has done so.
+  /// Waits for the answer to a question, which is asked unless somebody has done so and nothing was
+  /// said since.
   /// - Parameters:
   ///   - joins: whether a question that is under way will do; else it is called off, and its
   ///     readers wait for the new one.
-  ///   - ask: asks; is given the question's number, see ``isCurrent(_:of:)``.
+  ///   - ask: asks; see ``isUnderWay(_:)``.
   /// - Throws: what the source throws; `CancellationError` once the reader's task is cancelled.
   func answer(
     _ key: [UInt8], joins: Bool = true,
-    _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+    _ ask: @escaping @Sendable (CacheQuestion) async throws -> Answer
   ) async throws -> (Answer, isShared: Bool) {
     let reader = state.withLock { state in
-      defer { state.nextID += 1 }
-      return state.nextID
+      defer { state.nextReader += 1 }
+      return state.nextReader
     }
     let isShared = Lock(false)
     let answer = try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation {
         (continuation: CheckedContinuation<Answer, any Error>) in
-        let (hasJoined, former) = state.withLock { state -> (Bool?, Task<Void, Never>?) in
+        let (hasJoined, former) = state.withLock { state -> (Bool?, [Flight]) in
           // One that was cancelled before it came to wait would never be told again.
-          guard !Task.isCancelled else { return (nil, nil) }
-          let former = state.flights[key]
-          var flight = joins ? former ?? begin(key, &state, ask) : begin(key, &state, ask)
-          if !joins, let former {
-            flight.readers = former.readers
-            flight.isDetached = former.isDetached
+          guard !Task.isCancelled else { return (nil, []) }
+          var flights = state.flights[key] ?? []
+          let hasJoined = joins && isCurrent(flights.last)
+          // Nobody waits for the answer of an overtaken refresh, and it is not kept.
+          let former = hasJoined ? [] : flights.filter { !joins || $0.readers.isEmpty }
+          if !hasJoined {
+            var flight = begin(key, ask)
+            flight.isDetached = former.contains(where: \.isDetached)
+            for other in former { flight.readers.merge(other.readers) { old, _ in old } }
+            flights.removeAll { flight in former.contains { $0.question === flight.question } }
+            flights.append(flight)
           }
-          flight.readers[reader] = continuation
-          state.flights[key] = flight
-          return (joins && former != nil, joins ? nil : former?.task)
+          flights[flights.count - 1].readers[reader] = continuation
+          state.flights[key] = flights
+          return (hasJoined, former)
         }
-        former?.cancel()
+        for flight in former { flight.task?.cancel() }
         guard let hasJoined else { return continuation.resume(throwing: CancellationError()) }
         isShared.withLock { $0 = hasJoined }
       }
@@ -110,65 +135,67 @@ final class Flights: Sendable {
   /// Asks a question for which nobody waits, unless it is under way, or so many are that this one
   /// is left to a later reader.
   func refresh(
-    _ key: [UInt8], _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+    _ key: [UInt8], _ ask: @escaping @Sendable (CacheQuestion) async throws -> Answer
   ) {
     state.withLock { state in
-      guard state.flights[key] != nil || state.flights.count < Self.mostBesideRefreshes else {
-        return
+      var flights = state.flights[key] ?? []
+      if !isCurrent(flights.last) {
+        guard state.flights.count < Self.mostBesideRefreshes, flights.count < Self.mostOvertaken
+        else { return }
+        flights.append(begin(key, ask))
       }
-      var flight = state.flights[key] ?? begin(key, &state, ask)
-      flight.isDetached = true
-      state.flights[key] = flight
+      flights[flights.count - 1].isDetached = true
+      state.flights[key] = flights
     }
+  }
+
+  /// Whether who asks now may wait for a question's answer.
+  private func isCurrent(_ flight: Flight?) -> Bool {
+    flight?.question.isCurrent(labels: nil) ?? false
   }
 
   private func begin(
-    _ key: [UInt8], _ state: inout State,
-    _ ask: @escaping @Sendable (UInt64) async throws -> Answer
+    _ key: [UInt8], _ ask: @escaping @Sendable (CacheQuestion) async throws -> Answer
   ) -> Flight {
-    let id = state.nextID
-    state.nextID += 1
+    let question = questions.begin(key)
     let task = Task { [self] in
       let result: Result<Answer, any Error>
-      do { result = .success(try await ask(id)) } catch { result = .failure(error) }
-      land(key, id, result)
+      do { result = .success(try await ask(question)) } catch { result = .failure(error) }
+      land(question, result)
     }
-    return Flight(id: id, task: task)
+    return Flight(question: question, task: task)
   }
 
-  private func land(_ key: [UInt8], _ id: UInt64, _ result: Result<Answer, any Error>) {
-    let flight = state.withLock { state -> Flight? in
-      guard state.flights[key]?.id == id else { return nil }
-      return state.flights.removeValue(forKey: key)
+  private func land(_ question: CacheQuestion, _ result: Result<Answer, any Error>) {
+    let flight = state.withLock { state in
+      state.take(question.key) { $0.question === question }
     }
     for continuation in (flight?.readers ?? [:]).values { continuation.resume(with: result) }
   }
 
   private func leave(_ key: [UInt8], _ reader: UInt64) {
     let (continuation, task) = state.withLock { state in
-      guard let continuation = state.flights[key]?.readers.removeValue(forKey: reader) else {
+      guard let place = state.flights[key]?.firstIndex(where: { $0.readers[reader] != nil }) else {
         return (CheckedContinuation<Answer, any Error>?.none, Task<Void, Never>?.none)
       }
-      guard let flight = state.flights[key], flight.readers.isEmpty, !flight.isDetached else {
-        return (continuation, nil)
-      }
-      state.flights[key] = nil
-      return (continuation, flight.task)
+      let continuation = state.flights[key]?[place].readers.removeValue(forKey: reader)
+      let flight = state.take(key) { $0.readers.isEmpty && !$0.isDetached }
+      return (continuation, flight?.task)
     }
     task?.cancel()
     continuation?.resume(throwing: CancellationError())
   }
 
-  /// Whether a question was not called off, so that its answer may be kept.
-  func isCurrent(_ id: UInt64, of key: [UInt8]) -> Bool {
-    state.withLock { $0.flights[key]?.id == id }
+  /// Whether a question was not called off, so that its answer is wanted.
+  func isUnderWay(_ question: CacheQuestion) -> Bool {
+    state.withLock { $0.flights[question.key]?.contains { $0.question === question } ?? false }
   }
 
   /// Calls all questions off.
   func cancelAll() {
     let flights = state.withLock { state in
       defer { state.flights = [:] }
-      return state.flights.values.map { $0 }
+      return state.flights.values.flatMap { $0 }
     }
     for flight in flights {
       flight.task?.cancel()
@@ -190,19 +217,17 @@ final class Flights: Sendable {
     }
   }
 
-  /// Remembers that there is nothing until a time; a time that has passed forgets it.
-  func noteAbsence(_ key: [UInt8], until end: Int64, now: Int64) {
+  /// Remembers that there is nothing until a time, or until something is said about the key; a time
+  /// that has passed forgets it.
+  func noteAbsence(_ question: CacheQuestion, until end: Int64, now: Int64) {
     state.withLock { state in
-      guard end > now else {
-        state.absences[key] = nil
-        return
-      }
+      state.absences[question.key] = nil
       if state.absences.count >= Self.mostAbsences {
         state.absences = state.absences.filter { $0.value.holds(at: now) }
       }
       // A source that makes names up must not fill the memory.
-      guard state.absences.count < Self.mostAbsences else { return }
-      state.absences[key] = Absence(start: now, end: end)
+      guard end > now, state.absences.count < Self.mostAbsences else { return }
+      state.absences[question.key] = Absence(question: question, start: now, end: end)
     }
   }
 }

@@ -108,19 +108,7 @@ struct CollectionFetch<Source: ManifestSource>: Sendable {
   }
 
   private func asked(_ item: ManifestItem) async throws -> ManifestValue<Source.Value> {
-    var attempt = 1
-    while true {
-      do {
-        return try await Deadline.answer(within: options.itemTimeout, sleep: options.sleep) {
-          try await source.fetch(item)
-        }
-      } catch {
-        guard attempt < options.retry.attempts, !(error is CancellationError) else { throw error }
-      }
-      try Task.checkCancellation()
-      try await options.sleep(options.retry.pause(after: attempt))
-      attempt += 1
-    }
+    try await options.answer(within: options.itemTimeout) { try await source.fetch(item) }
   }
 
   // MARK: Commits

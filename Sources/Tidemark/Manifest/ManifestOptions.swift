@@ -21,6 +21,13 @@ public struct ManifestOptions: Sendable {
 
   /// Eight items at a time, a minute for each.
   public init() {}
+
+  /// Asks the source, and asks again where that fails.
+  func answer<Answer: Sendable>(
+    within limit: Duration, _ ask: @escaping @Sendable () async throws -> Answer
+  ) async throws -> Answer {
+    try await retry.answer(within: limit, timer: sleep, sleep: sleep, ask)
+  }
 }
 
 extension CachePolicy {

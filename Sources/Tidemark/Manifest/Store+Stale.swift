@@ -30,6 +30,7 @@ extension Store {
   ) async throws(TidemarkError) -> Int {
     var marked = 0
     var batch = WriteBatch()
+    say(keys.map(\.bytes))
     for key in keys {
       try addStaleMark(key.bytes, to: &batch)
       marked += try await commitIfLarge(&batch)
@@ -78,8 +79,9 @@ extension Store {
       condition: batch.operations.addCondition(.isNewest(slot.sequence)))
   }
 
-  /// The keys of entries with some labels.
+  /// The keys of entries with some labels, of which the caller is about to say something.
   private func found(_ labels: LabelFilter) throws(TidemarkError) -> [[UInt8]] {
+    say(prefix: [], labels)
     var rows = try keys(EntryQuery(labels: labels, values: false))
     var found: [[UInt8]] = []
     while let key = try rows.next() { found.append(key.bytes) }

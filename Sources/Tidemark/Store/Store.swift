@@ -33,6 +33,8 @@ public final class Store: Sendable {
   let indexes: IndexRegistry
   /// The watchers of keys.
   let hub: CommitHub
+  /// The questions to the sources behind its caches.
+  let questions: Questions
   /// Its caches; held while cached values are staged, so that evictions are in the same commit.
   let caches = Lock<[CacheRegion]>([])
   /// Held while the store is being closed: a second one who closes waits for the first.
@@ -46,6 +48,7 @@ public final class Store: Sendable {
     self.engine = engine
     indexes = IndexRegistry(engine, usesThreads: usesThreads && canWrite)
     hub = CommitHub(engine)
+    questions = Questions(engine)
     self.usesThreads = usesThreads
     commits = usesThreads && canWrite ? CommitThread(engine) : nil
     compactor = usesThreads && canWrite ? CompactionThread(engine) : nil

@@ -3,18 +3,19 @@ internal import TidemarkEngine
 extension Store {
   /// Commits on the calling thread.
   func commitBlocking(
-    _ batch: WriteBatch, _ durability: Durability?
+    _ batch: WriteBatch, _ durability: Durability?, answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> Receipt {
-    try commitBlocking(operations(of: batch), durability)
+    try commitBlocking(operations(of: batch), durability, answering: answer)
   }
 
   /// Commits operations that were checked, on the calling thread.
   @discardableResult
   package func commitBlocking(
-    _ operations: OperationBatch, _ durability: Durability?
+    _ operations: OperationBatch, _ durability: Durability?,
+    answering answer: CacheQuestion.Answer? = nil
   ) throws(TidemarkError) -> Receipt {
     let durability = durability ?? engine.configuration.durability
-    return try receipt(of: stage(operations, durability), durability)
+    return try receipt(of: stage(operations, durability, answering: answer), durability)
   }
 
   /// Waits on the calling thread until what was staged is as safe as asked for.
@@ -45,11 +46,12 @@ extension Store {
   /// Stages on the calling thread and awaits the sync, if there has to be one.
   ///
   /// Cancellation counts before anything is staged only: from then on others may have read it.
+  /// - Parameter answer: see ``stage(_:_:waitsForRoom:answering:)``.
   func commit(
-    _ batch: WriteBatch, _ durability: Durability?
+    _ batch: WriteBatch, _ durability: Durability?, answering answer: CacheQuestion.Answer? = nil
   ) async throws(TidemarkError) -> Receipt {
     try TidemarkError.checkCancellation()
-    guard let commits else { return try commitBlocking(batch, durability) }
+    guard let commits else { return try commitBlocking(batch, durability, answering: answer) }
     let operations = try operations(of: batch)
     let durability = durability ?? engine.configuration.durability
     // While too much is unsynced writers wait; a task does so without its thread. What makes
@@ -59,7 +61,7 @@ extension Store {
       try TidemarkError.checkCancellation()
     }
     return try await receipt(
-      of: stage(operations, durability, waitsForRoom: false), durability)
+      of: stage(operations, durability, waitsForRoom: false, answering: answer), durability)
   }
 
   /// The operations to be committed.

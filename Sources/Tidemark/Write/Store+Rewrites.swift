@@ -75,6 +75,7 @@ extension Store {
   /// Deletes of all keys that a query finds. With labels they demand that the keys stay as they
   /// are, since a newer entry may carry others.
   package func clearBatch(_ query: EntryQuery) throws(TidemarkError) -> WriteBatch {
+    say(prefix: query.prefix.bytes, query.labels)
     var batch = WriteBatch()
     var walk = try RowWalk(source, query)
     while let row = try walk.nextRow() {

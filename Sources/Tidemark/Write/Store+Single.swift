@@ -26,7 +26,7 @@ extension Store {
     _ key: RawSpan, _ time: Timestamp?, _ condition: WriteCondition?, _ durability: Durability?
   ) throws(TidemarkError) -> Bool {
     try ReservedKeys.refuse(key)
-    if time == nil, condition == nil,
+    if time == nil, condition == nil, questions.isEmpty,
       let result = try engine.stageSingle(.delete, key: key, durability: durability)
     {
       return try !receipt(of: result, durability).sequences.isEmpty
@@ -43,6 +43,8 @@ extension Store {
   ) throws(TidemarkError) -> CommitResult? {
     try TidemarkError.checkCancellation()
     guard commits == nil || engine.goalForRoom() == nil else { return nil }
+    // Nobody else hears of the delete of a key that is absent.
+    guard kind == .put || questions.isEmpty else { return nil }
     return try key.withBytes { (key) throws(TidemarkError) in
       try ReservedKeys.refuse(key)
       return try engine.stageSingle(

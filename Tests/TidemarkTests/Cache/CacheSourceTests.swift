@@ -382,15 +382,18 @@ struct CacheSourceTests {
   }
 
   @Test("a source that makes names up fills no memory with absences")
-  func manyAbsences() {
-    let flights = Flights()
-    for number in 0..<(2 * Flights.mostAbsences) {
-      flights.noteAbsence(Array("\(number)".utf8), until: 1_000, now: 0)
+  func manyAbsences() async throws {
+    let store = try machine.open()
+    let flights = Flights(store.questions)
+    func note(_ name: String, until end: Int64, now: Int64) {
+      flights.noteAbsence(store.questions.begin(Array(name.utf8)), until: end, now: now)
     }
+    for number in 0..<(2 * Flights.mostAbsences) { note("\(number)", until: 1_000, now: 0) }
     #expect(flights.isAbsent(Array("0".utf8), at: 999))
     #expect(!flights.isAbsent(Array("0".utf8), at: 1_000))
     #expect(!flights.isAbsent(Array("\(2 * Flights.mostAbsences - 1)".utf8), at: 0))
-    flights.noteAbsence(Array("new".utf8), until: 3_000, now: 2_000)
+    note("new", until: 3_000, now: 2_000)
     #expect(flights.isAbsent(Array("new".utf8), at: 2_000))
+    try await store.close()
   }
 }

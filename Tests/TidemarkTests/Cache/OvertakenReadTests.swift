@@ -67,7 +67,7 @@ struct OvertakenReadTests {
       "k",
       from: source(asked) {
         try cache.blocking.remove("k")
-        cache.region.flights.noteAbsence(cache.full("k"), until: now + 1_000, now: now)
+        cache.region.flights.noteAbsence(cache.ask(about: "k"), until: now + 1_000, now: now)
       })
     #expect(read.kind == .neither && read.error == nil && asked.withLock { $0 } == 0)
     try await store.close()

@@ -1,0 +1,134 @@
+internal import TidemarkEngine
+
+/// The question to a source, and what becomes of its answer.
+extension Cache {
+  /// The question to the source.
+  ///
+  /// One for which nobody waits holds no store open: it is called off when its store goes.
+  /// - Parameter policy: that of the reader who asks first.
+  func question(
+    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>
+  ) -> @Sendable (CacheQuestion) async throws -> Flights.Answer {
+    { [weak store, region, coding] question in
+      guard
+        let known = try Self.known(key, policy, source, store.map { Cache($0, region, coding) })
+      else { return .overtaken }
+      let answer: Fetched<Value>
+      do {
+        let request = SourceRequest(key: key, hash: known.hash)
+        answer = try await source.retry.answer(
+          within: source.timeout, timer: source.timer, sleep: source.sleep
+        ) { try await source.fetch(request) }
+      } catch {
+        if Task.isCancelled { throw CancellationError() }
+        throw SourceFailure(error: error)
+      }
+      // One that was called off meanwhile leaves no trace.
+      guard let cache = store.map({ Cache($0, region, coding) }),
+        region.flights.isUnderWay(question)
+      else { throw CancellationError() }
+      return try await cache.keep(answer, of: key, question, upon: known.sequence)
+    }
+  }
+
+  /// The version of a key that a source is asked about.
+  /// - Returns: nil where it need not be asked any more: another question may have been answered
+  ///   between the reader's look and this one.
+  private static func known(
+    _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>, _ cache: Cache?
+  ) throws -> (sequence: UInt64, hash: [UInt8]?)? {
+    guard let cache else { throw CancellationError() }
+    guard try cache.look(key, policy, source, counts: false).next != .done else { return nil }
+    let before = try cache.store.entry(forKey: cache.full(key))
+    cache.region.count { $0.fetches += 1 }
+    return (before?.sequence ?? 0, before?.hash)
+  }
+
+  /// Keeps an answer, unless something was said since it was asked for: then its readers are given
+  /// what was written since, or else the answer.
+  /// - Parameter sequence: the key's entry when the source was asked.
+  private func keep(
+    _ answer: Fetched<Value>, of key: Key, _ question: CacheQuestion, upon sequence: UInt64
+  ) async throws -> Flights.Answer {
+    do {
+      switch answer {
+      case .value(let value, let hash, let labels, let maxAge):
+        return try await keep(value, labels, hash, maxAge, of: key, question)
+      case .notModified(let hash, let maxAge):
+        try await keep(touch: hash, maxAge, of: key, question, upon: sequence)
+        return .value(nil)
+      case .absent(let maxAge):
+        let batch = sequence > 0 ? try removal(of: key, at: sequence) : WriteBatch()
+        _ = try await store.commit(batch, nil, answering: CacheQuestion.Answer(question: question))
+        noteAbsence(question, maxAge)
+        return .gone
+      }
+    } catch let error as TidemarkError where error.code == .conflict {
+      if try isWritten(key, since: sequence) { return .value(nil) }
+      switch answer {
+      case .value(let value, let hash, let labels, let maxAge)
+      where !question.isCurrent(labels: labels):
+        return .unkept(
+          Flights.Answered(
+            bytes: try encode(value), labels: labels, hash: hash, maxAge: maxAge))
+      case .absent: return .gone
+      // The user's own value, or delete, stays; and what is right has been given up.
+      case .value, .notModified: throw SourceFailure(error: error)
+      }
+    }
+  }
+
+  private func keep(
+    _ value: Value, _ labels: [EntryLabel], _ hash: [UInt8]?, _ maxAge: Duration?, of key: Key,
+    _ question: CacheQuestion
+  ) async throws -> Flights.Answer {
+    let answered: Flights.Answered
+    let batch: WriteBatch
+    do {
+      answered = Flights.Answered(
+        bytes: try encode(value), labels: labels, hash: hash, maxAge: maxAge)
+      batch = try self.batch(key, value, labels, hash, maxAge)
+    } catch {
+      // An answer that no cache can keep is the source's fault.
+      throw SourceFailure(error: error)
+    }
+    _ = try await store.commit(
+      batch, nil, answering: CacheQuestion.Answer(question: question, labels: labels))
+    noteAbsence(question, .zero)
+    return .value(answered)
+  }
+
+  private func keep(
+    touch hash: [UInt8]?, _ maxAge: Duration?, of key: Key, _ question: CacheQuestion,
+    upon sequence: UInt64
+  ) async throws {
+    guard let batch = try touchBatch(key, at: sequence, hash, maxAge),
+      try await !store.commit(batch, nil, answering: CacheQuestion.Answer(question: question))
+        .sequences.isEmpty
+    else {
+      throw TidemarkError(
+        .conflict, "nothing has changed at the source, and the value is another one by now")
+    }
+    let bytes = try region.valueLength(full(key))
+    region.count { $0.bytesSaved += bytes }
+  }
+
+  private func noteAbsence(_ question: CacheQuestion, _ maxAge: Duration) {
+    let now = region.now.milliseconds
+    let end = now.addingReportingOverflow(Int64(clamping: maxAge.wholeMilliseconds))
+    region.flights.noteAbsence(
+      question, until: end.overflow ? .max : end.partialValue, now: now)
+  }
+
+  /// Whether a key was written, or found to be right, since it had an entry. A mark alone makes
+  /// nothing of it newer than an answer.
+  private func isWritten(_ key: Key, since sequence: UInt64) throws(TidemarkError) -> Bool {
+    guard let entry = try store.entry(forKey: full(key)) else { return false }
+    return entry.sequence != sequence && entry.maxAgeSeconds != Validity.staleMark
+  }
+}
+
+/// An error of a source, apart from those of the store.
+struct SourceFailure: Error {
+  var error: any Error
+}

@@ -1,0 +1,174 @@
+internal import TidemarkEngine
+
+/// A question to the source behind a cache, from when it is asked until it is let go.
+///
+/// Its answer is kept only as long as nothing was said meanwhile about the key, its labels or its
+/// cache: a put, a touch, a mark, a delete, a removal, a switch to another generation. Making room
+/// says nothing.
+package final class CacheQuestion: Sendable {
+  /// The key with the cache's prefix.
+  let key: [UInt8]
+  /// Tells it from all other questions of the store.
+  let id: UInt64
+  /// The statements that had been made when it was asked.
+  fileprivate let start: UInt64
+  /// See `Engine.takeovers`: nobody hears what another process says.
+  fileprivate let takeovers: UInt64
+  private let questions: Questions
+
+  fileprivate init(
+    _ key: [UInt8], id: UInt64, start: UInt64, takeovers: UInt64, _ questions: Questions
+  ) {
+    self.key = key
+    self.id = id
+    self.start = start
+    self.takeovers = takeovers
+    self.questions = questions
+  }
+
+  deinit { questions.end(key) }
+
+  /// Whether nothing was said since it was asked.
+  /// - Parameter labels: those of the answer; nil while they are not known, when a statement about
+  ///   any label counts.
+  package func isCurrent(labels: [EntryLabel]?) -> Bool { questions.isCurrent(self, labels) }
+
+  /// A commit of its answer.
+  package struct Answer: Sendable {
+    let question: CacheQuestion
+    var labels: [EntryLabel] = []
+
+    /// - Throws: `conflict`. Callers hold the lock of all caches, as those do who say something.
+    func check() throws(TidemarkError) {
+      guard question.isCurrent(labels: labels) else {
+        throw TidemarkError(
+          .conflict, "something was said about the key since its source was asked; read it again")
+      }
+    }
+  }
+}
+
+/// The questions that are open in a store, and what was said since the oldest of them.
+///
+/// Statements are numbered; a question holds as long as none about it has a higher number than the
+/// last one before it.
+final class Questions: Sendable {
+  private struct Statement {
+    var number: UInt64
+    var prefix: [UInt8]
+    var labels: LabelQuery
+  }
+
+  private struct State {
+    var lastID: UInt64 = 0
+    /// The number of the last statement.
+    var last: UInt64 = 0
+    /// The keys that are asked about: how often, and the last statement about each.
+    var keys: [[UInt8]: (questions: Int, said: UInt64)] = [:]
+    /// Statements about all keys with a prefix and labels.
+    var wide: [Statement] = []
+    /// Wide statements up to this one are forgotten, and count as being about everything.
+    var forgotten: UInt64 = 0
+  }
+
+  /// Most wide statements that are remembered.
+  static let mostWide = 64
+
+  private let engine: Engine
+  private let state = Lock(State())
+
+  init(_ engine: Engine) { self.engine = engine }
+
+  var isEmpty: Bool { state.withLock { $0.keys.isEmpty } }
+
+  /// - Parameter key: with the cache's prefix.
+  func begin(_ key: [UInt8]) -> CacheQuestion {
+    let takeovers = engine.takeovers
+    return state.withLock { state in
+      state.lastID += 1
+      state.keys[key, default: (0, 0)].questions += 1
+      return CacheQuestion(key, id: state.lastID, start: state.last, takeovers: takeovers, self)
+    }
+  }
+
+  fileprivate func end(_ key: [UInt8]) {
+    state.withLock { state in
+      state.keys[key]?.questions -= 1
+      guard state.keys[key]?.questions == 0 else { return }
+      state.keys[key] = nil
+      if state.keys.isEmpty { state.wide = [] }
+    }
+  }
+
+  /// Says something about keys.
+  func say(_ keys: some Sequence<[UInt8]>) {
+    state.withLock { state in
+      guard !state.keys.isEmpty else { return }
+      state.last += 1
+      for key in keys { state.keys[key]?.said = state.last }
+    }
+  }
+
+  /// Says something about all keys with a prefix and labels, also those that are not there.
+  func say(prefix: [UInt8], _ labels: LabelFilter = .everything) {
+    state.withLock { state in
+      guard !state.keys.isEmpty else { return }
+      state.last += 1
+      state.wide.append(Statement(number: state.last, prefix: prefix, labels: labels.query))
+      guard state.wide.count > Self.mostWide else { return }
+      state.forgotten = state.wide.removeFirst().number
+    }
+  }
+
+  fileprivate func isCurrent(_ question: CacheQuestion, _ labels: [EntryLabel]?) -> Bool {
+    guard question.takeovers == engine.takeovers else { return false }
+    let labels = labels?.map(\.bytes)
+    return state.withLock { state in
+      guard state.keys[question.key]?.said ?? 0 <= question.start,
+        state.forgotten <= question.start
+      else { return false }
+      return !state.wide.contains { statement in
+        statement.number > question.start && question.key.starts(with: statement.prefix)
+          && labels.map { statement.labels.matches($0) } ?? true
+      }
+    }
+  }
+}
+
+extension Store {
+  /// Says something about keys, before it is done: they may be absent, so that no commit names them.
+  func say(_ keys: some Sequence<[UInt8]>) { caches.withLock { _ in questions.say(keys) } }
+
+  /// Says something about all keys with a prefix and labels.
+  func say(prefix: [UInt8], _ labels: LabelFilter = .everything) {
+    caches.withLock { _ in questions.say(prefix: prefix, labels) }
+  }
+}
+
+extension Cache {
+  /// Begins a question, for those who ask a source in a way of their own. The question is open
+  /// until it is let go.
+  /// - Parameter key: the key, without the cache's prefix.
+  package func ask(about key: some BytesConvertible) -> CacheQuestion {
+    store.questions.begin(full(key))
+  }
+
+  /// Keeps the answer to a question, of whichever key, unless something was said since.
+  /// - Returns: false where something was said; then nothing is written.
+  /// - Throws: as ``put(_:_:labels:hash:maxAge:attachment:durability:)``.
+  package func put(
+    _ key: some BytesConvertible, _ value: Value, labels: [EntryLabel] = [], hash: [UInt8]? = nil,
+    maxAge: Duration? = nil, attachment: StagedAttachment? = nil, answering question: CacheQuestion
+  ) async throws(TidemarkError) -> Bool {
+    let batch = try batch(key, value, labels, hash, maxAge, attachment)
+    defer { extendLifetime(attachment) }
+    do {
+      _ = try await store.commit(
+        batch, nil, answering: CacheQuestion.Answer(question: question, labels: labels))
+      return true
+    } catch {
+      guard error.code == .conflict, !question.isCurrent(labels: labels) else { throw error }
+      return false
+    }
+  }
+}
