@@ -36,7 +36,7 @@ extension Cache {
   ) async throws -> CacheRead<Value> {
     let key = Key(key)
     let look = try look(key, .networkFirst, source)
-    guard look.next == .ask else { return CacheRead(stored: look.entry) }
+    guard look.next == .ask else { return look.read }
     return try await fetch(key, look, source, joins: false)
   }
 
@@ -93,12 +93,34 @@ extension Cache {
       case ask
     }
 
-    /// The reader's policy, or the one that `automatic` stands for now.
+    /// The reader's policy.
     var policy: ReadPolicy
     var entry: CachedEntry<Value>?
     var next: Next
     /// Whether what is there serves where the source fails.
     var serves: Bool
+    /// Whether the source would be asked, and cannot be reached.
+    var isOffline = false
+
+    /// The outcome where the source is not asked.
+    var read: CacheRead<Value> {
+      var read = CacheRead(stored: entry)
+      if isOffline {
+        read.error = TidemarkError(.offline, "there is no network to reach the source by")
+      }
+      return read
+    }
+
+    /// Nobody is asked: what is there serves as it does where the source fails; where it comes
+    /// first in any case, however old it is.
+    mutating func goOffline() {
+      isOffline = true
+      next = .done
+      switch policy {
+      case .cacheFirst, .networkFirst, .networkOnly: if !serves { entry = nil }
+      case .cachedThenRefresh, .staleWhileRevalidate, .cacheOnly, .automatic: break
+      }
+    }
   }
 
   /// - Parameter counts: whether it is a use of what is there.
@@ -106,32 +128,33 @@ extension Cache {
     _ key: Key, _ policy: ReadPolicy, _ source: CacheSource<Value>, counts: Bool = true
   ) throws(TidemarkError) -> Look {
     var look = Look(policy: policy, next: .ask, serves: false)
-    if policy == .networkOnly { return look }
-    let entry = try readable(key, counts: counts)
-    if policy == .automatic { look.policy = source.isOnline() ? .cacheFirst : .cacheOnly() }
-    if case .cacheOnly(let maxStale) = look.policy {
-      look.entry = entry.flatMap { isFresh($0, within: maxStale) ? $0 : nil }
+    if policy != .networkOnly { look.entry = try readable(key, counts: counts) }
+    if case .cacheOnly(let maxStale) = policy {
+      look.entry = look.entry.flatMap { isFresh($0, within: maxStale) ? $0 : nil }
       look.next = .done
       return look
     }
-    look.entry = entry
-    guard let entry else {
-      if look.policy != .networkFirst,
-        region.flights.isAbsent(full(key), at: region.now.milliseconds)
-      {
-        look.next = .done
-      }
-      return look
-    }
-    look.serves = isFresh(entry, within: source.staleIfError)
-    switch look.policy {
-    // The user's own value has no source but the user.
-    case _ where entry.isOwned: look.next = .done
-    case .staleWhileRevalidate: look.next = entry.isValid ? .done : .refresh
-    case .cacheFirst: look.next = entry.isValid ? .done : .ask
-    default: look.next = .ask
-    }
+    look.next = next(key, look.entry, policy)
+    look.serves = look.entry.map { isFresh($0, within: source.staleIfError) } ?? false
+    if look.next != .done, !source.isOnline() { look.goOffline() }
     return look
+  }
+
+  private func next(
+    _ key: Key, _ entry: CachedEntry<Value>?, _ policy: ReadPolicy
+  ) -> Look.Next {
+    guard let entry else {
+      let asksAnyway = policy == .networkFirst || policy == .networkOnly
+      let isAbsent = !asksAnyway && region.flights.isAbsent(full(key), at: region.now.milliseconds)
+      return isAbsent ? .done : .ask
+    }
+    // The user's own value has no source but the user.
+    if entry.isOwned { return .done }
+    switch policy {
+    case .staleWhileRevalidate: return entry.isValid ? .done : .refresh
+    case .cacheFirst, .automatic: return entry.isValid ? .done : .ask
+    case .cachedThenRefresh, .networkFirst, .networkOnly, .cacheOnly: return .ask
+    }
   }
 
   /// A key's entry; nil also where the value cannot be decoded, so that a new one is asked for.
@@ -162,7 +185,7 @@ extension Cache {
     case .ask: return try await fetch(key, look, source)
     }
     region.count { $0.requestsAvoided += 1 }
-    return CacheRead(stored: look.entry)
+    return look.read
   }
 
   /// The third step: the source's answer.

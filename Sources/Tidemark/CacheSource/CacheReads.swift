@@ -32,7 +32,7 @@ public struct CacheReads<Value: Sendable>: AsyncSequence, Sendable {
           step = .done
           guard look.next == .done else { return try await cache.fetch(key, look, source) }
           cache.region.count { $0.requestsAvoided += 1 }
-          return CacheRead(stored: look.entry)
+          return look.read
         }
         // A value that is valid no more comes first where the policy says so.
         guard reads.policy == .cachedThenRefresh || look.next == .refresh else {

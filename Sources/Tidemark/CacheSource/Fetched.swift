@@ -19,21 +19,22 @@ public struct SourceRequest: Sendable, Hashable {
   public var hash: [UInt8]?
 }
 
-/// When a read asks the source behind a cache.
+/// When a read asks the source behind a cache. None asks while ``CacheSource/isOnline`` says no: then
+/// the outcome's error is `offline`.
 public enum ReadPolicy: Sendable, Hashable {
-  /// Gives what is there at once, always asks, and gives what came.
+  /// Gives what is there at once, always asks, and gives what came. Offline it gives what is there.
   case cachedThenRefresh
-  /// Gives what is there at once; asks when that is not valid.
+  /// Gives what is there at once; asks when that is not valid. Offline it gives what is there.
   case staleWhileRevalidate
-  /// Asks when nothing valid is there.
+  /// Asks when nothing valid is there. Offline what is there serves as where the source fails.
   case cacheFirst
-  /// Asks; what is there serves where that fails.
+  /// Asks; what is there serves where that fails, and offline.
   case networkFirst
-  /// Asks, and takes nothing but the answer.
+  /// Asks, and takes nothing but the answer. Offline it gives nothing.
   case networkOnly
   /// Never asks; takes what has been valid no more for so long at most, nil for however long.
   case cacheOnly(maxStale: Duration? = nil)
-  /// Offline as `cacheOnly()`, else as `cacheFirst`.
+  /// As `cacheFirst`; offline it gives what is there, however long it has been stale.
   case automatic
 }
 
@@ -60,7 +61,8 @@ public struct CacheRead<Value: Sendable>: Sendable {
   public var fetched: CachedEntry<Value>?
   /// Whether the source has said that there is no such thing.
   public var isGone = false
-  /// Why the source has not answered; nil where it was not asked.
+  /// Why the source has not answered: `offline` where it could not be asked; nil where it need not
+  /// be.
   public var error: (any Error)?
 
   /// Which of the five it is.
@@ -90,7 +92,8 @@ public struct CacheSource<Value: Sendable>: Sendable {
   public var retry: RetryPolicy
   /// For how long what is valid no more serves where the source fails; nil for however long.
   public var staleIfError: Duration?
-  /// Whether the source can be reached now, as far as anybody knows.
+  /// Whether the source can be reached now, as far as anybody knows. It is asked before the source
+  /// is, by every policy, and must answer at once.
   public var isOnline: @Sendable () -> Bool
   /// How long it may take to answer once it was asked; then that counts as failed, with `timedOut`,
   /// whether or not it heeds cancellation. Nil waits for as long as somebody reads.
@@ -105,7 +108,7 @@ public struct CacheSource<Value: Sendable>: Sendable {
   ///   - retry: how it is asked again where it fails; once unless said otherwise.
   ///   - staleIfError: for how long what is valid no more serves where it fails.
   ///   - timeout: how long it may take to answer; nil for as long as somebody reads.
-  ///   - isOnline: whether it can be reached now; asked by ``ReadPolicy/automatic`` alone.
+  ///   - isOnline: whether it can be reached now; where not, no policy asks.
   ///   - fetch: asks it.
   public init(
     retry: RetryPolicy = RetryPolicy(), staleIfError: Duration? = nil,

@@ -73,6 +73,8 @@ public struct TidemarkError: Error, Sendable {
     public static let limitExceeded = Code("limitExceeded")
     /// Somebody who was asked has not answered in time.
     public static let timedOut = Code("timedOut")
+    /// Nobody was asked, since there is no network.
+    public static let offline = Code("offline")
     /// The task was cancelled before anything was done, or while it waited.
     public static let cancelled = Code("cancelled")
   }
