@@ -67,15 +67,21 @@ struct ObjectCodec<Object: Sendable>: Sendable {
     }
   }
 
-  /// The bytes of an object that takes the place of a value.
-  func encode(
-    _ object: Object, ofKey key: [UInt8], over old: StoredObject?
+  /// The bytes of an object, of what this program knows.
+  func encode(_ object: Object, ofKey key: [UInt8]) throws(TidemarkError) -> [UInt8] {
+    do { return try coding.encode(object) } catch {
+      throw describe(error, "cannot be written", key)
+    }
+  }
+
+  /// The bytes of an object with what the value has besides whose place it takes.
+  func carry(
+    _ bytes: [UInt8], ofKey key: [UInt8], over old: StoredObject?
   ) throws(TidemarkError) -> [UInt8] {
-    do {
-      let bytes = try coding.encode(object)
-      guard let old, let carry = coding.carry else { return bytes }
-      return try carry(try newest(old.bytes, old.version), bytes)
-    } catch { throw describe(error, "cannot be written", key) }
+    guard let old, let carry = coding.carry else { return bytes }
+    do { return try carry(try newest(old.bytes, old.version), bytes) } catch {
+      throw describe(error, "cannot be written", key)
+    }
   }
 
   private func describe(

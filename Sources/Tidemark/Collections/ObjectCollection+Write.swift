@@ -36,8 +36,8 @@ extension ObjectCollection {
     return try await store.write(batch, durability: durability)
   }
 
-  /// Changes an object: reads it, calls `change`, and writes what became of it, if that is not the
-  /// same.
+  /// Changes an object: reads it, calls `change`, and writes what became of it. Where `change` has
+  /// changed nothing, nothing is written, whatever the version and the form of what is stored.
   ///
   /// When somebody else has written the object in between, `change` is called again with what is
   /// there then.
@@ -56,20 +56,18 @@ extension ObjectCollection {
     return try await retrying {
       guard let old = try core.stored(key, in: source, isToBeWritten: true) else { return nil }
       var object = try core.codec.decode(old.bytes, version: old.version, ofKey: key)
+      let before = try core.codec.encode(object, ofKey: key)
       try change(&object)
-      guard core.id(object) == id else {
+      // Texts that are equal may differ in their bytes, which are the key.
+      guard core.id(object).keyBytes == id.keyBytes else {
         throw TidemarkError(
           .invalidArgument, "an update may not change the object's id; put and delete instead",
           object: ObjectPlace(collection: name, id: "\(id)"))
       }
+      let after = try core.codec.encode(object, ofKey: key)
+      guard after != before else { return object }
       var batch = WriteBatch()
-      try batch.add(object, key, over: .stored(old), PutOptions(), core)
-      // An object that says the same is not written again.
-      if batch.operations.value(of: batch.operations.operations[0]).isEqual(to: old.bytes.rawSpan),
-        old.version >= core.schema.version
-      {
-        return object
-      }
+      try batch.add(object, key, over: .stored(old), PutOptions(), core, encoded: after)
       try await store.write(batch, durability: durability)
       return object
     }

@@ -34,19 +34,22 @@ extension WriteBatch {
   }
 
   /// Adds an object that takes the place of what was read, on condition that this is still there.
+  /// - Parameter encoded: its bytes, where they are known.
   mutating func add<Object, ID>(
     _ object: Object, _ key: [UInt8], over before: ReplacedObject, _ options: PutOptions,
-    _ core: CollectionCore<Object, ID>
+    _ core: CollectionCore<Object, ID>, encoded: [UInt8]? = nil
   ) throws(TidemarkError) {
-    try add(object, key, over: before, options, core, if: before.condition)
+    try add(object, key, over: before, options, core, if: before.condition, encoded)
   }
 
   private mutating func add<Object, ID>(
     _ object: Object, _ key: [UInt8], over before: ReplacedObject, _ options: PutOptions,
-    _ core: CollectionCore<Object, ID>, if condition: WriteCondition?
+    _ core: CollectionCore<Object, ID>, if condition: WriteCondition?, _ encoded: [UInt8]? = nil
   ) throws(TidemarkError) {
     let old: StoredObject? = if case .stored(let old) = before { old } else { nil }
-    let bytes = try core.codec.encode(object, ofKey: key, over: old)
+    let known: [UInt8]
+    if let encoded { known = encoded } else { known = try core.codec.encode(object, ofKey: key) }
+    let bytes = try core.codec.carry(known, ofKey: key, over: old)
     var options = options
     // A program that knows an older schema leaves that of a newer one as it is.
     options.schemaVersion = max(core.schema.version, old?.version ?? 0)

@@ -1,16 +1,22 @@
 internal import TidemarkEngine
 internal import TidemarkNDJSON
 
-/// Types of Foundation that JSON has a customary form for, recognized by their names, since the
-/// library does without Foundation.
+/// Types whose JSON is another one than they would write by themselves.
 ///
-/// A `Date` codes itself as seconds since 2001, `Data` as an array of numbers, a `URL` as an object
-/// of two fields. Here they are an RFC 3339 text, base64 and the address; what they write
-/// themselves is read as well.
+/// Those of Foundation are recognized by their names, since the library does without Foundation. A
+/// `Date` codes itself as seconds since 2001, `Data` as an array of numbers, a `URL` as an object of
+/// two fields, a `Decimal` as one of five. Here they are an RFC 3339 text, base64, the address and a
+/// number; what they write themselves is read as well.
+///
+/// A `Set`, and a `Dictionary` whose keys are no texts, is an array whose order is another one at
+/// each start of a program. Here its elements are in the order of their bytes.
 enum ForeignType: Sendable {
   case date
   case data
   case url
+  case decimal
+  case set
+  case dictionary
   case none
 
   private static let known = Lock<[ObjectIdentifier: ForeignType]>([:])
@@ -26,7 +32,10 @@ enum ForeignType: Sendable {
     case "Foundation.Date", "FoundationEssentials.Date": self = .date
     case "Foundation.Data", "FoundationEssentials.Data": self = .data
     case "Foundation.URL", "FoundationEssentials.URL": self = .url
-    default: self = .none
+    case "Foundation.Decimal", "FoundationEssentials.Decimal", "__C.NSDecimal": self = .decimal
+    default:
+      self =
+        type is any SetValue.Type ? .set : type is any DictionaryValue.Type ? .dictionary : .none
     }
     let kind = self
     Self.known.withLock { $0[id] = kind }
@@ -71,3 +80,12 @@ enum ForeignType: Sendable {
     return text
   }
 }
+
+/// A set of the standard library.
+protocol SetValue {}
+
+/// A dictionary of the standard library.
+protocol DictionaryValue {}
+
+extension Set: SetValue {}
+extension Dictionary: DictionaryValue {}

@@ -9,6 +9,9 @@ final class JSONDecoding {
   private struct Progress {
     /// The names that were asked for, by their nodes; empty where nobody wants to know.
     var asked: [Bool]
+    /// What was decoded at which node, where names are noted. A type that wraps another one comes
+    /// after it, and is what a program writes in this place.
+    var values: [Int: any Encodable] = [:]
     /// Where the member behind the one that was found last begins, and in which object: types
     /// mostly ask for names in the same order.
     var object = -1
@@ -75,9 +78,36 @@ final class JSONDecoding {
         return value
       }
     }
-    let foreign = tape[index].kind == .string ? ForeignType(type) : .none
-    return try Value(from: ValueDecoder(state: self, index: index, foreign: foreign))
+    var foreign = ForeignType.none
+    if tape[index].kind == .string {
+      foreign = ForeignType(type)
+    } else if tape[index].kind == .number, ForeignType(type) == .decimal {
+      return try decimal(type, at: index)
+    }
+    let value = try Value(from: ValueDecoder(state: self, index: index, foreign: foreign))
+    if !progress.value.asked.isEmpty, let known = value as? any Encodable {
+      progress.value.values[index] = known
+    }
+    return value
   }
+
+  /// A `Decimal` of a number, from the object that it would write.
+  private func decimal<Value: Decodable>(_ type: Value.Type, at index: Int) throws -> Value {
+    guard let fields = DecimalNumber.fields(ofNumber: tape.bytes(of: tape[index])) else {
+      throw DecodingError.dataCorrupted(context(index, "the number does not fit Decimal"))
+    }
+    return try JSONDecoding(JSONTape(fields)).decode(type)
+  }
+
+  /// The text that this program has for what it has decoded at a node.
+  /// - Returns: nil where it has decoded an object or an array piece by piece.
+  func known(at index: Int) -> [UInt8]? {
+    if let value = progress.value.values[index] { return try? JSONEncoding.encode(value) }
+    return tape[index].isContainer ? nil : Array(tape.bytes(of: tape[index]))
+  }
+
+  /// Whether the value at a node was decoded as a dictionary.
+  func isDictionary(at index: Int) -> Bool { progress.value.values[index] is any DictionaryValue }
 
   func string(at index: Int) throws -> String {
     guard tape[index].kind == .string else { throw mismatch(String.self, index) }

@@ -22,6 +22,8 @@ final class JSONEncoding {
 
   /// The texts of strings, numbers and words, one behind the other.
   private let texts = SingleOwner<[UInt8]>([])
+  /// Where a container was opened that is nested too deep for a reader.
+  private let exceeded = SingleOwner<JSONPath?>(nil)
 
   /// The text of a value.
   /// - Throws: `EncodingError`, and what the value's own coding throws.
@@ -29,6 +31,7 @@ final class JSONEncoding {
     let encoding = JSONEncoding()
     encoding.texts.value.reserveCapacity(256)
     let result = try encoding.value(of: value, depth: 0, JSONPath())
+    if let path = encoding.exceeded.value { throw tooDeep(value, path) }
     var text: [UInt8] = []
     text.reserveCapacity(encoding.texts.value.count * 2)
     encoding.write(result, to: &text)
@@ -74,21 +77,32 @@ final class JSONEncoding {
     }
     if Encoded.self == Bool.self, let value = value as? Bool { return bool(value) }
     if Encoded.self == [String].self, let value = value as? [String] { return strings(value) }
-    guard depth < JSONScanner.maximumDepth else {
-      throw EncodingError.invalidValue(
-        value,
-        EncodingError.Context(
-          codingPath: path().keys,
-          debugDescription: "nested deeper than \(JSONScanner.maximumDepth) levels"))
-    }
+    // A value on the deepest level may still be a text or a number.
+    guard depth <= JSONScanner.maximumDepth else { throw Self.tooDeep(value, path()) }
     let encoder = ValueEncoder(self, depth: depth, path: path())
     try value.encode(to: encoder)
     // A value that wrote nothing is an empty object.
-    return foreign(ForeignType(Encoded.self), encoder.value ?? .object(Fields(FieldList())))
+    return try foreign(
+      ForeignType(Encoded.self), encoder.value ?? .object(Fields(FieldList())), path())
   }
 
-  /// A value of Foundation in its customary form, where it has one.
-  private func foreign(_ type: ForeignType, _ value: Value) -> Value {
+  /// Notes that a container was opened, which may not throw.
+  func open(depth: Int, _ path: JSONPath) {
+    if depth >= JSONScanner.maximumDepth { exceeded.value = path }
+  }
+
+  private static func tooDeep(_ value: Any, _ path: JSONPath) -> EncodingError {
+    EncodingError.invalidValue(
+      value,
+      EncodingError.Context(
+        codingPath: path.keys,
+        debugDescription: "nested deeper than \(JSONScanner.maximumDepth) levels"))
+  }
+
+  /// A value in the form of ``ForeignType``, where it has one.
+  private func foreign(
+    _ type: ForeignType, _ value: Value, _ path: @autoclosure () -> JSONPath
+  ) throws -> Value {
     switch (type, value) {
     case (.date, .text(let range)):
       guard let seconds = JSONNumbers.double(texts.value[range]),
@@ -107,8 +121,35 @@ final class JSONEncoding {
       return append { $0.append(contentsOf: ForeignType.text(ofData: bytes)) }
     case (.url, .object(let fields)):
       return fields.value.names == ["relative"] ? fields.value.values[0] : value
+    case (.decimal, .object):
+      var object: [UInt8] = []
+      write(value, to: &object)
+      guard let number = try DecimalNumber.text(ofFields: object) else {
+        throw EncodingError.invalidValue(
+          Double.nan,
+          EncodingError.Context(
+            codingPath: path().keys, debugDescription: "JSON has no Decimal.nan"))
+      }
+      return raw(number)
+    case (.set, .array(let elements)): return sorted(elements.value, by: 1)
+    case (.dictionary, .array(let elements)): return sorted(elements.value, by: 2)
     default: return value
     }
+  }
+
+  /// An array of groups of elements, in the order of the groups' texts.
+  private func sorted(_ elements: [Value], by size: Int) -> Value {
+    let groups = stride(from: 0, to: elements.count, by: size).map { start in
+      var text: [UInt8] = []
+      for element in elements[start...].prefix(size) {
+        if !text.isEmpty { text.append(UInt8(ascii: ",")) }
+        write(element, to: &text)
+      }
+      return text
+    }
+    let ordered = groups.sorted { $0.lexicographicallyPrecedes($1) }
+    return raw(
+      [UInt8(ascii: "[")] + ordered.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")])
   }
 
   private func append(_ body: (inout [UInt8]) -> Void) -> Value {

@@ -19,6 +19,8 @@ package struct JSONTape: Sendable {
     package var next: UInt32
     /// Elements of an array, members of an object.
     var count: UInt32 = 0
+
+    var isContainer: Bool { kind == .object || kind == .array }
   }
 
   let text: [UInt8]

@@ -103,11 +103,11 @@ extension ParsedJSON: Equatable {
 
 /// A number of JSON by its digits, of any length: two are equal if and only if their values are.
 struct JSONDecimal: Equatable {
-  private var isNegative = false
+  private(set) var isNegative = false
   /// Without zeros in front or at the end; nothing for zero.
-  private var digits: [UInt8] = []
+  private(set) var digits: [UInt8] = []
   /// The power of ten by which the digits are multiplied.
-  private var exponent = 0
+  private(set) var exponent = 0
 
   /// - Parameter text: a number as the grammar has it, or a word.
   /// - Returns: nil for a word, and for an exponent that no computer counts with.

@@ -16,6 +16,7 @@ final class ValueEncoder: Encoder {
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+    encoding.open(depth: depth, path)
     let fields: JSONEncoding.Fields
     if case .object(let known) = value {
       fields = known
@@ -28,6 +29,7 @@ final class ValueEncoder: Encoder {
   }
 
   func unkeyedContainer() -> any UnkeyedEncodingContainer {
+    encoding.open(depth: depth, path)
     let elements: JSONEncoding.Elements
     if case .array(let known) = value {
       elements = known
@@ -61,7 +63,7 @@ extension ValueEncoder: SingleValueEncodingContainer {
   func encode(_ value: UInt64) { self.value = encoding.integer(value) }
 
   func encode<Encoded: Encodable>(_ value: Encoded) throws {
-    self.value = try encoding.value(of: value, depth: depth + 1, path)
+    self.value = try encoding.value(of: value, depth: depth, path)
   }
 }
 

@@ -95,6 +95,74 @@ struct JSONCodingTests {
     #expect(throws: (any Error).self) { try JSONTape(Array(text.utf8)) }
   }
 
+  @Test(
+    "a Decimal is a number, exactly, and is read from one in any form",
+    arguments: [
+      ("12.5", "12.5"), ("0", "0"), ("-0.001", "-0.001"), ("1e3", "1000"), ("12.500", "12.5"),
+      ("-7E-2", "-0.07"), ("99999999999999999999999999999999999999", nil), ("0.1", "0.1"),
+      ("1e-100", nil), ("340282366920938463463374607431768211455", nil), ("-0", "0"), ("1.0", "1"),
+    ])
+  func decimals(number: String, written: String?) throws {
+    let value = try decoded(Decimal.self, number)
+    #expect(value == Decimal(string: number))
+    let text = try encoded([value])
+    if let written { #expect(text == "[\(written)]") }
+    #expect(try decoded([Decimal].self, text) == [value])
+    // What Decimal writes by itself is read as well, and so it was stored before.
+    let fields = """
+      {"exponent":\(value.exponent),"isCompact":true,"isNegative":\(value.isSignMinus),"length":1,\
+      "mantissa":[7,0,0,0,0,0,0,0]}
+      """
+    #expect(
+      try decoded(Decimal.self, fields)
+        == Decimal(sign: value.sign, exponent: value.exponent, significand: 7))
+  }
+
+  @Test("a number that a Decimal does not hold is refused, and not rounded, and NaN is no number")
+  func unfitDecimals() throws {
+    for text in ["1e200", "1e-200", "340282366920938463463374607431768211456", "true"] {
+      #expect(throws: DecodingError.self, "\(text)") { try decoded(Decimal.self, text) }
+    }
+    let large = try decoded(Decimal.self, "1e150")
+    #expect(large.exponent == 127)
+    #expect(large.significand == Decimal(sign: .plus, exponent: 23, significand: 1))
+    #expect(throws: EncodingError.self) { try encoded([Decimal.nan]) }
+    let seed = UInt64.random(in: 0 ... .max)
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<500 {
+      let significand = Decimal(Int64(truncatingIfNeeded: random.next()))
+      let value = Decimal(
+        sign: .plus, exponent: Int.random(in: -60...60, using: &random), significand: significand)
+      let text = try encoded(value)
+      #expect(try decoded(Decimal.self, text) == value, "seed \(seed), \(text)")
+      #expect(Decimal(string: text) == value, "seed \(seed), \(text)")
+    }
+  }
+
+  @Test("what is written can be read to the last of 64 levels, and is refused beyond")
+  func deepest() throws {
+    struct Tree: Codable, Equatable {
+      var next: [Tree?] = []
+      var text = UUID(uuidString: "0F0E0D0C-0B0A-0908-0706-050403020100")
+    }
+    // By hand, where a container cannot throw.
+    struct Rings: Encodable {
+      var levels: Int
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.unkeyedContainer()
+        for _ in 1..<levels { container = container.nestedUnkeyedContainer() }
+        try container.encode(1)
+      }
+    }
+    var tree = Tree()
+    // Two levels each.
+    for _ in 0..<31 { tree = Tree(next: [tree, nil]) }
+    #expect(try decoded(Tree.self, encoded(tree)) == tree)
+    #expect(throws: EncodingError.self) { try encoded(Tree(next: [Tree(next: [tree])])) }
+    _ = try JSONTape(Array(encoded(Rings(levels: 64)).utf8))
+    #expect(throws: EncodingError.self) { try encoded(Rings(levels: 65)) }
+  }
+
   @Test("deep nesting is refused, read and written")
   func deep() throws {
     struct Nested: Codable {

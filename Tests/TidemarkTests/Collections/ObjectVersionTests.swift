@@ -69,17 +69,6 @@ struct ObjectVersionTests {
         + #"{"id":4,"name":"d"}],"table":{}}"#)
   }
 
-  @Test("elements without an id keep theirs by their place, unless their number has changed")
-  func places() async throws {
-    let text = #"{"id":"1","parts":[{"name":"a","u":1},{"name":"b"}],"table":{}}"#
-    #expect(
-      try await rewritten(text) { $0.parts[0].name = "c" }
-        == #"{"id":"1","parts":[{"name":"c","u":1},{"name":"b"}],"table":{}}"#)
-    #expect(
-      try await rewritten(text) { $0.parts.removeLast() }
-        == #"{"id":"1","parts":[{"name":"a"}],"table":{}}"#)
-  }
-
   @Test("a name that is written with escapes is the same name")
   func escapes() async throws {
     #expect(
