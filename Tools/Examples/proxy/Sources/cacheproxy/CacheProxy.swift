@@ -22,6 +22,13 @@ struct CacheProxy: AsyncParsableCommand {
   @Option(help: "The store; without it, what is kept goes with the proxy.")
   var data: String?
 
+  /// Most connections; others wait until one of them ends.
+  private static let mostConnections = 64
+  /// Most bytes of a request's head.
+  private static let headBytes = 32 << 10
+  /// How long nothing may move on a connection.
+  private static let idleTime = TimeAmount.seconds(60)
+
   func run() async throws {
     let store: Store
     if let data {
@@ -33,107 +40,64 @@ struct CacheProxy: AsyncParsableCommand {
     let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .bind(host: "127.0.0.1", port: port) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-          return try NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>(
-            wrappingChannelSynchronously: channel)
-        }
+        channel.eventLoop.makeCompletedFuture { try Self.configure(channel) }
       }
     let origin = origin.hasSuffix("/") ? String(origin.dropLast()) : origin
     print("http://127.0.0.1:\(server.channel.localAddress?.port ?? port) answers for \(origin)")
+    let threads = WaitingThreads(Self.mostConnections)
     try await server.executeThenClose { connections in
-      try await withThrowingDiscardingTaskGroup { group in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        var begun = 0
         for try await connection in connections {
+          if begun == Self.mostConnections { try await group.next() } else { begun += 1 }
           let exchange = ProxyExchange(origin: origin, cache: cache, channel: connection.channel)
           // A connection that breaks is no concern of the others'.
-          group.addTask { try? await exchange.serve(connection) }
+          group.addTask(executorPreference: threads) { try? await exchange.serve(connection) }
         }
       }
     }
+  }
+
+  private static func configure(
+    _ channel: any Channel
+  ) throws -> NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart> {
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderFieldSize = headBytes
+    limits.maxHeaderListSize = headBytes
+    let pipeline = channel.pipeline.syncOperations
+    try pipeline.addHandler(IdleStateHandler(allTimeout: idleTime))
+    try pipeline.configureHTTPServerPipeline(
+      withErrorHandling: false, withEncoderConfiguration: HTTPResponseEncoder.Configuration(),
+      withDecoderLimitConfiguration: limits)
+    try pipeline.addHandler(IdleCloser())
+    return try NIOAsyncChannel(wrappingChannelSynchronously: channel)
   }
 }
 
-/// The requests of one connection.
-struct ProxyExchange: Sendable {
-  let origin: String
-  let cache: HTTPCache
-  let channel: any Channel
+/// Threads that may wait for slow readers, one for each connection. Those that tasks run on
+/// otherwise are as few as the processors.
+final class WaitingThreads: TaskExecutor {
+  private let pool: NIOThreadPool
 
-  /// Most bytes of a request's body.
-  private static let mostBytes = 64 << 20
-  /// Fields that concern one connection, or that the transport sets.
-  private static let ofTheConnection: Set<String> = [
-    "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade",
-  ]
-
-  func serve(
-    _ connection: NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
-  ) async throws {
-    try await connection.executeThenClose { parts, _ in
-      var head: HTTPRequestHead?
-      var body: [UInt8] = []
-      for try await part in parts {
-        switch part {
-        case .head(let next): (head, body) = (next, [])
-        case .body(let buffer):
-          guard body.count + buffer.readableBytes <= Self.mostBytes else { return }
-          body.append(contentsOf: buffer.readableBytesView)
-        case .end:
-          guard let head, try await answer(head, body), head.isKeepAlive else { return }
-        }
-      }
-    }
+  init(_ count: Int) {
+    pool = NIOThreadPool(numberOfThreads: count)
+    pool.start()
   }
 
-  /// - Returns: whether the connection can go on.
-  private func answer(_ head: HTTPRequestHead, _ body: [UInt8]) async throws -> Bool {
-    var request = HTTPTransportRequest(
-      method: head.method.rawValue, url: origin + head.uri, body: body)
-    for (name, value) in head.headers {
-      let name = name.lowercased()
-      guard !Self.ofTheConnection.contains(name) else { continue }
-      request.headers[name] = request.headers[name].map { "\($0), \(value)" } ?? value
-    }
-    // Whether the head of the answer has gone out.
-    let sent = NIOLockedValueBox(false)
-    do {
-      // A reader that is slow is waited for: nothing piles up.
-      try await cache.stream(request) { answer in
-        try send(.head(Self.head(answer)))
-        sent.withLockedValue { $0 = true }
-      } body: { bytes in
-        try send(.body(.byteBuffer(ByteBuffer(bytes: bytes))))
-      }
-      try await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
-      return true
-    } catch {
-      // An answer that has begun can only break off.
-      guard !sent.withLockedValue({ $0 }) else { return false }
-      let text = "The server cannot be reached: \(error)\n"
-      try await channel.writeAndFlush(
-        HTTPServerResponsePart.head(
-          HTTPResponseHead(
-            version: .http1_1, status: .badGateway,
-            headers: ["content-length": "\(text.utf8.count)"])))
-      try await channel.writeAndFlush(
-        HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: text))))
-      try await channel.writeAndFlush(HTTPServerResponsePart.end(nil))
-      return true
-    }
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    pool.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
+}
 
-  private func send(_ part: HTTPServerResponsePart) throws {
-    try channel.writeAndFlush(part).wait()
-  }
+/// Ends a connection on which nothing moves.
+final class IdleCloser: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
 
-  private static func head(_ answer: HTTPTransportAnswer) -> HTTPResponseHead {
-    var headers = HTTPHeaders()
-    for (name, value) in answer.headers.sorted(by: { $0.key < $1.key })
-    where !ofTheConnection.contains(name) || name == "content-length" {
-      headers.add(name: name, value: value)
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard event is IdleStateHandler.IdleStateEvent else {
+      return context.fireUserInboundEventTriggered(event)
     }
-    return HTTPResponseHead(
-      version: .http1_1, status: HTTPResponseStatus(statusCode: answer.status), headers: headers)
+    context.close(promise: nil)
   }
 }
