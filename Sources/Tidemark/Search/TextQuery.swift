@@ -3,15 +3,16 @@ internal import TidemarkEngine
 /// The words that are looked for.
 ///
 /// ```swift
-/// let hits = try notes.search("text", "rice cook")                     // both, the last as a
-/// beginning let hits = try notes.search("text", TextQuery("rice cooker", match: .phrase))
+/// // Both, the last as a beginning.
+/// let hits = try notes.search("text", "rice cook")
+/// let exact = try notes.search("text", TextQuery("rice cooker", match: .phrase))
 /// ```
 public struct TextQuery: Sendable, Hashable, ExpressibleByStringLiteral {
   /// How the words belong together.
   public enum Match: Sendable, Hashable {
-    /// All of them stand in the text.
+    /// All of them stand in the text; those that are written together, together.
     case all
-    /// One of them does; those with more come first.
+    /// One of them does; texts with more come first.
     case any
     /// They stand one behind the other.
     case phrase
@@ -41,20 +42,28 @@ public struct TextQuery: Sendable, Hashable, ExpressibleByStringLiteral {
   /// Most words that are looked for; further ones are left out.
   static let mostWords = 64
 
-  var words: [[UInt8]] {
-    var words: [[UInt8]] = []
-    WordSplitter.forEach(text) { word, _ in
-      if words.count < Self.mostWords { words.append(word) }
+  /// The words in parts, each of which has to stand in a text one word behind the other: what is
+  /// written together, as words of scripts without spaces are, and all of a phrase.
+  /// - Returns: also whether the last word may be the beginning of one.
+  func split() -> (parts: [[[UInt8]]], completes: Bool) {
+    var parts: [[[UInt8]]] = []
+    var last: WordSplitter.Word?
+    var count = 0
+    WordSplitter.forEach(text) { word in
+      guard count < Self.mostWords else { return }
+      count += 1
+      if let last, match == .phrase || last.range.upperBound == word.range.lowerBound {
+        parts[parts.count - 1].append(word.bytes)
+      } else {
+        parts.append([word.bytes])
+      }
+      last = word
     }
-    return words
-  }
-
-  /// Whether the text ends within a word, so that this may be the beginning of a longer one.
-  var endsInWord: Bool {
-    guard completesLast, let last = text.unicodeScalars.last else { return false }
-    var isEnd = false
-    WordSplitter.forEach(text) { _, range in isEnd = range.upperBound == text.endIndex }
-    return isEnd && last.value > 0x20
+    guard completesLast, let last, last.isOpen, last.range.upperBound == text.endIndex else {
+      return (parts, false)
+    }
+    // Of a long word its hash is looked for, which has no beginning.
+    return (parts, last.bytes.count <= WordSplitter.wordBytes)
   }
 }
 
@@ -74,13 +83,19 @@ public struct TextSnippet: Sendable, Hashable {
   ///   - query: the query.
   ///   - most: how many words the part has at most.
   public init(of text: String, matching query: TextQuery, words most: Int = 16) {
-    let wanted = query.words
-    let completes = query.endsInWord
-    var words: [(range: Range<String.Index>, isFound: Bool)] = []
-    WordSplitter.forEach(text) { word, range in
-      var isFound = wanted.contains(word)
-      if completes, let last = wanted.last, word.starts(with: last) { isFound = true }
-      words.append((range, isFound))
+    var words: [(bytes: [UInt8], range: Range<String.Index>, isFound: Bool)] = []
+    WordSplitter.forEach(text) { words.append(($0.bytes, $0.range, false)) }
+    let (parts, completes) = query.split()
+    for (number, part) in parts.enumerated() {
+      let prefix = completes && number == parts.count - 1 ? part.count - 1 : nil
+      for start in words.indices where start + part.count <= words.count {
+        let isThere = part.indices.allSatisfy { place in
+          let word = words[start + place].bytes
+          return place == prefix ? word.starts(with: part[place]) : word == part[place]
+        }
+        guard isThere else { continue }
+        for place in start..<start + part.count { words[place].isFound = true }
+      }
     }
     let size = max(1, most)
     // A window over the words, moved to where most of them were looked for.

@@ -11,7 +11,7 @@ struct TextSearch {
   private let index: SearchIndex
   private let query: TextQuery
   let view: EngineView
-  private let words: [[UInt8]]
+  private let parts: [[[UInt8]]]
   private let completes: Bool
   private let state: SearchIndex.State
   private var documents = 0
@@ -25,8 +25,7 @@ struct TextSearch {
   init(_ store: Store, _ index: SearchIndex, _ query: TextQuery) throws(TidemarkError) {
     self.index = index
     self.query = query
-    words = query.words
-    completes = query.endsInWord
+    (parts, completes) = query.split()
     var view = try store.engine.view()
     var state = try index.refresh(view)
     // Another search, or a merge, may have taken up what this view does not have yet.
@@ -50,6 +49,7 @@ struct TextSearch {
 
   /// Documents that may have what is looked for, the best first.
   func ranked() throws(TidemarkError) -> [Ranked] {
+    let words = Array(parts.joined())
     guard !words.isEmpty else { return [] }
     // A word that is asked for twice counts once.
     var unique: [(word: [UInt8], isPrefix: Bool)] = []
@@ -135,13 +135,20 @@ struct TextSearch {
     }
   }
 
-  /// Whether a document is there, and has the phrase that is looked for.
+  /// The id of a document that has the words; nil where it is gone, or they do not stand one behind
+  /// the other where they have to.
   func accepts(_ document: UInt64) throws(TidemarkError) -> [UInt8]? {
     guard let (key, id) = try index.row(document, in: view) else { return nil }
-    guard query.match == .phrase, words.count > 1 else { return id }
+    guard parts.contains(where: { $0.count > 1 }) else { return id }
     let engine = index.holder.object
     let isThere = try engine.derivedValue(key, in: view) { (value) throws(TidemarkError) in
-      try WordVector(decoding: value).holds(phrase: words, endsWithPrefix: completes)
+      let vector = try WordVector(decoding: value)
+      func holds(_ number: Int) -> Bool {
+        vector.holds(
+          phrase: parts[number], endsWithPrefix: completes && number == parts.count - 1)
+      }
+      return query.match == .any
+        ? parts.indices.contains(where: holds) : parts.indices.allSatisfy(holds)
     }
     return isThere == true ? id : nil
   }

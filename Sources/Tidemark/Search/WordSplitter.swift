@@ -3,41 +3,52 @@ internal import TidemarkEngine
 /// Splits a text into words and folds them.
 ///
 /// A word is a run of letters, marks and digits. Scripts that are written without spaces have a
-/// word for each character: those of Chinese and Japanese, and of Thai, Lao, Khmer and Burmese, so
-/// that parts of what is written together are found as phrases.
+/// word for each character: those of Chinese and Japanese, and of Thai, Lao, Khmer and Burmese;
+/// so does each emoji. Such words are found together where they are written together.
 enum WordSplitter {
-  /// Most bytes of a folded word; what is longer counts by its beginning.
+  /// The number of these rules, which indexes that were made by others do not fit.
+  static let version: UInt8 = 2
+  /// Most bytes of a folded word: of a longer one there are so many, `FF`, which no text has, and a
+  /// hash of the whole.
   static let wordBytes = 64
 
-  /// Calls `body` with each word, folded, and its place in the text.
-  static func forEach(
-    _ text: String, _ body: (_ word: [UInt8], _ range: Range<String.Index>) -> Void
-  ) {
+  struct Word {
+    /// Folded.
+    var bytes: [UInt8]
+    /// Its place in the text.
+    var range: Range<String.Index>
+    /// Whether letters that follow may make a longer one of it.
+    var isOpen: Bool
+  }
+
+  static func forEach(_ text: String, _ body: (Word) -> Void) {
     var start: String.Index?
-    var index = text.startIndex
     let scalars = text.unicodeScalars
+    var index = scalars.startIndex
     func end(at end: String.Index) {
       guard let first = start else { return }
       start = nil
-      body(folded(text[first..<end]), first..<end)
+      let range = first..<end
+      body(Word(bytes: folded(text[range]), range: range, isOpen: true))
     }
-    while index < text.endIndex {
-      let scalar = scalars[index]
+    while index < scalars.endIndex {
+      let kind = kind(scalars[index])
       let next = scalars.index(after: index)
-      switch kind(scalar) {
+      switch kind {
       case .letter: if start == nil { start = index }
-      // A mark belongs to what it stands on, and to nothing by itself.
-      case .mark: break
-      case .ideograph:
+      case .mark, .unseen: break
+      case .single:
         end(at: index)
-        var behind = next
-        while behind < text.endIndex, kind(scalars[behind]) == .mark {
-          behind = scalars.index(after: behind)
-        }
-        body(folded(text[index..<behind]), index..<behind)
+        let behind =
+          scalars[next...].firstIndex {
+            let kind = Self.kind($0)
+            return kind != .mark && kind != .unseen
+          } ?? scalars.endIndex
+        let range = index..<behind
+        body(Word(bytes: folded(text[range]), range: range, isOpen: false))
         index = behind
         continue
-      case .other: end(at: index)
+      case .none: end(at: index)
       }
       index = next
     }
@@ -47,42 +58,19 @@ enum WordSplitter {
   private static func folded(_ text: Substring) -> [UInt8] {
     let bytes = FoldedText(text).bytes
     guard bytes.count > wordBytes else { return bytes }
-    // Not within a character.
-    var end = wordBytes
-    while end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
-    return Array(bytes[..<end])
+    var writer = ByteWriter()
+    writer.raw(Array(bytes.prefix(wordBytes)))
+    writer.u8(0xFF)
+    writer.u64(XXH64.hash(bytes.rawSpan))
+    return writer.bytes
   }
 
-  private enum Kind { case letter, mark, ideograph, other }
-
-  private static func kind(_ scalar: Unicode.Scalar) -> Kind {
+  private static func kind(_ scalar: Unicode.Scalar) -> WordKind {
     let value = scalar.value
     if value < 0x80 {
       let isLetter = value | 0x20 >= 0x61 && value | 0x20 <= 0x7A
-      return isLetter || value >= 0x30 && value <= 0x39 ? .letter : .other
+      return isLetter || value >= 0x30 && value <= 0x39 ? .letter : .none
     }
-    switch value {
-    // Thai and Lao, Burmese, Khmer, kana, ideographs and those of the supplementary planes.
-    case 0x0E01...0x0EFF, 0x1000...0x109F, 0x1780...0x17FF, 0x3040...0x30FF, 0x31F0...0x31FF,
-      0x3400...0x4DBF, 0x4E00...0x9FFF, 0xF900...0xFAFF, 0x20000...0x3FFFF:
-      return isMark(scalar) ? .mark : isWord(scalar) ? .ideograph : .other
-    default: return isMark(scalar) ? .mark : isWord(scalar) ? .letter : .other
-    }
-  }
-
-  private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.properties.generalCategory {
-    case .nonspacingMark, .spacingMark, .enclosingMark: true
-    default: false
-    }
-  }
-
-  private static func isWord(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.properties.generalCategory {
-    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
-      .decimalNumber, .letterNumber, .otherNumber:
-      true
-    default: false
-    }
+    return FoldingProperties(of: value).wordKind
   }
 }

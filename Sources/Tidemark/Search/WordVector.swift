@@ -29,7 +29,8 @@ struct WordVector: Sendable {
     var found: [[UInt8]: Word] = [:]
     var place = 0
     for field in fields {
-      WordSplitter.forEach(field.text) { word, _ in
+      WordSplitter.forEach(field.text) { word in
+        let word = word.bytes
         found[word, default: Word(word: word, weight: 0, places: [])].weight += field.weight
         found[word]?.places.append(place)
         place += 1

@@ -21,6 +21,7 @@ struct TextFolder {
   }
 
   private mutating func decompose(_ scalar: UInt32) {
+    if FoldingProperties(of: scalar).wordKind == .unseen { return }
     if let syllable = Self.hangul(scalar) {
       scalars.append(contentsOf: syllable)
       return
@@ -72,14 +73,35 @@ struct TextFolder {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(scalars.count)
     var dropsMarks = false
+    var last: UInt32?
     for value in scalars {
       let properties = FoldingProperties(of: value)
       if properties.isMark, dropsMarks { continue }
       dropsMarks = properties.isLetterWithoutMarks
-      guard let scalar = Unicode.Scalar(value) else { continue }
-      bytes.append(contentsOf: scalar.utf8)
+      if let last, let voiced = voiced(last, value) {
+        bytes.removeLast(kanaBytes)
+        bytes.append(contentsOf: voiced.utf8)
+      } else if let scalar = Unicode.Scalar(value) {
+        bytes.append(contentsOf: scalar.utf8)
+      }
+      last = value
     }
     return bytes
+  }
+
+  private static let kanaBytes = 3
+
+  /// The kana with a mark of voicing as one letter, so that the one without is not its beginning;
+  /// nil for all others.
+  private static func voiced(_ kana: UInt32, _ mark: UInt32) -> Unicode.Scalar? {
+    guard mark == 0x3099 || mark == 0x309A else { return nil }
+    // Voiced kana stand behind the plain ones, but for those of u and of wa.
+    let found = [1, 2, 8, 0x4E].map { kana + $0 }.first { composed in
+      FoldingProperties(of: composed).decompositionLength == 2
+        && ctidemark_folding_decomposed(composed, 0) == kana
+        && ctidemark_folding_decomposed(composed, 1) == mark
+    }
+    return found.flatMap(Unicode.Scalar.init)
   }
 }
 
@@ -94,4 +116,16 @@ struct FoldingProperties {
   var isLetterWithoutMarks: Bool { bits & 0x200 != 0 }
   var decompositionLength: UInt32 { bits >> 12 & 15 }
   var foldedLength: UInt32 { bits >> 16 & 15 }
+  var wordKind: WordKind { WordKind(rawValue: UInt8(truncatingIfNeeded: bits >> 20 & 7)) ?? .none }
+}
+
+/// What a scalar is in a word.
+enum WordKind: UInt8 {
+  case none, letter
+  /// It belongs to what it stands on, and to nothing by itself.
+  case mark
+  /// A word of its own: an ideograph, or an emoji.
+  case single
+  /// Texts are equal without it: soft hyphens, joiners, what changes the direction.
+  case unseen
 }

@@ -21,7 +21,10 @@ struct FoldedTextTests {
 
   @Test(
     "marks that make another letter stay",
-    arguments: [("が", "か"), ("ไม่", "ไม"), ("हिन्दी", "हनद"), ("ぱ", "は"), ("ı", "i")])
+    arguments: [
+      ("が", "か"), ("ไม่", "ไม"),
+      ("हिन्दी", "हनद"), ("ぱ", "は"), ("ı", "i"), ("þ", "th"), ("カ", "か"), ("1\u{200B}2", "12"),
+    ])
   func different(_ one: String, _ other: String) {
     #expect(FoldedText(one) != FoldedText(other))
   }
@@ -30,8 +33,9 @@ struct FoldedTextTests {
   func bytes() {
     #expect(FoldedText("Zoë 東京 9").bytes == Array("zoe 東京 9".utf8))
     #expect(FoldedText("\u{AC01}").bytes == Array("\u{1100}\u{1161}\u{11A8}".utf8))
-    #expect(FoldedText("が").bytes == Array("か\u{3099}".utf8))
-    #expect(FoldedText.unicodeVersion == 0x0F_00_00)
+    #expect(FoldedText("か\u{3099}").bytes == Array("\u{304C}".utf8))
+    #expect(FoldedText("か\u{323}\u{3099}").bytes == Array("\u{304C}\u{323}".utf8))
+    #expect(FoldedText.unicodeVersion == 0x01_0F_00_00)
   }
 
   @Test("texts that Unicode's own files call equivalent, or alike but for case, are equal")
